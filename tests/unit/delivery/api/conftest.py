@@ -1,4 +1,4 @@
-"""What tests of the API of messages and deliveries start from."""
+"""Fixtures for tests of the API of messages and deliveries."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What an event type says of its messages counts, whatever the publisher's client says of the body."""
+"""An event type's content type applies to its messages, whatever the publisher's client sends."""
 
 import base64
 from typing import Any
@@ -13,7 +13,7 @@ from tests.unit.subscriptions.api.client import ApiAnswer, Caller, caller, refus
 pytestmark = pytest.mark.django_db
 
 SCHEMA = {"type": "object", "required": ["id"]}
-# What curl -d and Python's urllib say of any body.
+# The default of curl -d and Python's urllib for any body.
 FORM = "application/x-www-form-urlencoded"
 
 

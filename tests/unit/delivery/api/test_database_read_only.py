@@ -1,4 +1,7 @@
-"""While the database takes no changes every call that makes one is answered with 503, nothing is stored, and reading goes on."""
+"""While the database is read-only, each call that would change it is answered with 503.
+
+Nothing is stored, and reading still works.
+"""
 
 from collections.abc import Callable, Iterator
 
@@ -27,7 +30,7 @@ def take_no_changes() -> None:
 
 @pytest.fixture
 def read_only() -> Iterator[Callable[[], None]]:
-    """To be called when all is prepared."""
+    """Yield a function that makes the database read-only; call it after the preparations."""
     try:
         yield take_no_changes
     finally:
@@ -36,7 +39,7 @@ def read_only() -> Iterator[Callable[[], None]]:
 
 
 class Asked:
-    """What can be asked that changes something."""
+    """The calls that change something."""
 
     def __init__(self) -> None:
         event_type = factories.event_type(EVENT)
@@ -99,7 +102,7 @@ def test_a_change_is_503_and_changes_nothing(read_only: Callable[[], None]) -> N
 
 def test_reading_still_works(read_only: Callable[[], None]) -> None:
     asked = Asked()
-    # Their use is not noted now, which costs nobody an answer.
+    # The keys' last use is not recorded now, which fails no request.
     read_only()
     for path in ("deliveries", "messages", "lanes", f"deliveries/{asked.row.pk}"):
         assert asked.reader.get(path).status == 200, path
@@ -111,7 +114,7 @@ def test_the_next_request_notices_the_end_of_read_only(read_only: Callable[[], N
     read_only()
     refused(asked.publisher.publish(EVENT), 503, "database-read-only")
     set_read_only("off")
-    # The connection is as it was; what a server does between two requests ends it.
+    # The connection keeps its mode; the server ends it between two requests.
     close_old_connections()
     assert asked.publisher.publish(EVENT).status == 202
     assert Client().get("/readyz").status_code == 200

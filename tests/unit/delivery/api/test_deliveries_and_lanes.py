@@ -1,4 +1,4 @@
-"""Deliveries and lanes are seen, and support may unblock."""
+"""Deliveries and lanes are readable, and support may unblock."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,6 @@
-"""The state of a subscription's endpoint, as its representation shows it: what its lane and the circuit breaker say, in one."""
+"""The endpoint state of a subscription in the API: that of its lane and of the circuit breaker,
+combined.
+"""
 
 import pytest
 from django.utils import timezone

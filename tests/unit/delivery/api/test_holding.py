@@ -1,4 +1,4 @@
-"""HELD by REST: of subscriptions, subscribers and the installation; who may, and what is refused."""
+"""HELD by REST: subscriptions, subscribers and the installation; rights and refusals."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Mailboxes by REST: whose they are, what is asked and answered, and in which shape."""
+"""Mailboxes by REST: their owners, requests, answers and shapes."""
 
 import base64
 from typing import Any
@@ -199,7 +199,7 @@ def test_each_call_needs_the_key_and_one_statement(
 ) -> None:
     mailbox.put(20)
     mailbox.next()
-    # The statement of the verb itself is not Django's, which is why it is not counted.
+    # The verb's own statement does not go through Django, so it is not counted.
     with django_assert_num_queries(1):
         messages = mailbox.next(10)
     receipts = [message["receipt"] for message in messages]

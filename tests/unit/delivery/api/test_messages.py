@@ -1,4 +1,4 @@
-"""Messages are found, read and explained, by who may."""
+"""Messages are found, read and explained, by callers with the right."""
 
 from datetime import UTC, datetime, timedelta
 

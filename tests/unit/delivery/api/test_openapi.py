@@ -1,4 +1,6 @@
-"""The OpenAPI document is complete, and requests made from it get the answers that it describes."""
+"""The OpenAPI document is complete, and requests generated from it get the answers that it
+describes.
+"""
 
 import re
 from collections.abc import Iterator
@@ -31,7 +33,8 @@ CHECKS: list[Any] = [
     checks.unsupported_method,
     checks.negative_data_rejection,
 ]
-# Rules about other rows, the time of day, two fields together or the letters of a name, which the description does not tell.
+# Rules that the description cannot express: about other rows, the time of day, two fields together
+# or the letters of a name.
 BEYOND_OPENAPI = re.compile(
     "|".join(
         [
@@ -68,7 +71,10 @@ BEYOND_OPENAPI = re.compile(
 
 @pytest.fixture(autouse=True)
 def connection_of_the_test(db: None) -> Iterator[None]:
-    """As Django's own test client: each request would end the connection, and the transaction of the test."""
+    """Keep the connection open, as Django's own test client does.
+
+    Otherwise each request would end it, and the test's transaction.
+    """
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     yield
@@ -78,7 +84,10 @@ def connection_of_the_test(db: None) -> Iterator[None]:
 
 @pytest.fixture
 def keys() -> dict[str, str]:
-    """Rows that the examples' names hit, and a key for each part of the API, which no example can revoke."""
+    """Create rows with the names in the examples; return a key for each part of the API.
+
+    No example can revoke these keys.
+    """
     factories.event_type("0")
     subscriber = factories.subscriber("0")
     factories.delivery()
@@ -95,7 +104,7 @@ def test_the_description_is_generated_without_a_warning(tmp_path: Path) -> None:
     call_command("spectacular", validate=True, fail_on_warn=True, file=str(tmp_path / "schema.yml"))
 
 
-# JSON lines, which it cannot make.
+# Schemathesis cannot generate JSON lines.
 @pytest.mark.filterwarnings("ignore:Skipped test cases with unsupported payload media types")
 @DESCRIPTION.parametrize()
 @settings(
@@ -118,7 +127,7 @@ def test_requests_made_from_the_description_get_answers_that_fit_it(
     )
     response = case.call(headers={"Authorization": f"Bearer {keys[part]}"})
     if response.status_code == 202 and path.endswith("messages:batch"):
-        # With `partial=true` what is wrong with one message is told as its result.
+        # With `partial=true` the error of one message is its result.
         return
     is_beyond = response.status_code == 400 and BEYOND_OPENAPI.search(response.json()["detail"])
     case.validate_response(

@@ -1,4 +1,4 @@
-"""Publishing by REST: 202 when all is stored, else a problem document and nothing."""
+"""Publishing by REST: 202 when all is stored, otherwise a problem document and nothing stored."""
 
 import dataclasses
 from typing import Any
@@ -213,8 +213,8 @@ def test_publishing_costs_four_queries(
     publishing: Caller, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     publishing.publish(EVENT)
-    # The key with its publisher, the event type, its subscriptions; the statement that
-    # stores has a cursor of its own, which is not counted.
+    # The key with its publisher, the event type, its subscriptions; the statement that stores has a
+    # cursor of its own, which is not counted.
     with django_assert_num_queries(3):
         publishing.publish(EVENT)
 

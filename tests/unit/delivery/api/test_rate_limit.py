@@ -1,4 +1,4 @@
-"""How the limit of a publisher's rate is counted."""
+"""Counting for the limit of a publisher's rate."""
 
 from delivery.api.rate_limit import Bucket, bucket_of
 

@@ -1,4 +1,4 @@
-"""Replays by REST: asked for, read, started and cancelled, and refused with what to do."""
+"""Replays by REST: requested, read, started and cancelled; refusals say what to do."""
 
 from datetime import timedelta
 

@@ -1,4 +1,6 @@
-"""Event types of Inturn's own: everybody may subscribe to them, and nobody else make, change or publish them."""
+"""Inturn's own event types: all may subscribe to them, and only Inturn creates, changes and
+publishes them.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""Support sends deliveries again by REST: one, an edited copy, many by a filter; and decides deliveries in doubt."""
+"""Support resubmits deliveries by REST: one, an edited copy, many by a filter; and decides
+deliveries in doubt.
+"""
 
 import base64
 from typing import Any

@@ -1,4 +1,4 @@
-"""A suspended lane is resumed, skipped, and not retried; a URL that was left alone is released."""
+"""A suspended lane is resumed or skipped, and not retried; a disabled URL is released."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Retention by REST: a pass is begun, and followed."""
+"""Retention by REST: a pass is started and observed."""
 
 import pytest
 from django.utils import timezone

@@ -1,4 +1,4 @@
-"""What is served beside the API, and what is answered when everything else fails."""
+"""The pages alongside the API, and the answer to an unexpected error."""
 
 from unittest.mock import patch
 
@@ -47,7 +47,7 @@ def test_the_api_describes_itself() -> None:
     assert b"openapi: 3" in Client().get("/api/schema/").content
     page = Client().get("/api/docs/")
     assert page.status_code == 200
-    # Our policy allows no script and no style within a page.
+    # The content security policy allows no script and no style within a page.
     assert b"<style" not in page.content
     assert page.content.count(b"<script>") == 0
 

@@ -1,4 +1,4 @@
-"""Making a subscription INACTIVE and ACTIVE again, and what becomes of its backlog."""
+"""Making a subscription INACTIVE and ACTIVE again, and the effect on its backlog."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Publishing to a SYNC event type: what the publisher is answered, and what is stored of it."""
+"""Publishing to a SYNC event type: the publisher's answer, and the stored rows."""
 
 import pytest
 from django.conf import settings
@@ -155,7 +155,7 @@ def test_a_missing_answer_is_a_problem(
     problem = refused(answer, status, code)
     delivery = stored()
     assert problem["message"] == answer.headers["inturn-message"] == f"msg_{delivery.message_id}"
-    # Where the endpoint is, is not the publisher's business.
+    # The publisher does not learn the endpoint's address.
     assert "127.0.0.1" not in problem["detail"]
     assert delivery.status == "FAILED"
     assert Attempt.objects.get().outcome == outcome

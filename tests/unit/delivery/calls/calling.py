@@ -1,4 +1,4 @@
-"""Calling as the tests do, and servers that answer what no proper server would."""
+"""Calls as the tests make them, and servers whose answers no proper server would send."""
 
 import contextlib
 import socket
@@ -24,7 +24,7 @@ def outcome(ended: Called) -> OutcomeClass:
 
 @contextlib.contextmanager
 def serving(answer: Callable[[socket.socket], None]) -> Iterator[int]:
-    """A server that does with each connection whatever it is told; yields its port."""
+    """Run a server that calls `answer` with each connection; yield its port."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:
@@ -44,7 +44,9 @@ def serving(answer: Callable[[socket.socket], None]) -> Iterator[int]:
 
 
 def read_request(connection: socket.socket) -> None:
-    """Read it whole: to close a connection of which something is unread breaks it off at the other side, too."""
+    """Read the whole request: closing a connection with unread data breaks it for the other side,
+    too.
+    """
     request = b""
     while not request.endswith(PARCEL.body) and (part := connection.recv(65_536)):
         request += part

@@ -1,4 +1,4 @@
-"""An answer is told whole, or not at all."""
+"""An answer is returned whole, or not at all."""
 
 import contextlib
 import gzip

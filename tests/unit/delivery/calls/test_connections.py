@@ -1,4 +1,4 @@
-"""Connections are kept, and one call is one request on one of them."""
+"""Connections are kept alive, and one call is one request on one of them."""
 
 import threading
 
@@ -11,7 +11,7 @@ from tests.unit.delivery.calls.calling import called, outcome
 
 
 class Peers:
-    """Remembers from which ports it was asked: a connection that is used again has the same."""
+    """Records the client port of each request: a reused connection has the same port."""
 
     status = 200
 

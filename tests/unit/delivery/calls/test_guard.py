@@ -1,4 +1,4 @@
-"""Only allowed addresses are connected to, and only servers that are who they say."""
+"""Calls connect only to allowed addresses, and only to servers with a valid certificate."""
 
 import contextlib
 import ipaddress
@@ -45,7 +45,9 @@ def test_a_name_that_leads_to_a_forbidden_address_is_refused_though_a_proxy_is_s
 def test_the_address_that_was_checked_is_the_one_that_is_connected_to(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A resolver that answers something else the second time changes nothing: nobody asks it again."""
+    """A resolver that returns another address the second time changes nothing: it is queried
+    once.
+    """
     hook = receiver.endpoint("hook")
     known = {"rebinding.example": ["127.0.0.1"]}
     only = [ipaddress.ip_network("127.0.0.1/32")]
@@ -54,7 +56,7 @@ def test_the_address_that_was_checked_is_the_one_that_is_connected_to(
         monkeypatch.setattr(guard, "resolver", Resolver(servers=[names.address]))
         assert outcome(called(url, allowed=only)) is OutcomeClass.SUCCESS
         known["rebinding.example"] = ["127.0.0.2"]
-        # The connection that is kept was checked when it was made.
+        # The kept connection was checked when it was opened.
         assert outcome(called(url, allowed=only)) is OutcomeClass.SUCCESS
         receiver.refuse_connections()
         receiver.accept_connections()

@@ -1,4 +1,4 @@
-"""What may happen while a SYNC endpoint thinks: in the database, by a person, to the connection."""
+"""Events during a SYNC call: in the database, by a person, on the connection."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ Deed = Callable[["psycopg.Connection[tuple[object, ...]]"], object]
 
 
 class Doing:
-    """Does something on a connection of its own before it answers."""
+    """Acts on a connection of its own before it answers."""
 
     def __init__(self, deed: Deed, then: Answer) -> None:
         self._deed = deed
@@ -85,7 +85,7 @@ def test_a_connection_lost_during_the_call_does_not_lose_the_record(
 ) -> None:
     def terminate(own: "psycopg.Connection[tuple[object, ...]]") -> None:
         others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
-        # Vacuum's workers are nobody's, and are left alone.
+        # Vacuum's workers belong to no user, and are left alone.
         others += " AND usename = current_user AND pid <> pg_backend_pid()"
         own.execute(f"{others} AND application_name <> 'inturn wake'".encode())
 
@@ -96,7 +96,7 @@ def test_a_connection_lost_during_the_call_does_not_lose_the_record(
 
 @pytest.fixture
 def unrecordable() -> Iterator[Deed]:
-    """Makes that no attempt can be recorded any more."""
+    """Make the recording of attempts fail."""
     yield lambda own: own.execute("ALTER TABLE delivery_loggedattempt RENAME TO elsewhere")
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE elsewhere RENAME TO delivery_loggedattempt")
@@ -134,7 +134,7 @@ def test_a_persons_decision_during_the_call_stays_and_the_attempt_is_recorded(
 
 
 class Once:
-    """Does something between matching and storing, once."""
+    """Acts once between matching and storing."""
 
     def __init__(self, deed: Callable[[], object]) -> None:
         self._deed: Callable[[], object] | None = deed

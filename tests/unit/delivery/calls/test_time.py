@@ -1,4 +1,4 @@
-"""An endpoint's time is over when it is, whatever the endpoint does meanwhile."""
+"""An endpoint's time limit holds, whatever the endpoint does meanwhile."""
 
 import socket
 import time
@@ -10,7 +10,7 @@ from tests.support.receivers import OK, Behaviour, Drip, Hold, Receiver
 from tests.unit.delivery.calls.calling import called, outcome, read_request, serving
 
 LATE = 2
-# Far beyond it, and far before anything here would end by itself.
+# Far beyond the limit, and far before any part of this test would end by itself.
 HANGS_MS = 20_000
 
 

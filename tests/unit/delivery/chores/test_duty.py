@@ -1,4 +1,4 @@
-"""A duty is done by one at a time, and one that fails keeps nobody else."""
+"""A duty is run by one process at a time, and a failed one delays no other."""
 
 import logging
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Chores: what may take long keeps nobody from being told."""
+"""Chores: a long duty does not delay failure notices."""
 
 from datetime import datetime
 from threading import Event
@@ -11,7 +11,7 @@ from delivery.cluster.stopping import stopping
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# Who waits for longer waits for ever.
+# A longer wait would never end.
 SECONDS = 10
 
 

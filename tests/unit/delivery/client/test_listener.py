@@ -1,4 +1,4 @@
-"""A listener whose Inturn goes away, comes too late, or will not answer: it goes on, and says so once."""
+"""A listener whose Inturn goes away, is too slow, or refuses: it continues, and says so once."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -30,7 +30,9 @@ def yes(received: Received) -> Behaviour:
 
 @dataclass(slots=True)
 class Listening:
-    """A listener, the endpoints of its Inturn, what it took, what it said, and how long it would have waited."""
+    """A listener, its Inturn's endpoints, its messages, its output, and the waits it would have
+    made.
+    """
 
     receiver: Receiver
     client: RestClient

@@ -1,4 +1,4 @@
-"""What `next` answered, read: above all each body, byte for byte."""
+"""Reading the answer of `next`: above all each body, byte for byte."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ KNOWN = {
 
 
 def answer(*bodies: dict[str, Any]) -> bytes:
-    """Messages as Inturn writes them: `body` stands in the middle."""
+    """Return messages as Inturn writes them: with `body` in the middle."""
     first = dict(list(KNOWN.items())[:4])
     return orjson.dumps({"messages": [first | body | KNOWN for body in bodies]})
 

@@ -1,4 +1,6 @@
-"""The client of the REST API: what it repeats, and what it must leave to the person."""
+"""The client of the REST API: the requests that it repeats, and those that it leaves to the
+person.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,7 +24,7 @@ DONE = Answer(200, body=b'{"done": true}')
 
 @dataclass(slots=True)
 class RecordedCaller:
-    """A client, the server that it calls, and how long it would have waited."""
+    """A client, the server that it calls, and the waits it would have made."""
 
     client: RestClient
     server: ReceiverEndpoint

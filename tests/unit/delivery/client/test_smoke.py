@@ -1,4 +1,4 @@
-"""`smoke`'s journey where it cannot be made: it says what to do, and leaves nothing behind."""
+"""`smoke` where its journey fails: it says what to do, and leaves no rows behind."""
 
 from dataclasses import replace
 

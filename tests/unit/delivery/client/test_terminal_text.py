@@ -1,4 +1,4 @@
-"""Text made fit for a terminal."""
+"""Text made safe for a terminal."""
 
 import json
 import unicodedata
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from delivery.client.terminal_text import visible, visible_json
 
-# What ESC and the others could do is not the terminal's to decide; marks of direction are of category Cf.
+# Characters with an effect on a terminal, such as ESC; marks of direction are of category Cf.
 DIRECTIONS = {"AL", "L", "R", "LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 CONTROLS = st.characters(max_codepoint=0x9F) | st.sampled_from("\u061c\u200e\u200f\u202a\u202e\u2066\u2069")
 

@@ -11,13 +11,13 @@ from django_q.signing import SignedPackage
 from delivery.cluster.keeper import NO_TIMEOUT, Keeper
 from delivery.cluster.stopping import stopping
 
-# Who starts a worker closes its connection.
+# Starting a worker closes the connection of its starter.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
 def _signals() -> Iterator[None]:
-    """What a keeper connects is connected for one test."""
+    """Connect a keeper's signals for one test only."""
     kept = post_spawn.receivers, pre_execute.receivers
     yield
     stopping.clear()

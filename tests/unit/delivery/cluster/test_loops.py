@@ -1,4 +1,6 @@
-"""Loops that share a process: each goes on whatever becomes of the others, on connections that people can tell apart."""
+"""Loops that share a process: a failure of one does not affect the others, and their connections
+have distinct names.
+"""
 
 import threading
 from collections.abc import Iterator

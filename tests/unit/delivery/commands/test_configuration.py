@@ -1,4 +1,4 @@
-"""`configuration`: what it prints, and its exit codes."""
+"""`configuration`: its output and its exit codes."""
 
 import io
 import re
@@ -26,7 +26,7 @@ DELIVERED_KEY = "ABC_PROJECT_1008_HEADER_X_KEY"
 
 
 def configuration(*arguments: str) -> tuple[int, str]:
-    """Return the exit code and what was written."""
+    """Return the exit code and the output."""
     out = io.StringIO()
     try:
         call_command("configuration", *arguments, stdout=out)

@@ -1,4 +1,4 @@
-"""`history`: what it says, and by which exit code it ends."""
+"""`history`: its output and its exit codes."""
 
 import io
 

@@ -1,4 +1,6 @@
-"""`listen`: what it prints, forwards, acknowledges and gives back, of a mailbox of a server of the test's."""
+"""`listen`: the messages that it prints, forwards, acknowledges and releases, from a mailbox of the
+test's server.
+"""
 
 import io
 import os
@@ -193,7 +195,7 @@ def test_another_subscribers_key_is_refused(depot: Depot) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_listen_releases_its_messages(depot: Depot, number: signal.Signals) -> None:
-    # More than a pipe holds, so that it cannot get rid of the second.
+    # More than a pipe holds, so that it blocks while printing the second.
     depot.put()
     depot.put(orjson.dumps("x" * 1_000_000))
     with subprocess.Popen(
@@ -206,7 +208,7 @@ def test_a_stopped_listen_releases_its_messages(depot: Depot, number: signal.Sig
         try:
             assert process.stdout is not None
             assert '"n"' in process.stdout.readline()
-            # The second one's beginning: the first is taken.
+            # The second one's beginning: the first has been printed whole.
             assert process.stdout.read(1) == "{"
             process.send_signal(number)
             _, said = process.communicate(timeout=30)

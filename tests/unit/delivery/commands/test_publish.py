@@ -1,4 +1,4 @@
-"""`publish`: the items that it makes of lines, and what it says when it has to stop."""
+"""`publish`: the items from its input lines, and its output if it has to stop."""
 
 import io
 import os
@@ -26,7 +26,7 @@ def accepting(received: Received) -> Behaviour:
 
 @pytest.fixture
 def server(receiver: Receiver) -> ReceiverEndpoint:
-    """Accepts whatever is published."""
+    """An endpoint that accepts every publication."""
     endpoint = receiver.endpoint("api/v1/messages:batch")
     endpoint.follow(accepting)
     return endpoint

@@ -1,4 +1,4 @@
-"""What a plan would have meant for the last messages, tried by the database."""
+"""The effect that a plan would have had on the last messages, computed by the database."""
 
 from typing import Any
 
