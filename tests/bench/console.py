@@ -6,7 +6,7 @@ import http.client
 import secrets
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from statistics import median, quantiles
@@ -80,6 +80,16 @@ def run(*, rounds: int, as_json: bool) -> int:
     else:
         _print_table(timed)
     return 0 if all(result.is_met for result in results) else 1
+
+
+def page_medians(port: int, names: Collection[str], *, rounds: int) -> dict[str, float]:
+    """Read these pages of a running web server; return the median of each, in milliseconds."""
+    with closing(_connection(port)) as connection, _session() as session:
+        visitor = _Visitor(connection, session)
+        wanted = [page for page in pages(read_samples(now=timezone.now())) if page.name in names]
+        for page in wanted:
+            visitor.time(page, rounds=1)
+        return {page.name: visitor.time(page, rounds=rounds).median for page in wanted}
 
 
 class _Visitor:

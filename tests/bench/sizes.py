@@ -38,7 +38,8 @@ class BenchSizes:
     together_backlog: int = 40_000
     endurance_seconds: float = 1_800
     scale_backlog: int = 20_000
-    stored: tuple[int, ...] = (10_000, 100_000, 1_000_000)
+    stored: tuple[int, ...] = (10_000, 1_000_000, 10_000_000)
+    page_rounds: int = 20
     # A folder for plots; none if empty.
     plot: str = ""
     bare_round_trips: int = 1_000
@@ -82,6 +83,7 @@ QUICK = BenchSizes(
     endurance_seconds=3,
     scale_backlog=300,
     stored=(1_000, 2_000),
+    page_rounds=2,
     bare_round_trips=20,
     mailbox_messages=300,
     depth=2_000,

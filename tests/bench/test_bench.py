@@ -15,6 +15,7 @@ import pytest
 
 from config.env import CHECKOUT
 from config.up.processes import having
+from tests.bench.console import GIVEN_UP_MS
 from tests.system.operation.installation import eventually
 
 pytestmark = pytest.mark.long
@@ -215,3 +216,18 @@ def test_plots_are_written(home: Path) -> None:
     ended = bench("--seconds", "0.5", "--only", "subscribers", "--plot", str(folder), home=home, name="scale")
     assert ended.returncode == 0, ended.stderr
     assert [file.name for file in home.glob("*/*")] == ["by-subscribers.svg"]
+
+
+@pytest.mark.slow
+def test_growth_is_measured_beside_stored_deliveries(home: Path) -> None:
+    folder = home / "plots"
+    ended = bench(
+        "--seconds", "0.5", "--only", "stored", "--plot", str(folder), "--json", home=home, name="scale"
+    )
+    assert ended.returncode == 0, ended.stderr
+    report = orjson.loads(ended.stdout)
+    names = [result["name"] for result in report["results"]]
+    assert "2,000 stored deliveries: accepted" in names
+    assert names.count("  page: overview, median") == names.count("  a retention pass without removals") == 2
+    assert all(0 < result["value"] < GIVEN_UP_MS for result in report["results"])
+    assert [file.name for file in folder.iterdir()] == ["by-stored-deliveries.svg"]

@@ -27,6 +27,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="real payloads to cut bodies from; made ones where it is missing",
     )
     parser.add_argument("--more", action="store_true", help="add to a history that this has written")
+    parser.add_argument(
+        "--configured",
+        type=int,
+        help="make event types, subscribers and subscriptions for so many deliveries; as many as are written otherwise",
+    )
     options = parser.parse_args(arguments)
     django.setup()
     # Models can be imported only after setup.
@@ -40,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sizes, now = sizes_of(options.deliveries - count), timezone.now()
     if not count:
         with transaction.atomic():
-            configured.configure(sizes, now=now)
+            configured.configure(sizes_of(options.configured or options.deliveries), now=now)
     history.write(
         sizes, now=now, real=options.bodies, say=lambda line: print(line, file=sys.stderr, flush=True)
     )
