@@ -7,14 +7,17 @@ and crash windows.
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from delivery.senders.context import SenderContext
 from delivery.senders.entries import ScriptOutputMade
 from delivery.senders.parcel import Endpoint, Parcel, Transformation
 from subscriptions.scripts.jobs import Job, ScriptFault
 from subscriptions.scripts.pool import Result, pool
 from subscriptions.values.media_types import is_json
+
+# The web server executes scripts as well, and has no need of the senders' HTTP client (9 MB).
+if TYPE_CHECKING:
+    from delivery.senders.context import SenderContext
 
 # The first delivery of a read waits at most this long for the scripts of those behind it; the rest
 # is read again.
@@ -24,7 +27,7 @@ Outputs = Sequence[ScriptOutputMade]
 
 
 async def transformed(
-    read: list[Parcel], context: SenderContext, *, max_bytes: int
+    read: list[Parcel], context: "SenderContext", *, max_bytes: int
 ) -> tuple[list[Parcel], Outputs]:
     """Return the parcels as sent, or the first of them, and the outputs to store before sending.
 
