@@ -142,9 +142,7 @@ def standing_still(
     received: Iterable[Received | Fetched],
     excuses: Iterable[FaultWindow],
 ) -> list[Breach]:
-    """While deliveries wait, requests come; a pause may last as long as a fault and
-    STANDSTILL_SECONDS.
-    """
+    """While deliveries wait, a pause lasts at most as long as a fault and STANDSTILL_SECONDS."""
     came = [(request.id, _came_at(request)) for request in received]
     settled_at = dict(came)
     waiting = sorted((settled_at[m.id], m.answered_at) for m in owed if m.id in settled_at)
@@ -192,9 +190,7 @@ def _longest(begin: float, end: float, excuses: Iterable[FaultWindow]) -> tuple[
 
 
 def sent_when_woken(lane: str, received: Iterable[Received], woken: Iterable[Woken]) -> list[Breach]:
-    """A sender that lost its session while it was stopped sends nothing before it is connected
-    again.
-    """
+    """A sender that lost its session while stopped sends nothing before it is connected again."""
     return [
         Breach("SENT WHEN WOKEN", lane, request.at, f"{request.id}, attempt {request.attempt}")
         for request in received
@@ -237,8 +233,7 @@ def group(
     most_in_doubt: int,
     faults: Iterable[FaultWindow] = (),
 ) -> list[Breach]:
-    """In a QUEUE group exactly one endpoint took each message; only a message in doubt may come
-    twice.
+    """In a QUEUE group one endpoint took each message; only a message in doubt may come twice.
 
     An answer that the sender cannot have received does not count, as in `repeats`.
     """
