@@ -1,6 +1,8 @@
-"""The database's clock goes back behind what is archived: whatever happens then is archived later, and never removed before.
+"""The database's clock goes back behind the archive's end: later events are archived, and not
+removed before.
 
-Staged from the other side: the archive is ahead of the clock. When the clock has caught up, all times are moved back instead.
+Staged the other way round: the archive is ahead of the clock. When the clock has to catch up, all
+times are moved back instead.
 """
 
 from collections.abc import Callable

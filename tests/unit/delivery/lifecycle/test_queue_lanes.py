@@ -1,4 +1,4 @@
-"""Which queue sender a message goes to, and what its groups are."""
+"""The queue lane of a message, and its groups."""
 
 from dataclasses import replace
 

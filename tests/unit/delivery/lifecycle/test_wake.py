@@ -1,4 +1,4 @@
-"""What notifications say, and how they are read."""
+"""The payloads of notifications, written and read."""
 
 from hypothesis import given
 from hypothesis import strategies as st

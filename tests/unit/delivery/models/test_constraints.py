@@ -1,4 +1,4 @@
-"""The table itself refuses rows that cannot be, whoever writes them."""
+"""The table itself refuses impossible rows from any writer."""
 
 import uuid
 from typing import Any

@@ -1,4 +1,4 @@
-"""Runs in every state, and processes that hold them."""
+"""Runs in every state, and connections that hold their locks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from tests.support import factories
 
 
 def run(step: Step = Step.EXPORT, state: RunState = RunState.WAITING, **fields: Any) -> PipelineRun:
-    """Make a run whose state implies its times."""
+    """Create a run whose state implies its times."""
     now = timezone.now()
     if state != RunState.WAITING:
         fields.setdefault("started_at", now - timedelta(seconds=30))
@@ -35,14 +35,14 @@ def replay() -> Replay:
 
 @contextmanager
 def connected() -> Iterator[psycopg.Connection[Any]]:
-    """A connection beside Django's, as another process has one."""
+    """Open a second connection, like another process."""
     with psycopg.connect(**connection_parameters(), autocommit=True) as connection:
         yield connection
 
 
 @contextmanager
 def held(run: PipelineRun) -> Iterator[None]:
-    """Within the block somebody runs it."""
+    """Hold the run's lock within the block, as the process that runs it does."""
     with connected() as connection:
         assert is_taken(connection, run_lock(run.pk))
         yield

@@ -1,4 +1,4 @@
-"""Tidying: a run is dead when nobody holds its lock; old runs are forgotten with their findings."""
+"""Cleanup: a run whose lock is free is dead; old runs are deleted with their findings."""
 
 import dataclasses
 import os

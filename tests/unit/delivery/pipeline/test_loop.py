@@ -1,4 +1,4 @@
-"""Which run is next: the one that waits longest; of those that build on each other one at a time."""
+"""The choice of the next run: the longest waiting; dependent steps run one at a time."""
 
 import subprocess
 import sys

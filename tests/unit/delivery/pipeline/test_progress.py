@@ -1,4 +1,6 @@
-"""The course of a run: what a step tells is in its row soon, and it hears that it is to end."""
+"""The progress of a run: a step's reports are soon in its row, and a request to end interrupts
+it.
+"""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class ProgressLines:
-    """A Progress that remembers."""
+    """A Progress that records its calls."""
 
     def __init__(self) -> None:
         self.told: list[object] = []
@@ -88,7 +90,7 @@ def test_other_events_are_reported_at_once(run: PipelineRun, database: psycopg.C
 
 
 def interrupted(course: RunProgress) -> RunProgress:
-    """Follow it until it interrupts us."""
+    """Follow the run until it interrupts this thread."""
     with (
         interruptible() as interrupts,
         pytest.raises(KeyboardInterrupt),

@@ -1,4 +1,6 @@
-"""Asking for runs: one open run of what goes through all that is new, as many as are wished of the rest."""
+"""Requests for runs: one open run of each step that processes all new rows, any number of the
+others.
+"""
 
 import pytest
 from django.utils import timezone

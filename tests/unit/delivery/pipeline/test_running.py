@@ -1,4 +1,6 @@
-"""Running a run in this process: an export of an empty database, which needs no Spark, free or held in the middle."""
+"""Running a run in this process: an export of an empty database, which needs no Spark, free or
+stopped midway.
+"""
 
 import os
 import signal
@@ -24,7 +26,9 @@ def only_run() -> PipelineRun:
 
 @contextmanager
 def meanwhile(act: Callable[[], object], *, held: str = "delivery_archivechunk") -> Iterator[None]:
-    """In the block the run is held where it needs a table, the step in its middle; then, from another thread, do something."""
+    """Hold the run in the block at a table that it needs, in the middle of the step, and then act
+    in another thread.
+    """
 
     def interfere() -> None:
         try:

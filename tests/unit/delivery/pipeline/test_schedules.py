@@ -1,4 +1,4 @@
-"""Schedules: each fires once when it is due, keeps its pace, and makes no run that is not needed."""
+"""Schedules: each fires once when due, keeps its interval, and creates no unnecessary run."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -15,7 +15,7 @@ NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 
 def due(*steps: Step, at: datetime | None = None) -> datetime:
-    """Let these steps alone be due, and return since when."""
+    """Make only these steps due, and return since when."""
     PipelineSchedule.objects.exclude(step__in=steps).update(is_on=False)
     moment = at or timezone.now() - timedelta(minutes=5)
     PipelineSchedule.objects.filter(step__in=steps).update(next_at=moment)

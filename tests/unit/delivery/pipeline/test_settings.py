@@ -1,4 +1,6 @@
-"""What Spark and the archive's reader are given: this installation's, and no settings that are for short statements."""
+"""The settings for Spark and the archive's reader: this installation's, without those for short
+statements.
+"""
 
 import dataclasses
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Stopping runs: at once while they wait, by whoever runs them otherwise; what they were for ends with them."""
+"""Stopping runs: waiting ones at once, others by the process that runs them; a selection's replay
+ends with it.
+"""
 
 import pytest
 from django.utils import timezone

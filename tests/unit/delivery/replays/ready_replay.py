@@ -1,4 +1,4 @@
-"""What tests of replays begin from: a small archive, and a replay of it that is READY or RUNNING."""
+"""Preparations of replay tests: a small archive, and a replay of it that is READY or RUNNING."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -16,13 +16,13 @@ from tests.unit.delivery.history.archived import AT, message, seconds, write
 
 
 def stored(event_type: EventType, count: int = 1) -> list[Message]:
-    """Messages that are in PostgreSQL."""
+    """Create messages in PostgreSQL."""
     publisher = factories.publisher()
     return [factories.message(event_type=event_type, publisher=publisher) for _ in range(count)]
 
 
 def archived(url: Path, event_type: EventType, ids: Sequence[int], **fields: Any) -> None:
-    """Messages that are in the archive alone."""
+    """Create messages in the archive alone."""
     publisher = factories.publisher()
     rows = [
         message(
@@ -38,7 +38,7 @@ def archived(url: Path, event_type: EventType, ids: Sequence[int], **fields: Any
 
 
 def ready(subscription: Subscription, ids: Sequence[int], **fields: Any) -> Replay:
-    """A replay that has selected these messages."""
+    """Create a replay that has selected these messages."""
     wished = {
         "state": ReplayState.READY,
         "event_types": [subscription.event_type.name],
@@ -58,7 +58,7 @@ def running(subscription: Subscription, ids: Sequence[int], **fields: Any) -> Re
 
 
 def step(replay: Replay) -> int:
-    """Do one batch, as the duty does."""
+    """Run one batch, as the duty does."""
     with transaction.atomic():
         done = advance(timezone.now())
     replay.refresh_from_db()

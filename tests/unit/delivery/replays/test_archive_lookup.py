@@ -1,4 +1,4 @@
-"""A message of the archive is found by its id, with its deliveries and attempts, wherever they are."""
+"""An archived message is found by its id, with its deliveries and attempts from any files."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -44,7 +44,7 @@ def test_deliveries_have_their_attempts_and_their_last_settlement(archive: Path)
             attempt(12, message_id=2),
         ],
     )
-    # Sent again by a person weeks afterwards.
+    # Resubmitted by a person weeks afterwards.
     write(
         archive,
         deliveries=[delivery(10, message_id=1, settled_at=later, attempts=2)],

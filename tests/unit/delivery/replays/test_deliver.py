@@ -1,4 +1,6 @@
-"""The deliveries of a replay: each message once, in the order of publication, at its rate, also of what only the archive has."""
+"""The deliveries of a replay: each message once, in publication order, at its rate, archived ones
+included.
+"""
 
 from dataclasses import replace
 from datetime import timedelta

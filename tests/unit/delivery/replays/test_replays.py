@@ -1,4 +1,6 @@
-"""A replay is asked for, completed from its subscription, refused with what to do instead, started and cancelled."""
+"""A replay is requested, completed from its subscription, started and cancelled; refusals say what
+to do.
+"""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Entries as a lane hands them in, made of rows of the test database."""
+"""Entries as a lane commits them, made of rows of the test database."""
 
 from datetime import UTC, datetime
 

@@ -1,10 +1,10 @@
-"""Parcels as a lane reads them, for those who need no database."""
+"""Parcels as a lane reads them, for tests without a database."""
 
 from delivery.senders.parcel import Parcel
 
 
 def parcel(place: int, *, delivery_id: int | None = None, size: int = 10) -> Parcel:
-    """Make one for the endpoint of that subscription."""
+    """Return one for the endpoint of that subscription."""
     return Parcel(
         delivery_id=place if delivery_id is None else delivery_id,
         subscription_id=place,

@@ -31,7 +31,7 @@ async def elsewhere(act: Callable[..., Any], *args: Any) -> Any:
 
 
 async def serve_lanes(settler: Settler, lane_ids: Sequence[int]) -> None:
-    """Let the settler have these lanes, as a sender does that begins to serve them."""
+    """Claim these lanes for the settler, as a sender does that begins to serve them."""
     await settler.claim(list({shard_of(lane_id) for lane_id in lane_ids}))
     for lane_id in lane_ids:
         epoch = settler.holding.epoch_of(lane_id)
@@ -50,10 +50,10 @@ def end_sessions() -> None:
 
 @asynccontextmanager
 async def settler_at_work() -> AsyncIterator[Settler]:
-    """A settler that is connected and committing."""
+    """Yield a settler that is connected and committing."""
     settler = Settler()
     assert await settler.connect()
-    # It has its name.
+    # Its connection has its name by then.
     await settler.members()
     committing = asyncio.create_task(settler.run())
     try:
@@ -68,7 +68,7 @@ async def settler_at_work() -> AsyncIterator[Settler]:
 async def claims_at_work(
     *, networks: Sequence[IPv4Network] = ()
 ) -> AsyncIterator[tuple[Claims, SenderContext]]:
-    """The claims of a sender, which has looked once who else is at work; they are closed at the end."""
+    """Yield the claims of a sender that has read the other senders once; close them on leaving."""
     reader = Reader(name="inturn reader test")
     answering = asyncio.create_task(reader.run())
     try:
@@ -89,7 +89,7 @@ async def claims_at_work(
 
 
 def with_settler(scenario: Scenario) -> None:
-    """Run the scenario with a settler at work."""
+    """Run the scenario with a running settler."""
 
     async def run() -> None:
         async with settler_at_work() as settler:
@@ -101,7 +101,7 @@ def with_settler(scenario: Scenario) -> None:
 def with_claims(
     scenario: Callable[[Claims, SenderContext], Awaitable[None]], *, networks: Sequence[IPv4Network] = ()
 ) -> None:
-    """Run the scenario with the claims of a sender that is alone."""
+    """Run the scenario with the claims of the only sender."""
 
     async def run() -> None:
         async with claims_at_work(networks=networks) as (claims, context):

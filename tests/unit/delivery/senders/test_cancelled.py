@@ -1,4 +1,4 @@
-"""What was cancelled is not sent once its sender has heard of it, however much of it was read before."""
+"""A cancelled delivery is not sent once its sender is notified, even if it was read before."""
 
 import asyncio
 from ipaddress import ip_network
@@ -20,7 +20,7 @@ from tests.unit.delivery.senders.running import elsewhere, with_claims
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# As long as only a hang takes.
+# Only a hang takes so long.
 SECONDS = 30
 
 
@@ -40,14 +40,14 @@ def test_a_delivery_cancelled_after_it_was_read_is_not_sent(
 
     async def scenario(claims: Claims, context: SenderContext) -> None:
         with psycopg.connect(**connection_parameters()) as other:
-            # What is read is recorded before it is sent, and there it waits for us.
+            # Read deliveries are recorded before they are sent, and the record waits for this lock.
             other.execute("SELECT FROM delivery_lane WHERE id = %s FOR NO KEY UPDATE", [lane_id])
             await claims.serve([lane_id])
             async with asyncio.timeout(SECONDS):
                 while not context.settler.held_up:
                     await context.settler.members()
             await elsewhere(lambda: transitions.cancel(cancelled, actor="ann"))
-            # As when it hears of the commit.
+            # As when it is notified of the commit.
             context.lanes[lane_id].wake()
         async with asyncio.timeout(SECONDS):
             while await elsewhere(Delivery.objects.pending().exists):

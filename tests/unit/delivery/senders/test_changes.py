@@ -1,4 +1,4 @@
-"""A sender learns of every change of configuration, whatever the clocks say and however late it commits."""
+"""A sender reads every change of configuration, with any clocks and however late it commits."""
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine
@@ -30,7 +30,7 @@ LONG_AGO = timezone.now() - timedelta(days=1)
 
 
 def with_changes(scenario: Callable[[Look, Reader], Coroutine[Any, Any, None]]) -> None:
-    """Run the scenario with a sender's looks, when all that was committed before has been seen."""
+    """Run the scenario with a sender's looks, when it has seen all earlier commits."""
 
     async def run() -> None:
         reader = Reader(name="inturn reader test")
@@ -54,7 +54,7 @@ def subscription(transactional_db: None) -> Subscription:
 
 @pytest.fixture
 def other(subscription: Subscription) -> Subscription:
-    """Nothing concerns it."""
+    """A subscription that no change concerns."""
     return factories.subscription(endpoint="https://another.example/hook")
 
 
@@ -111,7 +111,7 @@ def test_a_change_that_commits_late_is_noticed(subscription: Subscription) -> No
 
 
 async def look_until_nothing_changed(look: Look, *, after: Changed) -> None:
-    """What was seen may be seen again, as it was, while any transaction of the server is older than it."""
+    """A change may be seen again, unaltered, while any transaction of the server is older."""
     while True:
         changed = await look()
         assert changed.versions.items() <= after.versions.items()
@@ -159,7 +159,7 @@ def test_after_a_backup_was_restored_everything_may_be_old(subscription: Subscri
     async def look() -> Changed:
         try:
             await changes.look()
-            changes._horizon = beyond  # the transactions of the server that is gone
+            changes._horizon = beyond  # the transactions of the lost server
             return await changes.look()
         finally:
             await reader.close()
@@ -168,7 +168,7 @@ def test_after_a_backup_was_restored_everything_may_be_old(subscription: Subscri
 
 
 def test_after_a_new_connection_everything_may_be_old(subscription: Subscription) -> None:
-    """It may lead to a standby that was promoted, whose transactions have other numbers."""
+    """It may lead to a promoted standby, whose transactions have other numbers."""
 
     async def scenario(look: Look, reader: Reader) -> None:
         assert not (await look()).is_all

@@ -1,4 +1,4 @@
-"""Which shards and lanes a sender takes, that it begins none twice, and how it gives them back."""
+"""The shards and lanes that a sender claims: it begins none twice, and releases them in order."""
 
 import asyncio
 
@@ -82,7 +82,7 @@ def test_a_sender_that_lost_the_database_lets_others_claim_first(lane: Lane) -> 
 
 @pytest.fixture
 def others() -> Lane:
-    """A lane of a shard that the second of two senders is to have."""
+    """Return a lane of a shard that belongs to the second of two senders."""
     while owner_of(shard_of((lane := factories.subscriber().lane).pk), {0, 1}) != 1:
         continue
     found: Lane = lane
@@ -90,7 +90,7 @@ def others() -> Lane:
 
 
 async def share(claims: Claims) -> Settler:
-    """Let another sender come, with whom the work is to be shared."""
+    """Start another sender, with which the work is shared."""
     other = Settler()
     assert await other.connect()
     await other.members()
@@ -126,7 +126,7 @@ def test_no_lane_of_a_shard_begins_while_that_waits_to_be_released(others: Lane)
         await claims.meet()
         async with asyncio.timeout(SECONDS):
             await task
-        # As by a commit that takes long.
+        # As by a slow commit.
         async with context.settler._turn:
             releasing = asyncio.create_task(claims.release_left())
             await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Connections beside Django's: as safe as its own, and made again when they are lost."""
+"""Connections alongside Django's: with the same safeguards, and reconnected when they are lost."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ def test_the_server_ends_sessions_of_a_vanished_machine() -> None:
             )
             return [row[0] for row in await cursor.fetchall()]
 
-    # Three probes, idle for five seconds, one each two; ten seconds for what is sent.
+    # Three probes, after five idle seconds, two seconds apart; ten seconds for unacknowledged data.
     assert asyncio.run(asking()) == ["3", "5", "2", "10000"]
 
 
@@ -93,7 +93,9 @@ def _configure(row: Subscription) -> None:
 def test_actions_of_people_notify_in_their_own_transaction(
     listening: psycopg.Connection, act: Callable[[Delivery], object], told: str
 ) -> None:
-    """Who dies after the commit has told it: what was cancelled is not sent."""
+    """A process that dies after the commit has notified the senders: a cancelled delivery is not
+    sent.
+    """
     act(factories.delivery())
     notification = next(iter(listening.notifies(timeout=SECONDS, stop_after=1)))
     assert notification.payload.partition(" ")[0] == told

@@ -1,4 +1,4 @@
-"""The health of endpoints: rows written on change, by the lane that they belong to, and read by a lane that begins."""
+"""The health of endpoints: rows written on change by their lane, and read when the lane begins."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -33,7 +33,7 @@ Row = tuple[int, int, int | None, int]
 
 
 def rows() -> list[Row]:
-    """The subscription, the lane, the delivery and the failures of each endpoint that is DOWN."""
+    """Return subscription, lane, delivery and failures of each endpoint that is DOWN."""
     found = EndpointHealth.objects.order_by("pk")
     return list(found.values_list("pk", "lane_id", "delivery_id", "failures"))
 
@@ -143,7 +143,7 @@ class TestRows:
 
 
 class TestDue:
-    """A pause that a person has ended is found though the notification was lost."""
+    """A pause that a person has ended is found even if the notification was lost."""
 
     def due(self, lane: Lane, *, delivery: int, failures: int) -> list[dict[str, Any]]:
         asked = {"lane": [lane.pk], "delivery": [delivery], "failures": [failures]}
@@ -167,7 +167,7 @@ class TestDue:
 
 
 class TestBeginning:
-    """A lane that begins knows what its last sender knew."""
+    """A lane begins with the state of its last sender."""
 
     def test_a_restarted_sender_keeps_the_pauses_of_several_endpoints(self, receiver: Receiver) -> None:
         owner = factories.subscriber(processing=Processing.CONCURRENT, max_in_flight=8)
@@ -202,7 +202,7 @@ class TestBeginning:
             assert set(served.keys.blocked()) == {made["a"].pk, made["b"].pk}
             await elsewhere(receiver.endpoint("up").wait_for_count, tried["up"] + 1)
             assert [len(receiver.endpoint(name).received) for name in ("a", "b")] == [tried["a"], tried["b"]]
-            # A person ends the pauses: each is tried, takes one, and is down no more.
+            # A person ends the pauses: each endpoint is tried, takes one, and is up again.
             served.wake()
             await _eventually(lambda: rows() == [])
 
@@ -244,7 +244,7 @@ def test_a_success_deletes_an_endpoints_row(receiver: Receiver) -> None:
     async def scenario(claims: Claims, _: SenderContext) -> None:
         await claims.serve([lane.pk])
         await _eventually(lambda: [row[:2] for row in rows()] == [(one.pk, lane.pk)])
-        # It is tried again, and is down until it has taken what it is tried with.
+        # It is tried again, and is down until it has taken that message.
         await elsewhere(endpoint.wait_for_count, 2)
         assert await elsewhere(rows) != []
         hold.release()

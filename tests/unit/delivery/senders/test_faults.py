@@ -1,4 +1,4 @@
-"""An outcome's error names the fault, and neither the receiver's URL nor what it sent."""
+"""An outcome's error names the fault, and neither the receiver's URL nor its data."""
 
 import asyncio
 import socket

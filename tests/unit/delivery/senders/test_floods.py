@@ -1,4 +1,6 @@
-"""A receiver that sends what nobody asked for is left; it delays no other and fills no memory."""
+"""A connection to a receiver that sends unrequested data is closed; it delays no other and fills no
+memory.
+"""
 
 import asyncio
 import socket
@@ -18,12 +20,12 @@ from tests.unit.delivery.senders.test_http import LOOPBACK, PARCEL, endpoint
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
-# What the sockets of both sides hold, and more than is ever read.
+# The capacity of the sockets of both sides, and more than is ever read.
 MOST_BYTES = 16 * 1024 * 1024
 
 
 class Flood:
-    """Sends something again and again until the connection ends; `sent` counts the bytes."""
+    """Sends the same bytes repeatedly until the connection ends; `sent` counts them."""
 
     def __init__(self, sends: bytes, *, before: bytes = b"") -> None:
         self.sent = 0

@@ -1,4 +1,4 @@
-"""Headers of messages on their way to endpoints: what is read of them, and how they are sent."""
+"""Forwarded headers of messages: reading and sending them."""
 
 import asyncio
 from collections.abc import Mapping
@@ -124,7 +124,7 @@ def test_a_queue_sender_reads_headers_of_groups_in_which_somebody_sends_them_alo
 
 
 def two(*, subscriber: Any = None, kind: Kind = Kind.TOPIC, **fields: Any) -> list[Subscription]:
-    """Two subscriptions with a delivery each, of which the second sends along all headers."""
+    """Create two subscriptions with a delivery each, of which the second forwards all headers."""
     made = []
     for patterns in ([], ["*"]):
         event_type = factories.event_type(kind=kind)

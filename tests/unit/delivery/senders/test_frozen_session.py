@@ -1,4 +1,6 @@
-"""The server ends the session of a sender that is frozen, whatever it was doing: its locks are free then, and it commits nothing."""
+"""The server ends the session of a frozen sender in any state: its locks are then free, and it
+commits nothing.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -35,7 +37,7 @@ def is_locked() -> bool:
 
 
 async def look_until_unlocked() -> None:
-    """Be another sender that looks who is at work."""
+    """Look for frozen senders, as another sender does."""
     other = Session()
     assert await other.take_slot()
     while await elsewhere(is_locked):

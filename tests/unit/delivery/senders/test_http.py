@@ -236,7 +236,7 @@ def test_a_prepared_request_is_used_while_it_is_recent(receiver: Receiver) -> No
 
 @pytest.fixture
 def stranger(tmp_path: Path) -> Iterator[int]:
-    """The port of a TLS server whose certificate nobody vouches for."""
+    """The port of a TLS server with an untrusted certificate."""
     subprocess.run(
         f"openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost "
         f"-keyout {tmp_path}/key.pem -out {tmp_path}/cert.pem".split(),

@@ -1,4 +1,4 @@
-"""The jobs of a lane: a fault of one ends the lane, and never what another commits."""
+"""The jobs of a lane: a failure of one ends the lane, and never affects another's commit."""
 
 import asyncio
 from ipaddress import ip_network
@@ -23,7 +23,7 @@ def test_an_ended_job_reports_its_fault() -> None:
     told: list[Exception | None] = []
 
     async def well() -> None:
-        """Nothing to do."""
+        """A job without work."""
 
     async def ill() -> None:
         raise ValueError

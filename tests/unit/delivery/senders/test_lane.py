@@ -1,4 +1,4 @@
-"""A lane in memory: who gets its places, when its pauses are over, and what wakes it."""
+"""A lane in memory: the use of its places, the end of its pauses, and its notifications."""
 
 import time
 from collections import Counter
@@ -39,7 +39,9 @@ def concurrent(**fields: Any) -> Lane:
 
 
 def down(seconds: float) -> KeyHealth:
-    """An endpoint that failed long ago, and is left alone for so many seconds from now."""
+    """Return the health of an endpoint that failed long ago, and is skipped for so many seconds
+    from now.
+    """
     now = time.monotonic()
     return KeyHealth(failures=1, failed_at=now - 600, blocked_until=now + seconds)
 
@@ -51,7 +53,7 @@ def begin_outage(lane: Lane, at: Parcel, *, seconds: float) -> None:
 
 
 def begun(lane: Lane) -> Sequence[Parcel]:
-    """Take what may be begun now."""
+    """Take every parcel that may begin now."""
     found = []
     while (taken := lane.take()) is not None:
         found.append(taken[1])
@@ -66,7 +68,9 @@ def fill(lane: Lane, place: int, count: int) -> None:
 
 class TestPauses:
     def test_a_pause_follows_the_row(self) -> None:
-        """Else the row, whose time has come, would end the second's pause again and again."""
+        """Otherwise the row, whose time has come, would end the second endpoint's pause again and
+        again.
+        """
         lane = concurrent()
         begin_outage(lane, parcel(1), seconds=-1)
         begin_outage(lane, parcel(2), seconds=300)
@@ -80,7 +84,7 @@ class TestPauses:
         assert lane.stops.pause == (7, 1)
 
     def test_an_unrecorded_failure_belongs_to_another_pause_than_the_row(self) -> None:
-        """What the row says is over then, while the endpoint is down longer."""
+        """The row's pause is over then, while the endpoint is down longer."""
         lane = concurrent()
         begin_outage(lane, parcel(1, delivery_id=7), seconds=-1)
         lane.keys.health(1).block(300)
@@ -99,7 +103,7 @@ class TestPauses:
         lane = concurrent(kind=kind, down=found)
         assert lane.keys.blocked() == [3, 5]
         assert lane.stops.down == [3, 4, 5]
-        # What was blocked is tried with one message.
+        # The blocked endpoint is tried with one message.
         fill(lane, 4, 5)
         assert len(begun(lane)) == 1
 
@@ -113,14 +117,14 @@ class TestPauses:
         assert isinstance(change, LaneChange)
         assert change.state == LaneState.IDLE
         assert concurrent(**stopped, down=[left_down(3, seconds=60)]).stops.begin() == []
-        # Who served it in order left this row: the endpoint is no reason to wait.
+        # An ordered lane left this row: the endpoint is no reason to wait.
         was_serial = concurrent(**stopped, run_is_concurrent=False, down=[left_down(3, seconds=60)])
         assert was_serial.keys.blocked() == []
         assert was_serial.stops.begin() != []
 
 
 def left_down(subscription_id: int, *, seconds: float) -> dict[str, Any]:
-    """An endpoint's row as a lane gets it that begins."""
+    """Return an endpoint's row as a beginning lane reads it."""
     return {
         "subscription_id": subscription_id,
         "delivery_id": 7,
@@ -131,7 +135,9 @@ def left_down(subscription_id: int, *, seconds: float) -> dict[str, Any]:
 
 
 class TestReportingEndpoints:
-    """What one attempt shows of an endpoint is told when no other that may tell otherwise is under way there."""
+    """An attempt's result for an endpoint is reported unless another attempt in flight there may
+    differ.
+    """
 
     def fail(self, lane: Lane, one: Parcel) -> Sequence[Change]:
         lane.keys.add(one.place, down(300))
@@ -167,7 +173,7 @@ class TestReportingEndpoints:
         lane = concurrent()
         self.fail(lane, parcel(1, delivery_id=7))
         change, endpoint = self.fail(lane, parcel(2, delivery_id=8))
-        # The lane's row tells of the one that is down longest.
+        # The lane's row names the endpoint that is down longest.
         assert change.delivery_id == 7
         assert endpoint.delivery_id == 8
         change, endpoint = lane.stops.forget([1])

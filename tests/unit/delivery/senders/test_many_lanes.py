@@ -1,4 +1,4 @@
-"""A sender with very many lanes: PostgreSQL's lock table has room for their locks, as it is by default."""
+"""A sender with very many lanes: PostgreSQL's default lock table has room for their locks."""
 
 import pytest
 from django.db import connection
@@ -30,7 +30,7 @@ def lanes() -> list[int]:
 
 
 def locks_of_lanes() -> int:
-    """The advisory locks of senders of this database, without those of their slots."""
+    """Return the advisory locks of this database's senders, without those of their slots."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' "

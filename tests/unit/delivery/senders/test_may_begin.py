@@ -1,4 +1,6 @@
-"""An attempt begins when its first byte is written: not if the lane may be another's by then."""
+"""An attempt begins when its first byte is written, and only if the lane is certainly still this
+sender's.
+"""
 
 import asyncio
 import ipaddress
@@ -15,7 +17,7 @@ LOOPBACK = [ipaddress.ip_network("127.0.0.0/8")]
 
 @pytest.mark.parametrize("times", [0, 1])
 def test_a_request_that_may_not_begin_is_not_sent(receiver: Receiver, times: int) -> None:
-    """It may at first, when it is asked so often: there is a connection by then."""
+    """It is allowed the first `times` times: by then there is a connection."""
     hook = receiver.endpoint("hook")
     answers = iter([True] * times)
 

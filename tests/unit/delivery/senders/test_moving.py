@@ -1,4 +1,6 @@
-"""Lanes that move from one sender to another under load: none is delivered to out of order, twice, or much later."""
+"""Lanes that move between senders under load: none is delivered out of order, twice, or much
+later.
+"""
 
 import asyncio
 from ipaddress import ip_network
@@ -23,7 +25,7 @@ MESSAGES = 40
 
 
 class MovedLanes:
-    """A subscription in a lane of its own, with deliveries that wait."""
+    """A subscription in a lane of its own, with waiting deliveries."""
 
     def __init__(self, receiver: Receiver, name: str, *, lane_id: int | None = None) -> None:
         self.endpoint: ReceiverEndpoint = receiver.endpoint(name)
@@ -54,7 +56,7 @@ def flowing(receiver: Receiver) -> list[MovedLanes]:
 
 @pytest.fixture
 def hanging(receiver: Receiver) -> MovedLanes:
-    """One whose shard the second of two senders is to have."""
+    """A lane whose shard belongs to the second of two senders."""
     made = MovedLanes(receiver, "hanging")
     while owner_of(shard_of(made.lane_id), {0, 1}) != 1:
         made = MovedLanes(receiver, "hanging")
@@ -64,7 +66,7 @@ def hanging(receiver: Receiver) -> MovedLanes:
 
 @pytest.fixture
 def neighbour(receiver: Receiver, hanging: MovedLanes) -> MovedLanes:
-    """One whose lane is in the shard of the one that hangs."""
+    """A lane in the shard of the hanging one."""
     made = MovedLanes(receiver, "neighbour", lane_id=hanging.lane_id + SHARDS)
     made.endpoint.always(Slow(0.01))
     made.publish(MESSAGES)
@@ -72,7 +74,7 @@ def neighbour(receiver: Receiver, hanging: MovedLanes) -> MovedLanes:
 
 
 async def look(claims: Claims, lane_ids: list[int]) -> None:
-    """Do what a sender does again and again."""
+    """Take one turn of a sender's loop."""
     await claims.meet()
     await claims.release_left()
     await claims.serve(lane_ids)

@@ -1,4 +1,4 @@
-"""Host names whose servers do not answer delay nobody else's messages."""
+"""Host names whose servers do not answer delay no other messages."""
 
 import asyncio
 import contextlib

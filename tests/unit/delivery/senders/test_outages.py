@@ -1,4 +1,4 @@
-"""A lane is BLOCKED as long as something stops it, whoever served it before, and no longer."""
+"""A lane is BLOCKED exactly as long as a cause stops it, whichever sender served it before."""
 
 import asyncio
 from collections.abc import Callable
@@ -25,7 +25,7 @@ BOTH = pytest.mark.parametrize("processing", list(Processing))
 
 
 def blocked(head: Delivery, *, due_in: float = -1, **fields: Any) -> Lane:
-    """The lane as a sender left it that was killed, or stopped."""
+    """Return the lane as a killed or stopped sender left it."""
     lane: Lane = head.subscription.subscriber.lane
     lane.state, lane.delivery_id, lane.failures, lane.reason = LaneState.BLOCKED, head.pk, 1, "timed out"
     lane.next_try_at = timezone.now() + timedelta(seconds=due_in)
@@ -51,7 +51,7 @@ def state(lane: Lane) -> str:
 
 
 def serve(lane: Lane, *, until: Callable[[], bool]) -> None:
-    """Let a sender have the lane until that is so."""
+    """Serve the lane with a sender until that is true."""
 
     async def scenario(claims: Claims, context: SenderContext) -> None:
         await claims.serve([lane.pk])
@@ -63,7 +63,7 @@ def serve(lane: Lane, *, until: Callable[[], bool]) -> None:
 
 
 def serve_and_give_back(lane: Lane) -> None:
-    """Let a sender have the lane, and take it away from it at once."""
+    """Serve the lane with a sender, and release it at once."""
 
     async def scenario(claims: Claims, context: SenderContext) -> None:
         await claims.serve([lane.pk])
@@ -113,14 +113,18 @@ def test_a_remaining_cause_keeps_a_released_lane_blocked() -> None:
 
 
 def test_an_endpoint_that_is_down_blocks_although_its_failure_is_settled() -> None:
-    """Else it would flow and be blocked by turns, with each message that is tried once."""
+    """Otherwise the lane would flow and be blocked by turns, with each message that is tried
+    once.
+    """
     lane = blocked(factories.delivery(Status.FAILED, subscription=subscription()), due_in=600)
     serve_and_give_back(lane)
     assert state(lane) == LaneState.BLOCKED
 
 
 def test_after_a_crash_the_lane_is_known_to_be_concurrent() -> None:
-    """Else, if its next sender dies too, it would be taken for one that was, and what stops it for nothing."""
+    """Otherwise, if its next sender dies too, the lane would be presumed ordered, and its row no
+    reason to stop.
+    """
     head = factories.delivery(
         subscription=subscription(), next_attempt_at=timezone.now() + timedelta(hours=1)
     )
@@ -134,7 +138,7 @@ def test_after_a_crash_the_lane_is_known_to_be_concurrent() -> None:
 
 
 def test_our_own_fault_neither_ends_nor_starts_an_outage() -> None:
-    """What is VOLATILE is settled by it; that is no answer of the endpoint's."""
+    """It settles a VOLATILE delivery; the endpoint has not answered."""
     of = subscription()
     of.secrets.update(secret="no secret")
     head = factories.delivery(subscription=of, next_attempt_at=timezone.now() + timedelta(hours=1))

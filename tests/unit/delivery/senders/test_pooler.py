@@ -1,4 +1,4 @@
-"""Senders whose connections come through a pooler that gives each its server's connection for as long as it lasts."""
+"""Senders behind a pooler that gives each connection a server connection for its whole life."""
 
 import socket
 import struct
@@ -17,14 +17,16 @@ from tests.unit.delivery.senders.running import elsewhere, with_claims
 pytestmark = pytest.mark.django_db(transaction=True)
 
 LANES = 40
-# Of PostgreSQL's protocol: the message that tells a client its backend's process id, and the one that ends the start.
+# PostgreSQL's protocol: the message with the backend's process id, and the one that ends the start.
 BACKEND_KEY_DATA, READY_FOR_QUERY = b"K", b"Z"
 NO_TLS = b"N"
 INVENTED = 0x7BADF00D
 
 
 class Pooler:
-    """Hands everything on, but tells each client a process id of its own invention, as PgBouncer does."""
+    """Forwards all traffic, but replaces the process id for each client by its own, as PgBouncer
+    does.
+    """
 
     def __init__(self, host: str, port: int) -> None:
         self._server = (host, port)
@@ -34,8 +36,8 @@ class Pooler:
         self._threads[0].start()
 
     def close(self) -> None:
-        """Return when all has ended that came through it."""
-        # Whoever waits in accept() does not notice that it is closed.
+        """Return when all its connections have ended."""
+        # A thread in accept() does not notice a close.
         self._listening.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
             thread.join()
@@ -60,7 +62,7 @@ class Pooler:
 
 
 def _hand_on_start(answers: BufferedReader, client: socket.socket) -> None:
-    """Hand on what the server says until it takes statements."""
+    """Forward the server's messages until it accepts statements."""
     kind = b""
     while kind != READY_FOR_QUERY:
         kind = answers.read(1)
@@ -85,7 +87,7 @@ def _pump(receive: Callable[[int], bytes], other: socket.socket) -> None:
 
 @pytest.fixture
 def pooler(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pooler]:
-    """Whatever connects from now on goes through it."""
+    """New connections go through the pooler."""
     settings = connection.settings_dict
     pooler = Pooler(settings["HOST"], int(settings["PORT"]))
     monkeypatch.setitem(settings, "PORT", str(pooler.port))

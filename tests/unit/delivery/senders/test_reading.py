@@ -1,4 +1,4 @@
-"""Which deliveries a sender reads, in which order, and which lanes it finds work in."""
+"""The deliveries that a sender reads, their order, and the lanes in which it finds work."""
 
 import asyncio
 from datetime import timedelta
@@ -132,7 +132,7 @@ def test_a_cancelled_request_adds_nothing_to_the_next(subscription: Subscription
 
     async def reading() -> tuple[list[Parcel], ...]:
         reader = Reader(name="inturn reader test")
-        # All wishes are there before the reader looks, so that one statement answers them.
+        # All requests are there before the reader looks, so that one statement answers them.
         given_up, *wanted = (asyncio.create_task(reader.parcels(wish)) for _ in range(3))
         await asyncio.sleep(0)
         given_up.cancel()
@@ -200,7 +200,7 @@ def test_many_lanes_that_are_read_at_once_each_get_their_own(transactional_db: N
         try:
             wishes = [RunRequest(lane_id=id, rows=9, skipped_rows=0, max_bytes=9_999) for id in lanes if id]
             await asyncio.gather(*map(reader.parcels, wishes))
-            # Once more, now that it knows how few rows they have.
+            # Once more, now that the row counts of the lanes are known.
             return [ids(answer) for answer in await asyncio.gather(*map(reader.parcels, wishes))]
         finally:
             answering.cancel()

@@ -1,4 +1,6 @@
-"""What is read where no order is kept: what is due, a fair share for each, and no more than was asked for."""
+"""Reading without order: due deliveries, a fair share for each endpoint, and no more than
+requested.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -41,7 +43,7 @@ def retried(of: Subscription, *, due_in: float = -60, attempts: int = 1) -> Deli
 
 
 def answers(url: str, count: int, *, of: Subscription) -> Sequence[Delivery]:
-    """Answers to callbacks with that URL, never tried."""
+    """Create answers to callbacks with that URL, never tried."""
     found = []
     for _ in range(count):
         now = timezone.now()

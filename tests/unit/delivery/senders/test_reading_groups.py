@@ -1,4 +1,4 @@
-"""What a queue sender reads: groups with an endpoint that may be tried now, whatever else is subscribed."""
+"""The groups that a queue sender reads: those with an endpoint that may be tried now."""
 
 from datetime import timedelta
 from typing import Any
@@ -82,7 +82,7 @@ def test_the_read_does_not_grow_with_the_number_of_subscriptions(lane: Lane, job
 
 
 def buffers(lane: Lane) -> int:
-    """How many pages the statement touches."""
+    """Return how many pages the statement touches."""
     plan: Any = fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement('read_groups')}", parameters(lane))
     found = plan[0]["QUERY PLAN"][0]["Plan"]
     return int(found["Shared Hit Blocks"]) + int(found["Shared Read Blocks"])

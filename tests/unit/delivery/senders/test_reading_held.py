@@ -1,4 +1,6 @@
-"""What is HELD is not read: by itself, by its subscriber, or with all sending; in each kind of lane."""
+"""HELD deliveries are not read, whether subscription, subscriber or all sending is HELD, in each
+kind of lane.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -100,7 +102,7 @@ class TestHeldQueues:
 
 
 def group(count: int) -> list[Delivery]:
-    """One QUEUE message for so many endpoints."""
+    """Create one QUEUE message for so many endpoints."""
     event_type = factories.event_type(kind=Kind.QUEUE)
     message = factories.message(event_type=event_type)
     lane = Lane.objects.get(kind=LaneKind.QUEUE, number=message.pk % 5)

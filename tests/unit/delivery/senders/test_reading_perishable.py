@@ -1,4 +1,6 @@
-"""No sender reads what is past its time, or VOLATILE and of an earlier server; it knows when the time of the rest is over."""
+"""Senders do not read overdue deliveries, or VOLATILE ones of an earlier server, and read the
+others' end of time.
+"""
 
 from datetime import timedelta
 

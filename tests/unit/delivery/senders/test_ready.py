@@ -1,4 +1,4 @@
-"""What a lane of independent messages holds ready: bounded by place, and given out by room."""
+"""The buffer of a lane with independent messages: bounded by place, and used by free capacity."""
 
 from delivery.senders.parcel import Group
 from delivery.senders.ready import Ready

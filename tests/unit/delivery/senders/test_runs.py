@@ -1,4 +1,4 @@
-"""Which run of a lane is recorded when several are handed in, and who is told that it was not."""
+"""The recorded run of a lane when several are committed, and the error for the others."""
 
 import asyncio
 from dataclasses import replace
@@ -37,7 +37,7 @@ def test_a_cancelled_run_is_not_recorded() -> None:
 
     async def scenario(settler: Settler) -> None:
         await serve_lanes(settler, [lane_id])
-        # Behind another commit, so that it is still waiting when it is given up.
+        # Behind another commit, so that it is still waiting when it is cancelled.
         under_way = asyncio.create_task(settler.commit(lane_id, Run(lane_id=lane_id, ids=(), attempts=())))
         await asyncio.sleep(0)
         given_up = asyncio.create_task(settler.commit(lane_id, run_of(row)))

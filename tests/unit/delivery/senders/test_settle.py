@@ -166,7 +166,9 @@ def test_after_a_lost_connection_an_untouched_lane_continues_and_commits() -> No
 
 
 def test_lanes_of_a_shard_taken_by_another_sender_are_lost() -> None:
-    """However little that one has left behind: it may have sent, and recorded, what we sent."""
+    """Even if the other sender left nothing behind: it may have sent and recorded the same
+    deliveries.
+    """
     row, other = factories.delivery(), factories.delivery()
 
     async def scenario(settler: Settler) -> None:
@@ -175,7 +177,7 @@ def test_lanes_of_a_shard_taken_by_another_sender_are_lost() -> None:
         await settler.commit(lane_id, run_of(row))
         usurper = Settler()
         assert await usurper.connect()
-        # As when it is cut off for long: it does not come back before another has taken its shard.
+        # As after a long interruption: it does not reconnect before another has claimed its shard.
         usurping = asyncio.create_task(_take(usurper, shard_of(lane_id)))
         async with asyncio.timeout(SECONDS):
             while not usurping.done():

@@ -1,4 +1,4 @@
-"""A row that somebody else has locked holds up the lane that wants it, and no other."""
+"""A row that another session has locked delays the lane that needs it, and no other."""
 
 import asyncio
 from collections.abc import Coroutine, Iterator
@@ -18,13 +18,13 @@ from tests.unit.delivery.senders.running import elsewhere, end_sessions, serve_l
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# As long as only a hang takes: the lock is held until the test lets go.
+# Only a hang takes so long: the test holds the lock until it releases it.
 SECONDS = 30
 
 
 @contextmanager
 def locked(table: str, id: int) -> Iterator[None]:
-    """Have somebody else hold a row."""
+    """Lock a row in another session."""
     with psycopg.connect(**connection_parameters()) as other:
         found = other.execute(f"SELECT FROM {table} WHERE id = {id} FOR UPDATE".encode())
         assert found.rowcount == 1
@@ -37,7 +37,7 @@ def lane_of(row: Delivery) -> int:
 
 
 async def handed_in(commit: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-    """Let a lane hand in what it has, and wait for it as long as it takes."""
+    """Start a lane's commit, which may take any time."""
     task = asyncio.create_task(commit)
     await asyncio.sleep(0)
     return task

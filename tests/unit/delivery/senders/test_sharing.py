@@ -1,4 +1,4 @@
-"""Which sender a shard belongs to, and how many senders share the work."""
+"""The sender of a shard, and the number of senders that share the work."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Signatures, judged by the official library of Standard Webhooks."""
+"""Signatures, verified by the official library of Standard Webhooks."""
 
 from datetime import UTC, datetime
 

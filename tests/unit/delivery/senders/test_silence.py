@@ -1,4 +1,4 @@
-"""Which senders are taken for frozen, by the looks of another."""
+"""Senders presumed frozen by another sender's looks."""
 
 from datetime import UTC, datetime
 
@@ -9,7 +9,7 @@ ONE, TWO = (1, MOMENT), (2, MOMENT)
 
 
 def look_until(silence: Silence, moment: float, *, begin: float = 0.0) -> list[tuple[int, datetime]]:
-    """Look once a second, the last time at that moment, at one that waits all the time."""
+    """Look once a second, the last time at that moment, at a sender that makes no progress."""
     found: list[tuple[int, datetime]] = []
     while begin <= moment:
         found = silence.frozen([ONE], now=begin)

@@ -50,7 +50,7 @@ def is_at_work(pid: int) -> bool:
 
 
 def is_connected(name: str, *, last: str = "%") -> bool:
-    """Whether there is a connection of that name, whose last statement was such."""
+    """Return whether there is a connection of that name with such a last statement."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT 1 FROM pg_stat_activity "

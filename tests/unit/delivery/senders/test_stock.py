@@ -1,4 +1,4 @@
-"""What a lane reads and when: ahead in order, by share where deliveries are independent, and nothing stale."""
+"""A lane's reading: ahead in order, by share for independent deliveries, and nothing stale."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def serial(**fields: Any) -> Lane:
 
 
 def fill(lane: Lane, count: int, *, is_full: bool = True) -> RunBatch:
-    """Let the lane have read so many."""
+    """Add so many deliveries to the lane, as if it had read them."""
     batch = RunBatch(fresh=count, skipped=0)
     groups = [
         Group(id, None, [parcel(1, delivery_id=id)], lane.stock.generation, batch) for id in range(count)
@@ -66,7 +66,7 @@ def test_an_ordered_lane_does_not_read_ahead_while_its_run_makes_no_progress() -
 
 
 def test_an_ordered_lane_does_not_read_ahead_of_an_unrecorded_failure() -> None:
-    """Recording it may take longer than the pause that it leads to."""
+    """Recording it may take longer than the following pause."""
     lane = serial()
     fill(lane, 10)
     lane.take()

@@ -1,4 +1,4 @@
-"""A sender that is told to stop stops, whatever the database does."""
+"""A sender stops on SIGTERM in any state of the database."""
 
 import os
 import re

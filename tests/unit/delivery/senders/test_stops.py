@@ -1,4 +1,4 @@
-"""What stops an ordered lane, for how long, and what its row is to say."""
+"""The stops of an ordered lane: causes, durations, and the row to write."""
 
 import math
 from typing import Any
@@ -24,7 +24,7 @@ def learn(lane: Lane, kind: OutcomeClass, *, rules: Any = STRICT) -> list[LaneCh
 
 
 def lanes(changes: list[Change]) -> list[LaneChange]:
-    """Of an ordered lane, whose changes say it of the endpoint too."""
+    """Return the changes of an ordered lane, which include the endpoint's state."""
     found = [change for change in changes if isinstance(change, LaneChange)]
     assert found == changes
     return found
@@ -49,7 +49,7 @@ def test_the_pause_doubles_with_each_failure_in_a_row() -> None:
 
 
 def test_a_pause_is_recognised_by_the_delivery_and_failures_of_its_row() -> None:
-    """Until the row says so it has the time of the last pause, which would end this one."""
+    """Until the row is written it has the time of the last pause, which would end this one."""
     lane = serial(**BLOCKED)
     assert lane.stops.pause is None
     (change,) = learn(lane, OutcomeClass.TIMEOUT)

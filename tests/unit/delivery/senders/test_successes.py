@@ -1,4 +1,6 @@
-"""Successes at URLs whose health is kept are written now and then, and before a failure is judged."""
+"""Successes at URLs with recorded health are written at intervals, and before a failure is
+judged.
+"""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What attempts make of a URL's health: each way from one state to another, with moved times."""
+"""The effect of attempts on a URL's health: each transition between states, with moved times."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -22,7 +22,7 @@ OK, FAILED = OutcomeClass.SUCCESS, OutcomeClass.SERVER_ERROR
 
 
 def breaking(**fields: Any) -> Subscription:
-    """A subscription to the URL whose policy has a breaker with low thresholds."""
+    """Create a subscription to the URL whose policy has a breaker with low thresholds."""
     thresholds: dict[str, Any] = {
         "breaker_failures": 5,
         "breaker_attempts": 10,
@@ -34,7 +34,9 @@ def breaking(**fields: Any) -> Subscription:
 
 
 def tried(of: Subscription, *outcomes: OutcomeClass) -> UrlHealth:
-    """Commit these outcomes together, each of a delivery of its own, and return the URL's health."""
+    """Commit these outcomes together, each for a delivery of its own, and return the URL's
+    health.
+    """
     rows = [factories.delivery(subscription=of) for _ in outcomes]
 
     async def scenario(settler: Settler) -> None:

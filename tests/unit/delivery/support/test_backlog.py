@@ -1,4 +1,6 @@
-"""A backlog is cancelled by a job: nothing of the subscription is sent until that has ended, and what came meanwhile is."""
+"""A backlog is cancelled by a job: until it ends nothing of the subscription is sent; later
+messages are.
+"""
 
 import pytest
 from django.db import transaction
@@ -19,7 +21,7 @@ ACTOR = "ann"
 
 
 def held(count: int) -> list[Delivery]:
-    """Deliveries that an INACTIVE subscription holds."""
+    """Create deliveries that an INACTIVE subscription holds."""
     subscription = factories.subscription()
     message = factories.message(event_type=subscription.event_type)
     made = [factories.delivery(subscription=subscription, message=message) for _ in range(count)]
@@ -34,7 +36,7 @@ def cancelling(subscription: Subscription) -> Resubmission:
 
 
 def is_sent_to(subscription: Subscription) -> bool:
-    """Whether a sender may read anything of it."""
+    """Return whether a sender may read any delivery of it."""
     wish = {"lane": [subscription.subscriber.lane.pk], "rows": [10], "skipped_rows": [5], "bytes": [10**6]}
     return bool(rows("read_runs", wish | {"held": ["{}"]}))
 

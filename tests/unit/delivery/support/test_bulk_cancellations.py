@@ -1,4 +1,6 @@
-"""Many are cancelled by a filter: counted before, oldest first, each once, and the failures of what was in doubt told."""
+"""Bulk cancellation by a filter: counted before, oldest first, each once; failures in doubt are
+reported.
+"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Many are sent again by a filter: counted before, oldest first, at a rate, each once."""
+"""Bulk resubmission by a filter: counted before, oldest first, at a rate, each once."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -30,7 +30,9 @@ pytestmark = pytest.mark.django_db
 
 
 def rejected(count: int) -> list[Delivery]:
-    """Settled long before any job: in a test's transaction the database's clock stands still."""
+    """Settled long before any job: within a test's transaction the database's clock stands
+    still.
+    """
     subscription = factories.subscription()
     message = factories.message(event_type=subscription.event_type, published_at=NOON)
     return [

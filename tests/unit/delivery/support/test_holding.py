@@ -1,4 +1,6 @@
-"""Holding subscriptions, subscribers and all sending: rows, journal, log, mailboxes, SYNC, and the end of holds."""
+"""Holding subscriptions, subscribers and all sending: rows, journal, log, mailboxes, SYNC, and the
+end of holds.
+"""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""A bulk job keeps its pace: a second's worth at a time, and no rush after a stop."""
+"""A bulk job keeps its pace: one second's share at a time, and no catching up after a stop."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What is in doubt waits for a person, who says that it was received, or that it is not wanted."""
+"""A delivery in doubt waits for a person, who marks it as received, or as not wanted."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Sending a settled delivery again: what may be, at which place, and what is kept of before."""
+"""Resubmitting a settled delivery: the allowed ones, their places, and their kept history."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def lane_of(kind: LaneKind) -> Lane:
 
 
 def group(*statuses: Status) -> list[Delivery]:
-    """A QUEUE message with one group, an endpoint for each status."""
+    """Create a QUEUE message with one group, an endpoint for each status."""
     event_type = factories.event_type(kind=Kind.QUEUE)
     message = factories.message(event_type=event_type)
     return [
@@ -42,7 +42,7 @@ def group(*statuses: Status) -> list[Delivery]:
 
 
 def answered_callback() -> tuple[Callback, Delivery]:
-    """A callback whose answer could not be delivered."""
+    """Create a callback whose answer could not be delivered."""
     answer = factories.message()
     callback = Callback.objects.create(
         message=factories.message(),
@@ -112,7 +112,7 @@ def test_a_failure_of_the_retry_lane_returns_to_its_subscribers_lane() -> None:
 
 
 def test_a_cancelled_delivery_of_the_retry_lane_stays_there_and_is_due() -> None:
-    """Its sender may have read it: from two lanes it would be sent twice."""
+    """Its sender may have read it: in a second lane it would be sent twice."""
     row = factories.delivery(Status.CANCELLED, lane=lane_of(LaneKind.RETRY), attempts=2)
     resubmit(row.pk, actor=ACTOR)
     row.refresh_from_db()

@@ -1,4 +1,4 @@
-"""Messages are found by texts and statuses: walked from the newest, in parts, for as long as it may take."""
+"""Messages are found by texts and statuses: from the newest, in parts, within a time limit."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -107,7 +107,7 @@ class TestHowFar:
 
 
 def sleeping(seconds: float, *, only: Message | None = None) -> QuerySet[Message]:
-    """Messages each of which the database needs so long to look at, or only one of them."""
+    """Return messages that take the database so many seconds each, or only one of them."""
     sql, given = "pg_sleep(%s) IS NOT NULL", [seconds]
     if only is not None:
         sql, given = f"(delivery_message.id <> %s OR {sql})", [only.pk, seconds]
@@ -115,7 +115,7 @@ def sleeping(seconds: float, *, only: Message | None = None) -> QuerySet[Message
 
 
 def reading_by(setting: str) -> QuerySet[Message]:
-    """Messages, as long as the database may walk along indexes ("on") or may not ("off")."""
+    """Return messages only if the planner may use indexes ("on") or may not ("off")."""
     sql = "current_setting('enable_indexscan') = %s"
     return Message.objects.filter(RawSQL(sql, [setting], output_field=BooleanField()))  # noqa: S611 - our SQL
 
@@ -126,7 +126,7 @@ class TestReadingAhead:
         [
             (Search(body="needle"), "off"),
             (Search(header="content"), "off"),
-            # Few have the status, and they are found by an index.
+            # Few have the status, and an index finds them.
             (Search(status=Status.FAILED), "on"),
             (Search(status=Status.FAILED, body="needle"), "on"),
         ],

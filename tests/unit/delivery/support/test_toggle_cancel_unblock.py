@@ -1,4 +1,4 @@
-"""What administrators and support do: toggle, cancel, retry, skip."""
+"""Actions of administrators and support: toggle, cancel, retry, skip."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a person resumes or releases, a sender or another person may have got going a moment before."""
+"""A lane or URL that a person resumes or releases just after a sender or another person did."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +20,9 @@ URL = "https://receiver.example/hook"
 
 @contextmanager
 def first(change: str, *, before: str) -> Iterator[None]:
-    """Commit a change on another connection right before the statement that begins so is executed."""
+    """Commit a change on another connection right before the statement that begins with
+    `before`.
+    """
 
     def execute(run: Callable[..., Any], sql: str, *given: Any) -> Any:
         if sql.startswith(before):
