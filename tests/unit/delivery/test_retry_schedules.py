@@ -1,4 +1,4 @@
-"""Workfront's and webMethods' schedules, by a clock that is moved."""
+"""Workfront's and webMethods' schedules, with a moved clock."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -53,7 +53,10 @@ def failed(kind: OutcomeClass = OutcomeClass.SERVER_ERROR) -> Outcome:
 
 
 def retries_of(rules: Rules, *, late_seconds: float = 0) -> tuple[list[float], Verdict]:
-    """Fail until the policy gives up: the offsets of the retries from the first failure, and the last verdict."""
+    """Fail until the policy gives up.
+
+    Return the offsets of the retries from the first failure, and the last verdict.
+    """
     now, failures, offsets = START, 1, []
     verdict = judge(failed(), rules)
     while verdict.status is Status.PENDING and verdict.wait_seconds is not None:

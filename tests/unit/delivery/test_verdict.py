@@ -1,4 +1,4 @@
-"""What `teamforge` and `strict` make of each outcome, cell by cell."""
+"""The verdicts of `teamforge` and `strict` on each outcome, cell by cell."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -131,7 +131,7 @@ def test_the_pause_doubles_up_to_its_bound(failures: int, seconds: float) -> Non
     assert seconds * (1 - JITTER) <= paused <= seconds * (1 + JITTER)
 
 
-# What becomes of what is fetched from a mailbox is no policy's matter.
+# Policies do not concern messages fetched from a mailbox.
 FETCHES = {
     OutcomeClass.ACKNOWLEDGED,
     OutcomeClass.RELEASED,

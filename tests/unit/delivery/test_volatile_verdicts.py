@@ -1,4 +1,4 @@
-"""A VOLATILE delivery is tried once: whatever its policy, it waits for nothing and stops nothing."""
+"""A VOLATILE delivery is tried once: under any policy it waits for nothing and stops nothing."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Sources of other systems and what becomes of them: documents that can be applied, and reports."""
+"""Configurations of other systems, converted into documents that can be applied, and reports."""
 
 import io
 import json

@@ -1,6 +1,6 @@
-"""A mailbox and the client of its subscriber, with which claims about it are made.
+"""A mailbox and its subscriber's client, for tests of mailboxes.
 
-Time is moved in the rows: what would end in half a minute ended a moment ago.
+Time is moved in the rows: a lease that would end in half a minute ended a moment ago.
 """
 
 from dataclasses import dataclass
@@ -48,7 +48,9 @@ class FilledMailbox:
         return message
 
     def say(self, verb: str, message: Json, **query: Any) -> bool:
-        """Say something about a message that was fetched, and return whether it counted."""
+        """Acknowledge, release, extend or reject a fetched message; return whether that was
+        accepted.
+        """
         answer = self.ask(verb, [message["receipt"]], **query)
         assert answer.status in {200, 409}, answer
         (result,) = answer.body["results"]
@@ -64,7 +66,7 @@ class FilledMailbox:
 
 
 def box(subscriber: Subscriber | None = None, **fields: Any) -> FilledMailbox:
-    """Make a mailbox with one subscription, and a client with its key."""
+    """Create a mailbox with one subscription, and a client with its key."""
     owner = subscriber or factories.subscriber()
     subscription = factories.subscription(subscriber=owner, mode=Mode.PULL, **fields)
     return FilledMailbox(owner, subscription, caller(Scope.FETCH, subscriber=owner))
@@ -91,7 +93,7 @@ def outcomes(delivery: Delivery) -> list[tuple[int, str]]:
 
 
 def move(*deliveries: Delivery, **moments: timedelta) -> None:
-    """Set moments of the rows, each to so long from now."""
+    """Set moments of the rows, each relative to now."""
     now = timezone.now()
     rows = Delivery.objects.filter(pk__in=[delivery.pk for delivery in deliveries])
     rows.update(**{name: now + distance for name, distance in moments.items()})
@@ -102,7 +104,7 @@ def end_visibility(*deliveries: Delivery) -> None:
 
 
 def server_start() -> datetime:
-    """When the database server started: to it alone VOLATILE messages belong."""
+    """Return when the database server started: VOLATILE messages belong to one start."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_postmaster_start_time()")
         row = cursor.fetchone()

@@ -1,4 +1,4 @@
-"""What claims about mailboxes start from."""
+"""Fixtures of the mailbox tests."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""What a client says of what it fetched: acknowledged, released, extended, rejected; and what counts late."""
+"""A client's reports on fetched messages: acknowledged, released, extended, rejected; and late
+reports.
+"""
 
 from datetime import timedelta
 
@@ -205,7 +207,7 @@ def test_released_as_often_as_it_may_be_received_it_has_failed(db: None) -> None
     last = mailbox.one()
     assert mailbox.say("release", last)
     assert status_of(delivery) == Status.FAILED
-    # Whose answer got lost says so again.
+    # A client that got no answer repeats the request.
     assert mailbox.say("release", last)
     assert not mailbox.say("ack", last)
     assert outcomes(delivery) == [(1, "RELEASED"), (2, "RELEASED")]

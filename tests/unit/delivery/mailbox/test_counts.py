@@ -1,4 +1,4 @@
-"""The figures of a mailbox: what is available, what is out, how old, how fast."""
+"""The figures of a mailbox: available and leased messages, age, rates."""
 
 from datetime import datetime, timedelta
 
@@ -65,7 +65,7 @@ def test_the_rates_are_those_of_the_last_full_minute(mailbox: FilledMailbox) -> 
     mailbox.put(5)
     receipts = [message["receipt"] for message in mailbox.next(5)]
     mailbox.ask("ack", receipts[:3])
-    # Counted in one of the periods of ten seconds, or in two if one ended meanwhile.
+    # Counted in one period of ten seconds, or in two if one ended meanwhile.
     at = sorted(MailboxRate.objects.values_list("at", flat=True))
     first, last = at[0], at[-1]
     assert rates_at(mailbox, first + timedelta(seconds=9)) == (0, 0)

@@ -1,4 +1,4 @@
-"""Duplicates in a mailbox: what came before is not handed out again."""
+"""Duplicates in a mailbox are not handed out."""
 
 import pytest
 

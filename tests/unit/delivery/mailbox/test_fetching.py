@@ -1,4 +1,4 @@
-"""Fetching from a mailbox: who gets what, in which order, and when it comes back."""
+"""Fetching from a mailbox: recipients, order, and the return of leased messages."""
 
 from datetime import timedelta
 from typing import Any
@@ -229,7 +229,9 @@ def test_query_parameters_are_not_read_from_the_body(mailbox: FilledMailbox) -> 
 
 
 def test_others_that_are_lapsed_or_due_do_not_slow_a_fetch_down(mailbox: FilledMailbox) -> None:
-    """With statistics made while nothing was out, the planner must not look through everybody's."""
+    """With statistics from a time without leases, the planner must not scan the rows of all
+    mailboxes.
+    """
     mailbox.put()
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE delivery_delivery")

@@ -1,4 +1,4 @@
-"""The statement that asks for those who wait says that there is something exactly if a fetch hands something out."""
+"""The statement for waiting clients reports a mailbox exactly if a fetch would return a message."""
 
 import uuid
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Web servers where clients wait are told of a mailbox that has something again."""
+"""Web servers with waiting clients are notified of a mailbox that has messages again."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""A receipt is a text that only says what was put into it, and stands in a URL as it is."""
+"""A receipt is a text that encodes only its values, and is safe in a URL."""
 
 from urllib.parse import quote
 from uuid import UUID

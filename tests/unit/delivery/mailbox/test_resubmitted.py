@@ -1,4 +1,6 @@
-"""What support does with deliveries of mailboxes: sent again they are back in the mailbox, at their old place."""
+"""Support's actions on mailbox deliveries: resubmitted ones return to the mailbox, at their old
+place.
+"""
 
 from datetime import timedelta
 

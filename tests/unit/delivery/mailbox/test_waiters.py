@@ -1,4 +1,4 @@
-"""Who waits at a mailbox, and whose turn it is to look."""
+"""The waiting clients of a mailbox, and their turns to fetch."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -25,7 +25,7 @@ def now() -> float:
 
 
 def enter(waiters: Waiters, *, mailbox: int = BOX) -> Waiter:
-    """One whose fetch found nothing a moment ago."""
+    """Enter a client whose fetch found nothing a moment ago."""
     return waiters.enter(mailbox, since=now() + 1)
 
 

@@ -1,4 +1,4 @@
-"""Ranges of messages for tests: one begins with the next message, and is over when the test says so."""
+"""Ranges of messages for tests: one begins with the next message, and ends where the test says."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,14 +10,14 @@ from delivery.models import MessageRange
 
 
 def go_on_from(message_id: int) -> None:
-    """Let the next message have that id."""
+    """Make that the id of the next message."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT setval('delivery_message_id_seq', %s, false)", [message_id])
 
 
 @contextmanager
 def ids_put_back() -> Iterator[None]:
-    """Let later tests have the ids that they would have had: sequences forget nothing when a transaction is rolled back."""
+    """Restore the sequence of ids afterwards: a rollback does not."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT last_value FROM delivery_message_id_seq")
         row = cursor.fetchone()
@@ -28,7 +28,9 @@ def ids_put_back() -> Iterator[None]:
 
 @contextmanager
 def range_of(size: int = 100, *, is_over: bool = True) -> Iterator[MessageRange]:
-    """Yield a new range, which has the messages of the block; then messages of the next come, if it is over."""
+    """Yield a new range, which gets the messages of the block; if it `is_over`, later ones go to
+    the next.
+    """
     newest = MessageRange.objects.latest("first_id")
     queries.execute("make_range", {"first": newest.until_id, "until": newest.until_id + size})
     go_on_from(newest.until_id)
@@ -39,13 +41,15 @@ def range_of(size: int = 100, *, is_over: bool = True) -> Iterator[MessageRange]
 
 
 def check_constraints() -> None:
-    """Check what is deferred now, as the end of a transaction does: a table that waits for that cannot be dropped."""
+    """Check deferred constraints now, like the end of a transaction: a table with pending checks
+    cannot be dropped.
+    """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
 
 
 def is_there(of: MessageRange) -> bool:
-    """Whether the range has its partitions still."""
+    """Return whether the range still has its partitions."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT to_regclass(%s)", [f"delivery_message_{of.first_id}"])
         row = cursor.fetchone()

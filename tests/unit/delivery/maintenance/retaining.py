@@ -1,4 +1,4 @@
-"""What tests of retention begin from: the past, whole passes, and what is in all tables."""
+"""Preparations of retention tests: old rows, whole passes, and the row counts of all tables."""
 
 from collections import Counter
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from delivery.maintenance import retention
 from delivery.models import Delivery, Message, RetentionRun, RetentionState, Status
 from tests.support import factories
 
-# Whatever the days of its status, unless they are never.
+# Longer than any status is kept, unless it is kept for ever.
 LONG_AGO = timedelta(days=400)
 
 
@@ -20,7 +20,9 @@ def past(days: float) -> datetime:
 
 
 def old(status: Status = Status.DELIVERED, *, days: float = 400, **fields: object) -> Delivery:
-    """A delivery that was settled so many days ago, of a message published shortly before."""
+    """Create a delivery that was settled so many days ago, of a message published shortly
+    before.
+    """
     subscription = fields.pop("subscription", None) or factories.subscription()
     if "message" not in fields:
         fields["message"] = factories.message(event_type=subscription.event_type, published_at=past(days))  # type: ignore[attr-defined]
@@ -28,13 +30,13 @@ def old(status: Status = Status.DELIVERED, *, days: float = 400, **fields: objec
 
 
 def run_whole(now: datetime | None = None) -> RetentionRun:
-    """Do a pass from its beginning to its end, each part a transaction as the duty has it."""
+    """Run a pass from beginning to end, each part in a transaction as the duty does."""
     RetentionRun.objects.filter(state=RetentionState.DONE).update(started_at=past(1))
     now = now or timezone.now()
     while True:
         with transaction.atomic():
             retention.advance(now)
-            # At once, and not at the end of the test.
+            # Now, and not at the end of the test.
             with connection.cursor() as cursor:
                 cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
         run = RetentionRun.objects.latest("id")
@@ -51,7 +53,7 @@ def is_there(row: Delivery) -> bool:
 
 
 def rows_in_all_tables() -> Counter[str]:
-    """How many rows each table of ours has."""
+    """Return the number of rows of each of Inturn's tables."""
     models = [
         model for name in ("delivery", "subscriptions") for model in apps.get_app_config(name).get_models()
     ]

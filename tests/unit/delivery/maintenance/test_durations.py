@@ -1,4 +1,4 @@
-"""Percentiles told from counts are off by a fifth at most."""
+"""Percentiles estimated from counts are off by a fifth at most."""
 
 from bisect import bisect_right
 from collections import Counter

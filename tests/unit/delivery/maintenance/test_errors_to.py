@@ -1,4 +1,6 @@
-"""Whom failures are told: all who want them, or who the message or its publisher names, or nobody."""
+"""The recipients of failure messages: all subscribers, the one that message or publisher names, or
+none.
+"""
 
 from typing import Any
 
@@ -32,7 +34,7 @@ def failure_of(
 
 
 def told_to() -> set[int]:
-    """The subscriptions that are told."""
+    """Return the subscriptions that got a failure message."""
     tellings = Message.objects.filter(event_type=event_type())
     return {one.subscription_id for message in tellings for one in message.deliveries.all()}
 
@@ -151,7 +153,7 @@ class TestWhom:
 
 class TestGroups:
     def group(self, *statuses: Status, when: str = "GROUP") -> list[Delivery]:
-        """A QUEUE message with a delivery of each status, the failures among them with their notices."""
+        """Create a QUEUE message with a delivery of each status; failures have their notices."""
         queue = factories.event_type(kind="QUEUE", errors_when=when)
         message = factories.message(event_type=queue)
         return [

@@ -1,4 +1,6 @@
-"""What is past its time is settled, told once, and said in words; what is under way or leased is left alone."""
+"""Overdue deliveries are settled, reported once and explained; attempts in flight and leases are
+left alone.
+"""
 
 from datetime import timedelta
 from typing import Any
@@ -35,14 +37,16 @@ def settle() -> int:
 
 
 def past(of: Subscription, *, lived: timedelta = MINUTE, **fields: Any) -> Delivery:
-    """A delivery whose time is over since a moment."""
+    """Create a delivery whose time ended a moment ago."""
     over_at = timezone.now() - timedelta(seconds=1)
     message = factories.message(event_type=of.event_type, published_at=over_at - lived)
     return factories.delivery(subscription=of, message=message, expires_at=over_at, **fields)
 
 
 def fetched(of: Subscription, *, left: float = -1, **fields: Any) -> Delivery:
-    """A delivery that was fetched from a mailbox, and is out until so many seconds from now."""
+    """Create a delivery that was fetched from a mailbox, and is leased until so many seconds from
+    now.
+    """
     until = timezone.now() + timedelta(seconds=left)
     given = {"receive_count": 1, "lease_expires_at": until, "leased_at": until - MINUTE} | fields
     return factories.delivery(Status.IN_FLIGHT, subscription=of, **given)
@@ -92,7 +96,7 @@ def test_a_delivery_named_by_a_run_stays_until_its_outcome_is_recorded() -> None
     row = past(factories.subscription())
     record_run(row)
     assert settle() == 0
-    # Its attempt failed: what the run names is no longer as it was then.
+    # Its attempt failed: the run names an earlier state of it.
     Delivery.objects.filter(pk=row.pk).update(attempts=1)
     assert settle() == 1
     assert status(row) == Status.EXPIRED

@@ -1,4 +1,6 @@
-"""What is past its time while somebody else settles it: neither waits for the other, and what was first counts."""
+"""An overdue delivery that another transaction settles: neither waits for the other, and the first
+one counts.
+"""
 
 from datetime import timedelta
 from typing import Any
@@ -23,7 +25,7 @@ def settle() -> int:
 
 
 def deliver(row: Delivery) -> None:
-    """What a sender commits of a success."""
+    """Settle it as a sender commits a success."""
     Delivery.objects.filter(pk=row.pk, status=Status.PENDING).update(
         status=Status.DELIVERED, attempts=1, settled_at=timezone.now()
     )

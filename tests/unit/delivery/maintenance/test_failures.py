@@ -1,4 +1,6 @@
-"""Each settled failure is told once, by a message like any other, and no failure to tell is told."""
+"""Each failure is published once, by a message like any other; a failure of such a message is
+not.
+"""
 
 from typing import Any
 
@@ -18,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 
 def failed(status: Status = Status.REJECTED, **fields: Any) -> Delivery:
-    """A failure as a sender leaves it: with a notice that it is to be told."""
+    """Create a failure as a sender leaves it: with its notice."""
     row = factories.delivery(status, **fields)
     FailureNotice.objects.create(delivery_id=row.pk, number=row.attempts)
     return row
@@ -102,7 +104,9 @@ def test_the_oldest_failures_are_reported_first_in_batches() -> None:
 
 
 def test_no_plan_reads_more_than_the_limit() -> None:
-    """Of a query that locks and is asked again for each row, what was taken meanwhile is no part any more."""
+    """Even a plan that repeats the locking query for each row, which then skips the rows already
+    taken.
+    """
     for _ in range(3):
         failed()
     ways = ("hashagg", "material", "sort", "indexscan", "indexonlyscan", "bitmapscan", "memoize")
@@ -159,7 +163,7 @@ def test_a_failure_is_reported_before_a_person_changes_it(act: Any) -> None:
 
 
 def test_failures_of_chosen_deliveries_are_found_without_reading_others() -> None:
-    """The CASE is gone from the plan: Django's statements are planned with their values."""
+    """The plan has no CASE any more: Django's statements are planned with their values."""
     FailureNotice.objects.bulk_create(FailureNotice(delivery_id=id, number=1) for id in range(1, 5_001))
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE delivery_failurenotice")

@@ -1,4 +1,4 @@
-"""Ranges of messages: made ahead, dropped when nothing is left in them, and never in the way of publishing."""
+"""Ranges of messages: created ahead, dropped when they are empty, without blocking publishing."""
 
 import threading
 from collections.abc import Iterator
@@ -67,7 +67,7 @@ class TestMakingAhead:
 
 
 def drop(old: MessageRange) -> None:
-    """Drop it as soon as nobody, such as autovacuum, uses its tables."""
+    """Drop it as soon as no session, such as autovacuum, uses its tables."""
     eventually(lambda: ranges.drop_emptied(until_id=old.until_id) == 1, "the range is dropped")
 
 

@@ -1,4 +1,4 @@
-"""Retention: what is settled, old enough and archived goes with all it has, and nothing else does."""
+"""Retention removes settled, old and archived messages with all their rows, and no others."""
 
 from collections import Counter
 from dataclasses import replace
@@ -46,7 +46,7 @@ KEPT_FOR_DAYS = [
 
 @pytest.fixture(autouse=True)
 def _archived() -> None:
-    """All of the past is in the archive, unless a test says otherwise."""
+    """The whole past is archived, unless a test changes that."""
     Archived.objects.create(pk=1, until=past(0.5))
 
 

@@ -1,4 +1,4 @@
-"""Ranges of messages go at once when all of it may go; otherwise one row after another, and the range stays."""
+"""A range of messages is dropped at once if all its rows may go; otherwise they go row by row."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -52,7 +52,7 @@ def _archived(db: None) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def row_by_row(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The messages up to which a pass has gone row by row, wherever something was removed."""
+    """The ids up to which a pass has gone row by row, wherever it removed rows."""
     went: list[int] = []
     remove = retention._remove_rows
 

@@ -1,4 +1,6 @@
-"""What retention spares although it is old: what somebody or something still refers to; and what goes together."""
+"""Old rows that retention keeps because others refer to them; and rows that are removed
+together.
+"""
 
 from datetime import timedelta
 from typing import Any
@@ -37,7 +39,9 @@ def _archived() -> None:
 
 @pytest.fixture(params=[1, 500])
 def _together_or_one_by_one(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What goes together does so whether or not it is found together."""
+    """Run each test with batches of one and of many rows: rows that belong together are removed in
+    both cases.
+    """
     monkeypatch.setattr(retention, "BATCH", request.param)
 
 
@@ -104,7 +108,9 @@ class TestReferences:
         assert "loops=1)" in scan
 
     def test_a_lane_keeps_the_run_it_recorded(self) -> None:
-        """It may have been blocked for weeks by a later one: what is settled of its run is not looked up again."""
+        """The lane may have been blocked for weeks by a later delivery: settled ones of its run are
+        not read again.
+        """
         row = old()
         lanes = Lane.objects.filter(pk=row.lane_id or 0)
         lanes.update(run_ids=[row.pk], run_attempts=[0])
@@ -127,7 +133,7 @@ class TestReferences:
 @pytest.mark.usefixtures("_together_or_one_by_one")
 class TestEditedCopies:
     def copies(self, *days: float) -> list[Message]:
-        """A message, its edited copy, and a copy of that; settled so many days ago."""
+        """Create a message, its edited copy, and a copy of that; settled so many days ago."""
         made: list[Message] = []
         for number in days:
             original = made[-1] if made else None
@@ -156,7 +162,7 @@ class TestEditedCopies:
 @pytest.mark.usefixtures("_together_or_one_by_one")
 class TestCallbacks:
     def question(self, *, days: float = 60, expires: float = 56, **fields: Any) -> Callback:
-        """A QUEUE message that was delivered, with its callback."""
+        """Create a QUEUE message that was delivered, with its callback."""
         event_type = factories.event_type(kind=Kind.QUEUE)
         message = factories.message(event_type=event_type, published_at=past(days))
         old(message=message, subscription=factories.subscription(event_type=event_type), queue_group=0)

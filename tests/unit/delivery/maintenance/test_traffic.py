@@ -1,4 +1,6 @@
-"""Traffic is counted once, whatever dies and however late it is committed, and by nobody on the way of a message."""
+"""Traffic is counted once, after any crash and late commit, and without work on the path of a
+message.
+"""
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -21,7 +23,9 @@ MINUTE = timedelta(minutes=1)
 
 
 def count_all() -> int:
-    """Count until nothing is due, each piece a transaction as the duty has it; return how many pieces it were."""
+    """Count until nothing is due, each piece in a transaction as the duty does; return the number
+    of pieces.
+    """
     pieces = 0
     while True:
         with transaction.atomic():
@@ -129,7 +133,7 @@ class TestMark:
     def test_time_without_chores_is_caught_up_in_short_pieces(self) -> None:
         for minutes in (2, 30, 30.5, 600):
             settled(Status.DELIVERED, ago(minutes=minutes))
-        # One for each stretch in which something happened, and one for the rest: not one for each minute.
+        # One for each stretch with events, and one for the rest: not one for each minute.
         assert 3 <= count_all() <= 6
         assert totals()[1] == 4
         assert TrafficMark.objects.get().until > ago(seconds=10)

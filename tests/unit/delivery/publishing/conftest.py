@@ -1,4 +1,4 @@
-"""What is published in these tests, and by whom."""
+"""The event type and the publisher of these tests."""
 
 import pytest
 

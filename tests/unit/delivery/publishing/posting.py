@@ -1,4 +1,6 @@
-"""Posts as the web server takes them: by the intake, and by the view when the intake leaves them to it."""
+"""Posts as the web server processes them: by the intake, or by the view if the intake passes them
+on.
+"""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -56,7 +58,7 @@ class Posting:
 
 
 def stored(public_id: str) -> dict[str, Any]:
-    """Return everything about a message but its publisher, its ids and times."""
+    """Return everything about a message except its publisher, ids and times."""
     id = parse_public_id(public_id)
     assert id is not None
     message = Message.objects.get(pk=id)
@@ -66,7 +68,7 @@ def stored(public_id: str) -> dict[str, Any]:
         "body": bytes(message.body),
         "owed": message.owed,
         "deliveries": [
-            # Which of the queue lanes it is follows from the message's id.
+            # The number of the queue lane follows from the message's id.
             (
                 one.subscription_id,
                 one.lane and one.lane.subscriber_id,
@@ -93,7 +95,7 @@ def with_intake(scenario: Callable[[Posting], Coroutine[Any, Any, None]]) -> Non
 
 
 def by_view(environ: Mapping[str, Any], body: bytes) -> PostAnswer:
-    """PostAnswer as Django does; not for the thread of a test, whose connection it would close."""
+    """Answer as Django does; not for a test's own thread, whose connection it would close."""
     status = 0
     headers: dict[str, str] = {}
 

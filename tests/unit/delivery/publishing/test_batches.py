@@ -1,4 +1,4 @@
-"""Batches on the short way: one transaction, one answer an item, and no harm to neighbours."""
+"""Batches on the short way: one transaction, one answer per item, and no effect on other posts."""
 
 import asyncio
 import dataclasses
@@ -123,7 +123,7 @@ def test_a_conflict_rolls_its_batch_back(key: str, wanted: EventType) -> None:
         )
         assert (conflict.status, conflict.content["index"]) == (409, 1)
         assert (neighbour.status, neighbour.is_short) == (202, True)
-        # The keys were given back.
+        # The keys were released.
         assert (await posting.batch(keyed("0", "2", body="another"), key=key)).is_short
 
     with_intake(scenario)

@@ -1,4 +1,4 @@
-"""Callback tokens: made anew whenever they are needed, and impossible to guess."""
+"""Callback tokens: computed whenever they are needed, and impossible to guess."""
 
 import base64
 import string
@@ -23,7 +23,7 @@ def test_a_token_leads_to_its_callback_and_no_other(id: int) -> None:
 def test_the_same_token_is_made_after_a_restart_and_on_every_machine_with_the_secret() -> None:
     callback_key.cache_clear()
     assert make_token(7, key=callback_key("the secret of this installation")) == make_token(7, key=KEY)
-    # Fixed: another version must know what this one gave away.
+    # Fixed: another version must accept the tokens of this one.
     assert make_token(7, key=KEY) == "7.kQCGiXOgla4UyDfNuz3Mdzs2"
 
 

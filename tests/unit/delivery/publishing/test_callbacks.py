@@ -26,7 +26,7 @@ from tests.support import factories
 from tests.support.receivers.name_server import name_server
 
 URL = "https://publisher.example/answers?job=1"
-# Whatever network the tests run in, this one is on the list of those that are refused.
+# A refused address in any network in which the tests run.
 PRIVATE = "http://10.1.2.3/answers"
 
 
@@ -41,7 +41,7 @@ def draft(event_type: EventType, url: str | None = URL, body: bytes = b"{}") -> 
 
 
 def published(event_type: EventType, url: str = URL) -> Callback:
-    """Publish one message for one group; its callback."""
+    """Publish one message for one group; return its callback."""
     if not event_type.subscriptions.exists():
         factories.subscription(event_type=event_type)
     (accepted,) = publish(factories.publisher(), [draft(event_type, url)])
@@ -54,7 +54,7 @@ def posted(body: bytes = b"done", url: str | None = None) -> CallbackAnswer:
 
 
 def answer(callback: Callback, given: CallbackAnswer, *, now: datetime | None = None) -> int:
-    """As the view does, with the row as it is now."""
+    """Answer as the view does, with the current row."""
     return callbacks.answer(Callback.objects.get(pk=callback.pk), given, now=now or timezone.now())
 
 
@@ -178,7 +178,7 @@ class TestAnswering:
         callback = published(event_type)
         Callback.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
         refusal(callback, posted(), status=410)
-        # Nor if our clock says otherwise: the database's counts.
+        # Nor if this machine's clock is behind: the database's counts.
         refusal(callback, posted(), status=410, now=timezone.now() - timedelta(days=30))
         assert not Delivery.objects.filter(callback=callback).exists()
 
@@ -196,7 +196,7 @@ class TestAnswering:
         together = threading.Barrier(len(bodies))
 
         def post(body: bytes) -> int:
-            """The message's id, or the status of the refusal."""
+            """Return the message's id, or the status of the refusal."""
             row = Callback.objects.get(pk=callback.pk)
             together.wait()
             try:
@@ -215,7 +215,7 @@ class TestAnswering:
         else:
             assert (len(winners), answers.count(409)) == (1, len(bodies) - 1)
         assert Message.objects.filter(event_type__name="Inturn.Callback").count() == 1
-        # Made by the first answer of all, and by several of them at once.
+        # Created by the very first answer, and by several of them at once.
         assert Subscription.objects.filter(name="callbacks").count() == 1
 
 
@@ -236,7 +236,7 @@ class TestHops:
         refusal(callback, posted(url=URL), status=400)
         callback.refresh_from_db()
         assert callback.answer_id is None
-        # Without wanting an eleventh it can be answered.
+        # Without a request for an eleventh hop it can be answered.
         answer(callback, posted())
 
     def test_a_refused_address_stores_nothing(self, event_type: EventType) -> None:

@@ -1,4 +1,4 @@
-"""A change of configuration counts for the next post, however well a committer remembers what was before."""
+"""A change of configuration applies to the next post, in spite of a committer's caches."""
 
 from collections.abc import Callable
 from typing import Any
@@ -51,7 +51,7 @@ CHANGES: dict[str, tuple[Callable[[], Any], tuple[int, int | None]]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_counts_for_the_next_post(key: str, wanted: EventType, change: str) -> None:
-    """However well the intake remembers what was before."""
+    """In spite of the intake's caches."""
     make, (status, deliveries) = CHANGES[change]
 
     async def scenario(posting: Posting) -> None:

@@ -1,4 +1,6 @@
-"""Dedup: what came before is a duplicate, and what nobody can say that of is in doubt."""
+"""Dedup: a repetition of a delivered message is a duplicate, and in doubt if the first one's
+outcome is unknown.
+"""
 
 from datetime import timedelta
 from typing import Any
@@ -41,14 +43,14 @@ def plain(event_type: EventType, body: bytes, **headers: str) -> Draft:
 
 
 def published(*drafts: Draft, by: Publisher | None = None) -> list[Delivery]:
-    """Publish them in one transaction; their deliveries, in that order."""
+    """Publish them in one transaction; return their deliveries, in that order."""
     accepted = publish(by or factories.publisher(), drafts)
     ids = [answer.message_id for answer in accepted]
     return list(Delivery.objects.filter(message__in=ids).order_by("id"))
 
 
 def settle(delivery: Delivery, status: Status) -> None:
-    """As a sender, or a person, would have left it."""
+    """Settle it as a sender, or a person, would have left it."""
     settled_at = None if status in (Status.PENDING, Status.IN_FLIGHT) else timezone.now()
     Delivery.objects.filter(pk=delivery.pk).update(status=status, settled_at=settled_at)
 
@@ -81,7 +83,7 @@ def test_the_outcome_of_the_first_decides_about_the_second(
     (two,) = published(keyed(event_type))
     assert two.status == second
     assert (two.settled_at is None) is (second == Status.PENDING)
-    # Who has the key from now on: the third is judged by that one.
+    # The owner of the key from now on: it decides about the third.
     assert DedupKey.objects.get().delivery_id == (two.pk if second == Status.PENDING else one.pk)
 
 
@@ -268,7 +270,7 @@ def test_a_person_may_cancel_the_first_and_the_next_is_new(event_type: EventType
 
 
 def test_no_sender_sees_a_duplicate(event_type: EventType) -> None:
-    """Its lane has work for a moment, within the transaction only."""
+    """Its lane has work for a moment, but only within the transaction."""
     subscription = by_key(event_type)
     (one,) = published(keyed(event_type))
     published(keyed(event_type))

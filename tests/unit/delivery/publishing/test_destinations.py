@@ -1,4 +1,4 @@
-"""Delivered messages: what goes to one destination reaches nobody else."""
+"""Delivered messages: a message for one destination reaches no other."""
 
 from typing import Any
 

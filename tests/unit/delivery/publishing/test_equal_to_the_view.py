@@ -1,4 +1,6 @@
-"""Whatever is posted at one moment, single posts and batches, is answered and stored as by the view, one request after the other."""
+"""Concurrent posts, single ones and batches, are answered and stored as by the view, one after the
+other.
+"""
 
 import asyncio
 import itertools
@@ -28,7 +30,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 _runs = itertools.count(1)
 
-# `@` stands for the request's place: other requests have other keys, and `used @` a request had before all of these.
+# `@` stands for the request's place: other requests have other keys, and all of these come after
+# the request with `used @`.
 DEEP, LONG = "[" * 97 + "]" * 97, "1" * 5_000
 ITEMS = [
     '{"event": "Build.Done", "body": {"is": "green"}}',
@@ -122,7 +125,7 @@ batches = st.builds(
 
 @pytest.fixture
 def publishers(transactional_db: None) -> list[tuple[Publisher, str]]:
-    """Two that may publish the same, to the same subscriptions."""
+    """Two publishers that may publish the same, to the same subscriptions."""
     done = factories.event_type("Build.Done")
     crm = factories.subscriber("crm")
     factories.subscription(event_type=done, subscriber=crm)
@@ -154,7 +157,7 @@ def _publisher(allowed: list[EventType]) -> tuple[Publisher, str]:
 
 
 def _told(answer: PostAnswer, publisher: Publisher) -> tuple[int, Any, dict[str, str]]:
-    """Return an answer with what is stored for each message instead of its id."""
+    """Return an answer with each message's stored rows instead of its id."""
     headers = {name: value for name, value in answer.headers.items() if name != "Content-Length"}
     return answer.status, _whole(answer.content, publisher), headers
 

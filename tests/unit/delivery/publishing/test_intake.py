@@ -1,4 +1,4 @@
-"""What is posted the short way is stored and answered as if each post had been alone with its view."""
+"""Posts on the short way are stored and answered as if each had been alone with its view."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -200,7 +200,7 @@ def test_a_broken_connection_is_replaced(key: str, wanted: EventType) -> None:
 
 
 def test_a_connection_that_breaks_on_the_way_leaves_an_answer(key: str, wanted: EventType) -> None:
-    """Nobody knows whether it was stored: here it was not."""
+    """The publisher cannot know whether it was stored: here it was not."""
 
     async def scenario(posting: Posting) -> None:
         await posting.post(wanted.name, key=key, headers=JSON)
@@ -219,7 +219,7 @@ def test_a_connection_that_breaks_on_the_way_leaves_an_answer(key: str, wanted: 
 
 def end_committers() -> None:
     with connection.cursor() as cursor:
-        # What follows the first lines is not shown.
+        # pg_stat_activity shows only the first lines.
         cursor.execute(
             "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
             " AND datname = current_database() AND query LIKE '-- Stores messages with every delivery%%'"
@@ -254,7 +254,7 @@ def test_a_read_only_database_is_reported(key: str, wanted: EventType) -> None:
 
 
 def test_answers_follow_each_other_in_the_order_of_ids(key: str, wanted: EventType) -> None:
-    """A publisher that waits for its answers publishes in order, whoever publishes beside it."""
+    """A publisher that waits for its answers publishes in order, whatever others publish."""
 
     async def scenario(posting: Posting) -> None:
         async def one_after_the_other() -> list[int]:

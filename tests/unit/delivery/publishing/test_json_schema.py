@@ -1,4 +1,4 @@
-"""Checking a body against a schema ends soon, and says what JSON Schema says."""
+"""Checking a body against a schema ends soon, and agrees with JSON Schema."""
 
 from typing import Any
 

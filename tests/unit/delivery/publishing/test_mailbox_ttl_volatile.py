@@ -1,4 +1,4 @@
-"""What becomes of a delivery's time and place at publishing: mailboxes, time to live, VOLATILE."""
+"""A delivery's time and place at publishing: mailboxes, time to live, VOLATILE."""
 
 import dataclasses
 from datetime import timedelta
@@ -66,7 +66,7 @@ def test_a_delivery_expires_by_its_ttl_and_in_a_mailbox_after_some_days_at_the_l
     event_type = factories.event_type(ttl_seconds=ttl)
     factories.subscription(event_type=event_type, mode=mode)
     (delivery,) = delivered(event_type)
-    # The message was written within the statement that the time is counted from.
+    # The message was written by the statement whose time is the beginning of the TTL.
     assert seconds_to_live(delivery) == (None if lives is None else pytest.approx(lives, abs=1))
 
 

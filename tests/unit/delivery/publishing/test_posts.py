@@ -1,4 +1,4 @@
-"""The queue of posts: whose turn it is, and how much may wait."""
+"""The queue of posts: its order, and its limits."""
 
 import asyncio
 from collections.abc import Callable, Iterator

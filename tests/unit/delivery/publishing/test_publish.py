@@ -1,4 +1,4 @@
-"""Publishing: what is stored, what is refused, and what a repetition gets."""
+"""Publishing: stored rows, refusals, and answers to repetitions."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Publishing goes on while something is configured: what is locked for a change can still be referred to."""
+"""Publishing continues during configuration: rows locked for a change can still be referred to."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ from tests.unit.subscriptions.api.client import caller
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# What a message and its deliveries refer to, as the checks of foreign keys lock it.
+# The rows that a message and its deliveries refer to, locked as foreign key checks lock them.
 REFERRING = [
     f"SELECT FROM {model._meta.db_table} FOR KEY SHARE NOWAIT"
     for model in (EventType, Publisher, Subscription)
@@ -30,7 +30,9 @@ REFERRING = [
 
 
 class PublisherMeanwhile:
-    """Tries from its own connection, after each statement of a transaction, whether it could publish."""
+    """Tries from its own connection, after each statement of a transaction, whether it could
+    publish.
+    """
 
     def __init__(self, own: "psycopg.Connection[Any]") -> None:
         self._own = own
@@ -121,7 +123,7 @@ def test_re_encryption_does_not_wait_for_publishing(subscription: Subscription) 
 
 
 def test_no_new_row_refers_to_an_object_being_deleted() -> None:
-    # Else the deletion would fail at its commit, after it was said to be possible.
+    # Otherwise the deletion would fail at its commit, after the answer that it is possible.
     factories.event_type("A")
     manager = caller()
     with publishing_meanwhile() as could_publish:

@@ -1,4 +1,4 @@
-"""The Event Queue's own calls: its addresses, links and answers, and who may make them."""
+"""The Event Queue's own calls: addresses, links, answers and rights."""
 
 import base64
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ NEXT = "/event/queue/q-17/next"
 
 @dataclass(frozen=True, slots=True)
 class QueueClient:
-    """Basic credentials, and nothing of Inturn: it follows links."""
+    """A client with Basic credentials that only follows links."""
 
     name: str
     password: str

@@ -1,4 +1,4 @@
-"""TeamForge's publish addresses: who is let in, how it is answered, and that the id stays a secret."""
+"""TeamForge's publish addresses: authentication, answers, and the secrecy of the id."""
 
 import logging
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ EVENT = "Jenkins.Build"
 
 @dataclass(frozen=True, slots=True)
 class Jenkins:
-    """A publisher of Jenkins.Build, as its plugin knows it: an id, a name and a password."""
+    """A publisher of Jenkins.Build, as its plugin is configured: an id, a name and a password."""
 
     publisher: Publisher
     id: str

@@ -1,4 +1,6 @@
-"""Workfront's event subscriptions by its own calls: created, listed, read and deleted; and what they are here."""
+"""Workfront's event subscriptions by its own calls: created, listed, read and deleted; and their
+rows here.
+"""
 
 import uuid
 from typing import Any

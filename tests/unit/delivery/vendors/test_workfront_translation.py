@@ -1,4 +1,4 @@
-"""Workfront's filters as Inturn's: what they match, and what is refused with a reason."""
+"""Workfront's filters translated to Inturn's: their matches, and refusals with a reason."""
 
 from typing import Any
 
