@@ -1,4 +1,4 @@
-"""What a script can do to the process that executes it, and to the scripts after it: nothing."""
+"""A script cannot affect the process that executes it, or later scripts."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What an administrator reads of a policy: the schedule it says is the one that is kept."""
+"""The description of a policy for administrators: the schedule in it is the real one."""
 
 import pytest
 

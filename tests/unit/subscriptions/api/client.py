@@ -14,7 +14,7 @@ Refusal = Mapping[str, Any]
 
 
 class ApiAnswer:
-    """What came back: status, headers and the body, parsed if it is JSON."""
+    """An answer: status, headers and the body, parsed if it is JSON."""
 
     def __init__(self, response: Any) -> None:
         self.status: int = response.status_code
@@ -66,7 +66,7 @@ class Caller:
 
 
 def caller(scope: Scope = Scope.MANAGE, **fields: Any) -> Caller:
-    """Make a key of this scope, and who calls with it."""
+    """Create a key of this scope, and a caller with it."""
     return Caller(factories.api_key(scope, **fields)[1])
 
 

@@ -1,4 +1,4 @@
-"""What tests of the configuration's API start from."""
+"""Fixtures for tests of the configuration's API."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A key opens what its scope is for, until it ends."""
+"""A key gives the rights of its scope, until it ends."""
 
 from datetime import timedelta
 

@@ -1,4 +1,6 @@
-"""Whatever is sent as configuration: a problem document that says what is wrong, and nothing stored."""
+"""Wrong input for the configuration: a problem document says what is wrong, and nothing is
+stored.
+"""
 
 from typing import Any
 
@@ -130,7 +132,7 @@ def test_no_field_accepts_a_value_of_another_type(configured: Caller, path: str,
         before = counts()
         answer = configured.post(path, VALID[path] | {field: value})
         if answer.status == 201:
-            # Some of these are right for some fields; but what was taken is what was sent.
+            # Some values are right for some fields; an accepted value must be stored unchanged.
             assert type(answer.body.get(field)) in (type(value), type(None)), (value, answer)
             configured.delete(f"{path}/{answer.body.get('id', answer.body['name'])}")
             continue

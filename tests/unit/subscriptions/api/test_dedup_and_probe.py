@@ -1,4 +1,4 @@
-"""What identifies a message to a subscription, and where its endpoint is probed: checked before it is saved."""
+"""The dedup path and the probe URL of a subscription are checked before they are saved."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Event types are configured, and only with what can work."""
+"""Event types are configured, and only with values that can work."""
 
 from typing import Any
 

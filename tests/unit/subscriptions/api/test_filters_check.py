@@ -1,4 +1,4 @@
-"""A filter is checked before anything depends on it."""
+"""A filter is checked before any subscription depends on it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a subscription sends along of a message's headers: chosen by itself, or by its event type."""
+"""The message headers that a subscription forwards: its own choice, or its event type's."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Publishers, and the keys that are shown once and can be taken back."""
+"""Publishers, and keys that are shown once and can be revoked."""
 
 import pytest
 from pytest_django import DjangoAssertNumQueries

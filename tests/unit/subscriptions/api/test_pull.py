@@ -1,4 +1,4 @@
-"""PULL subscriptions: made without an endpoint, and refused what only concerns sending."""
+"""PULL subscriptions: created without an endpoint, and without fields that only concern sending."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Scripts of subscriptions by REST: what is refused, and where in the script."""
+"""Scripts of subscriptions by REST: refusals, with the place in the script."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Rotating a signing secret: the old ones go on for a while."""
+"""Rotating a signing secret: the old ones stay valid for a while."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Subscriptions: checked before they are saved, their secrets masked ever after."""
+"""Subscriptions: checked before they are saved, their secrets masked afterwards."""
 
 from typing import Any
 
@@ -268,7 +268,7 @@ def test_pages_of_subscriptions_cost_the_same_however_many_there_are(
 ) -> None:
     for _ in range(4):
         factories.subscription()
-    # Noting the first use of the key is one.
+    # Recording the first use of the key is one.
     with django_assert_num_queries(3):
         assert len(manager.get("subscriptions").body["results"]) == 4
 

@@ -1,4 +1,4 @@
-"""Which values of a policy fit together, and what a person is told of those that do not."""
+"""Combinations of a policy's values, and the errors for those that do not fit together."""
 
 from typing import Any
 

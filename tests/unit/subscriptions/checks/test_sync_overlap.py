@@ -1,4 +1,6 @@
-"""Of a SYNC event type two subscriptions never want the same: by the API, by the console, and when both save at once."""
+"""No two subscriptions of a SYNC event type match the same message: by API, console, and concurrent
+saves.
+"""
 
 import threading
 from collections.abc import Iterator
@@ -115,7 +117,7 @@ def test_the_console_refuses_it_too(event_type: EventType) -> None:
 
 @pytest.fixture
 def saving(event_type: EventType) -> Iterator[threading.Event]:
-    """Somebody who has saved a subscription for p1 and not committed it yet; commits when the event is set."""
+    """Save a subscription for p1 in another transaction, which commits when the event is set."""
     saved, may_commit = threading.Event(), threading.Event()
 
     def save_and_wait() -> None:

@@ -1,4 +1,4 @@
-"""What tests of documents start from: an installation with some of everything, and short calls."""
+"""Preparations of document tests: an installation with some of everything, and short calls."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -87,7 +87,7 @@ def apply(content: Any, *, secrets: Mapping[str, str] | None = None, prune: bool
 
 
 def faults(content: Any, **options: Any) -> list[Fault]:
-    """Return what a document is refused for."""
+    """Return the faults for which a document is refused."""
     try:
         plan(content, **options)
     except RefusedDocumentError as error:

@@ -1,4 +1,6 @@
-"""Documents that change what is there, field by field, and plans that are not what was seen any more."""
+"""Documents that change existing rows, field by field, and plans that are outdated when they are
+applied.
+"""
 
 import pytest
 

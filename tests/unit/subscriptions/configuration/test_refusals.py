@@ -1,4 +1,4 @@
-"""What a document is refused for: all at once, with object and field, and nothing is changed."""
+"""Refusals of a document: all faults at once, with object and field, and no change."""
 
 from typing import Any
 

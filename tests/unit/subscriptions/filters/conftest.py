@@ -6,6 +6,6 @@ from subscriptions.filters import INTURN_JSON_FUNCTION
 
 @pytest.fixture
 def inturn_json(db: None) -> None:
-    """The function as this source has it, whatever the migrations made of it."""
+    """Create the function as in the current source, whatever version the migrations created."""
     with connection.cursor() as cursor:
         cursor.execute(INTURN_JSON_FUNCTION)

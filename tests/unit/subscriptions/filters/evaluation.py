@@ -1,4 +1,4 @@
-"""Ask PostgreSQL about many messages at once."""
+"""Evaluates filters on many messages at once in PostgreSQL."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ ORDER BY m.position
 def ask(
     expressions: Sequence[str], parameters: Sequence[Parameter], messages: Sequence[Message]
 ) -> list[Any]:
-    """A row for each message with what each expression over `header` and `body` gives."""
+    """Return a row for each message with the value of each expression over `header` and `body`."""
     headers = [json.dumps(header) for header, _ in messages]
     raw = [body for _, body in messages]
     with connection.cursor() as cursor:
@@ -36,7 +36,7 @@ def answers(trees: Sequence[Condition], messages: Sequence[Message]) -> list[Any
 
 
 def truth(tree: Condition, message: Message) -> bool | None:
-    """What the closures answer, told apart into false and null by asking the negation too."""
+    """Return the closures' result; evaluating the negation too distinguishes false from null."""
     asked = document(*message)
     if to_python(tree)(asked):
         return True

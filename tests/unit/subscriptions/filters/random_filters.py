@@ -1,4 +1,4 @@
-"""Random filters that ask about what is there: most paths and literals are taken from the messages."""
+"""Random filters about existing values: most paths and literals are taken from the messages."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -59,7 +59,7 @@ def _values(value: Any, steps: Steps) -> Iterator[tuple[Steps, Any]]:
 
 
 def _literals_like(value: Any) -> list[Literal]:
-    """Literals that the value equals in one way of reading it, and close ones."""
+    """Return literals that equal the value in one way of reading it, and close ones."""
     text = text_of(value)
     if isinstance(value, bool) or text is None or len(text) > 1000:
         return [True, False, "true", None]
@@ -113,7 +113,7 @@ def trees(places: list[Place]) -> st.SearchStrategy[Condition]:
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[list[Condition], list[Message]]:
-    """Filters, and the messages to ask all of them about."""
+    """Draw filters, and the messages on which to evaluate all of them."""
     about = draw(st.lists(messages, min_size=3, max_size=8))
     places = [place for message in about for place in places_in(message)]
     return draw(st.lists(trees(places), min_size=4, max_size=8)), about
@@ -121,7 +121,7 @@ def cases(draw: st.DrawFn) -> tuple[list[Condition], list[Message]]:
 
 @st.composite
 def walks(draw: st.DrawFn) -> tuple[list[Path], list[Message]]:
-    """Paths, and the messages to follow them in."""
+    """Draw paths, and the messages in which to follow them."""
     about = draw(st.lists(messages, min_size=3, max_size=8))
     places = st.sampled_from([place for message in about for place in places_in(message)])
     found = draw(st.lists(st.tuples(places | places | _elsewhere, st.booleans()), min_size=4, max_size=8))

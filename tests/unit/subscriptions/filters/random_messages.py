@@ -1,4 +1,4 @@
-"""Random messages: JSON in every spelling, and what only resembles it."""
+"""Random messages: JSON in every spelling, and texts that only resemble it."""
 
 import json
 from typing import TypeAlias
@@ -76,7 +76,7 @@ NUMBERS = [
         "0e1073741823",
     ],
 ]
-# What JSON or jsonb refuses, and what they only seem to refuse.
+# Texts that JSON or jsonb refuses, and texts that they only seem to refuse.
 ODDITIES = [
     *["1e131072", "1e-16384", "0e-16384", "0e1073741824", "1e99999999999999999999", "0e" + "0" * 5000 + "1"],
     *[
@@ -141,7 +141,8 @@ ODDITIES = [
     ],
 ]
 
-# Whose numbers are few bytes and many characters: read up to a bound, which these keep, pass or seem to pass.
+# Numbers of few bytes and many characters: these are below, above or seemingly above the bound up
+# to which bodies are read.
 GROWING = [
     *["[" + ",".join([number] * count) + "]" for number in ("1e131071", "-1e131071") for count in (7, 8)],
     *["[" + ",".join(["1e-16383"] * count) + "]" for count in (60, 61, 62)],
@@ -182,7 +183,7 @@ json_texts = st.recursive(
 
 @st.composite
 def _records(draw: st.DrawFn) -> str:
-    """The same names in all of them, so that one filter finds a value in every message."""
+    """Draw records with the same names, so that one filter finds a value in every message."""
     a, b, c, d, e = [draw(_scalars) for _ in range(5)]
     odd = draw(json_texts)
     return (

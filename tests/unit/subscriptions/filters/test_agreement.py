@@ -1,4 +1,4 @@
-"""The compilers mean the same, and what they mean is what PostgreSQL means."""
+"""The compilers agree with each other and with PostgreSQL."""
 
 from hashlib import sha256
 
@@ -16,7 +16,7 @@ from tests.unit.subscriptions.filters.random_messages import GROWING, ODDITIES, 
 
 pytestmark = pytest.mark.usefixtures("inturn_json")
 
-# The fixture only lends a connection, which nothing here changes.
+# The fixture only provides a connection, which these tests do not change.
 many = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
@@ -57,7 +57,7 @@ def test_paths_lead_where_the_arrows_of_postgresql_lead(walk: tuple[list[Path], 
 
 
 def plain(path: Path) -> tuple[str, list[Parameter]]:
-    """The path as a person would write it in PostgreSQL."""
+    """Return the path as a person would write it in PostgreSQL."""
     *arrows, last = ["->"] * len(path.steps) + ["->>" if path.is_text else "->"]
     steps: list[str | int] = [path.root.value, *path.steps]
     types = ["int" if isinstance(step, int) else "text" for step in steps]

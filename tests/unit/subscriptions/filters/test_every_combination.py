@@ -1,4 +1,4 @@
-"""Small worlds, asked exhaustively: what random filters meet too seldom."""
+"""Small sets of messages, tested exhaustively: combinations that random filters rarely produce."""
 
 import json
 from itertools import product

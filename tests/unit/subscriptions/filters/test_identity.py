@@ -1,4 +1,6 @@
-"""Two messages are identified by equal text exactly when a filter finds what identifies them equal."""
+"""Two messages have the same dedup text exactly if a filter finds the values at the dedup path
+equal.
+"""
 
 import pytest
 from hypothesis import assume, given

@@ -1,4 +1,4 @@
-"""What a filter may say, and what the answer is when it may not."""
+"""The syntax of filters, and the errors for wrong ones."""
 
 from decimal import Decimal
 

@@ -1,4 +1,4 @@
-"""What filters answer, claim by claim. That PostgreSQL agrees is shown in tests/filters."""
+"""The results of filters, claim by claim. `test_agreement.py` shows that PostgreSQL agrees."""
 
 import json
 from typing import Any
@@ -176,7 +176,7 @@ def test_a_body_with_endless_numbers_is_missing() -> None:
 
 @pytest.fixture
 def prints(monkeypatch: pytest.MonkeyPatch) -> list[jsonb.Json]:
-    """What is printed from now on, as `->>` does."""
+    """Record the texts that are printed from now on, as `->>` does."""
     printed: list[jsonb.Json] = []
     original = jsonb.printed
 
@@ -219,12 +219,12 @@ def test_a_long_part_with_a_placeholder_is_refused() -> None:
     assert ask("$$->'Body'->>'a' like '%" + "a_" * 50 + "%'", {"a": "ab" * 50})
     with pytest.raises(FilterError, match="has at most 100 characters"):
         parse("$$->'Body'->>'a' like '%" + "a_" * 50 + "a%'")
-    # At the ends it is looked for in one place only.
+    # At the ends it is searched in one place only.
     assert ask("$$->'Body'->>'a' like '" + "a_" * 100 + "%" + "_b" * 100 + "'", {"a": "ab" * 200})
 
 
 def test_many_wildcards_do_not_make_a_pattern_slow() -> None:
-    # Plain backtracking would outlive the universe.
+    # Plain backtracking would practically never end.
     assert not ask("$$->'Body'->>'a' like '" + "%a" * 40 + "%b'", {"a": "a" * 50_000})
 
 

@@ -1,4 +1,4 @@
-"""`provision` makes the administrator and the bootstrap key, once."""
+"""`provision` creates the administrator and the bootstrap key, once."""
 
 import dataclasses
 import io
@@ -85,7 +85,7 @@ def test_a_bootstrap_key_that_a_person_revoked_stays_revoked(monkeypatch: pytest
     told = provision(monkeypatch, bootstrap_key="one")
     refused(Caller("one").get("event-types"), 401)
     assert told.startswith("INTURN_BOOTSTRAP_KEY: the key …one was revoked at ")
-    # Nor by way of another.
+    # Nor by setting another key in between.
     assert "revoked" not in provision(monkeypatch, bootstrap_key="two")
     assert "stays revoked" in provision(monkeypatch, bootstrap_key="one")
     refused(Caller("one").get("event-types"), 401)

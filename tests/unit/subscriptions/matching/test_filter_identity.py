@@ -1,4 +1,4 @@
-"""What a filter means decides who shares a QUEUE group, however it is spelled."""
+"""A filter's meaning, not its spelling, decides which subscriptions share a QUEUE group."""
 
 import pytest
 from django.db import IntegrityError

@@ -1,4 +1,4 @@
-"""Which subscriptions a publish looks at, and what it keeps of them."""
+"""The candidates of a publication, and the subscriptions that match."""
 
 import pytest
 from django.db import connection
@@ -55,7 +55,7 @@ def test_matching_uses_the_index(event_type: EventType) -> None:
         for number in range(1000)
     )
     with connection.cursor() as cursor:
-        # Of a few rows any index is as good.
+        # With a few rows any index is equally good.
         cursor.execute("ANALYZE subscriptions_subscription")
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute(f"EXPLAIN {lookups._CANDIDATES}", [event_type.pk, ["", "proj1"]])

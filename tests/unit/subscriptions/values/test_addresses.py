@@ -1,4 +1,4 @@
-"""Which addresses an endpoint may have."""
+"""The addresses that an endpoint may have."""
 
 from ipaddress import ip_network
 

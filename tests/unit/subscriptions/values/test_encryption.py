@@ -1,4 +1,4 @@
-"""Encryption at rest: what the database sees, and how keys are rotated."""
+"""Encryption at rest: the database's content, and the rotation of keys."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What an endpoint is, and that every client reads it the same."""
+"""The syntax of endpoints, which every client reads the same way."""
 
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_network
@@ -106,7 +106,7 @@ def test_the_client_that_sends_reads_the_same_host_and_port(text: str) -> None:
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameServer]:
-    """Those that this process asks."""
+    """The name server that this process queries."""
     known: dict[str, Sequence[str]] = {"two.example": ["1.1.1.1", "10.0.0.1"], "later.example": []}
     with name_server(known) as names:
         monkeypatch.setattr(endpoints, "resolver", Resolver(servers=[names.address]))

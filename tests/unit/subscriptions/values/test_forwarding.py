@@ -1,4 +1,4 @@
-"""Which headers of a message a subscription may have sent along, and which are chosen."""
+"""The message headers that a subscription may forward, and the chosen ones."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Which headers and credentials can be sent along."""
+"""The headers and credentials that can be sent."""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""Which JSON Schemas can be enforced: validating with them always ends and never asks the network."""
+"""The JSON Schemas that can be enforced: validating with them always ends and never uses the
+network.
+"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A linear pattern is found where Python's `re` finds it, and its search comes to an end."""
+"""A linear pattern finds what Python's `re` finds, and its search always ends."""
 
 import re
 
@@ -66,7 +66,7 @@ def test_a_pattern_matches_where_pythons_does(pattern: str, asked: list[str]) ->
 def test_a_search_needs_one_step_for_each_character(pattern: str, text: str) -> None:
     steps: list[None] = []
     assert not LinearPattern(pattern).is_found_in(text, lambda: steps.append(None))
-    # Few kinds of characters, few sets of places: all others are steps that were found before.
+    # Few kinds of characters, few sets of places: all other steps were found before.
     assert len(steps) < 20
 
 

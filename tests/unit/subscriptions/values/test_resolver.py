@@ -1,4 +1,4 @@
-"""Which addresses a name has, asked of real name servers."""
+"""The addresses of a name, queried from real name servers."""
 
 import subprocess
 import sys
