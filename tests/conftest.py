@@ -1,4 +1,4 @@
-"""Sets up Django on a database server of the tests' own, then offers what several kinds of test use."""
+"""Sets up Django on a database server of the tests, and offers fixtures that all tests share."""
 
 from collections.abc import Iterator
 
@@ -21,17 +21,19 @@ from tests.support.receivers import Receiver  # noqa: E402
 from tests.system.faults import pgbouncer, twin, vanishing  # noqa: E402
 from tests.system.flows import webhooks  # noqa: E402
 
-# What `manage.py test` asks for, unless it is to be full; and how many examples of each kind are drawn then.
+# The tests of `manage.py test` without `--full`, and the random examples of each kind that it
+# draws.
 QUICK = "not slow"
 EXAMPLES = 40
-# From the widest: what these fixtures start serves several tests.
+# The widest first: several tests share the objects that such fixtures start.
 SCOPES = ("session", "package", "module")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw the same examples in every run, on CI as elsewhere: left alone, hypothesis and schemathesis have other ways there.
+    """Draw the same examples in every run, on CI too, where hypothesis and schemathesis have other
+    defaults.
 
-    With `--full`, and when a test is run by its name, they are more.
+    With `--full`, and when a test is run by its name, there are more examples.
     """
     settings.register_profile(
         "inturn",
@@ -47,26 +49,28 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Give tests that share something started, such as a product, a browser or Spark, to one process: it is started once."""
+    """Give tests that share a product, a browser or Spark to one process, so that it is started
+    once.
+    """
     if isinstance(item, pytest.Function) and (shared := _shared(item)):
         item.add_marker(pytest.mark.xdist_group(shared))
 
 
 def _shared(item: pytest.Function) -> str:
     definitions = [found[-1] for found in item._fixtureinfo.name2fixturedefs.values()]
-    # Those of plug-ins have no folder, and those of all tests start nothing.
+    # Fixtures of plug-ins have no folder, and those of all tests start nothing.
     ours = [one for one in definitions if one.baseid.startswith("tests/") and not one.argname.startswith("_")]
     wide = [(SCOPES.index(one.scope), one.baseid, one.argname) for one in ours if one.scope in SCOPES]
     return "/".join(min(wide)[1:]) if wide else ""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest: at the end the other processes would wait for it."""
+    """Begin with the longest tests: at the end the other processes would wait for them."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say in one line, just before pytest's own last one, what this run did not test."""
+    """Name in one line, just before pytest's own last one, the tests that this run left out."""
     gaps = []
     if surroundings.CHROMIUM is None:
         gaps.append(f"the console in a browser (no chromium: {surroundings.HOW_TO_GET_CHROMIUM})")
@@ -86,16 +90,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """A real HTTP receiver of the test's own."""
+    """A real HTTP receiver of one test."""
     with Receiver() as receiver:
         yield receiver
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _put_back(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Let all tests find the same in the database, in whatever order they run."""
+    """Make all tests find the same database, in any order."""
     with django_db_blocker.unblock():
-        # Without a test that wants it, there is no database of the tests.
+        # Unless a test needs it, the tests have no database.
         migrated = reset.remember() if connection.introspection.table_names() else None
         connection.close()
     if migrated is None:
@@ -103,13 +107,13 @@ def _put_back(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iter
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _case: reset.put_back(migrated))
-        # TestCase has one of its own, which rolls back and does not come here.
+        # TestCase has a teardown of its own, which rolls back and does not call this one.
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _leave_no_connection(django_db_setup: None) -> Iterator[None]:
-    """The test database cannot be dropped while the thread that wakes senders is connected to it."""
+    """Disconnect the thread that wakes senders: otherwise the test database cannot be dropped."""
     from delivery.lifecycle import wake
 
     yield

@@ -1,4 +1,5 @@
-/* Preloaded into a product's processes: the wall clock is wrong by as many seconds as the file WRONG_CLOCK holds, an int64. */
+/* Preloaded into a product's processes: the file named by WRONG_CLOCK holds the error of the wall
+   clock in seconds, an int64. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -111,7 +111,7 @@ def told(act: Callable[[], Any]) -> str:
     """Return the result of an act: the name of its exception, or its return value."""
     try:
         return str(act())
-    except Exception as error:  # noqa: BLE001 - which error it is, is what we want to know
+    except Exception as error:  # noqa: BLE001 - the kind of error is the result
         return type(error).__name__
 
 

@@ -1,4 +1,5 @@
--- The deliveries of the messages with ids from %(first)s to %(last)s, each as a sender, a subscriber or a person left it.
+-- The deliveries of the messages with ids from %(first)s to %(last)s, each as a sender, a subscriber
+-- or a person left it.
 INSERT INTO delivery_delivery (
     id, message_id, subscription_id, lane_id, queue_group, status, attempts, skipped, redelivery, reason, next_attempt_at,
     settled_at, leased_at, lease_token, lease_expires_at, receive_count, started_at, duration_ms, status_code
@@ -47,11 +48,11 @@ WITH owed AS (
     CROSS JOIN LATERAL (
         SELECT
             random() AS of_status, random() AS of_attempts, random() AS of_time, random() AS of_lease
-        -- One of its own for each delivery.
+        -- The condition depends on the row, so each delivery gets random numbers of its own.
         WHERE message.id IS NOT NULL AND wish.id IS NOT NULL AND turn IS NOT NULL
     ) AS chance
     WHERE message.id BETWEEN %(first)s AND %(last)s
-        -- What an INACTIVE subscription holds came in its last two hours; later messages do not match it.
+        -- An INACTIVE subscription holds messages of its last two hours; later ones do not match it.
         AND (wish.fate <> 'INACTIVE' OR message.published_at < wish.since + interval '2 hours')
 ), tried AS (
     SELECT

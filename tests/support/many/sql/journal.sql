@@ -1,4 +1,4 @@
--- %(journal)s entries of the journal: messages nobody wanted, lanes that blocked and resumed, what people did.
+-- %(journal)s entries of the journal: unmatched messages, blocked and resumed lanes, people's actions.
 INSERT INTO delivery_journalentry (at, kind, text, actor, message_id, subscription_id)
 SELECT
     %(now)s - interval '1 day' * %(days)s * (1 - number::float / %(journal)s),

@@ -1,4 +1,4 @@
--- The lanes that are stopped, each by the oldest delivery that waits in it, which was tried over and over.
+-- The stopped lanes, each stopped by its oldest waiting delivery, which was tried many times.
 WITH stopped AS (
     SELECT many_wish.lane_id, min(delivery.id) AS delivery_id, min(many_wish.fate) AS fate, min(many_wish.since) AS since
     FROM many_wish

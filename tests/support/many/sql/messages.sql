@@ -1,5 +1,5 @@
--- Messages number %(first)s to %(last)s, in the order of their ids and of time, more of them by day than by night.
--- A few event types have most of them.
+-- Messages number %(first)s to %(last)s, in the order of their ids and of time, more of them by day
+-- than by night. A few event types have most of them.
 INSERT INTO delivery_message (event_type_id, publisher_id, headers, content_type, body, destination, published_at)
 SELECT
     event_type.event_type_id,

@@ -1,4 +1,5 @@
--- What else a busy installation has: the idempotency keys of the last day, and what mailboxes gave out in the last minutes.
+-- Further rows of a busy installation: idempotency keys of the last day, and the counts of mailboxes'
+-- fetches in the last minutes.
 INSERT INTO delivery_idempotencykey (publisher_id, key, digest, message_id, deliveries, created_at)
 SELECT publisher_id, 'key-' || id, sha256(body), id, 1, published_at
 FROM delivery_message

@@ -1,6 +1,7 @@
--- What befalls each subscription: until when it was delivered to, and why not since then.
--- `fate`: BLOCKED and SUSPENDED lanes, INACTIVE subscriptions, mailboxes that nobody reads (UNREAD), QUEUE groups that are
--- DOWN, endpoints that FAIL now and then and are retried apart; the others are WELL.
+-- The fate of each subscription: the end of its deliveries, and the reason.
+-- `fate`: BLOCKED and SUSPENDED lanes, INACTIVE subscriptions, mailboxes without a reader (UNREAD),
+-- QUEUE groups that are DOWN, endpoints that are FAILING now and then and use the retry lane; the
+-- others are WELL.
 CREATE TEMPORARY TABLE many_wish ON COMMIT DROP AS
 WITH wish AS (
     SELECT
@@ -15,13 +16,13 @@ WITH wish AS (
     JOIN subscriptions_eventtype event_type ON event_type.id = subscription.event_type_id
     JOIN subscriptions_policy policy ON policy.id = subscription.policy_id
     JOIN delivery_lane lane ON lane.subscriber_id = subscription.subscriber_id
-    -- What somebody else added, such as a benchmark, is not for us to fill.
+    -- Subscriptions of others, such as a benchmark, stay empty.
     JOIN subscriptions_subscriber subscriber
         ON subscriber.id = subscription.subscriber_id AND subscriber.name LIKE 'subscriber-%%'
 )
 SELECT
     wish.*, story.fate, CASE story.fate
-        -- A few for days, with a backlog to match; most for minutes and hours.
+        -- A few for days, with large backlogs; most for minutes and hours.
         WHEN 'BLOCKED' THEN %(now)s - interval '7 minutes' * pow(1.5, subscriber_number %% 16)
         WHEN 'SUSPENDED' THEN %(now)s - interval '5 hours'
         WHEN 'INACTIVE' THEN %(now)s - interval '1 hour' * (1 + number %% 200)
