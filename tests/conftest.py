@@ -30,10 +30,10 @@ SCOPES = ("session", "package", "module")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw the same examples in every run, on CI too, where hypothesis and schemathesis have other
-    defaults.
+    """Draw the same examples in every run, on CI too.
 
-    With `--full`, and when a test is run by its name, there are more examples.
+    Hypothesis and schemathesis have other defaults there. With `--full`, and when a test is run by
+    its name, there are more examples.
     """
     settings.register_profile(
         "inturn",
@@ -49,9 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Give tests that share a product, a browser or Spark to one process, so that it is started
-    once.
-    """
+    """Give tests with a shared product, browser or Spark to one process: it starts once."""
     if isinstance(item, pytest.Function) and (shared := _shared(item)):
         item.add_marker(pytest.mark.xdist_group(shared))
 

@@ -56,9 +56,7 @@ def test_a_statement_finds_its_rows_by_indexes(name: str) -> None:
 
 
 def _plan(name: str) -> Mapping[str, Any]:
-    """Return the generic plan, with scans of whole tables and the joins that need them as the last
-    resort.
-    """
+    """Return the generic plan, made with scans of whole tables as the last resort."""
     text, _ = numbered(name)
     with transaction.atomic(), connection.cursor() as cursor:
         for way in ("seqscan", "hashjoin", "mergejoin"):

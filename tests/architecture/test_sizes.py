@@ -13,9 +13,7 @@ NINETIETH_LINES = 25
 
 
 def lines(function: Function) -> int:
-    """Return the lines from `def` to the end without the docstring: explaining costs nothing
-    here.
-    """
+    """Return the lines of a function without its docstring: explaining costs nothing."""
     assert function.end_lineno is not None
     docstring = function.body[0] if ast.get_docstring(function) else None
     explained = 0

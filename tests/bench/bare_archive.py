@@ -1,5 +1,4 @@
-"""`python -m tests.bench.bare_archive FOLDER`: the tables archived by COPY through Arrow into
-Parquet, as anybody would.
+"""`python -m tests.bench.bare_archive FOLDER`: the tables copied through Arrow into Parquet.
 
 It is one process that copies whole tables, without checks, days or order. It does not import
 Django: standard input has the database's connection string.

@@ -1,5 +1,4 @@
-"""The bare transactions that publishing is compared with: a message and its deliveries in two plain
-tables.
+"""The bare transactions that publishing is compared with, on two plain tables.
 
 It is a process of its own, `python -m tests.bench.bare_publish MESSAGES CONNECTIONS DELIVERIES
 BATCH`, without HTTP, keys or matching; each connection commits one transaction after the other, by

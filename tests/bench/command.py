@@ -1,6 +1,4 @@
-"""`python -m tests.bench.command`: measure Inturn on this machine, with a temporary server and
-home.
-"""
+"""`python -m tests.bench.command`: measure Inturn here, with a temporary server and home."""
 
 import json
 import signal

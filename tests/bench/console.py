@@ -1,6 +1,4 @@
-"""`bench console`: the response times of the console's pages on a database with millions of
-deliveries.
-"""
+"""`bench console`: response times of the console's pages with millions of deliveries."""
 
 import http.client
 import secrets

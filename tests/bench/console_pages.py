@@ -1,6 +1,4 @@
-"""The pages that `bench console` requests: each list's first page, pages far behind, and each
-filter.
-"""
+"""The pages that `bench console` requests: first pages of lists, pages far behind, filters."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -57,9 +55,7 @@ def _lists(samples: Samples) -> Iterator[MeasuredPage]:
 
 
 def _filters(of: admin.ModelAdmin[Any], samples: Samples) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield each filter of a list with its values; Django's own filters, of small tables, are left
-    out.
-    """
+    """Yield a list's filters with their values, without Django's own, of small tables."""
     filters: Sequence[Any] = of.list_filter
     for a_filter in filters:
         parameter = getattr(a_filter, "parameter_name", "")

@@ -1,6 +1,4 @@
-"""Ids, names and moments in the database that `bench console` requests, spread over the whole
-range.
-"""
+"""Existing ids, names and moments for `bench console`, spread over the whole range."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

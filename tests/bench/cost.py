@@ -1,5 +1,4 @@
-"""`bench cost`: PostgreSQL's work for one message with three deliveries, on lanes that are
-otherwise idle.
+"""`bench cost`: PostgreSQL's work for one message with three deliveries, on idle lanes.
 
 Statements are counted in the server's log, writes in its WAL, read with `pg_waldump`. The product's
 background work is measured while nothing is published, and subtracted. BEGIN, COMMIT and savepoints

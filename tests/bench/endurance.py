@@ -61,9 +61,7 @@ def half_an_hour(measuring: Measuring) -> list[BenchResult]:
 
 
 def _flooded(measuring: Measuring, product: Started, cast: stage.BenchSetup, key: str) -> float:
-    """Publish without a pause, and return how many deliveries per second were accepted and
-    delivered.
-    """
+    """Publish without a pause, and return the deliveries accepted and delivered per second."""
     load = PublishLoad(
         port=product.port,
         event_type=cast.event_type.name,
@@ -111,8 +109,7 @@ def _receive(measuring: Measuring, expected: int, *, already: int) -> None:
 
 
 def _sizes() -> tuple[int, int, int]:
-    """Return the bytes of the waiting deliveries, their dead rows, and the bytes of the settled
-    ones.
+    """Return the bytes of the waiting deliveries, their dead rows, and those of settled ones.
 
     The sizes include the indexes.
     """

@@ -1,5 +1,4 @@
-"""`bench history`: the pipeline's time for a million attempts, compared with a plain COPY into
-Parquet.
+"""`bench history`: the pipeline's time for a million attempts, compared with a plain COPY.
 
 It also measures the pipeline's cost for the senders. It runs the users' commands, each in a process
 that starts its own JVM; the first run writes the cache that the others start with, and does not
@@ -82,9 +81,7 @@ def measured_and_verified(bench: Bench) -> list[BenchResult]:
 
 
 def beside_senders(bench: Bench) -> list[BenchResult]:
-    """Measure the senders on one backlog: first alone for a while, then during an export of the
-    whole history.
-    """
+    """Measure the senders on one backlog: first alone, then during an export."""
     measuring, sizes = bench.measuring, bench.measuring.sizes
     ratios, alone, beside = [], [], []
     for number in measuring.rounds("beside", sizes.beside_rounds):

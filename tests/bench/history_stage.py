@@ -1,6 +1,4 @@
-"""The history that `bench history` archives, completed from the generator's, and the ways to start
-over.
-"""
+"""The history that `bench history` archives, and the ways to start over."""
 
 import shutil
 from pathlib import Path

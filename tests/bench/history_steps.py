@@ -15,9 +15,7 @@ LOOK_EVERY_SECONDS = 0.05
 
 
 class BenchStep:
-    """A running step. `megabytes` is the peak resident memory of its JVM, as far as it was
-    sampled.
-    """
+    """A running step. `megabytes` is the sampled peak resident memory of its JVM."""
 
     def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
         self.megabytes = 0.0
@@ -36,9 +34,7 @@ class BenchStep:
 
 @contextmanager
 def begun(name: str) -> Iterator[BenchStep]:
-    """Start `manage.py history NAME` in a process of its own; end it on leaving if it still
-    runs.
-    """
+    """Start `manage.py history NAME` in a process of its own; end it on leaving."""
     # Keep its output out of the results.
     with child(str(settings.BASE_DIR / "manage.py"), "history", name, stdout=sys.stderr) as process:
         yield BenchStep(name, process)

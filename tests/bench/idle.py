@@ -1,5 +1,4 @@
-"""`bench idle`: the resources that a product uses while nothing is published, and its start-up
-time.
+"""`bench idle`: the resources and the start-up time of a product without publications.
 
 It has a home and a database of its own. It is started twice: first in an empty home, where it
 creates the database, and then as after every restart; the promise is about the second start.

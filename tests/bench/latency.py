@@ -1,5 +1,4 @@
-"""`bench latency`: the time from a message's post to its receivers, in a started product that is
-otherwise idle.
+"""`bench latency`: the time from a message's post to its receivers, in an idle product.
 
 Each message goes to all subscribers. Publisher and receiver share the clock of this machine. The
 duration of one POST and one durable commit is printed alongside.
@@ -19,9 +18,7 @@ WARM_UP_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyLoad:
-    """So many subscribers, each of which gets so many messages per second; p50 and p99 are limits
-    in milliseconds.
-    """
+    """A number of subscribers, each one's messages per second, and limits in milliseconds."""
 
     subscribers: int
     rate: float

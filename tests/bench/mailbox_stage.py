@@ -1,6 +1,4 @@
-"""The mailboxes of the benchmark, filled by SQL: a million messages through REST would take an
-hour.
-"""
+"""The mailboxes of the benchmark, filled by SQL: through REST it would take an hour."""
 
 import json
 from collections.abc import Iterator
@@ -70,8 +68,8 @@ class Mailbox:
                 connection.execute(_FILL, (count, self.event_type_id, BODY, self.subscription_id))
 
     def settle_down(self) -> None:
-        """Do the work of autovacuum for a mailbox that fills up gradually, and leave no checkpoint
-        to the measurement.
+        """Do autovacuum's work for a mailbox that fills up gradually, and leave no checkpoint to
+        the measurement.
         """
         with self.connect() as connection:
             connection.execute("VACUUM ANALYZE delivery_message, delivery_waiting, delivery_settled")

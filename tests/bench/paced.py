@@ -1,5 +1,6 @@
-"""A publisher at a steady pace: it posts each message when it is due, even if others are
-unanswered.
+"""A publisher at a steady pace: it posts each message when it is due.
+
+Unanswered posts do not delay the next ones.
 """
 
 import asyncio
@@ -21,9 +22,7 @@ JITTER = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """So many messages per second for so many seconds, posted with a key to a web server on this
-    machine.
-    """
+    """So many messages per second for so many seconds, with a key, to a local web server."""
 
     port: int
     event_type: str

@@ -1,6 +1,4 @@
-"""Plots of a benchmark, as small SVG files: two panels side by side, rates and times, over the same
-steps.
-"""
+"""Plots of a benchmark as small SVG files: rates and times, in two panels side by side."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -21,9 +21,7 @@ BATCH = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedLoad:
-    """So many connections; each request publishes `batch` messages to `subscriptions` subscriptions
-    each.
-    """
+    """So many connections; each request publishes `batch` messages to `subscriptions`."""
 
     subscriptions: int
     connections: int
@@ -53,9 +51,7 @@ def batches(measuring: Measuring) -> list[BenchResult]:
 
 
 def _compared(measuring: Measuring, load: PublishedLoad) -> BenchResult:
-    """Publish through the product and store by bare transactions, in turns: the same bodies, as
-    many rows.
-    """
+    """Publish through the product and store by bare transactions, the same rows, in turns."""
     # There are no senders: the endpoints get no requests.
     cast = stage.make_cast(
         f"publish{load.subscriptions}x{load.connections}x{load.batch}",
@@ -91,9 +87,7 @@ def _stored_bare(messages: int, load: PublishedLoad) -> float:
 
 
 def _receipt(messages: int, *, subscriptions: int) -> BenchReceipt:
-    """Return the receipt of stored messages, each with a delivery per subscription: there is no
-    receiver.
-    """
+    """Return the receipt of stored messages with their deliveries: there is no receiver."""
     stored, owed = Message.objects.count(), Delivery.objects.count()
     whole = min(stored, owed // subscriptions)
     return BenchReceipt(

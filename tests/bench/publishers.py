@@ -19,8 +19,7 @@ from tests.bench.message import BODY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishLoad:
-    """So many messages in total, `batch` per request, by so many connections to a web server on
-    this machine.
+    """So many messages in total, `batch` per request, by so many connections.
 
     If `seconds` is set, no request begins after them.
     """

@@ -1,6 +1,4 @@
-"""`bench deliver`, the scenario `retries`: a full retry lane costs fresh deliveries next to
-nothing.
-"""
+"""`bench deliver`, scenario `retries`: a full retry lane costs fresh deliveries little."""
 
 from tests.bench.measuring import Measuring
 from tests.bench.results import BenchResult, compare

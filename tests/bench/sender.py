@@ -1,6 +1,4 @@
-"""One sender process, as a worker of the senders' cluster runs it, until SIGTERM: `python -m
-tests.bench.sender`.
-"""
+"""One sender process until SIGTERM, as in the cluster: `python -m tests.bench.sender`."""
 
 import asyncio
 import signal

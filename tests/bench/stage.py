@@ -30,9 +30,7 @@ BATCH = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchSetup:
-    """The subscribers of one scenario and their event type: each message goes to so many
-    `lanes`.
-    """
+    """One scenario's subscribers and event type: each message goes to so many `lanes`."""
 
     event_type: EventType
     publisher: Publisher
@@ -100,9 +98,7 @@ def make_cast(name: str, *, url: str, lanes: int, hanging: int = 0, timeout_seco
 
 
 def make_queue_cast(name: str, *, url: str, endpoints: int) -> BenchSetup:
-    """Create a QUEUE event type with one group of so many endpoints; the receiver counts them as
-    one.
-    """
+    """Create a QUEUE event type with one group of endpoints; the receiver sees one endpoint."""
     event_type = EventType.objects.create(name=f"Bench.{name}", kind=Kind.QUEUE)
     publisher, _ = Publisher.objects.get_or_create(name="bench")
     policy = Policy.objects.get(name="teamforge")
@@ -127,9 +123,7 @@ class WaitingDeliveries:
     count: int
 
     def fill(self) -> None:
-        """Fill the retry lane with messages that were tried once, as a sender would have left
-        them.
-        """
+        """Fill the retry lane with messages that were tried once, as a sender leaves them."""
         with connection.cursor() as cursor:
             cursor.execute(_FILL, [self.count, self.subscription.event_type_id, BODY, self.subscription.pk])
 

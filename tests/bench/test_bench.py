@@ -1,6 +1,4 @@
-"""`bench deliver --quick`: it measures everything, prints the shape that tools rely on, and leaves
-no files behind.
-"""
+"""`bench deliver --quick`: it measures everything, prints JSON, and leaves no files behind."""
 
 import os
 import subprocess

@@ -1,6 +1,4 @@
-"""`bench console --quick`: it creates a small history with the tests' generator, and measures every
-page.
-"""
+"""`bench console --quick`: it creates a small history, and measures every page."""
 
 import tempfile
 from pathlib import Path

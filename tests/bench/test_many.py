@@ -1,6 +1,4 @@
-"""The generator of large histories: its tables get their indexes, and it can add to its own
-history.
-"""
+"""The generator of large histories: indexes are restored, and a history can grow."""
 
 from collections import Counter
 from datetime import timedelta

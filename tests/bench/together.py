@@ -144,9 +144,7 @@ def _flooded(measuring: Measuring, ours: SharedStage) -> list[BenchResult]:
 
 
 def _received(measuring: Measuring, expected: int, *, already: int, is_ordered: bool = False) -> float:
-    """Wait until all deliveries have arrived and are recorded, and return the rate from the first
-    to the last.
-    """
+    """Wait until all deliveries have arrived and are recorded, and return their rate."""
     wait_until(expected, measuring.receiver.count, seconds=STALL_SECONDS)
     tally = measuring.receiver.tally()
     wait_until(already + expected, stage.delivered, seconds=STALL_SECONDS)

@@ -40,9 +40,7 @@ def megabytes(processes: Iterable[Process]) -> float:
 
 
 def computed(processes: Iterable[Process]) -> Counter[str]:
-    """Return each part's CPU time so far in milliseconds; processes that have ended count for their
-    parent.
-    """
+    """Return each part's CPU milliseconds so far; ended processes count for their parent."""
     tick = 1000 // os.sysconf("SC_CLK_TCK")
     found: Counter[str] = Counter()
     for process in processes:

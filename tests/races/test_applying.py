@@ -1,6 +1,4 @@
-"""Two people apply documents at once: one document is applied, and the other must be planned
-again.
-"""
+"""Two people apply documents at once: one is applied, the other must be planned again."""
 
 from collections.abc import Callable
 from typing import Any

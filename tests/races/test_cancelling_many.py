@@ -1,6 +1,4 @@
-"""A cancelling batch meets a sender, a client or a person at the same deliveries: the first change
-stays.
-"""
+"""A cancelling batch meets another change of the same deliveries: the first change stays."""
 
 from functools import partial
 

@@ -1,6 +1,4 @@
-"""Deleting a subscription while a message is published to it leaves no delivery without
-subscription.
-"""
+"""Deleting a subscription during a publication leaves no delivery without subscription."""
 
 from collections.abc import Callable
 

@@ -1,6 +1,4 @@
-"""A person resubmits a delivery during another change by a person or a sender: the second sees the
-first.
-"""
+"""A person resubmits a delivery during another change: the second sees the first."""
 
 from functools import partial
 

@@ -1,6 +1,4 @@
-"""Dropping a range of messages meets another change: one of the two happens, and never half of
-it.
-"""
+"""Dropping a range of messages meets another change: one of the two happens, as a whole."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -44,9 +42,7 @@ def _removes_all(settings: Settings) -> None:
 
 @pytest.fixture
 def whole() -> Iterator[MessageRange]:
-    """Yield a removable range with two deliveries, one IN_DOUBT, behind a range whose message
-    stays.
-    """
+    """Yield a removable range with two deliveries, one IN_DOUBT, behind one that stays."""
     with ids_put_back():
         go_on_from(MessageRange.objects.earliest("first_id").first_id + 1)
         factories.message()

@@ -28,9 +28,7 @@ def tell() -> int:
 
 
 def group(*statuses: Status) -> list[Delivery]:
-    """Create a QUEUE message whose errors are published for the whole group; a failure has its
-    notice.
-    """
+    """Create a QUEUE message that reports failed groups; a failure has its notice."""
     queue = factories.event_type(kind="QUEUE", errors_when="GROUP")
     message = factories.message(event_type=queue)
     fields = {"message": message, "queue_group": 0}

@@ -1,6 +1,4 @@
-"""Two transactions at once: one is held open, the other meets it in a thread and connection of its
-own.
-"""
+"""Two transactions at once: one is held open, the other meets it in another thread."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -13,8 +11,7 @@ from tests.system.operation.installation import eventually
 
 
 def meet(first: Callable[[], object], second: Callable[[], object]) -> BaseException | None:
-    """Run the first, start the second before the first commits, and return the exception of the
-    second.
+    """Run both, the second before the first commits, and return the second's exception.
 
     The second has to wait for the first.
     """
@@ -27,9 +24,7 @@ def meet(first: Callable[[], object], second: Callable[[], object]) -> BaseExcep
 
 @contextmanager
 def unfinished(act: Callable[[], object]) -> Iterator[int]:
-    """Run it in another connection, which commits when the block ends; yield its server process
-    id.
-    """
+    """Run it in another connection, which commits at the block's end; yield its process id."""
     done, may_end, backends = threading.Event(), threading.Event(), list[int]()
 
     def acting() -> None:

@@ -1,5 +1,4 @@
-"""Valid rows for tests: each function creates one row and every row it needs that was not passed
-in.
+"""Valid rows for tests: each function creates one row with the rows that it needs.
 
 The status of a delivery implies its timestamps: `delivery(status=Status.DELIVERED)` has been tried
 once and was settled after its message was published.

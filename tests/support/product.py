@@ -19,9 +19,7 @@ BOOTSTRAP_KEY = f"inturn_{secrets.token_urlsafe(32)}"
 
 
 class Product(StartedInstallation):
-    """An `up` with its own home, port and, unless the test passes another one, embedded
-    PostgreSQL.
-    """
+    """An `up` with its own home, port and, by default, embedded PostgreSQL."""
 
     def __init__(self, home: Path, *, prefix: Sequence[str] = (), **environment: str) -> None:
         super().__init__(home, prefix=prefix)

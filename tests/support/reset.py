@@ -75,8 +75,9 @@ def _changed(migrated: Migrated) -> list[str]:
 
 
 def _fill(migrated: Migrated, names: Iterable[str]) -> None:
-    """Write the rows of migrations without triggers, which would change them; foreign keys are
-    checked.
+    """Write the rows of migrations without triggers, which would change them.
+
+    Foreign keys are checked.
     """
     names = list(names)
     for name in names:

@@ -67,9 +67,7 @@ class ProductClient:
             yield from page["results"]
 
     def publish(self, event_type: str, body: bytes, **headers: str) -> Json:
-        """Publish one message; header names are written with underscores, but FILTER_STRING stays
-        as it is.
-        """
+        """Publish one message; underscores in header names become dashes, except FILTER_STRING."""
         named = {name if name.isupper() else name.replace("_", "-"): value for name, value in headers.items()}
         response = self.ask(
             "POST",

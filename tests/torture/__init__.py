@@ -1,5 +1,4 @@
-"""A torture run: traffic, misbehaving receivers and random faults in a started product, judged from
-outside.
+"""A torture run: traffic, misbehaving receivers and random faults, judged from outside.
 
     python3 manage.py test --torture 300 --seed 7
 

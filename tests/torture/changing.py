@@ -1,6 +1,4 @@
-"""Changes by people and machines around the product: its configuration, its clock, an absent
-receiver.
-"""
+"""Changes around the product: its configuration, its clock, an absent receiver."""
 
 import time
 

@@ -17,9 +17,7 @@ def end_backends(stage: TortureStage) -> None:
 
 
 def end_one_sender(stage: TortureStage) -> None:
-    """End the session of one sender: it connects again and keeps its lanes unless another took
-    them.
-    """
+    """End one sender's session: it connects again and keeps its lanes unless another took them."""
     if pids := stage.senders():
         stage.journal.crash(f"pg_terminate_backend of sender {pids[0]}")
         stage.execute(f"{_END} AND application_name LIKE %s", [f"inturn sender {pids[0]} %"])

@@ -44,9 +44,7 @@ KINDS: Sequence[Fault] = (
 
 
 def strike(stage: TortureStage, over: threading.Event) -> None:
-    """Cause one fault after the other until the run is over; every kind comes before any comes
-    twice.
-    """
+    """Cause faults until the run is over; every kind comes before any comes twice."""
     while not over.is_set():
         kinds = list(KINDS)
         stage.chance.shuffle(kinds)

@@ -76,9 +76,7 @@ def _ports(pid: int, remote: int) -> set[int]:
 
 
 def stop_machine(stage: TortureStage) -> None:
-    """Freeze the whole second machine, like a paused virtual one; without one, all senders of the
-    first.
-    """
+    """Freeze the whole second machine or, without one, all senders of the first."""
     reason = "SIGSTOP of the second machine" if stage.other else "SIGSTOP of all senders"
     pids = stage.other.processes() if stage.other else set(stage.senders())
     since = stage.journal.crash(reason)

@@ -18,8 +18,6 @@ def unheard_moments(faults: Iterable[FaultWindow]) -> list[float]:
 
 
 def is_taken(request: Received, unheard: Sequence[float]) -> bool:
-    """Return whether the receiver accepted the request, and the sender can have received the
-    answer.
-    """
+    """Return whether the request was accepted, and the sender can have the answer."""
     is_heard = not any(abs(request.at - since) <= UNHEARD_SECONDS for since in unheard)
     return request.was_accepted and is_heard

@@ -145,9 +145,7 @@ class Judge:
         ]
 
     def _doubted_at(self, lane: ObservedLane, message: str) -> list[float]:
-        """Return when attempts at the message were recorded as lost, on this process's monotonic
-        clock.
-        """
+        """Return when attempts were recorded as lost, on this process's clock."""
         attempts = self._seen.topic.delivery(lane.subscribed, message)["attempts"]
         since = time.time() - time.monotonic()
         return [

@@ -40,9 +40,7 @@ def kill_machine(stage: TortureStage) -> None:
 
 
 def second_machine(stage: TortureStage) -> None:
-    """Start another installation on the same database; if there is one, kill it or stop it in
-    order.
-    """
+    """Start another installation on the same database, or kill or stop the existing one."""
     if stage.other is None:
         stage.start_other()
         return

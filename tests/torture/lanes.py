@@ -20,9 +20,7 @@ PAUSE = {"pause_seconds": 1, "pause_max_seconds": 2}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """A lane's policy and settings, and the percentage of messages that get each misdeed of its
-    receiver.
-    """
+    """A lane's settings, and the percentage of messages with each misdeed of its receiver."""
 
     name: str
     policy: str

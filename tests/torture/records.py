@@ -19,8 +19,7 @@ LOGGED_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """A message whose publisher got an answer; repetitions with the same idempotency key are one
-    message.
+    """A message whose publisher got an answer; repetitions with its key are one message.
 
     `sent_at` is before the first request, `answered_at` after the answer that accepted it.
     """
@@ -50,8 +49,9 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class FaultWindow:
-    """A time in which a lane may stand still, or a subscription does not match; lane None is every
-    lane.
+    """A time in which a lane may stand still, or a subscription does not match.
+
+    Lane None means every lane.
     """
 
     since: float
@@ -62,8 +62,7 @@ class FaultWindow:
 
 @dataclass(frozen=True, slots=True)
 class Woken:
-    """A sender that lost its session while it was stopped, from its waking until it was connected
-    again.
+    """A sender that lost its session while stopped, from its waking to its reconnection.
 
     `ports` are the local ports of its connections to receivers.
     """

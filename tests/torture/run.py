@@ -1,6 +1,4 @@
-"""One torture run: start the product, run traffic and faults, wait until all is settled, and
-judge.
-"""
+"""One torture run: start the product, run traffic and faults, wait for the end, and judge."""
 
 import threading
 import time
@@ -24,9 +22,7 @@ SETTLED_SECONDS = 120.0
 
 
 def torture(home: Path, *, seconds: float, seed: int) -> TortureResult:
-    """Run in a folder of its own and return the result; the seed repeats the plan, not the
-    timing.
-    """
+    """Run in a folder of its own and return the result; the seed does not repeat the timing."""
     wall = clock.staged(home)
     product = Product(home / "inturn", **(wall.environment if wall else {}))
     try:
@@ -110,9 +106,7 @@ class _Run:
         return []
 
     def _wait_until_settled(self) -> list[Breach]:
-        """Wait for open deliveries; a lane that stands still at the end is reported by its
-        messages.
-        """
+        """Wait for open deliveries; the messages reveal a lane that stands still."""
         deadline = time.monotonic() + SETTLED_SECONDS
         while (count := self._open()) and time.monotonic() < deadline:
             time.sleep(0.2)

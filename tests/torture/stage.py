@@ -23,9 +23,7 @@ _SENDER = re.compile(r"inturn sender (\d+) ")
 
 
 class TortureStage:
-    """Used by one thread. `other` is a second machine on the product's database, if there is
-    one.
-    """
+    """Used by one thread. `other` is a second machine on the product's database, if any."""
 
     def __init__(
         self,

@@ -113,9 +113,7 @@ class TorturePublisher(Worker):
         )
 
     def _insist(self, ask: Callable[[], requests.Response]) -> requests.Response | None:
-        """Repeat until the request is accepted; return None if no answer comes at the end of the
-        run.
-        """
+        """Repeat until the request is accepted; None if there is no answer at the end."""
         deadline: float | None = None
         while True:
             try:

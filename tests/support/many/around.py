@@ -1,6 +1,4 @@
-"""The rows around the messages: configuration changes, bulk jobs, retention passes and URL
-health.
-"""
+"""The rows around the messages: configuration changes, jobs, retention passes, URL health."""
 
 from datetime import datetime, timedelta
 

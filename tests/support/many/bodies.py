@@ -1,6 +1,4 @@
-"""The beginnings of bodies of about 1 KiB: cut from real payloads if available, otherwise
-generated.
-"""
+"""The beginnings of bodies of about 1 KiB, cut from real payloads or generated."""
 
 import json
 import random

@@ -1,6 +1,4 @@
-"""Publishers, subscribers, event types and subscriptions, created through the models and their
-rules.
-"""
+"""Publishers, subscribers, event types and subscriptions, created through the models."""
 
 from datetime import datetime, timedelta
 from typing import Any

@@ -26,9 +26,7 @@ Say = Callable[[str], None]
 
 
 def write(sizes: Sizes, *, now: datetime, real: Path | None, say: Say) -> None:
-    """Write the history in one transaction: half a history would be measured as if it were
-    whole.
-    """
+    """Write the history in one transaction: half of it would be measured as if it were whole."""
     with transaction.atomic():
         for setting in ("synchronous_commit = off", "work_mem = '64MB'", "maintenance_work_mem = '400MB'"):
             _execute(f"SET LOCAL {setting}")

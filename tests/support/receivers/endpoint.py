@@ -30,9 +30,7 @@ class ReceiverEndpoint:
         self.follow(lambda _received: behaviour)
 
     def follow(self, script: Script) -> None:
-        """From now on answer as the script says; the script sees the number of tries of a
-        webhook-id.
-        """
+        """Answer by this script from now on; it sees the number of tries of a webhook-id."""
         with self._changed:
             self._script = script
 

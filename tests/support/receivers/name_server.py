@@ -1,6 +1,4 @@
-"""A real DNS server on a port of its own: it resolves some names and leaves other queries
-unanswered.
-"""
+"""A real DNS server: it resolves some names and leaves other queries unanswered."""
 
 import contextlib
 import socket

@@ -13,9 +13,7 @@ from tests.support.receivers.endpoint import ReceiverEndpoint
 
 
 class Receiver:
-    """Serves as many endpoints as requested; all of them can be made unreachable and reachable
-    again.
-    """
+    """Serves any number of endpoints; all can be made unreachable and reachable again."""
 
     def __init__(self) -> None:
         # Bound but never listening: reserves the port while nothing listens on it.

@@ -20,9 +20,7 @@ expect.set_options(timeout=30_000)
 
 @pytest.fixture(scope="session", autouse=True)
 def _folder_of_static_files() -> None:
-    """Create the folder that `prepare` fills: the test server finds the files, but whitenoise needs
-    the folder.
-    """
+    """Create the folder that `prepare` fills: whitenoise needs it."""
     settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 
 

@@ -16,9 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def head(transactional_db: None) -> Delivery:
-    """A delivery that blocks the subscriber crm, with one of its own subscription and two of
-    another behind it.
-    """
+    """A delivery that blocks the subscriber crm, with three behind it in two subscriptions."""
     crm = factories.subscriber("crm")
     down, well = (factories.subscription(name, subscriber=crm) for name in ("down", "well"))
     head = factories.delivery(subscription=down, attempts=3, reason="connection refused")

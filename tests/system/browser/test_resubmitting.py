@@ -1,6 +1,4 @@
-"""Support resubmits failed deliveries by clicks: one, an edited copy, and all that match a
-filter.
-"""
+"""Support resubmits failed deliveries by clicks: one, an edited copy, all of a filter."""
 
 from datetime import datetime
 

@@ -18,9 +18,7 @@ URL = "https://crm.example/hooks/artifacts?tenant=7"
 
 @pytest.fixture
 def top(transactional_db: None) -> Delivery:
-    """A delivery that suspends the lane of crm, with two behind it; the lane of billing is
-    probed.
-    """
+    """A delivery that suspends crm's lane, with two behind it; billing's lane is probed."""
     orders = factories.subscription(
         "orders", subscriber=factories.subscriber("crm"), policy=factories.policy("webmethods")
     )

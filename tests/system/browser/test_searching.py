@@ -1,6 +1,4 @@
-"""An auditor or support finds a message by a word of its body, browses the results, and copies
-it.
-"""
+"""An auditor or support finds a message by a word of its body, and browses the results."""
 
 import pytest
 from playwright.sync_api import expect

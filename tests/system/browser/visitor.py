@@ -19,8 +19,7 @@ class ConsoleVisitor:
         self.page.get_by_role("heading", name="Blocked subscribers").wait_for()
 
     def photograph(self, name: str) -> None:
-        """Save screenshots of the page, wide and narrow, light and dark; it may not be wider than
-        its window.
+        """Save screenshots, wide and narrow, light and dark; no page is wider than its window.
 
         After a click that leads to another page, first expect something that only that page has.
         """

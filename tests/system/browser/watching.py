@@ -9,9 +9,7 @@ from playwright.sync_api import Browser, Page
 
 @contextmanager
 def watched(browser: Browser, base_url: str) -> Iterator[Page]:
-    """Yield a page; fail on leaving if it logged an error, got an error answer, or called another
-    host.
-    """
+    """Yield a page; fail if it logged an error, got an error answer, or called another host."""
     context = browser.new_context(base_url=base_url, viewport={"width": 1280, "height": 860})
     page = context.new_page()
     complaints: list[str] = []

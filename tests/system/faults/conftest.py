@@ -1,6 +1,4 @@
-"""One started product for all faults: killed processes come back, and the next test finds it
-well.
-"""
+"""One started product for all faults: the next test finds killed processes back."""
 
 from collections.abc import Iterator
 

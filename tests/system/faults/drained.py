@@ -1,6 +1,4 @@
-"""The conditions for a drained mailbox after any kill, checked in its clients' logs and its
-history.
-"""
+"""The conditions for a drained mailbox after any kill, in its clients' logs and its history."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -23,9 +21,7 @@ class Fetch:
 
 
 def insist(draining: Draining) -> None:
-    """Check that each message was acknowledged exactly once, none was lost, and no lease was
-    broken.
-    """
+    """Check that each message was acknowledged exactly once, and no lease was broken."""
     fetches = _fetches(draining)
     acknowledged = _acknowledged(draining)
     assert set(fetches) == set(draining.published)
@@ -37,9 +33,7 @@ def insist(draining: Draining) -> None:
 
 
 def _insist_on_turns(message: str, found: list[Fetch]) -> None:
-    """Check that no two clients held it at once: it came again only when its visibility was
-    over.
-    """
+    """Check that no two clients held it at once: it came again after its visibility."""
     for earlier, later in pairwise(found):
         assert earlier.receive_count < later.receive_count, message
         free_at = earlier.asked_at + VISIBILITY_SECONDS - GRACE_SECONDS

@@ -12,9 +12,7 @@ from tests.system.operation.installation import eventually
 
 
 class Load:
-    """Publishes one message after the other; repeats unanswered requests with the same idempotency
-    key.
-    """
+    """Publishes one message after the other; repeats unanswered requests with their keys."""
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow

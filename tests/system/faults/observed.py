@@ -42,9 +42,7 @@ class Observed:
             return False
 
     def wait_until_quiet(self) -> None:
-        """Wait until no lane of another test sends: its outcomes would be committed with the
-        observed ones.
-        """
+        """Wait until no lane of another test sends: its outcomes would share the commits."""
         sending = (
             "SELECT count(*) FROM delivery_lane lane"
             " JOIN delivery_delivery delivery ON delivery.id = ANY (lane.run_ids)"
@@ -70,9 +68,7 @@ class Observed:
         return id
 
     def sender_of(self, of: StartedSubscription) -> int:
-        """Return the process id of the sender that serves the lane: it holds the lock of its
-        shard.
-        """
+        """Return the process id of the lane's sender: it holds the lock of its shard."""
         return self.sender_of_lane(self.lane_id(of))
 
     def sender_of_lane(self, lane_id: int) -> int:
@@ -139,9 +135,7 @@ class Observed:
 
     @contextmanager
     def locked(self, table: str, row_id: int) -> Iterator["RowLock"]:
-        """Lock a row as an update does: publishing continues, a sender that has to write the row
-        waits.
-        """
+        """Lock a row as an update does: only senders that write the row wait."""
         lock = RowLock(self, self._product, table, row_id)
         lock.take()
         try:
@@ -150,9 +144,7 @@ class Observed:
             lock.release()
 
     def waiting_for(self, backend: int) -> dict[int, int]:
-        """Return the senders that wait for a lock of that backend: their own backends by process
-        id.
-        """
+        """Return the senders that wait for that backend's locks: backends by process id."""
         with self._product.connect() as connection:
             rows = connection.execute(
                 "SELECT application_name, pid FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))",

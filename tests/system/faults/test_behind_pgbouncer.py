@@ -1,6 +1,4 @@
-"""The product behind a real PgBouncer: lanes of a killed or frozen sender flow, and locks stay
-exclusive.
-"""
+"""The product behind a real PgBouncer: orphaned lanes flow, and locks stay exclusive."""
 
 import signal
 from collections.abc import Iterator

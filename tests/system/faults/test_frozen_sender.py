@@ -1,6 +1,4 @@
-"""A sender frozen by SIGSTOP: others take its lanes over, and it does not touch them when it wakes
-up.
-"""
+"""A sender frozen by SIGSTOP: others take its lanes, and it stays away from them afterwards."""
 
 import signal
 import time

@@ -40,9 +40,7 @@ class Chores:
 
     @contextmanager
     def stopped_at(self, table: str, row_id: int | None, *, column: str = "id") -> Iterator[None]:
-        """Lock a row against changes and references, and kill the worker of chores once it needs
-        that row.
-        """
+        """Lock a row against changes and references; kill the worker once it needs the row."""
         with self._product.connect() as connection, connection.transaction():
             query = sql.SQL("SELECT FROM {} WHERE {} = %s FOR UPDATE").format(
                 sql.Identifier(table), sql.Identifier(column)

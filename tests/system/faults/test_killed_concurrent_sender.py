@@ -27,9 +27,7 @@ def of(flow: Flow, receiver: Receiver) -> StartedSubscription:
 
 
 def insist(flow: Flow, of: StartedSubscription, ids: list[str], *, doubtful: set[str]) -> None:
-    """Check that all arrived; those in flight came twice, the second time marked and with
-    history.
-    """
+    """Check that all arrived; those in flight came twice, then marked and with history."""
     assert set(flow.wait_until_settled(of)) == {"DELIVERED"}
     received = of.endpoint.received
     assert Counter(request.id for request in received) == Counter([*ids, *doubtful])
@@ -80,9 +78,7 @@ def test_killed_between_answer_and_commit_only_that_one_is_sent_again(
 def test_a_lane_made_serial_while_unserved_has_its_attempts_in_flight_in_doubt(
     flow: Flow, of: StartedSubscription, product: Product
 ) -> None:
-    """The recorded run has the mode it was sent in; the subscriber's new mode concerns later
-    runs.
-    """
+    """The recorded run keeps its mode; the subscriber's new mode concerns later runs."""
     hold = Hold()
     of.endpoint.always(hold)
     ids = flow.publish_numbered(20)

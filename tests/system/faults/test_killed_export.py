@@ -1,5 +1,4 @@
-"""The export is killed -9 in each of its windows and run again: no row is lost or duplicated, no
-file left over.
+"""The export is killed -9 in each window and run again: no row or file is lost or left over.
 
 write staged files ─▶ compare ─▶ record the files (MOVING) ─▶ move them ─▶ publish them (DONE)
                    1                                       2            3

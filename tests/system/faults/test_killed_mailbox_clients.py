@@ -1,6 +1,4 @@
-"""Clients of a mailbox are killed -9 while they hold messages; so are the web server and
-PostgreSQL.
-"""
+"""Mailbox clients that hold messages are killed -9; so are the web server and PostgreSQL."""
 
 from contextlib import ExitStack
 from pathlib import Path

@@ -143,9 +143,7 @@ def test_a_range_is_dropped_once_with_all_its_messages_or_not_at_all(
 
 
 def fill_a_range(product: Product, subscription: int) -> int:
-    """Create a range, beginning with the next message, of removable messages; return its first
-    id.
-    """
+    """Create a range of removable messages behind the newest one; return its first id."""
     with product.connect() as connection:
         found = connection.execute("SELECT max(until_id) FROM delivery_messagerange").fetchone()
         assert found is not None

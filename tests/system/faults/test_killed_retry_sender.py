@@ -20,8 +20,7 @@ from tests.system.operation.installation import eventually, kill
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A lane, and the way to put a delivery into it: `begin` returns its message, `endpoint`
-    receives it.
+    """A lane, its `endpoint`, and `begin`, which puts a delivery into it and returns the message.
 
     `before` are the outcomes that its history then has.
     """
@@ -63,9 +62,7 @@ def retry_scene(product: Product, receiver: Receiver, observed: Observed) -> Sce
 
 
 def callback_scene(product: Product, receiver: Receiver, observed: Observed) -> Scene:
-    """A worker answers a QUEUE message; the callback lane sends the answer to the publisher's
-    URL.
-    """
+    """A worker answers a QUEUE message; the callback lane sends the answer."""
     flow = product.flow("CallbackFault", kind="QUEUE")
     worker = flow.subscribe(receiver.endpoint(f"worker-{secrets.token_hex(4)}"))
     origin = receiver.endpoint(f"origin-{secrets.token_hex(4)}")

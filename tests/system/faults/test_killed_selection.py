@@ -1,6 +1,4 @@
-"""A replay's selection is killed -9 while it stores its result: it does not count, and is
-repeated.
-"""
+"""A replay's selection is killed -9 while it stores its result, and is repeated."""
 
 from datetime import timedelta
 from pathlib import Path

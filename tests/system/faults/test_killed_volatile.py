@@ -1,6 +1,4 @@
-"""VOLATILE messages and kill -9: each is sent once or not at all, and never delays guaranteed
-ones.
-"""
+"""VOLATILE messages and kill -9: each is sent at most once, and delays no guaranteed one."""
 
 import secrets
 from collections import Counter
@@ -81,9 +79,7 @@ def test_a_volatile_delivery_in_flight_is_dropped_when_its_sender_is_killed(
 def test_volatile_deliveries_read_and_unsent_are_dropped_when_postgresql_is_killed(
     flow: Flow, volatile: Flow, product: Product, receiver: Receiver, owner: str, observed: Observed
 ) -> None:
-    """The sender lives on with the deliveries in memory; attempts in flight get their outcome
-    recorded.
-    """
+    """The sender survives with the deliveries in memory; sent ones get their outcomes."""
     of, hold = subscribe(volatile, receiver, owner), Hold()
     of.endpoint.always(hold)
     ids = volatile.publish_numbered(20)

@@ -1,5 +1,4 @@
-"""The web server is killed -9 while concurrent posts, or a batch, are being stored, or just after
-that.
+"""The web server is killed -9 while posts or a batch are being stored, or just after that.
 
 The windows: before the commit, where nothing may be stored by halves; and between the commit and
 the answer, where everything is stored and the publisher has no answer. In both cases it repeats the

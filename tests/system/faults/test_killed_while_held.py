@@ -1,5 +1,6 @@
-"""All processes are killed -9 while a subscriber is HELD: deliveries stay, and come in order after
-the release.
+"""All processes are killed -9 while a subscriber is HELD.
+
+Its deliveries stay, and are sent in order after the release.
 """
 
 from tests.support.product import Flow, Product

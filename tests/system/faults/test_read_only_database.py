@@ -34,9 +34,7 @@ class SwitchableDatabase:
             )
 
     def take_changes(self) -> None:
-        """Make it writable without a notification: open sessions stay read-only, and clients have
-        to notice.
-        """
+        """Make it writable; open sessions stay read-only, and clients have to notice."""
         with psycopg.connect(self._url, autocommit=True, options=_TAKES_CHANGES) as own:
             self._set(own, "off")
 

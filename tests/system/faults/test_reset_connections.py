@@ -1,6 +1,4 @@
-"""A firewall resets the product's connections while their database sessions live: work resumes when
-these end.
-"""
+"""A firewall resets the product's connections: work resumes when their sessions end."""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit

@@ -13,9 +13,7 @@ NAMESPACES = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-
 
 
 class Twin(Product):
-    """A machine with the same name and home as the first; neither sees the other's processes and
-    files.
-    """
+    """A machine with the first one's name and home; neither sees the other's processes."""
 
     def __init__(self, first: Product, folder: Path, **environment: str) -> None:
         prefix = [*NAMESPACES, "sh", "-c", MOUNT, str(folder), str(first.home)]

@@ -1,5 +1,4 @@
-"""A program for a network namespace of its own: its database's machine vanishes without a FIN or
-RST.
+"""A program for its own network namespace: its database's machine vanishes silently.
 
 The database is reached through an address whose packets go through this program: a TUN device
 passes each packet to it, and it returns the packet with source and destination exchanged, which is
@@ -135,9 +134,7 @@ def main() -> None:
 
 @contextmanager
 def connected() -> Iterator[dict[str, Callable[[], Any]]]:
-    """Open a connection of each kind, and yield the call on each for when the machine has
-    vanished.
-    """
+    """Open a connection of each kind, and yield the calls to make on a vanished machine."""
     import adbc_driver_postgresql.dbapi
     import psycopg
     from django.db import connection

@@ -1,6 +1,4 @@
-"""A corpus of generated payloads with the shapes of real webhooks: the same bytes each time, 1 to
-27 kB each.
-"""
+"""A fixed corpus of generated payloads with the shapes of real webhooks, 1 to 27 kB each."""
 
 import json
 import random

@@ -1,6 +1,4 @@
-"""A proxy in front of a server that drops header names with an underscore, as nginx does by
-default.
-"""
+"""A proxy that drops header names with an underscore, as nginx does by default."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

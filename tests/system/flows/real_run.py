@@ -196,9 +196,7 @@ class RealRun:
         return of
 
     def _refuse_for_a_while(self) -> None:
-        """Open the port that was closed from the beginning, and close it once more in the
-        middle.
-        """
+        """Open the port, closed from the beginning, and close it once more in the middle."""
         (of,) = [of for of in self.subscribers if of.wish.refuses]
         self._wait_until_unreachable(of)
         # While this one gets the bad answer, no other request is in flight that closing would cut

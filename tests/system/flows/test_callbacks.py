@@ -1,6 +1,4 @@
-"""Callbacks in the started product: the endpoint that takes a message answers later, to the
-publisher's URL.
-"""
+"""Callbacks in the started product: an endpoint answers later, to the publisher's URL."""
 
 import secrets
 from pathlib import Path
@@ -28,9 +26,7 @@ def endpoint(receiver: Receiver, name: str) -> ReceiverEndpoint:
 
 
 def asked(flow: Flow, receiver: Receiver, publisher: ReceiverEndpoint) -> tuple[str, Received]:
-    """Publish a message that requests an answer; return its id, and the request that a worker
-    got.
-    """
+    """Publish a message that requests an answer; return its id and a worker's request."""
     worker = flow.subscribe(endpoint(receiver, "worker")).endpoint
     id = flow.publish(b'{"report": 7}', CallbackURL=publisher.url)
     (request,) = worker.wait_for_count(1)

@@ -1,6 +1,4 @@
-"""The URL circuit breaker in the started product: holds, probes, enables, freezes, and never
-discards.
-"""
+"""The URL circuit breaker in the product: holds, probes, enables, freezes, never discards."""
 
 import secrets
 from itertools import pairwise

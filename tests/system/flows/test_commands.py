@@ -51,9 +51,7 @@ def publish(flow: Flow, said: str, *options: str) -> subprocess.CompletedProcess
 
 @dataclass(frozen=True, slots=True)
 class Relay:
-    """Forwards requests to Inturn; the answer is Inturn's own, or is lost and replaced by
-    another.
-    """
+    """Forwards requests to Inturn; returns its answer, or loses it and returns another."""
 
     product: Product
     instead: Behaviour | None = None

@@ -1,5 +1,6 @@
-"""CONCURRENT subscribers in the started product: many requests in flight, within the limit;
-failures delay no other.
+"""CONCURRENT subscribers in the started product.
+
+Many requests are in flight, within the limit, and a failure delays no other delivery.
 """
 
 import secrets

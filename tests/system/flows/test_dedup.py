@@ -1,6 +1,4 @@
-"""Dedup in the started product: a duplicate does not reach the endpoint, unless a person resubmits
-it.
-"""
+"""Dedup in the started product: a duplicate is not sent, unless a person resubmits it."""
 
 from tests.support.product import Flow
 from tests.support.receivers import Answer, Receiver

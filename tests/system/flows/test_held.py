@@ -1,6 +1,4 @@
-"""HELD: stored and not sent, for a subscription, a subscriber or the whole installation; and the
-release.
-"""
+"""HELD subscriptions, subscribers and installations: stored, not sent, and released."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping

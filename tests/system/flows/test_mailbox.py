@@ -1,6 +1,4 @@
-"""A mailbox in the started product: published by one application, fetched and acknowledged by
-another.
-"""
+"""A mailbox in the started product: one application publishes, another fetches."""
 
 from dataclasses import dataclass
 

@@ -1,6 +1,4 @@
-"""Order per subscriber, for any publishers and ways of publishing; endpoints do not delay each
-other.
-"""
+"""Order per subscriber, for any way of publishing; endpoints do not delay each other."""
 
 import threading
 

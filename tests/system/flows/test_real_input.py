@@ -1,6 +1,4 @@
-"""Hundreds of payloads, published by HTTP to eight subscribers, and the requests at their
-receivers.
-"""
+"""Hundreds of payloads, published by HTTP to eight subscribers with real receivers."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,5 +1,6 @@
-"""Hundreds of payloads as QUEUE messages, over three groups of three endpoints, one of which dies
-midway.
+"""Hundreds of payloads as QUEUE messages, over three groups of three endpoints.
+
+One endpoint of each group dies midway.
 """
 
 import itertools

@@ -1,5 +1,6 @@
-"""The retry lane in the started product: a failed delivery leaves the fresh ones, and returns when
-it is due.
+"""The retry lane in the started product.
+
+A failed delivery leaves the fresh ones' lane, and is sent again when it is due.
 """
 
 import secrets

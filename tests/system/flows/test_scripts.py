@@ -1,6 +1,4 @@
-"""Scripts in the started product: the requests at receivers, and the answers to publishers of SYNC
-messages.
-"""
+"""Scripts in the started product: requests at receivers, and SYNC answers to publishers."""
 
 import json
 

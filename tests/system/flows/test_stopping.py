@@ -128,9 +128,7 @@ def test_a_cancelled_delivery_stays_cancelled_and_the_lane_continues(flow: Flow,
 
 
 def _held_backlog(flow: Flow, receiver: Receiver) -> tuple[StartedSubscription, list[str]]:
-    """Create a subscription that became INACTIVE while its first delivery was blocked; return its
-    backlog, too.
-    """
+    """Make a blocked subscription INACTIVE; return it with its backlog."""
     of = flow.subscribe(receiver.endpoint("a"), policy="strict")
     ids = _blocked_by_the_first(flow, of.endpoint)
     flow.wait_until_blocked(of)

@@ -1,6 +1,4 @@
-"""The vendor's Jenkins plugin and the started product: the bytes of its HTTP client, and its
-reading of the answers.
-"""
+"""The vendor's Jenkins plugin and the started product: requests, and reading of answers."""
 
 import json
 import secrets
@@ -35,9 +33,7 @@ BODY = json.dumps(BUILD, separators=(",", ":"), ensure_ascii=False).encode("iso-
 
 
 def written(path: str, body: bytes, *, host: str, token: str = "") -> bytes:
-    """Return the request as Apache HttpClient 4.5 writes it: first the plugin's headers, then its
-    own.
-    """
+    """Return the request as Apache HttpClient 4.5 writes it, the plugin's headers first."""
     lines = [
         f"POST {path} HTTP/1.1",
         *([f"Authorization: {token}"] if token else []),
@@ -53,9 +49,7 @@ def written(path: str, body: bytes, *, host: str, token: str = "") -> bytes:
 
 
 class Plugin:
-    """Sends the plugin's requests for a webhook URL, a user and a password, each on its own
-    connection.
-    """
+    """Sends the plugin's requests for a webhook URL, each on its own connection."""
 
     def __init__(self, product: Product) -> None:
         place = urlsplit(product.rest.base_url)
@@ -68,9 +62,7 @@ class Plugin:
             return _answer(connection)
 
     def notify(self, path: str, *, username: str = "", password: str = "") -> int:
-        """Return the status by which the plugin judges a build; 0 without a token, as in the
-        plugin.
-        """
+        """Return the status by which the plugin judges a build; 0 without a token."""
         if "/v4/" in path:
             return self.send(path, BODY)[0]
         login = path[: path.index("/inbox")] + "/login"

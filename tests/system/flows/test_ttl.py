@@ -1,6 +1,4 @@
-"""Times to live in the started product: no delivery is sent after its TTL, and no sent one is
-called expired.
-"""
+"""Times to live in the started product: overdue deliveries are not sent, sent ones not EXPIRED."""
 
 import secrets
 

@@ -1,6 +1,4 @@
-"""VOLATILE messages in the started product: tried once, in each way of sending, without delaying
-others.
-"""
+"""VOLATILE messages in the started product: tried once, without delaying others."""
 
 import secrets
 

@@ -1,6 +1,4 @@
-"""A client of Workfront's event subscriptions uses a started product: its subscription, payload and
-receiver.
-"""
+"""A client of Workfront's event subscriptions with a started product."""
 
 import orjson
 import requests

@@ -1,6 +1,4 @@
-"""An `up` of the tests: real processes on a temporary home, found by a mark in their
-environment.
-"""
+"""An `up` of the tests: real processes, found by a mark in their environment."""
 
 import http.client
 import os
@@ -113,8 +111,7 @@ class StartedInstallation:
         return None
 
     def wait_for_postgres_after(self, killed: int | None) -> None:
-        """Wait until the web server has connected to the server that replaces the one with that
-        postmaster.
+        """Wait until the web server has connected to the successor of that postmaster.
 
         Some processes of the killed server outlive it for a moment, and answer.
         """

@@ -1,5 +1,4 @@
-"""The pipeline's loop: it starts due runs in processes of their own, and after any process dies,
-the next run continues.
+"""The pipeline's loop: it starts due runs in processes, also after any process has died.
 
 due ─▶ WAITING ─▶ its process begins ─▶ RUNNING ─▶ DONE
 """

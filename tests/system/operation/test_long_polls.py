@@ -1,6 +1,4 @@
-"""Clients that wait at a mailbox: each message goes to one of them at once, and waiting costs
-others nothing.
-"""
+"""Clients that wait at a mailbox: each message goes to one, and others are not delayed."""
 
 import re
 import select

@@ -1,6 +1,4 @@
-"""The account with which Inturn connects to the embedded PostgreSQL, and the content of that
-server's log.
-"""
+"""The embedded PostgreSQL: the account with which Inturn connects, and the server's log."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,9 +89,7 @@ def test_the_owner_gets_a_folder_of_an_earlier_version(server: Server) -> None:
 
 
 def make_earlier(server: Server) -> None:
-    """Change it to the state of an earlier version: the superuser owns all objects, and has the
-    password.
-    """
+    """Change it to an earlier version's state: the superuser owns all objects, with a password."""
     folder = server.cluster.folder
     statements = BEFORE.format(password=(folder / "password").read_text())
     execute_statements(statements, find_account(), find_programs(), data=server.cluster.data)

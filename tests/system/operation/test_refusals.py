@@ -1,6 +1,4 @@
-"""An error that a person can fix ends any command with one line that says how, never with a
-traceback.
-"""
+"""An error that a person can fix ends a command with one line that says how, no traceback."""
 
 import os
 import subprocess

@@ -1,6 +1,4 @@
-"""The client gets a WSGI application's answer, and the application is always notified of its
-end.
-"""
+"""The client gets a WSGI application's answer, and the application learns of its end."""
 
 import os
 import select

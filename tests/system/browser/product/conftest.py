@@ -1,6 +1,4 @@
-"""One started product and its four users: each signs in by the form, with a role that migrations
-created.
-"""
+"""One started product and its four users, who sign in by the form with their roles."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

@@ -1,6 +1,4 @@
-"""The environment that manage.py creates: by real processes, on checkouts whose locks list no
-packages.
-"""
+"""The environment that manage.py creates: real processes on checkouts with empty locks."""
 
 import ast
 import os

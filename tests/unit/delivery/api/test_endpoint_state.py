@@ -1,6 +1,4 @@
-"""The endpoint state of a subscription in the API: that of its lane and of the circuit breaker,
-combined.
-"""
+"""The endpoint state in the API: its lane's and the circuit breaker's, combined."""
 
 import pytest
 from django.utils import timezone

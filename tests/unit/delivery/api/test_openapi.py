@@ -1,6 +1,4 @@
-"""The OpenAPI document is complete, and requests generated from it get the answers that it
-describes.
-"""
+"""The OpenAPI document is complete, and generated requests get the described answers."""
 
 import re
 from collections.abc import Iterator

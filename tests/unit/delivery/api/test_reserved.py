@@ -1,6 +1,4 @@
-"""Inturn's own event types: all may subscribe to them, and only Inturn creates, changes and
-publishes them.
-"""
+"""Inturn's own event types: all may subscribe, only Inturn changes and publishes them."""
 
 import pytest
 

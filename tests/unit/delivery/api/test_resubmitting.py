@@ -1,6 +1,4 @@
-"""Support resubmits deliveries by REST: one, an edited copy, many by a filter; and decides
-deliveries in doubt.
-"""
+"""Support resubmits deliveries by REST, also edited and in bulk, and decides those in doubt."""
 
 import base64
 from typing import Any

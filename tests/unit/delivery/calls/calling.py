@@ -44,9 +44,7 @@ def serving(answer: Callable[[socket.socket], None]) -> Iterator[int]:
 
 
 def read_request(connection: socket.socket) -> None:
-    """Read the whole request: closing a connection with unread data breaks it for the other side,
-    too.
-    """
+    """Read the whole request: closing with unread data resets the connection."""
     request = b""
     while not request.endswith(PARCEL.body) and (part := connection.recv(65_536)):
         request += part

@@ -45,9 +45,7 @@ def test_a_name_that_leads_to_a_forbidden_address_is_refused_though_a_proxy_is_s
 def test_the_address_that_was_checked_is_the_one_that_is_connected_to(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A resolver that returns another address the second time changes nothing: it is queried
-    once.
-    """
+    """The second answer of a resolver does not matter: it is queried once."""
     hook = receiver.endpoint("hook")
     known = {"rebinding.example": ["127.0.0.1"]}
     only = [ipaddress.ip_network("127.0.0.1/32")]

@@ -30,9 +30,7 @@ def yes(received: Received) -> Behaviour:
 
 @dataclass(slots=True)
 class Listening:
-    """A listener, its Inturn's endpoints, its messages, its output, and the waits it would have
-    made.
-    """
+    """A listener with its endpoints, messages and output, and the waits it would have made."""
 
     receiver: Receiver
     client: RestClient

@@ -1,6 +1,4 @@
-"""The client of the REST API: the requests that it repeats, and those that it leaves to the
-person.
-"""
+"""The client of the REST API: requests that it repeats, and those it leaves to a person."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,6 +1,4 @@
-"""Loops that share a process: a failure of one does not affect the others, and their connections
-have distinct names.
-"""
+"""Loops that share a process: failures are isolated, and connections have distinct names."""
 
 import threading
 from collections.abc import Iterator

@@ -1,6 +1,4 @@
-"""`listen`: the messages that it prints, forwards, acknowledges and releases, from a mailbox of the
-test's server.
-"""
+"""`listen`: its printed, forwarded, acknowledged and released messages of a mailbox."""
 
 import io
 import os

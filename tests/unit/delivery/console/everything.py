@@ -154,9 +154,7 @@ def _payload_view(message_id: int) -> PayloadView:
 
 
 def _history(subscription: Subscription) -> dict[str, Any]:
-    """Create the rows that the history's pages show, and return the arguments of their
-    addresses.
-    """
+    """Create the rows of the history's pages, and return the arguments of their addresses."""
     verified = history_rows.verified()
     archived_message(settings.ENVIRONMENT.history_url)
     return {

@@ -1,6 +1,4 @@
-"""Rows for tests of the history's pages: hours, runs, findings, replays and files, as the pipeline
-leaves them.
-"""
+"""Rows for the history's pages: hours, runs, findings, replays and files of the pipeline."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,6 +1,4 @@
-"""The rights of each role on every address of the console: a page without a row here fails the
-test.
-"""
+"""The rights of each role on every page of the console; a page without a row is an error."""
 
 import re
 from collections.abc import Iterator

@@ -1,6 +1,4 @@
-"""The archive in the console: its content, and messages that only it has, found by id and by
-time.
-"""
+"""The archive in the console: its content, and messages in it alone, by id and by time."""
 
 from dataclasses import replace
 from pathlib import Path

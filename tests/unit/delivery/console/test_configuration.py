@@ -1,6 +1,4 @@
-"""Configuring in the console: the API's refusals apply, secrets stay hidden, and every change is
-logged.
-"""
+"""Configuring in the console: the API's refusals, hidden secrets, logged changes."""
 
 from typing import Any
 

@@ -1,6 +1,4 @@
-"""Dedup and probe URL in the console's form of a subscription: it refuses the same values as the
-API.
-"""
+"""Dedup and probe URL in the console's form of a subscription, with the API's refusals."""
 
 from typing import Any
 

@@ -1,6 +1,4 @@
-"""A delivery's page: its time line, requests and answers, the reason of its wait, and the users who
-may see them.
-"""
+"""A delivery's page: its time line, requests, answers and waits, and the right to see them."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,6 +1,4 @@
-"""The filter tester: its result is that of publishing, it locates errors, and its work is
-bounded.
-"""
+"""The filter tester: the result of publishing, places of errors, and bounded work."""
 
 from typing import Any
 

@@ -1,6 +1,4 @@
-"""The guide: served to everybody who may sign in to the console, searchable, and linked from the
-pages it explains.
-"""
+"""The guide: served to all who may sign in, searchable, and linked from the pages."""
 
 import re
 from pathlib import Path

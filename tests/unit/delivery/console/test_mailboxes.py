@@ -1,6 +1,4 @@
-"""Mailboxes in the console: configured, inspected, and their deliveries distinguished from sent
-ones.
-"""
+"""Mailboxes in the console: configured, inspected, and their deliveries recognisable."""
 
 from datetime import timedelta
 from typing import Any
@@ -24,9 +22,7 @@ ROOT = "/admin/subscriptions"
 class TestConfiguring:
     @pytest.fixture
     def values(self, db: None) -> dict[str, Any]:
-        """The form's values, including hidden fields and values typed before the mode was
-        chosen.
-        """
+        """The form's values, with hidden fields and values typed before the mode."""
         return {
             "name": "orders",
             "subscriber": factories.subscriber("crm").pk,

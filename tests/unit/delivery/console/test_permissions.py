@@ -255,9 +255,7 @@ def test_without_a_role_the_first_page_names_the_administrator() -> None:
 
 
 def _is_for_all(name: str) -> bool:
-    """True for pages open to every account: they show what the rights allow, or redirect to
-    sign-in.
-    """
+    """True for open pages: they show what the rights allow, or redirect to sign-in."""
     return name in {
         "index",
         "search",

@@ -1,6 +1,4 @@
-"""Pipeline runs in the console: started, observed, stopped, read; reports created and downloaded;
-schedules changed.
-"""
+"""Pipeline runs in the console: started, observed, stopped; reports and schedules."""
 
 from datetime import timedelta
 

@@ -33,9 +33,7 @@ class QueueJobs:
         ]
 
     def publish(self, *failed: Subscription, lane: int = 0) -> Message:
-        """Create a message that the `failed` endpoints refused, which are DOWN since; the others
-        were not tried.
-        """
+        """Create a message that the `failed` endpoints, DOWN since, refused; no other was tried."""
         message = factories.message(event_type=self.event_type)
         for endpoint in self.endpoints:
             row = factories.delivery(

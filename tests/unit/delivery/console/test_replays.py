@@ -1,6 +1,4 @@
-"""Replays in the console: requested with the subscription's values, reviewed, started,
-cancelled.
-"""
+"""Replays in the console: requested for a subscription, reviewed, started, cancelled."""
 
 from datetime import timedelta
 

@@ -1,6 +1,4 @@
-"""Scripts in the console: the form of a subscription, and a script's output on a delivery's
-page.
-"""
+"""Scripts in the console: a subscription's form, and outputs on a delivery's page."""
 
 from typing import Any
 

@@ -1,6 +1,4 @@
-"""The list of messages is searched by texts: the address has the start time, and an interrupted
-search can continue.
-"""
+"""Searching the list of messages by texts; an interrupted search can continue."""
 
 from typing import Any
 

@@ -1,6 +1,4 @@
-"""A test message: sent like a message, with its answer on the page and in the journal, and not
-stored.
-"""
+"""A test message: sent like a message, with answer and journal entry, and not stored."""
 
 from typing import Any
 

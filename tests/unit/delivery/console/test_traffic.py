@@ -1,6 +1,4 @@
-"""The chart of the overview, and the health of subscriptions and subscribers: drawn from stored
-counts.
-"""
+"""The overview's chart, and the health of subscriptions and subscribers, by stored counts."""
 
 import re
 from datetime import UTC, datetime, timedelta

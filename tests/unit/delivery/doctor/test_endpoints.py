@@ -22,9 +22,7 @@ LOOPBACK = [ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128")
 
 @pytest.fixture
 def secured(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """The port of a TLS server that this machine trusts; the parameter is the certificate's
-    days.
-    """
+    """The port of a trusted TLS server; the parameter is the certificate's days."""
     certificate, context = certificate_of_localhost(tmp_path, days=request.param)
 
     def shake_hands(connection: socket.socket) -> None:

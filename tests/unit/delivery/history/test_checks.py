@@ -1,6 +1,4 @@
-"""The checks of deliveries, groups and messages: planted violations, and explained cases
-alongside.
-"""
+"""The checks of deliveries, groups and messages: violations, and explained cases."""
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -78,9 +76,7 @@ def test_rows_that_belong_nowhere_or_are_there_twice_are_found(spark: SparkSessi
 
 
 def test_of_a_group_one_endpoint_takes_the_message(spark: SparkSession) -> None:
-    """1 is sound; 2 was taken twice; 3 by none, though one is REDUNDANT; 4 all refused; 5 has two
-    groups.
-    """
+    """1 is sound; 2 was taken twice; 3 by none, yet REDUNDANT; 4 all refused; 5 has two groups."""
     statuses = {
         (1, 0): ["DELIVERED", "REDUNDANT", "REJECTED"],
         (2, 0): ["DELIVERED", "DELIVERED"],

@@ -1,6 +1,4 @@
-"""The evaluation of a filter on Spark: the columns that Python reads, and the modules that a worker
-needs.
-"""
+"""A filter on Spark: the columns that Python reads, and the modules that a worker needs."""
 
 import subprocess
 import sys

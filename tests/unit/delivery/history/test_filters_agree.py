@@ -1,6 +1,4 @@
-"""The third compiler agrees with the other two: a Spark job evaluates many filters on many
-messages.
-"""
+"""The third compiler agrees with the other two: a Spark job evaluates many filters."""
 
 import json
 from collections.abc import Sequence
@@ -42,9 +40,7 @@ PRIORITY, OTHER = (Path(Root.HEADER, (name,), True) for name in ("priority", "fi
 
 
 def archived(spark: SparkSession, messages: Sequence[Message]) -> DataFrame:
-    """Return the messages as the archive has them; their headers in both spellings of non-ASCII
-    characters.
-    """
+    """Return archived messages; their headers in both spellings of non-ASCII characters."""
     rows = [
         (at, json.dumps(headers, ensure_ascii=at % 2 == 0), body)
         for at, (headers, body) in enumerate(messages)
@@ -86,9 +82,7 @@ def agree(spark: SparkSession, trees: Sequence[Condition], messages: Sequence[Me
 
 @st.composite
 def about_headers(draw: st.DrawFn) -> tuple[list[Condition], list[Message]]:
-    """Draw like `cases`, but only filters on headers, which Spark evaluates itself as far as it
-    can.
-    """
+    """Draw like `cases`, but only filters on headers, which Spark mostly evaluates itself."""
     about = draw(st.lists(messages, min_size=3, max_size=8))
     places = [place for message in about for place in places_in(message) if place[0] is Root.HEADER]
     assume(places)

@@ -1,6 +1,4 @@
-"""First attempts in the order of publication: proofs, violations and explanations, from a few
-deliveries each.
-"""
+"""First attempts in publication order: proofs, violations and explanations."""
 
 from collections.abc import Sequence
 from datetime import timedelta

@@ -1,6 +1,4 @@
-"""The selection of a replay: matches of today's filter in a period, each once, all of them or
-none.
-"""
+"""The selection of a replay: a filter's matches in a period, each once, all or none."""
 
 from datetime import timedelta
 from pathlib import Path

@@ -1,6 +1,4 @@
-"""A report: one row for each requested settlement, in a file for spreadsheets and programs, whole
-or not at all.
-"""
+"""A report: a row for each requested settlement, in a file, whole or not at all."""
 
 import csv
 from datetime import timedelta

@@ -70,9 +70,7 @@ def resubmitted_by_a_filter(delivery: Delivery) -> None:
 
 
 def settlements(job: StepJob, delivery: Delivery) -> Found:
-    """Return the archived settlements of a delivery in order, each with the numbers of its
-    attempts.
-    """
+    """Return a delivery's archived settlements in order, with their attempts' numbers."""
     attempts = rows(job, ATTEMPTS)
     return [
         (
@@ -187,9 +185,7 @@ def test_however_a_person_ends_a_settlement_it_is_kept(job: StepJob) -> None:
 def test_each_is_archived_by_the_export_of_its_own_time(
     job: StepJob, told: archived.RecordedProgress
 ) -> None:
-    """A delivery resubmitted before, between and during exports is in the archive once for each
-    settlement.
-    """
+    """The archive has each settlement once, of a delivery resubmitted around exports."""
     delivery = settled(Status.PENDING, days=0)
     try_once(delivery, Status.FAILED)
     resubmitted(delivery)

@@ -1,6 +1,4 @@
-"""Verify proves a sound history, and finds planted violations, on a real archive and a real
-PostgreSQL.
-"""
+"""Verify proves a sound history, and finds violations, on a real archive and PostgreSQL."""
 
 from collections.abc import Sequence
 from datetime import timedelta

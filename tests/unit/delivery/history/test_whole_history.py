@@ -22,9 +22,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(2 * SECONDS)]
 
 @pytest.fixture
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    """A product that delivered all payloads of each source eleven times, and archived its
-    history.
-    """
+    """A product with an archived history of eleven runs of all payloads of each source."""
     product = Product(tmp_path_factory.mktemp("history"))
     try:
         product.start()
@@ -49,9 +47,7 @@ def counted(product: Product, table: str, condition: str = "true") -> int:
 
 
 def archived(product: Product, question: str) -> Any:
-    """Query an archived table through DuckDB; the table stands before the colon, as `{}` in the
-    query.
-    """
+    """Query an archived table, named before the colon, through DuckDB; it is `{}` in the query."""
     table, _, asked = question.partition(": ")
     files = Path(product.home, "archive", table, "**", "*.parquet")
     row = duckdb.sql(asked.format(f"read_parquet('{files}')")).fetchone()

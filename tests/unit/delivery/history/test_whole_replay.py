@@ -1,6 +1,4 @@
-"""A replay on the started product, from the archive to a real receiver, including removed
-messages.
-"""
+"""A replay from the archive to a real receiver, including removed messages."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,5 +1,4 @@
-"""The database's clock goes back behind the archive's end: later events are archived, and not
-removed before.
+"""The clock goes back behind the archive's end: later events are archived, not removed before.
 
 Staged the other way round: the archive is ahead of the clock. When the clock has to catch up, all
 times are moved back instead.

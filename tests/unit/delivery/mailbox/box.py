@@ -48,9 +48,7 @@ class FilledMailbox:
         return message
 
     def say(self, verb: str, message: Json, **query: Any) -> bool:
-        """Acknowledge, release, extend or reject a fetched message; return whether that was
-        accepted.
-        """
+        """Report on a fetched message, and return whether the report was accepted."""
         answer = self.ask(verb, [message["receipt"]], **query)
         assert answer.status in {200, 409}, answer
         (result,) = answer.body["results"]

@@ -1,6 +1,4 @@
-"""A client's reports on fetched messages: acknowledged, released, extended, rejected; and late
-reports.
-"""
+"""Clients' reports on fetched messages: acknowledged, released, extended, rejected, late."""
 
 from datetime import timedelta
 

@@ -229,9 +229,7 @@ def test_query_parameters_are_not_read_from_the_body(mailbox: FilledMailbox) -> 
 
 
 def test_others_that_are_lapsed_or_due_do_not_slow_a_fetch_down(mailbox: FilledMailbox) -> None:
-    """With statistics from a time without leases, the planner must not scan the rows of all
-    mailboxes.
-    """
+    """With statistics from a time without leases, no plan may scan all mailboxes."""
     mailbox.put()
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE delivery_delivery")

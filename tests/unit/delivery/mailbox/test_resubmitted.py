@@ -1,6 +1,4 @@
-"""Support's actions on mailbox deliveries: resubmitted ones return to the mailbox, at their old
-place.
-"""
+"""Resubmitted deliveries of mailboxes return to the mailbox, at their old place."""
 
 from datetime import timedelta
 

@@ -28,9 +28,7 @@ def ids_put_back() -> Iterator[None]:
 
 @contextmanager
 def range_of(size: int = 100, *, is_over: bool = True) -> Iterator[MessageRange]:
-    """Yield a new range, which gets the messages of the block; if it `is_over`, later ones go to
-    the next.
-    """
+    """Yield a new range with the block's messages; if it `is_over`, later ones come after it."""
     newest = MessageRange.objects.latest("first_id")
     queries.execute("make_range", {"first": newest.until_id, "until": newest.until_id + size})
     go_on_from(newest.until_id)
@@ -41,9 +39,7 @@ def range_of(size: int = 100, *, is_over: bool = True) -> Iterator[MessageRange]
 
 
 def check_constraints() -> None:
-    """Check deferred constraints now, like the end of a transaction: a table with pending checks
-    cannot be dropped.
-    """
+    """Check deferred constraints now: a table with pending checks cannot be dropped."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
 

@@ -20,9 +20,7 @@ def past(days: float) -> datetime:
 
 
 def old(status: Status = Status.DELIVERED, *, days: float = 400, **fields: object) -> Delivery:
-    """Create a delivery that was settled so many days ago, of a message published shortly
-    before.
-    """
+    """Create a delivery settled so many days ago, of a message published shortly before."""
     subscription = fields.pop("subscription", None) or factories.subscription()
     if "message" not in fields:
         fields["message"] = factories.message(event_type=subscription.event_type, published_at=past(days))  # type: ignore[attr-defined]

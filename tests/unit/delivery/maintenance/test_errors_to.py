@@ -1,6 +1,4 @@
-"""The recipients of failure messages: all subscribers, the one that message or publisher names, or
-none.
-"""
+"""The recipients of failures: all subscribers, one that message or publisher names, or none."""
 
 from typing import Any
 

@@ -1,6 +1,4 @@
-"""Overdue deliveries are settled, reported once and explained; attempts in flight and leases are
-left alone.
-"""
+"""Overdue deliveries are settled, reported once and explained, unless in flight or leased."""
 
 from datetime import timedelta
 from typing import Any
@@ -44,9 +42,7 @@ def past(of: Subscription, *, lived: timedelta = MINUTE, **fields: Any) -> Deliv
 
 
 def fetched(of: Subscription, *, left: float = -1, **fields: Any) -> Delivery:
-    """Create a delivery that was fetched from a mailbox, and is leased until so many seconds from
-    now.
-    """
+    """Create a fetched delivery, leased until so many seconds from now."""
     until = timezone.now() + timedelta(seconds=left)
     given = {"receive_count": 1, "lease_expires_at": until, "leased_at": until - MINUTE} | fields
     return factories.delivery(Status.IN_FLIGHT, subscription=of, **given)

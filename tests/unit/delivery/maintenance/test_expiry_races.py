@@ -1,6 +1,4 @@
-"""An overdue delivery that another transaction settles: neither waits for the other, and the first
-one counts.
-"""
+"""An overdue delivery that another transaction settles: neither waits, the first counts."""
 
 from datetime import timedelta
 from typing import Any

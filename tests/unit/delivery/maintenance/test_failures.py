@@ -1,6 +1,4 @@
-"""Each failure is published once, by a message like any other; a failure of such a message is
-not.
-"""
+"""Each failure is published once, by a message whose own failure is not."""
 
 from typing import Any
 
@@ -104,9 +102,7 @@ def test_the_oldest_failures_are_reported_first_in_batches() -> None:
 
 
 def test_no_plan_reads_more_than_the_limit() -> None:
-    """Even a plan that repeats the locking query for each row, which then skips the rows already
-    taken.
-    """
+    """Not even one that repeats the locking query for each row, which skips taken rows."""
     for _ in range(3):
         failed()
     ways = ("hashagg", "material", "sort", "indexscan", "indexonlyscan", "bitmapscan", "memoize")

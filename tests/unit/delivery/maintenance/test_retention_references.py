@@ -1,6 +1,4 @@
-"""Old rows that retention keeps because others refer to them; and rows that are removed
-together.
-"""
+"""Old rows that retention keeps because others refer to them, and rows that go together."""
 
 from datetime import timedelta
 from typing import Any
@@ -39,9 +37,7 @@ def _archived() -> None:
 
 @pytest.fixture(params=[1, 500])
 def _together_or_one_by_one(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run each test with batches of one and of many rows: rows that belong together are removed in
-    both cases.
-    """
+    """Test batches of one and of many rows: rows that belong together go in both cases."""
     monkeypatch.setattr(retention, "BATCH", request.param)
 
 
@@ -108,8 +104,8 @@ class TestReferences:
         assert "loops=1)" in scan
 
     def test_a_lane_keeps_the_run_it_recorded(self) -> None:
-        """The lane may have been blocked for weeks by a later delivery: settled ones of its run are
-        not read again.
+        """A lane that a later delivery has blocked for weeks does not read settled ones of its run
+        again.
         """
         row = old()
         lanes = Lane.objects.filter(pk=row.lane_id or 0)

@@ -1,6 +1,4 @@
-"""Traffic is counted once, after any crash and late commit, and without work on the path of a
-message.
-"""
+"""Traffic is counted once, after any crash and late commit, off the path of a message."""
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -23,9 +21,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def count_all() -> int:
-    """Count until nothing is due, each piece in a transaction as the duty does; return the number
-    of pieces.
-    """
+    """Count until nothing is due, with a transaction per piece; return how many there were."""
     pieces = 0
     while True:
         with transaction.atomic():

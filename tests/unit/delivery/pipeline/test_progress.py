@@ -1,6 +1,4 @@
-"""The progress of a run: a step's reports are soon in its row, and a request to end interrupts
-it.
-"""
+"""The progress of a run: its row has a step's reports, and a request to end interrupts it."""
 
 import re
 from collections.abc import Iterator

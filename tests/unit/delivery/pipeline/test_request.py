@@ -1,6 +1,4 @@
-"""Requests for runs: one open run of each step that processes all new rows, any number of the
-others.
-"""
+"""Requests for runs: one open run of a step that processes all new rows, others any number."""
 
 import pytest
 from django.utils import timezone

@@ -1,5 +1,6 @@
-"""Running a run in this process: an export of an empty database, which needs no Spark, free or
-stopped midway.
+"""Running a run in this process, free or stopped midway.
+
+The run is an export of an empty database, which needs no Spark.
 """
 
 import os
@@ -26,9 +27,7 @@ def only_run() -> PipelineRun:
 
 @contextmanager
 def meanwhile(act: Callable[[], object], *, held: str = "delivery_archivechunk") -> Iterator[None]:
-    """Hold the run in the block at a table that it needs, in the middle of the step, and then act
-    in another thread.
-    """
+    """Hold the run at a table that it needs, in its step, and then act in another thread."""
 
     def interfere() -> None:
         try:

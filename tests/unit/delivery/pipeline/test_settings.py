@@ -1,6 +1,4 @@
-"""The settings for Spark and the archive's reader: this installation's, without those for short
-statements.
-"""
+"""The settings of Spark and archive reader: this installation's, none for short statements."""
 
 import dataclasses
 from pathlib import Path

@@ -1,5 +1,6 @@
-"""Stopping runs: waiting ones at once, others by the process that runs them; a selection's replay
-ends with it.
+"""Stopping runs: waiting ones at once, others by the process that runs them.
+
+The replay of a stopped selection ends with it.
 """
 
 import pytest

@@ -1,6 +1,4 @@
-"""Posts as the web server processes them: by the intake, or by the view if the intake passes them
-on.
-"""
+"""Posts as the web server processes them: by the intake, or otherwise by the view."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping

@@ -1,6 +1,4 @@
-"""Dedup: a repetition of a delivered message is a duplicate, and in doubt if the first one's
-outcome is unknown.
-"""
+"""Dedup: a repetition is a duplicate, or in doubt if the first outcome is unknown."""
 
 from datetime import timedelta
 from typing import Any

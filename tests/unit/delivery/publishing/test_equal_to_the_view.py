@@ -1,6 +1,4 @@
-"""Concurrent posts, single ones and batches, are answered and stored as by the view, one after the
-other.
-"""
+"""Concurrent posts are answered and stored as by the view, one after the other."""
 
 import asyncio
 import itertools

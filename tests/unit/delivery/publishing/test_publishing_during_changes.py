@@ -30,9 +30,7 @@ REFERRING = [
 
 
 class PublisherMeanwhile:
-    """Tries from its own connection, after each statement of a transaction, whether it could
-    publish.
-    """
+    """Tries after each statement of a transaction whether another connection could publish."""
 
     def __init__(self, own: "psycopg.Connection[Any]") -> None:
         self._own = own

@@ -1,6 +1,4 @@
-"""The deliveries of a replay: each message once, in publication order, at its rate, archived ones
-included.
-"""
+"""The deliveries of a replay: each message once, in order, at its rate, archived ones too."""
 
 from dataclasses import replace
 from datetime import timedelta

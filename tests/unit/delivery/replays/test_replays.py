@@ -1,6 +1,4 @@
-"""A replay is requested, completed from its subscription, started and cancelled; refusals say what
-to do.
-"""
+"""A replay: requested, completed from its subscription, started, cancelled; or refused."""
 
 from datetime import timedelta
 from typing import Any

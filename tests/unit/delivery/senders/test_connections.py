@@ -93,9 +93,7 @@ def _configure(row: Subscription) -> None:
 def test_actions_of_people_notify_in_their_own_transaction(
     listening: psycopg.Connection, act: Callable[[Delivery], object], told: str
 ) -> None:
-    """A process that dies after the commit has notified the senders: a cancelled delivery is not
-    sent.
-    """
+    """Even if the process dies after its commit: a cancelled delivery is not sent."""
     act(factories.delivery())
     notification = next(iter(listening.notifies(timeout=SECONDS, stop_after=1)))
     assert notification.payload.partition(" ")[0] == told

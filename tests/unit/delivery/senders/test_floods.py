@@ -1,6 +1,4 @@
-"""A connection to a receiver that sends unrequested data is closed; it delays no other and fills no
-memory.
-"""
+"""A receiver that sends unrequested data is cut off, delays no other and fills no memory."""
 
 import asyncio
 import socket

@@ -1,6 +1,4 @@
-"""The server ends the session of a frozen sender in any state: its locks are then free, and it
-commits nothing.
-"""
+"""The server ends a frozen sender's session: its locks are free, and it commits nothing."""
 
 import asyncio
 from collections.abc import Iterator

@@ -39,9 +39,7 @@ def concurrent(**fields: Any) -> Lane:
 
 
 def down(seconds: float) -> KeyHealth:
-    """Return the health of an endpoint that failed long ago, and is skipped for so many seconds
-    from now.
-    """
+    """Return the health of an endpoint that failed long ago, now skipped for so many seconds."""
     now = time.monotonic()
     return KeyHealth(failures=1, failed_at=now - 600, blocked_until=now + seconds)
 
@@ -68,9 +66,7 @@ def fill(lane: Lane, place: int, count: int) -> None:
 
 class TestPauses:
     def test_a_pause_follows_the_row(self) -> None:
-        """Otherwise the row, whose time has come, would end the second endpoint's pause again and
-        again.
-        """
+        """Otherwise the due row would end the second endpoint's pause again and again."""
         lane = concurrent()
         begin_outage(lane, parcel(1), seconds=-1)
         begin_outage(lane, parcel(2), seconds=300)
@@ -135,9 +131,7 @@ def left_down(subscription_id: int, *, seconds: float) -> dict[str, Any]:
 
 
 class TestReportingEndpoints:
-    """An attempt's result for an endpoint is reported unless another attempt in flight there may
-    differ.
-    """
+    """An endpoint's state is reported unless another attempt in flight there may differ."""
 
     def fail(self, lane: Lane, one: Parcel) -> Sequence[Change]:
         lane.keys.add(one.place, down(300))

@@ -1,6 +1,4 @@
-"""An attempt begins when its first byte is written, and only if the lane is certainly still this
-sender's.
-"""
+"""An attempt begins when its first byte is written, and only if the lane is still owned."""
 
 import asyncio
 import ipaddress

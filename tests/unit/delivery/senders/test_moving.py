@@ -1,6 +1,4 @@
-"""Lanes that move between senders under load: none is delivered out of order, twice, or much
-later.
-"""
+"""Lanes that move between senders under load: delivered in order, once, without delay."""
 
 import asyncio
 from ipaddress import ip_network

@@ -113,16 +113,14 @@ def test_a_remaining_cause_keeps_a_released_lane_blocked() -> None:
 
 
 def test_an_endpoint_that_is_down_blocks_although_its_failure_is_settled() -> None:
-    """Otherwise the lane would flow and be blocked by turns, with each message that is tried
-    once.
-    """
+    """Otherwise messages that are tried once would open and block the lane by turns."""
     lane = blocked(factories.delivery(Status.FAILED, subscription=subscription()), due_in=600)
     serve_and_give_back(lane)
     assert state(lane) == LaneState.BLOCKED
 
 
 def test_after_a_crash_the_lane_is_known_to_be_concurrent() -> None:
-    """Otherwise, if its next sender dies too, the lane would be presumed ordered, and its row no
+    """Otherwise, if the next sender dies too, the lane would be presumed ordered, and its row no
     reason to stop.
     """
     head = factories.delivery(

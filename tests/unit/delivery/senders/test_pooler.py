@@ -24,9 +24,7 @@ INVENTED = 0x7BADF00D
 
 
 class Pooler:
-    """Forwards all traffic, but replaces the process id for each client by its own, as PgBouncer
-    does.
-    """
+    """Forwards all traffic, but invents each client's process id, as PgBouncer does."""
 
     def __init__(self, host: str, port: int) -> None:
         self._server = (host, port)

@@ -1,6 +1,4 @@
-"""Reading without order: due deliveries, a fair share for each endpoint, and no more than
-requested.
-"""
+"""Reading without order: due deliveries, fair shares, and no more than requested."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,6 +1,4 @@
-"""HELD deliveries are not read, whether subscription, subscriber or all sending is HELD, in each
-kind of lane.
-"""
+"""HELD deliveries are not read, in each kind of lane and for each kind of hold."""
 
 from collections.abc import Callable
 from typing import Any

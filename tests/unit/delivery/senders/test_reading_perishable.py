@@ -1,5 +1,6 @@
-"""Senders do not read overdue deliveries, or VOLATILE ones of an earlier server, and read the
-others' end of time.
+"""Senders read neither overdue deliveries nor VOLATILE ones of an earlier server.
+
+With the others they read when their time ends.
 """
 
 from datetime import timedelta

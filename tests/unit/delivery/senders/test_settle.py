@@ -166,9 +166,7 @@ def test_after_a_lost_connection_an_untouched_lane_continues_and_commits() -> No
 
 
 def test_lanes_of_a_shard_taken_by_another_sender_are_lost() -> None:
-    """Even if the other sender left nothing behind: it may have sent and recorded the same
-    deliveries.
-    """
+    """Even if the other sender left nothing: it may have sent the same deliveries."""
     row, other = factories.delivery(), factories.delivery()
 
     async def scenario(settler: Settler) -> None:

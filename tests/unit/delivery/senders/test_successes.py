@@ -1,6 +1,4 @@
-"""Successes at URLs with recorded health are written at intervals, and before a failure is
-judged.
-"""
+"""Successes at URLs with recorded health are written at intervals and before failures."""
 
 import asyncio
 from dataclasses import replace

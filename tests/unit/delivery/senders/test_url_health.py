@@ -34,9 +34,7 @@ def breaking(**fields: Any) -> Subscription:
 
 
 def tried(of: Subscription, *outcomes: OutcomeClass) -> UrlHealth:
-    """Commit these outcomes together, each for a delivery of its own, and return the URL's
-    health.
-    """
+    """Commit these outcomes together, each for its own delivery; return the URL's health."""
     rows = [factories.delivery(subscription=of) for _ in outcomes]
 
     async def scenario(settler: Settler) -> None:

@@ -1,5 +1,6 @@
-"""A backlog is cancelled by a job: until it ends nothing of the subscription is sent; later
-messages are.
+"""A backlog is cancelled by a job.
+
+Until it ends nothing of the subscription is sent; messages that came meanwhile are.
 """
 
 import pytest

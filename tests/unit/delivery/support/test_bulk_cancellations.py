@@ -1,5 +1,6 @@
-"""Bulk cancellation by a filter: counted before, oldest first, each once; failures in doubt are
-reported.
+"""Bulk cancellation by a filter: counted before, oldest first, each once.
+
+Cancelled deliveries in doubt are reported as failures.
 """
 
 from typing import Any

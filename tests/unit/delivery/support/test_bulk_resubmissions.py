@@ -30,9 +30,7 @@ pytestmark = pytest.mark.django_db
 
 
 def rejected(count: int) -> list[Delivery]:
-    """Settled long before any job: within a test's transaction the database's clock stands
-    still.
-    """
+    """Settled long before any job: a test's transaction stops the database's clock."""
     subscription = factories.subscription()
     message = factories.message(event_type=subscription.event_type, published_at=NOON)
     return [

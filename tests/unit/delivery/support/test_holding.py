@@ -1,6 +1,4 @@
-"""Holding subscriptions, subscribers and all sending: rows, journal, log, mailboxes, SYNC, and the
-end of holds.
-"""
+"""Holding subscriptions, subscribers and all sending, and the end of holds."""
 
 from datetime import timedelta
 

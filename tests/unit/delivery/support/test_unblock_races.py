@@ -20,9 +20,7 @@ URL = "https://receiver.example/hook"
 
 @contextmanager
 def first(change: str, *, before: str) -> Iterator[None]:
-    """Commit a change on another connection right before the statement that begins with
-    `before`.
-    """
+    """Commit a change on another connection right before the statement that begins so."""
 
     def execute(run: Callable[..., Any], sql: str, *given: Any) -> Any:
         if sql.startswith(before):

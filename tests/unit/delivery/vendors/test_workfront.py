@@ -1,6 +1,4 @@
-"""Workfront's event subscriptions by its own calls: created, listed, read and deleted; and their
-rows here.
-"""
+"""Workfront's event subscriptions by its own calls, and their rows here."""
 
 import uuid
 from typing import Any

@@ -1,6 +1,4 @@
-"""Wrong input for the configuration: a problem document says what is wrong, and nothing is
-stored.
-"""
+"""Wrong input for the configuration: a problem document, and nothing stored."""
 
 from typing import Any
 

@@ -1,6 +1,4 @@
-"""No two subscriptions of a SYNC event type match the same message: by API, console, and concurrent
-saves.
-"""
+"""No two subscriptions of a SYNC event type match the same message, even if saved at once."""
 
 import threading
 from collections.abc import Iterator

@@ -1,6 +1,4 @@
-"""Documents that change existing rows, field by field, and plans that are outdated when they are
-applied.
-"""
+"""Documents that change existing rows, field by field, and outdated plans."""
 
 import pytest
 

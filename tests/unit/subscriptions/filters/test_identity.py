@@ -1,6 +1,4 @@
-"""Two messages have the same dedup text exactly if a filter finds the values at the dedup path
-equal.
-"""
+"""Two messages have the same identity exactly if a filter finds their values equal."""
 
 import pytest
 from hypothesis import assume, given

@@ -1,6 +1,4 @@
-"""The JSON Schemas that can be enforced: validating with them always ends and never uses the
-network.
-"""
+"""Enforceable JSON Schemas: validating with them always ends and never uses the network."""
 
 from typing import Any
 
