@@ -88,7 +88,7 @@ def order(lane: str, published: Iterable[Published], received: Iterable[Received
 def repeats(
     lane: str, received: Iterable[Received], *, holds: bool, faults: Iterable[FaultWindow] = ()
 ) -> list[Breach]:
-    """After a 2xx a message comes again only if marked; never under the policy `hold`.
+    """After a 2xx a message comes again only if marked; never if doubt is held.
 
     An answer that the sender cannot have received does not count: its connection was closed, or its
     time was over.
