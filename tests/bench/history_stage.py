@@ -31,8 +31,8 @@ _ACCEPT = """
     ) AS owing ON owing.message_id = accepted.id
     WHERE message.id = accepted.id
 """
-# The attempts of a delivery that stops a lane are as old as the console shows, even if its message
-# was published later.
+# The generator dates the attempts of a delivery that stops a lane for the console's display, some
+# before their message's publication: date those at the publication.
 _TRY_IN_TURN = """
     UPDATE delivery_loggedattempt attempt
     SET started_at = message.published_at

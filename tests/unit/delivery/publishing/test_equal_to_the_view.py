@@ -28,8 +28,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 _runs = itertools.count(1)
 
-# `@` stands for the request's place: other requests have other keys, and all of these come after
-# the request with `used @`.
+# `@` stands for the request's place, so each request has keys of its own; keys with `used` were
+# used by a request before all of these.
 DEEP, LONG = "[" * 97 + "]" * 97, "1" * 5_000
 ITEMS = [
     '{"event": "Build.Done", "body": {"is": "green"}}',
