@@ -99,6 +99,7 @@ def _sizes(options: Namespace) -> BenchSizes:
         "depth_rounds": options.rounds,
         "history_rounds": options.rounds,
         "beside_rounds": options.rounds,
+        "growth_rounds": options.rounds,
         "deliveries": options.messages,
         "latency_seconds": options.seconds,
         "together_seconds": options.seconds,

@@ -7,7 +7,7 @@ publisher to the receiver, is measured at two messages per second, each to all s
 from pathlib import Path
 
 from tests.bench import stage
-from tests.bench.growth import beside_stored, drain
+from tests.bench.growth import beside_stored, drain, two_a_second
 from tests.bench.measuring import Measuring
 from tests.bench.plots import Panel, write
 from tests.bench.results import BenchResult, at_most
@@ -35,7 +35,8 @@ def _measured(measuring: Measuring, count: int) -> tuple[float, float, float]:
     cast.publish(messages)
     cast.hold()
     with started_beside() as product:
-        return drain(measuring, cast, product, messages=messages)
+        rate = drain(measuring, cast, messages=messages)
+        return rate, *two_a_second(measuring, cast, product)
 
 
 def _report(

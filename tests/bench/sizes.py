@@ -39,6 +39,7 @@ class BenchSizes:
     endurance_seconds: float = 1_800
     scale_backlog: int = 20_000
     stored: tuple[int, ...] = (10_000, 1_000_000, 10_000_000)
+    growth_rounds: int = 3
     page_rounds: int = 20
     # A folder for plots; none if empty.
     plot: str = ""
@@ -83,6 +84,7 @@ QUICK = BenchSizes(
     endurance_seconds=3,
     scale_backlog=300,
     stored=(1_000, 2_000),
+    growth_rounds=1,
     page_rounds=2,
     bare_round_trips=20,
     mailbox_messages=300,

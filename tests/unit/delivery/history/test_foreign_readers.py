@@ -93,8 +93,7 @@ def job(archive: Path, spark: SparkSession) -> Iterator[StepJob]:
 
 @pytest.fixture
 def lived() -> None:
-    """Create some of everything, over days: each status, each way to deliver, odd bytes and texts.
-    """
+    """Create some of everything, over days: each status, each way to deliver, odd bytes and texts."""
     now = timezone.now()
     pushed = factories.subscription('Zoë\'s, "quoted"')
     fetched = factories.subscription(mode=Mode.PULL)
