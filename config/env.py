@@ -178,7 +178,7 @@ def _bootstrap_key(given: Given) -> str:
     if key and not _BOOTSTRAP_KEY.fullmatch(key):
         # Without the value, which is a secret.
         raise ImproperlyConfigured(
-            "INTURN_BOOTSTRAP_KEY: what was given is too short, or not of ASCII letters, digits and signs without "
+            "INTURN_BOOTSTRAP_KEY: the value is too short, or not of ASCII letters, digits and signs without "
             "spaces; give at least 24 of them, such as `openssl rand -hex 24` prints"
         )
     return key
@@ -198,7 +198,7 @@ def _database_url(given: Given) -> str:
     if url and not _names_a_database(url):
         # Without the value, which has a password.
         raise ImproperlyConfigured(
-            "DATABASE_URL: what was given is not like postgresql://user:password@host:5432/name; "
+            "DATABASE_URL: the value is not like postgresql://user:password@host:5432/name; "
             "in a password, write other characters than letters and digits as %XX"
         )
     return url

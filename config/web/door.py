@@ -115,7 +115,7 @@ def _look_up(credential: str, is_valid: Callable[[str], bool]) -> bool:
         return is_valid(credential)
     except Error:
         # The view will report the problem with the database.
-        log.warning("who sends a long body cannot be looked up", exc_info=True)
+        log.warning("the sender of a long body cannot be looked up", exc_info=True)
         return False
     finally:
         # Queries are rare, so the connection goes back to the pool.

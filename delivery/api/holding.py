@@ -40,7 +40,7 @@ class HoldingFields(serializers.Serializer[Any]):
         allow_null=True,
         min_value=SLOWEST_RATE,
         max_value=FASTEST_RATE,
-        help_text="Deliveries a second, of each subscriber, of what waited, once it is ACTIVE again. Null: as fast as it goes. "
+        help_text="Deliveries per second and subscriber from the backlog, once it is ACTIVE again. Null: as fast as possible. "
         "Given with HELD, or with ACTIVE.",
     )
 

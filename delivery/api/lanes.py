@@ -31,7 +31,7 @@ class LaneSerializer(serializers.ModelSerializer[Lane]):
     endpoints are down (`endpoint_state` of the subscription is DOWN): the lane describes the one
     down longest, and the others continue. SUSPENDED: nothing is sent; at `next_try_at` the
     subscription's probe URL is called again, and the lane resumes at the first 2xx; null: only a
-    person resumes it. With a `catch_up_rate` it sends at most that many deliveries a second until
+    person resumes it. With a `catch_up_rate` it sends at most that many deliveries per second until
     the held ones are sent.
     """
 

@@ -54,7 +54,7 @@ class PublishView(ApiView):
                 "FILTER_STRING",
                 str,
                 OpenApiParameter.HEADER,
-                description="What subscriptions' header_filter_string is compared with. Filter-String is taken too.",
+                description="Compared with subscriptions' header_filter_string. Filter-String is accepted too.",
             ),
             OpenApiParameter(
                 "Idempotency-Key",
@@ -87,7 +87,7 @@ class PublishView(ApiView):
                 "ErrorsTo",
                 str,
                 OpenApiParameter.HEADER,
-                description="Whom failures to deliver this message are told in place of all who want them: a subscriber or "
+                description="Recipient of failures to deliver this message, in place of all matching subscriptions: a subscriber or "
                 "subscriber/subscription with a subscription to Inturn.Delivery.Failed, or - for nobody. 404 when there is none.",
             ),
         ],

@@ -119,7 +119,7 @@ class WishSerializer(Strict):
         allow_null=True,
         min_value=SLOWEST_RATE,
         max_value=FASTEST_RATE,
-        help_text="Deliveries a second; null: as fast as possible.",
+        help_text="Deliveries per second; null: as fast as possible.",
     )
 
 

@@ -55,9 +55,9 @@ class PlanRequest(Strict):
 
     document = DocumentField()
     secrets = serializers.DictField(
-        child=SecretValue(), default=dict, help_text="A reference without a value keeps what is stored."
+        child=SecretValue(), default=dict, help_text="A reference without a value keeps the stored value."
     )
-    prune = Switch(default=False, help_text="Delete what the document's lists do not have.")
+    prune = Switch(default=False, help_text="Delete objects that the document's lists do not have.")
 
 
 class ApplyRequest(PlanRequest):
@@ -129,7 +129,7 @@ class DocumentQuery(Strict):
 
 
 _ETAG = OpenApiParameter(
-    "ETag", str, OpenApiParameter.HEADER, response=True, description="The digest of what is answered."
+    "ETag", str, OpenApiParameter.HEADER, response=True, description="The digest of the answer."
 )
 
 
@@ -197,7 +197,9 @@ class ApplyView(ApiView):
         except RefusedDocumentError as error:
             raise refused(error) from None
         except PlanChangedError:
-            detail = "This is not what was planned: the document or the installation has changed since. Plan again."
+            detail = (
+                "The plan is out of date: the document or the installation has changed since. Plan again."
+            )
             raise Problem(409, "plan-changed", detail) from None
 
 

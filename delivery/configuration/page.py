@@ -40,14 +40,14 @@ class DocumentForm(forms.Form):
     )
     secrets = forms.CharField(
         required=False,
-        help_text="A line for each, such as env:NAME=value. What is not given stays as it is.",
+        help_text="A line for each, such as env:NAME=value. Values that are not given stay as they are.",
         widget=UnfoldAdminTextareaWidget(
             {"rows": 3, "class": "inturn-code", "spellcheck": "false", "autocomplete": "off"}
         ),
     )
     prune = forms.BooleanField(
         required=False,
-        label="Delete what the file does not have",
+        label="Delete objects that the file does not have",
         widget=UnfoldBooleanSwitchWidget,
     )
 

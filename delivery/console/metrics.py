@@ -47,7 +47,9 @@ def _backlog(*, now: datetime) -> Iterator[Metric]:
     oldest = max((now - row["oldest_at"]).total_seconds(), 0.0) if row["oldest_at"] else 0.0
     yield _gauge("backlog_deliveries", "Deliveries that are PENDING.", row["backlog"])
     yield _gauge(
-        "held_deliveries", "Of the backlog, what is HELD, or of INACTIVE subscriptions.", row["held"]
+        "held_deliveries",
+        "The part of the backlog that is HELD, or belongs to INACTIVE subscriptions.",
+        row["held"],
     )
     yield from _holds()
     yield _gauge("mailbox_deliveries", "Backlog in mailboxes.", row["in_mailboxes"])
@@ -60,7 +62,7 @@ def _backlog(*, now: datetime) -> Iterator[Metric]:
 def _holds() -> Iterator[Metric]:
     row = named_row("holds", {})
     yield _gauge("sending_held", "Whether all sending is HELD: 1 or 0.", float(row["is_sending_held"]))
-    held = GaugeMetricFamily("inturn_held", "What is HELD by a person, by itself.", labels=["what"])
+    held = GaugeMetricFamily("inturn_held", "Deliveries HELD by a person.", labels=["what"])
     held.add_metric(["subscriber"], row["subscribers"])
     held.add_metric(["subscription"], row["subscriptions"])
     yield held

@@ -123,7 +123,9 @@ MESSAGES = Table(
         Column("headers", "string", "JSON: text by lower-case name"),
         Column("content_type", "string"),
         Column("body", "binary", "the exact bytes"),
-        Column("destination", "string", "whom a delivered message is for; empty: all who want it"),
+        Column(
+            "destination", "string", "the recipient of a delivered message; empty: all matching subscriptions"
+        ),
         Column("edited_from", "bigint", "the message that a person edited", is_nullable=True),
         Column("owed", "int", "with how many deliveries it was accepted", is_nullable=True),
         Column("transaction_id", "bigint", "PostgreSQL's xid8 of its publication", is_nullable=True),
@@ -156,7 +158,7 @@ DELIVERIES = Table(
         Column("endpoint", "string", "as it was at the export; empty: a mailbox", is_called=True),
         Column("queue_group", "int", "of a QUEUE message", is_nullable=True),
         Column("callback_id", "bigint", "it went to a callback's URL", is_nullable=True),
-        Column("replay_id", "bigint", "what made it, if not its message's publication", is_nullable=True),
+        Column("replay_id", "bigint", "its origin, if not its message's publication", is_nullable=True),
         Column("attempts", "int"),
         Column("attempts_before", "int", "of them before a person sent it again"),
         Column("settled_before", "int", "how often it had been settled before, and a person ended that"),

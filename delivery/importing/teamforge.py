@@ -105,7 +105,7 @@ def _add_subscription(imported: Imported, row: Row, names: tuple[str, str, str])
     if row.get("CustomScript"):
         status = "INACTIVE"
         imported.impossible.append(
-            f"{label}: its script is not taken over, so it is INACTIVE; check what it did"
+            f"{label}: its script is not taken over, so it is INACTIVE; check what the script did"
         )
     imported.add(
         "subscriptions",

@@ -93,7 +93,7 @@ def _draft(event_type: EventType, notice: Notice, found: Callable[[str], Destina
     name = _errors_to(notice)
     to = found(name)
     if to is None:
-        text = f"The failure of delivery {notice['delivery']} was to be told to {name}, which cannot be told any more: published."
+        text = f"The failure of delivery {notice['delivery']} was to be reported to {name}, which does not exist any more: published to all matching subscriptions."
         of = {"message_id": notice["message_id"], "delivery_id": notice["delivery"]}
         JournalEntry.objects.create(kind=JournalKind.ERRORS_TO, text=text, **of)
     return Draft(

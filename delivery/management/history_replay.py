@@ -31,7 +31,7 @@ def add_replay_arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "--event-type", action="append", help="may be repeated; default: the subscription's own"
     )
-    parser.add_argument("--rate", type=float, help="deliveries a second (default: as fast as it goes)")
+    parser.add_argument("--rate", type=float, help="deliveries per second (default: as fast as possible)")
     parser.add_argument("--yes", action="store_true", help="start it without asking")
 
 

@@ -57,7 +57,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='lane',
             name='catch_up_rate',
-            field=models.FloatField(help_text='Deliveries a second, at most, while it catches up on what was held.', null=True),
+            field=models.FloatField(help_text='Deliveries per second, at most, while it catches up on held deliveries.', null=True),
         ),
         migrations.AddField(
             model_name='lane',
@@ -67,7 +67,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='journalentry',
             name='kind',
-            field=models.CharField(choices=[('UNMATCHED', 'a message without a subscription'), ('BLOCKED', 'a lane is blocked'), ('RESUMED', 'a lane flows again'), ('IN_DOUBT', 'a delivery may have been sent'), ('RETRIED', 'a person requested a retry'), ('SKIPPED', 'a person skipped a message'), ('CANCELLED', 'a person cancelled deliveries'), ('RESUBMITTED', 'a person sent deliveries again'), ('ACTIVATED', 'made ACTIVE: a subscription, a subscriber, or all sending'), ('DEACTIVATED', 'made INACTIVE: a subscription or a subscriber'), ('HELD', 'HELD: a subscription, a subscriber, or all sending'), ('FAILED', "a delivery's attempts are used up"), ('SUSPENDED', 'a lane is suspended'), ('DISABLED', 'a URL is disabled'), ('FROZEN', 'a URL is frozen'), ('ENABLED', 'a URL is enabled again'), ('RESOLVED', 'a person decided a delivery in doubt'), ('DUPLICATE', 'a duplicate message'), ('AMBIGUOUS', 'several subscriptions qualified for a SYNC message'), ('CALLBACK', 'an endpoint answered by callback'), ('EXPIRED', 'expired deliveries'), ('REPLAYED', 'a person replayed messages'), ('TESTED', 'a person sent a test message'), ('ERRORS_TO', 'nobody to tell of a failure as its publisher wished'), ('REMOVED', 'retention removed messages')], max_length=11),
+            field=models.CharField(choices=[('UNMATCHED', 'a message without a subscription'), ('BLOCKED', 'a lane is blocked'), ('RESUMED', 'a lane flows again'), ('IN_DOUBT', 'a delivery may have been sent'), ('RETRIED', 'a person requested a retry'), ('SKIPPED', 'a person skipped a message'), ('CANCELLED', 'a person cancelled deliveries'), ('RESUBMITTED', 'a person sent deliveries again'), ('ACTIVATED', 'made ACTIVE: a subscription, a subscriber, or all sending'), ('DEACTIVATED', 'made INACTIVE: a subscription or a subscriber'), ('HELD', 'HELD: a subscription, a subscriber, or all sending'), ('FAILED', "a delivery's attempts are used up"), ('SUSPENDED', 'a lane is suspended'), ('DISABLED', 'a URL is disabled'), ('FROZEN', 'a URL is frozen'), ('ENABLED', 'a URL is enabled again'), ('RESOLVED', 'a person decided a delivery in doubt'), ('DUPLICATE', 'a duplicate message'), ('AMBIGUOUS', 'several subscriptions qualified for a SYNC message'), ('CALLBACK', 'an endpoint answered by callback'), ('EXPIRED', 'expired deliveries'), ('REPLAYED', 'a person replayed messages'), ('TESTED', 'a person sent a test message'), ('ERRORS_TO', 'the named recipient of a failure does not exist'), ('REMOVED', 'retention removed messages')], max_length=11),
         ),
         migrations.AddIndex(
             model_name='lane',

@@ -29,7 +29,7 @@ class JournalKind(models.TextChoices):
     EXPIRED = "EXPIRED", "expired deliveries"
     REPLAYED = "REPLAYED", "a person replayed messages"
     TESTED = "TESTED", "a person sent a test message"
-    ERRORS_TO = "ERRORS_TO", "nobody to tell of a failure as its publisher wished"
+    ERRORS_TO = "ERRORS_TO", "the named recipient of a failure does not exist"
     REMOVED = "REMOVED", "retention removed messages"
 
 

@@ -101,7 +101,7 @@ class Lane(models.Model):
     run_attempts = ArrayField(models.IntegerField(), default=list)
     run_is_concurrent = models.BooleanField(default=False, db_default=False)
     catch_up_rate = models.FloatField(
-        null=True, help_text="Deliveries a second, at most, while it catches up on what was held."
+        null=True, help_text="Deliveries per second, at most, while it catches up on held deliveries."
     )
     catch_up_to = models.BigIntegerField(
         null=True, help_text="The last delivery that may have been held; null: it does not catch up."

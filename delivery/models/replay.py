@@ -37,7 +37,7 @@ class Replay(models.Model):
     header_filter_string = models.CharField(max_length=1000, blank=True, default="")
     since = models.DateTimeField()
     until = models.DateTimeField()
-    rate = models.FloatField(null=True, help_text="Deliveries a second; empty: as fast as it goes.")
+    rate = models.FloatField(null=True, help_text="Deliveries per second; empty: as fast as possible.")
     state = models.CharField(max_length=9, choices=ReplayState, default=ReplayState.SELECTING)
     preview = models.JSONField(default=list)
     count = models.BigIntegerField(default=0)

@@ -31,7 +31,7 @@ class Resubmission(models.Model):
     )
     filter = models.JSONField(default=dict)
     is_backlog = models.BooleanField(default=False, db_default=False)
-    rate = models.FloatField(null=True, help_text="Deliveries a second; empty: as fast as it goes.")
+    rate = models.FloatField(null=True, help_text="Deliveries per second; empty: as fast as possible.")
     actor = models.CharField(max_length=200)
     state = models.CharField(max_length=9, choices=ResubmissionState, default=ResubmissionState.RUNNING)
     count = models.BigIntegerField()

@@ -46,7 +46,7 @@ def checked_request(subscription: Subscription, wished: Wished) -> dict[str, Any
     """Return the fields of the replay; raises ReplayRefusedError."""
     if subscription.event_type.kind == Kind.SYNC:
         raise ReplayRefusedError(
-            f"{subscription} is SYNC: its publisher waits for the answer, so there is nobody to replay to. "
+            f"{subscription} is SYNC: its publisher waits for the answer, so a replay has no recipient. "
             "Replay to a subscription of a TOPIC or QUEUE event type.",
             field="subscription",
         )
@@ -75,7 +75,7 @@ def _times(wished: Wished) -> tuple[datetime, datetime]:
     until = wished.get("until") or archived
     if until > archived:
         raise ReplayRefusedError(
-            f"Archived is what was published before {_moment(archived)}, and a replay reads the archive. "
+            f"The archive has messages published before {_moment(archived)}, and a replay reads the archive. "
             "Give that as until or something earlier, or run the export first.",
             field="until",
         )
@@ -109,7 +109,7 @@ def _event_types(names: Sequence[str] | None, *, of: Subscription) -> list[str]:
 
 def _rate(rate: float | None) -> float | None:
     if rate is not None and not SLOWEST_RATE <= rate <= FASTEST_RATE:
-        detail = f"Give {SLOWEST_RATE} to {FASTEST_RATE} deliveries a second, or none: as fast as it goes."
+        detail = f"Give {SLOWEST_RATE} to {FASTEST_RATE} deliveries per second, or none: as fast as possible."
         raise ReplayRefusedError(detail, field="rate")
     return rate
 

@@ -162,7 +162,7 @@ class Lane:
             self.changed.set()
 
     def keep_pace(self, rate: float | None) -> None:
-        """Begin at most so many deliveries a second; None: without a limit."""
+        """Begin at most so many deliveries per second; None: without a limit."""
         if self.pace.keep(rate):
             self.changed.set()
 

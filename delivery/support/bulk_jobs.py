@@ -30,7 +30,7 @@ from subscriptions.models import Subscription
 
 # Small enough for senders, which may have to wait for its rows.
 BATCH = 500
-# Deliveries a second; a rate above a batch a second is as good as none.
+# Deliveries per second; a rate above a batch a second is as good as none.
 SLOWEST_RATE, FASTEST_RATE = 0.01, BATCH
 
 _KINDS = {BulkVerb.RESUBMIT: JournalKind.RESUBMITTED, BulkVerb.CANCEL: JournalKind.CANCELLED}
@@ -44,7 +44,7 @@ class BacklogError(Exception):
 def start(
     chosen: Mapping[str, Any], *, rate: float | None, actor: str, verb: BulkVerb = BulkVerb.RESUBMIT
 ) -> Resubmission:
-    """Store the job, which chores execute; `rate` is deliveries a second, None for no limit."""
+    """Store the job, which chores execute; `rate` is deliveries per second, None for no limit."""
     with transaction.atomic():
         last = Delivery.objects.aggregate(last=Max("id"))["last"] or 0
         count = sum(selection.counted_by_status(selection.selected(chosen, verb)).values())

@@ -34,7 +34,7 @@ ACTIVE, HELD, INACTIVE = SubscriptionStatus.ACTIVE, SubscriptionStatus.HELD, Sub
 class Release:
     """The end of a hold: a time, or None until a person ends it; and the rate afterwards.
 
-    `catch_up_rate` is deliveries a second of each subscriber; None sends them at once.
+    `catch_up_rate` is deliveries per second of each subscriber; None sends them at once.
     """
 
     until: datetime | None = None

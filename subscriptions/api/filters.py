@@ -36,7 +36,7 @@ class CheckedSerializer(serializers.Serializer[Any]):
     """The validity of a filter and its result; `result` is null without a message to test it on."""
 
     valid = serializers.BooleanField()
-    error = serializers.CharField(allow_null=True, help_text="The error, and what to write instead.")
+    error = serializers.CharField(allow_null=True, help_text="The error, and its correction.")
     line = serializers.IntegerField(allow_null=True)
     column = serializers.IntegerField(allow_null=True)
     result = serializers.BooleanField(allow_null=True)

@@ -142,7 +142,7 @@ def _of_framework(error: APIException) -> Problem:
         headers["WWW-Authenticate"] = challenge
     detail = error.detail if isinstance(error.detail, str) else str(error.default_detail)
     if isinstance(error, exceptions.MethodNotAllowed):
-        detail = f"{detail} The header Allow lists what is possible here."
+        detail = f"{detail} The header Allow lists the possible methods."
     return Problem(error.status_code, str(error.default_code).replace("_", "-"), detail, headers=headers)
 
 

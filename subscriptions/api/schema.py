@@ -34,7 +34,7 @@ class ProblemSerializer(serializers.Serializer[Any]):
     )
     title = serializers.CharField()
     status = serializers.IntegerField()
-    detail = serializers.CharField(help_text="What is wrong and what to do.")
+    detail = serializers.CharField(help_text="The fault, and how to correct it.")
     errors = FieldErrorSerializer(many=True, required=False)  # type: ignore[assignment]
 
 

@@ -62,7 +62,7 @@ class JSONValue(serializers.JSONField):
     def to_internal_value(self, data: Any) -> Any:
         if not _is_storable(data):
             raise serializers.ValidationError(
-                "It holds what the database cannot store: a NUL character or too large a number."
+                "It contains a value that the database cannot store: a NUL character or too large a number."
             )
         return data
 

@@ -57,7 +57,7 @@ class SubscriptionSerializer(StrictModel):
     filter = FilterField(required=False)
     script = ScriptField(
         required=False,
-        help_text="TOPIC: makes of each message what is sent, $outmessage. SYNC with the endpoint webr://: makes the answer.",
+        help_text="TOPIC: turns each message into the request, $outmessage. SYNC with the endpoint webr://: makes the answer.",
     )
     headers = HeadersField(required=False)
     auth = AuthField(required=False)

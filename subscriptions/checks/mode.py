@@ -16,7 +16,7 @@ NEEDS_ENDPOINT = "A PUSH subscription needs an endpoint, e.g. https://example.co
 UNSIGNED = "A PULL subscription has no signing secret: nothing is sent to it. Clients fetch with a key of the subscriber."
 
 _KINDS = {
-    Kind.QUEUE: "one endpoint of a group takes each message, and a mailbox is none: nobody could say when it has taken one",
+    Kind.QUEUE: "one endpoint of a group takes each message, and a mailbox is not an endpoint: it has no moment of taking one",
     Kind.SYNC: "the publisher waits for the answer of an endpoint, and a mailbox does not answer",
 }
 # Fields that a PULL subscription must not set: the default of a new row, and the reason.

@@ -5,23 +5,23 @@ from typing import Any
 from django.db import migrations
 
 TEAMFORGE = (
-    "What TeamForge does. An endpoint that cannot be reached blocks its subscriber until it answers. "
+    "As TeamForge. An endpoint that cannot be reached blocks its subscriber until it answers. "
     "One that answers 5xx is passed over: the next message is sent, this one again later. 4xx and 3xx are final."
 )
 STRICT = (
     "Nothing overtakes a failed message: the subscriber is blocked until the endpoint takes it. "
-    "4xx and 3xx are final. What may have been sent already is held until a person decides."
+    "4xx and 3xx are final. Messages that may have been sent already are held until a person decides."
 )
 WORKFRONT_2017 = (
-    "What Workfront did in 2017. Whatever fails leaves the flow of fresh messages and is tried again by the retry "
+    "As Workfront in 2017. A failed delivery leaves the flow of fresh messages and is tried again by the retry "
     "lane, 12 times, 10 minutes apart; then it is FAILED."
 )
 WORKFRONT_48H = (
-    "What Workfront does today. Whatever fails is tried again by the retry lane, 11 times, after 85 s at first and "
+    "As Workfront today. A failed delivery is tried again by the retry lane, 11 times, after 85 s at first and "
     "ever more seldom, within 48 hours; then it is FAILED."
 )
 WEBMETHODS = (
-    "What webMethods does. An endpoint that fails is tried again in place, every 10 s, up to 5 attempts; then the "
+    "As webMethods. An endpoint that fails is tried again in place, every 10 s, up to 5 attempts; then the "
     "message is FAILED and the next is sent. 4xx and 3xx are final. What is in doubt is held. "
     "Copy it to suspend the lane and probe instead, to suspend after a rejection, or to try until it succeeds."
 )

@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='eventtype',
             name='forward_headers',
-            field=models.JSONField(blank=True, default=list, help_text="What new subscriptions send along of a message's headers, unless they say otherwise."),
+            field=models.JSONField(blank=True, default=list, help_text="Headers that new subscriptions forward by default."),
         ),
         migrations.AddField(
             model_name='subscription',

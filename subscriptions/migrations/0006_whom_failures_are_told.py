@@ -29,12 +29,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='eventtype',
             name='errors_when',
-            field=models.CharField(choices=[('DELIVERY', 'DELIVERY: each delivery that failed is told'), ('GROUP', 'GROUP: of a QUEUE group only the last endpoint that failed, when none was delivered')], default='DELIVERY', help_text='Which failures are told as Inturn.Delivery.Failed.', max_length=8, verbose_name='errors when'),
+            field=models.CharField(choices=[('DELIVERY', 'DELIVERY: each failed delivery is published'), ('GROUP', 'GROUP: of a QUEUE group only the last endpoint that failed, when none was delivered')], default='DELIVERY', help_text='Failures that are published as Inturn.Delivery.Failed.', max_length=8, verbose_name='errors when'),
         ),
         migrations.AddField(
             model_name='publisher',
             name='errors_to',
-            field=models.CharField(blank=True, default='', help_text='Who is told of failures to deliver its messages, unless a message has ErrorsTo: a subscriber, or subscriber/subscription, with a subscription to Inturn.Delivery.Failed; - for nobody. Empty: all who want them.', max_length=401, verbose_name='errors to'),
+            field=models.CharField(blank=True, default='', help_text='Recipient of failures to deliver its messages, unless a message has ErrorsTo: a subscriber, or subscriber/subscription, with a subscription to Inturn.Delivery.Failed; - for nobody. Empty: all who want them.', max_length=401, verbose_name='errors to'),
         ),
         migrations.AddConstraint(
             model_name='eventtype',

@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('held_until', models.DateTimeField(editable=False, help_text='HELD: when it is released by itself; empty: by a person.', null=True)),
-                ('catch_up_rate', models.FloatField(editable=False, help_text='HELD: deliveries a second, of each subscriber, of what waited, once it is released; empty: as fast as it goes.', null=True, validators=[django.core.validators.MinValueValidator(0.01), django.core.validators.MaxValueValidator(1000.0)])),
+                ('catch_up_rate', models.FloatField(editable=False, help_text='HELD: deliveries per second and subscriber from the backlog, once it is released; empty: as fast as possible.', null=True, validators=[django.core.validators.MinValueValidator(0.01), django.core.validators.MaxValueValidator(1000.0)])),
                 ('sending', models.CharField(choices=[('ACTIVE', 'ACTIVE: deliveries are sent'), ('HELD', 'HELD: nothing is sent or handed out')], default='ACTIVE', max_length=8)),
                 ('updated_at', models.DateTimeField(auto_now=True)),
             ],
@@ -47,7 +47,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='subscriber',
             name='catch_up_rate',
-            field=models.FloatField(editable=False, help_text='HELD: deliveries a second, of each subscriber, of what waited, once it is released; empty: as fast as it goes.', null=True, validators=[django.core.validators.MinValueValidator(0.01), django.core.validators.MaxValueValidator(1000.0)]),
+            field=models.FloatField(editable=False, help_text='HELD: deliveries per second and subscriber from the backlog, once it is released; empty: as fast as possible.', null=True, validators=[django.core.validators.MinValueValidator(0.01), django.core.validators.MaxValueValidator(1000.0)]),
         ),
         migrations.AddField(
             model_name='subscriber',
@@ -62,7 +62,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='subscription',
             name='catch_up_rate',
-            field=models.FloatField(editable=False, help_text='HELD: deliveries a second, of each subscriber, of what waited, once it is released; empty: as fast as it goes.', null=True, validators=[django.core.validators.MinValueValidator(0.01), django.core.validators.MaxValueValidator(1000.0)]),
+            field=models.FloatField(editable=False, help_text='HELD: deliveries per second and subscriber from the backlog, once it is released; empty: as fast as possible.', null=True, validators=[django.core.validators.MinValueValidator(0.01), django.core.validators.MaxValueValidator(1000.0)]),
         ),
         migrations.AddField(
             model_name='subscription',

@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
                 blank=True,
                 db_default="",
                 default="",
-                help_text="TOPIC: makes of each message what is sent. SYNC with the endpoint webr://: makes the answer.",
+                help_text="TOPIC: turns each message into the request. SYNC with the endpoint webr://: makes the answer.",
             ),
         ),
         migrations.AddField(

@@ -18,7 +18,7 @@ class Durability(models.TextChoices):
 
 
 class ErrorsWhen(models.TextChoices):
-    DELIVERY = "DELIVERY", "DELIVERY: each delivery that failed is told"
+    DELIVERY = "DELIVERY", "DELIVERY: each failed delivery is published"
     GROUP = "GROUP", "GROUP: of a QUEUE group only the last endpoint that failed, when none was delivered"
 
 
@@ -42,13 +42,13 @@ class EventType(Named):
         max_length=8,
         choices=ErrorsWhen,
         default=ErrorsWhen.DELIVERY,
-        help_text="Which failures are told as Inturn.Delivery.Failed.",
+        help_text="Failures that are published as Inturn.Delivery.Failed.",
     )
 
     forward_headers = models.JSONField(
         default=list,
         blank=True,
-        help_text="What new subscriptions send along of a message's headers, unless they say otherwise.",
+        help_text="Headers that new subscriptions forward by default.",
     )
 
     class Meta(Named.Meta):

@@ -42,7 +42,7 @@ class Holdable(models.Model):
         null=True,
         editable=False,
         validators=[MinValueValidator(SLOWEST_RATE), MaxValueValidator(FASTEST_RATE)],
-        help_text="HELD: deliveries a second, of each subscriber, of what waited, once it is released; empty: as fast as it goes.",
+        help_text="HELD: deliveries per second and subscriber from the backlog, once it is released; empty: as fast as possible.",
     )
 
     class Meta:

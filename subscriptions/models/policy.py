@@ -109,7 +109,7 @@ class Policy(Named, Watched):
         max_length=7,
         choices=UsedUp,
         default=UsedUp.FAIL,
-        help_text="What follows after max_attempts. SUSPEND is for retries in place only.",
+        help_text="The action after max_attempts. SUSPEND is for retries in place only.",
     )
     suspends_on_reject = models.BooleanField(
         default=False, help_text="A REJECTED delivery suspends the lane until a person resumes it."

@@ -20,7 +20,7 @@ class Publisher(Named):
         max_length=2 * MAX_NAME_LENGTH + 1,
         blank=True,
         default="",
-        help_text="Who is told of failures to deliver its messages, unless a message has ErrorsTo: a subscriber, or "
+        help_text="Recipient of failures to deliver its messages, unless a message has ErrorsTo: a subscriber, or "
         "subscriber/subscription, with a subscription to Inturn.Delivery.Failed; - for nobody. Empty: all who want them.",
     )
 

@@ -66,7 +66,7 @@ class Subscription(Watched, Holdable):
         blank=True,
         default="",
         db_default="",
-        help_text="TOPIC: makes of each message what is sent. SYNC with the endpoint webr://: makes the answer.",
+        help_text="TOPIC: turns each message into the request. SYNC with the endpoint webr://: makes the answer.",
     )
     script_version = models.IntegerField(default=0, db_default=0, editable=False)
     policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="subscriptions")
@@ -107,7 +107,7 @@ class Subscription(Watched, Holdable):
         null=True,
         blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(1000)],
-        help_text="PULL: what was fetched so often and never acknowledged is FAILED. Empty: it comes back until it expires.",
+        help_text="PULL: a message that was fetched so often and never acknowledged is FAILED. Empty: it returns until it expires.",
     )
     status = models.CharField(max_length=8, choices=SubscriptionStatus, default=SubscriptionStatus.ACTIVE)
     cancellation_id = models.BigIntegerField(

@@ -77,7 +77,7 @@ def _body(message: Message, *, made: ScriptOutput | None = None) -> str:
     made_body = None if made is None else made.body
     text = _text(bytes(message.body if made_body is None else made_body))
     if text is None and made_body is not None:
-        return "# What the script made is too long, or no text; save it as made.bin first.\nbody() { cat made.bin; }"
+        return "# The script's output is too long, or not text; save it as made.bin first.\nbody() { cat made.bin; }"
     if text is None:
         file = shlex.quote(f"{message.public_id}.txt")
         return f"# Download the raw body first: {file}\nbody() {{ cat {file}; }}"

@@ -26,7 +26,7 @@ _PAGES = (
         "subscriptions",
         "Set up a subscription",
         HOW_TO,
-        "Create and test it, rotate its secret, move it, and what its receiver gets.",
+        "Create and test it, rotate its secret, move it; the requests that its receiver gets.",
     ),
     GuidePage(
         "console",
@@ -70,10 +70,10 @@ _PAGES = (
         HOW_TO,
         "Its terms, its publish addresses and the Jenkins plugin, the first day and the way back.",
     ),
-    GuidePage("words", "Words", REFERENCE, "Each term, with what it means."),
+    GuidePage("words", "Words", REFERENCE, "Each term and its meaning."),
     GuidePage("filters", "Filters", REFERENCE, "The language that chooses messages by their body."),
-    GuidePage("scripts", "Scripts", REFERENCE, "Make of a message what is sent, or answer a publisher."),
-    GuidePage("policies", "Policies", REFERENCE, "What each outcome of an attempt leads to."),
+    GuidePage("scripts", "Scripts", REFERENCE, "Change a message before it is sent, or answer a publisher."),
+    GuidePage("policies", "Policies", REFERENCE, "The action for each outcome of an attempt."),
     GuidePage(
         "roles",
         "Roles and rights",
@@ -93,12 +93,12 @@ _PAGES = (
     GuidePage("calls", "SYNC calls", EXPLANATION, "How a publisher gets an endpoint's answer at once."),
     GuidePage("mailboxes", "Mailboxes", EXPLANATION, "Fetching and acknowledging instead of being called."),
     GuidePage(
-        "retention", "Retention", EXPLANATION, "How long settled deliveries are kept, and what is removed."
+        "retention", "Retention", EXPLANATION, "Retention periods of settled deliveries, and their removal."
     ),
     GuidePage(
         "history", "The history", EXPLANATION, "The archive as Parquet, its checks, reports and replays."
     ),
-    GuidePage("speed", "Speed", EXPLANATION, "What was measured, and how to repeat it."),
+    GuidePage("speed", "Speed", EXPLANATION, "Measurements, and how to repeat them."),
 )
 GUIDE_PAGES: Mapping[str, GuidePage] = {page.name: page for page in _PAGES}
 

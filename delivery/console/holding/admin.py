@@ -120,7 +120,7 @@ class HoldingAdmin(ConsoleAdmin):
             request, queryset, lambda owner: toggle.deactivate(owner, actor=actor_of(request)), "INACTIVE"
         )
 
-    @admin.action(description="Make ACTIVE: deliver what was held", permissions=["toggle"])
+    @admin.action(description="Make ACTIVE: deliver held messages", permissions=["toggle"])
     def activate_chosen(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         def activate(owner: Owner) -> bool:
             was_held = owner.status != SubscriptionStatus.ACTIVE

@@ -61,7 +61,7 @@ def release_all(request: HttpRequest) -> HttpResponse:
     form = HoldForm(request.POST, now=timezone.now())
     rate = form.cleaned_data["catch_up_rate"] if form.is_valid() else None
     toggle.activate(holdings.installation(), actor=actor_of(request), catch_up_rate=rate)
-    return _back(request, "All sending is released: what waited is delivered in order.")
+    return _back(request, "All sending is released: waiting deliveries are sent in order.")
 
 
 def _back(request: HttpRequest, told: str, *, level: int = messages.SUCCESS) -> HttpResponse:

@@ -167,7 +167,7 @@ class MessageAdmin(SplitAdmin):
     @admin.display(description="deliveries")
     def fate(self, row: Any) -> SafeString | str:
         if not row.statuses:
-            return "nobody wanted it"
+            return "no subscription matched"
         return format_html_join(
             " ",
             "{}",

@@ -51,7 +51,7 @@ def checked_filter(text: str) -> str:
 
 def rate_field() -> forms.FloatField:
     return forms.FloatField(
-        label="Deliveries a second",
+        label="Deliveries per second",
         help_text="Empty: as fast as possible.",
         required=False,
         min_value=SLOWEST_RATE,

@@ -83,7 +83,7 @@ def _export_window(job: StepJob, window: ExportWindow) -> dict[str, int] | None:
     An empty interval leaves no chunk, and returns an empty mapping. None means that the interval is
     no longer certain; the next export continues from here.
     """
-    job.progress.doing(f"counting what happened until {window.until:%Y-%m-%d %H:%M:%S}")
+    job.progress.doing(f"counting events until {window.until:%Y-%m-%d %H:%M:%S}")
     chunk = chunks.begin(
         job.database, kind="EXPORT", run_id=job.run_id, since=window.since, until=window.until
     )
@@ -136,7 +136,7 @@ def _pieces(seen: Snapshot, window: ExportWindow) -> tuple[list[Piece], Counter[
 
 def _extracted(job: StepJob, extraction: Extraction, pieces: Sequence[Piece]) -> list[Extracted]:
     """Have workers write the pieces into the staging folder; return the results."""
-    job.progress.doing(f"exporting what happened until {extraction.chunk.until:%Y-%m-%d %H:%M:%S}")
+    job.progress.doing(f"exporting events until {extraction.chunk.until:%Y-%m-%d %H:%M:%S}")
     numbered = [Numbered(number, piece) for number, piece in enumerate(pieces)]
     return [Extracted.of_json(told) for told in each(job.spark, numbered, extraction.write)]
 

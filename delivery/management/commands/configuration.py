@@ -36,10 +36,12 @@ class Command(BaseCommand):
         exporting = commands.add_parser("export", help="write the configuration to standard output")
         exporting.add_argument("--only", nargs="+", choices=NAMES, default=(), help="of these lists only")
         exporting.set_defaults(act=_export)
-        planning = commands.add_parser("plan", help="say what a file would change; nothing is changed")
+        planning = commands.add_parser(
+            "plan", help="report the changes that a file would make; changes nothing"
+        )
         _add_file(planning)
         planning.set_defaults(act=_plan)
-        applying = commands.add_parser("apply", help="do what a plan said, if it still says so")
+        applying = commands.add_parser("apply", help="apply a plan, if it still holds")
         _add_file(applying)
         applying.add_argument(
             "--plan", dest="digest", required=True, help="the digest that `plan` ended with"
@@ -74,7 +76,7 @@ def _add_file(parser: CommandParser) -> None:
     parser.add_argument(
         "--prune",
         action="store_true",
-        help="delete what the file's lists do not have, as far as nothing needs it",
+        help="delete objects that the file's lists do not have, unless others need them",
     )
 
 

@@ -40,7 +40,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--forward",
             metavar="URL",
-            help="POST each message there: 2xx acknowledges it, anything else gives it back for a while",
+            help="POST each message there: 2xx acknowledges it, any other answer returns it for a while",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object a line")
         parser.add_argument("--max", type=int, metavar="N", help="end after this many messages")
@@ -50,7 +50,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--no-ack",
             action="store_true",
-            help=f"only look: print what would come next ({LOOKED_AT}, or --max) and give it back; it counts as fetched",
+            help=f"only look: print the next messages ({LOOKED_AT}, or --max) and give it back; it counts as fetched",
         )
 
     def handle(self, *args: Any, subscriber: str, url: str, key: str, **options: Any) -> None:

@@ -61,7 +61,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--idempotency-prefix",
             default="",
-            help="to go on after a fault: what begins the keys of lines without one (else at random)",
+            help="to continue after a fault: the prefix of the keys of lines without one (otherwise random)",
         )
 
     def handle(self, *args: Any, event: str, file: BinaryIO, **options: Any) -> None:

@@ -187,7 +187,7 @@ class _Filters:
         if state not in (NEW, OLD):
             raise CannotSayError("state", f"Give {NEW} or {OLD}.")
         if state == OLD and self._event_type == "CREATE":
-            raise CannotSayError("state", f"What is created has no {OLD}.")
+            raise CannotSayError("state", f"A created object has no {OLD}.")
         return cast("str", state)
 
     def _connector(self, place: str, given: Any) -> type[And] | type[Or]:

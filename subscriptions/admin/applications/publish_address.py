@@ -21,7 +21,7 @@ from subscriptions.models import Publisher, PublishId
 from subscriptions.publish_ids import PublishIdRefusedError, addresses_of, end, rotate
 
 _ADVICE = (
-    "Write the name of an event type in place of {eventName}. The first address needs nothing else; the second also the token that "
+    "Replace {eventName} by the name of an event type. The first address needs nothing else; the second also the token that "
     "a login gives. Earlier addresses are valid for 24 hours more, and can be ended on the publisher's page."
 )
 

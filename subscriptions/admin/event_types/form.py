@@ -66,7 +66,7 @@ class EventTypeForm(forms.ModelForm[EventType]):
     forward_headers = HeaderPatterns(
         label="Headers sent along",
         required=False,
-        help_text="Of each message, to the endpoints of new subscriptions that say nothing else: one a line, such as X-GitHub-Event, "
+        help_text="Headers of each message that new subscriptions forward by default: one per line, such as X-GitHub-Event, "
         "X-GitHub-* or *.",
     )
 
@@ -129,6 +129,6 @@ class SubscriberForm(forms.ModelForm[Subscriber]):
 def _storable(value: Any) -> Any:
     if value is not None and jsonb.parse_jsonb(json.dumps(value).encode()) is jsonb.MISSING:
         raise ValidationError(
-            "It holds what PostgreSQL cannot store: a NUL, half a surrogate pair, or too large a number."
+            "It contains a value that PostgreSQL cannot store: a NUL, half a surrogate pair, or too large a number."
         )
     return value

@@ -70,11 +70,11 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
     fieldsets = [
         (None, {"fields": ["username", "password"]}),
         ("Person", {"fields": ["first_name", "last_name", "email"]}),
-        ("What they may do", {"fields": ["is_active", "groups", "is_superuser"]}),
+        ("Permissions", {"fields": ["is_active", "groups", "is_superuser"]}),
     ]
     add_fieldsets = [
         (None, {"fields": ["username", "password1", "password2"]}),
-        ("What they may do", {"fields": ["groups"]}),
+        ("Permissions", {"fields": ["groups"]}),
     ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
@@ -95,7 +95,9 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if db_field.name == "is_superuser":
             field.label = "Everything, whatever the roles"
-            field.help_text = "The first administrator has it, so that nobody can lock everybody out."
+            field.help_text = (
+                "The first administrator has it, so that the last administrator cannot be locked out."
+            )
         if db_field.name == "is_active":
             field.label = "May sign in"
             field.help_text = "Untick it instead of deleting, so that the logs keep this name."

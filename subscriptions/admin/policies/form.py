@@ -35,7 +35,7 @@ _BREAKER_FIELDS = [
 ]
 FIELDSETS: list[tuple[str, dict[str, Any]]] = [
     (
-        "What follows each outcome",
+        "Actions by outcome",
         {"fields": [*ACTION_FIELDS, "blocks_when_overloaded", "in_doubt"]},
     ),
     (

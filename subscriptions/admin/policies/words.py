@@ -144,7 +144,7 @@ def _pauses(policy: Policy) -> list[str]:
 def _breaker(policy: Policy) -> list[str]:
     return [
         f"A URL is DISABLED when more than {policy.breaker_percent} % of more than {policy.breaker_attempts:,} attempts "
-        f"failed, or {policy.breaker_failures:,} in a row. Then what is due waits, and one attempt is made every "
+        f"failed, or {policy.breaker_failures:,} in a row. Then due deliveries wait, and one attempt is made every "
         f"{in_words(policy.breaker_probe_seconds)}, until one succeeds.",
         f"It is FROZEN after more than {policy.freeze_failures:,} failures in a row and {policy.freeze_hours} h without "
         f"a success, or after {policy.freeze_failures_at_once:,} in a row. Then nothing is tried until a person "

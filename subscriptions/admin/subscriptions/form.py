@@ -33,7 +33,7 @@ _AUTH_FIELDS: dict[str, tuple[str, ...]] = {
 _KEPT = "Stored, never shown. Leave it empty to keep it."
 _DEDUP = "A repeated message is a DUPLICATE and not sent; while the outcome of the first is open, the second is IN_DOUBT, for a person to decide."
 _SCRIPT = (
-    "JavaScript (ES5). TOPIC: makes of each message what is sent: it reads $inmessage and $inheader, and sets $outmessage, "
+    "JavaScript (ES5). TOPIC: turns each message into the request: it reads $inmessage and $inheader, and sets $outmessage, "
     "$param, $outheader. SYNC with the endpoint webr://: makes the answer, $outmessage and $statuscode."
 )
 _MONOSPACE = {"class": "inturn-code", "spellcheck": "false"}

@@ -59,7 +59,7 @@ def test_one_click_makes_all_its_subscriptions_inactive_and_another_undoes_it(
 def test_a_banner_is_on_every_page_while_all_sending_is_held(head: Delivery, ann: ConsoleVisitor) -> None:
     ann.page.get_by_role("link", name="Hold all sending").click()
     ann.photograph("sending")
-    ann.page.get_by_label("deliveries a second").fill("5")
+    ann.page.get_by_label("deliveries per second").fill("5")
     press(ann.page, "Hold all sending")
     expect(ann.page.get_by_text("All sending is HELD: messages are stored")).to_be_visible()
     row = Installation.objects.get()

@@ -74,7 +74,7 @@ def test_all_deliveries_matching_a_filter_are_counted_resubmitted_and_watched(an
     ann.page.get_by_role("link", name="Resubmit all that these filters fit").click()
     expect(ann.page.get_by_text("8 deliveries would be sent again")).to_be_visible()
     ann.photograph("resubmit-many")
-    ann.page.get_by_label("Deliveries a second").fill("5")
+    ann.page.get_by_label("Deliveries per second").fill("5")
     ann.page.get_by_role("button", name="Resubmit 8").click()
     expect(ann.page.get_by_role("heading", name="0 of 8")).to_be_visible()
     work_off(timezone.now())

@@ -67,7 +67,7 @@ def test_failed_deliveries_are_counted_resubmitted_and_watched(
     page.get_by_role("link", name="Resubmit all that these filters fit").click()
     expect(page.get_by_text("6 deliveries would be sent again")).to_be_visible()
     sam.photograph("product-support-preview")
-    page.get_by_label("Deliveries a second").fill("3")
+    page.get_by_label("Deliveries per second").fill("3")
     page.get_by_role("button", name="Resubmit 6").click()
     expect(page.get_by_role("progressbar")).to_be_visible()
     address = page.url
