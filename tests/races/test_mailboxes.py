@@ -93,7 +93,7 @@ def test_two_clients_never_share_returned_messages_of_several_subscriptions(mail
 
 
 @contextmanager
-def meanwhile(act: Callable[[], object]) -> Iterator[None]:
+def another_client(act: Callable[[], object]) -> Iterator[None]:
     """Act as another client, whose transaction is committed when the block ends.
 
     The other client counts its fetches in another row than this connection.
@@ -108,7 +108,7 @@ def meanwhile(act: Callable[[], object]) -> Iterator[None]:
 def fetching(mailbox: FilledMailbox, *, most: int = 1) -> Iterator[list[LeasedMessage]]:
     """Fetch as another client, whose transaction is committed when the block ends."""
     got: list[LeasedMessage] = []
-    with meanwhile(lambda: got.extend(mailboxes.fetch(mailbox.subscriber.pk, most=most, visibility=30))):
+    with another_client(lambda: got.extend(mailboxes.fetch(mailbox.subscriber.pk, most=most, visibility=30))):
         yield got
 
 
@@ -123,7 +123,7 @@ def test_a_fetch_does_not_wait_for_extensions_and_acknowledgements(mailbox: Fill
     first, second = mailbox.put(2)
     message = mailbox.one()
     end_visibility(first)
-    with meanwhile(partial(mailboxes.acknowledge, mailbox.subscriber.pk, [message["receipt"]])):
+    with another_client(partial(mailboxes.acknowledge, mailbox.subscriber.pk, [message["receipt"]])):
         assert ids(mailbox.next(2)) == public_ids([second])
     assert status_of(first) == Status.DELIVERED
 
@@ -132,7 +132,7 @@ def test_a_locked_message_does_not_hide_later_ones(mailbox: FilledMailbox) -> No
     *oldest, last = mailbox.put(13)
     receipts = [message["receipt"] for message in mailbox.next(12)]
     end_visibility(*oldest)
-    with meanwhile(partial(mailboxes.acknowledge, mailbox.subscriber.pk, receipts)):
+    with another_client(partial(mailboxes.acknowledge, mailbox.subscriber.pk, receipts)):
         assert ids(mailbox.next()) == public_ids([last])
 
 

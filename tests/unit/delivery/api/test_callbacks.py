@@ -29,7 +29,7 @@ def event_type(db: None) -> EventType:
 
 
 @pytest.fixture
-def anybody() -> Caller:
+def anonymous() -> Caller:
     return Caller(None)
 
 
@@ -49,16 +49,16 @@ def post(
     return by.ask("POST", address(callback), body, headers=headers)
 
 
-def test_an_answer_needs_no_key(anybody: Caller, callback: Callback) -> None:
-    answer = post(anybody, callback, b'{"rows": 5}')
+def test_an_answer_needs_no_key(anonymous: Caller, callback: Callback) -> None:
+    answer = post(anonymous, callback, b'{"rows": 5}')
     assert answer.status == 202
     message = Message.objects.get(event_type__name="Inturn.Callback")
     assert answer.body == {"id": message.public_id, "deliveries": 1}
     assert (bytes(message.body), message.content_type) == (b'{"rows": 5}', "application/json")
 
 
-def test_an_answer_need_not_be_json(anybody: Caller, callback: Callback) -> None:
-    assert post(anybody, callback, b"\xff{").status == 202
+def test_an_answer_need_not_be_json(anonymous: Caller, callback: Callback) -> None:
+    assert post(anonymous, callback, b"\xff{").status == 202
     assert bytes(Message.objects.get(event_type__name="Inturn.Callback").body) == b"\xff{"
 
 
@@ -67,63 +67,65 @@ def test_a_form_of_another_site_needs_no_csrf_token(callback: Callback) -> None:
     assert client.post(address(callback), b"x", content_type="text/plain").status_code == 202
 
 
-def test_headers_are_stored_as_of_a_message(anybody: Caller, callback: Callback) -> None:
-    post(anybody, callback, headers={"authorization": "Bearer s3cret", "cookie": "a=b", "x-trace": "7"})
+def test_headers_are_stored_as_of_a_message(anonymous: Caller, callback: Callback) -> None:
+    post(anonymous, callback, headers={"authorization": "Bearer s3cret", "cookie": "a=b", "x-trace": "7"})
     message = Message.objects.get(event_type__name="Inturn.Callback")
     assert message.headers == {"content-type": "application/json", "x-trace": "7"}
 
 
-def test_the_same_again_is_202_and_another_409(anybody: Caller, callback: Callback) -> None:
-    first = post(anybody, callback)
-    assert post(anybody, callback).body == first.body
-    refused(post(anybody, callback, b"[]"), 409, "answered-already")
+def test_the_same_again_is_202_and_another_409(anonymous: Caller, callback: Callback) -> None:
+    first = post(anonymous, callback)
+    assert post(anonymous, callback).body == first.body
+    refused(post(anonymous, callback, b"[]"), 409, "answered-already")
     assert Delivery.objects.filter(callback=callback).count() == 1
 
 
 @pytest.mark.parametrize("token", ["x", "1.AAAAAAAAAAAAAAAAAAAAAAAA", "%F0%9F%98%80", "1.%00"])
 def test_a_forged_token_is_404_without_a_query(
-    anybody: Caller, django_assert_num_queries: DjangoAssertNumQueries, token: str
+    anonymous: Caller, django_assert_num_queries: DjangoAssertNumQueries, token: str
 ) -> None:
     with django_assert_num_queries(0):
-        refused(anybody.ask("POST", f"/callbacks/{token}", b"{}"), 404, "no-such-callback")
+        refused(anonymous.ask("POST", f"/callbacks/{token}", b"{}"), 404, "no-such-callback")
 
 
-def test_the_token_of_one_callback_with_the_id_of_another_is_404(anybody: Caller, callback: Callback) -> None:
+def test_the_token_of_one_callback_with_the_id_of_another_is_404(
+    anonymous: Caller, callback: Callback
+) -> None:
     _, _, code = address(callback).rpartition(".")
-    refused(anybody.ask("POST", f"/callbacks/{callback.pk + 1}.{code}", b"{}"), 404)
+    refused(anonymous.ask("POST", f"/callbacks/{callback.pk + 1}.{code}", b"{}"), 404)
 
 
-def test_a_removed_callback_is_404(anybody: Caller, callback: Callback) -> None:
+def test_a_removed_callback_is_404(anonymous: Caller, callback: Callback) -> None:
     token = make_token(callback.pk + 1, key=callback_key(settings.SECRET_KEY))
-    refused(anybody.ask("POST", f"/callbacks/{token}", b"{}"), 404, "no-such-callback")
+    refused(anonymous.ask("POST", f"/callbacks/{token}", b"{}"), 404, "no-such-callback")
 
 
-def test_an_expired_one_is_410(anybody: Caller, callback: Callback) -> None:
+def test_an_expired_one_is_410(anonymous: Caller, callback: Callback) -> None:
     Callback.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    refused(post(anybody, callback), 410, "expired")
+    refused(post(anonymous, callback), 410, "expired")
     assert not Delivery.objects.filter(callback=callback).exists()
 
 
-def test_a_body_over_the_limit_is_413(anybody: Caller, callback: Callback) -> None:
-    refused(post(anybody, callback, b"x" * (settings.ENVIRONMENT.max_message_bytes + 1)), 413, "too-large")
+def test_a_body_over_the_limit_is_413(anonymous: Caller, callback: Callback) -> None:
+    refused(post(anonymous, callback, b"x" * (settings.ENVIRONMENT.max_message_bytes + 1)), 413, "too-large")
 
 
-def test_a_next_url_is_guarded(anybody: Caller, callback: Callback) -> None:
+def test_a_next_url_is_guarded(anonymous: Caller, callback: Callback) -> None:
     for url in ("http://10.0.0.1/", "PATCH:https://publisher.example/"):
-        refused(post(anybody, callback, headers={"CallbackURL": url}), 400, "callback-refused")
+        refused(post(anonymous, callback, headers={"CallbackURL": url}), 400, "callback-refused")
     assert not Delivery.objects.filter(callback=callback).exists()
 
 
-def test_repeated_posts_are_rate_limited(anybody: Caller, callback: Callback) -> None:
-    assert {post(anybody, callback).status for _ in range(view.POSTS)} == {202}
-    answer = post(anybody, callback)
+def test_repeated_posts_are_rate_limited(anonymous: Caller, callback: Callback) -> None:
+    assert {post(anonymous, callback).status for _ in range(view.POSTS)} == {202}
+    answer = post(anonymous, callback)
     refused(answer, 429, "too-fast")
     assert 1 <= int(answer.headers["Retry-After"]) <= view.SECONDS
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH"])
-def test_a_callback_accepts_only_post(anybody: Caller, callback: Callback, method: str) -> None:
-    refused(anybody.ask(method, address(callback), b"{}"), 405)
+def test_a_callback_accepts_only_post(anonymous: Caller, callback: Callback, method: str) -> None:
+    refused(anonymous.ask(method, address(callback), b"{}"), 405)
 
 
 class TestPublishingOverTheApi:
@@ -146,14 +148,14 @@ class TestPublishingOverTheApi:
 
 class TestHistory:
     def test_a_message_lists_its_callbacks_and_an_answer_its_message(
-        self, manager: Caller, anybody: Caller, callback: Callback
+        self, manager: Caller, anonymous: Caller, callback: Callback
     ) -> None:
         id = f"messages/msg_{callback.message_id}"
         (waiting,) = manager.get(id).body["callbacks"]
         assert waiting["state"] == "WAITING"
         assert (waiting["queue_group"], waiting["url"], waiting["hop"]) == (0, URL, 1)
         assert (waiting["answered_at"], waiting["answer"]) == (None, None)
-        answer = post(anybody, callback).body["id"]
+        answer = post(anonymous, callback).body["id"]
         (answered,) = manager.get(id).body["callbacks"]
         assert (answered["state"], answered["answer"]) == ("ANSWERED", answer)
         assert manager.get(id).body["answer_to"] is None
@@ -164,8 +166,10 @@ class TestHistory:
         (shown,) = manager.get(f"messages/msg_{callback.message_id}").body["callbacks"]
         assert shown["state"] == "EXPIRED"
 
-    def test_no_response_contains_a_token(self, manager: Caller, anybody: Caller, callback: Callback) -> None:
-        answer = post(anybody, callback, headers={"CallbackURL": URL}).body["id"]
+    def test_no_response_contains_a_token(
+        self, manager: Caller, anonymous: Caller, callback: Callback
+    ) -> None:
+        answer = post(anonymous, callback, headers={"CallbackURL": URL}).body["id"]
         for path in (f"messages/msg_{callback.message_id}", f"messages/{answer}", "deliveries"):
             assert b"/callbacks/" not in manager.get(path).content
 

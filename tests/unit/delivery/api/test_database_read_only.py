@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 EVENT = "Order.Placed"
 
 
-def take_no_changes() -> None:
+def make_read_only() -> None:
     set_read_only("on")
     connection.close()
 
@@ -32,13 +32,13 @@ def take_no_changes() -> None:
 def read_only() -> Iterator[Callable[[], None]]:
     """Yield a function that makes the database read-only; call it after the preparations."""
     try:
-        yield take_no_changes
+        yield make_read_only
     finally:
         set_read_only("off")
         connection.close()
 
 
-class Asked:
+class ChangingCalls:
     """The calls that change something."""
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class Asked:
 
 
 def test_a_change_is_503_and_changes_nothing(read_only: Callable[[], None]) -> None:
-    asked = Asked()
+    asked = ChangingCalls()
     before = set(Delivery.objects.values_list("id", "status", "receive_count"))
     messages = Message.objects.count()
     read_only()
@@ -101,7 +101,7 @@ def test_a_change_is_503_and_changes_nothing(read_only: Callable[[], None]) -> N
 
 
 def test_reading_still_works(read_only: Callable[[], None]) -> None:
-    asked = Asked()
+    asked = ChangingCalls()
     # The keys' last use is not recorded now, which fails no request.
     read_only()
     for path in ("deliveries", "messages", "lanes", f"deliveries/{asked.row.pk}"):
@@ -110,7 +110,7 @@ def test_reading_still_works(read_only: Callable[[], None]) -> None:
 
 
 def test_the_next_request_notices_the_end_of_read_only(read_only: Callable[[], None]) -> None:
-    asked = Asked()
+    asked = ChangingCalls()
     read_only()
     refused(asked.publisher.publish(EVENT), 503, "database-read-only")
     set_read_only("off")

@@ -63,7 +63,7 @@ def test_the_address_that_was_checked_is_the_one_that_is_connected_to(
 
 
 @pytest.fixture
-def vouched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+def trusted_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """The port of a TLS server that this machine trusts, by the name of localhost."""
     certificate, context = certificate_of_localhost(tmp_path)
 
@@ -79,10 +79,10 @@ def vouched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     http._session.cache_clear()
 
 
-def test_a_certificate_is_verified_against_the_name(vouched: int) -> None:
-    ended = called(f"https://localhost:{vouched}/")
+def test_a_certificate_is_verified_against_the_name(trusted_server: int) -> None:
+    ended = called(f"https://localhost:{trusted_server}/")
     assert ended.answer is not None
     assert ended.answer.body == b"ok"
-    ended = called(f"https://127.0.0.1:{vouched}/")
+    ended = called(f"https://127.0.0.1:{trusted_server}/")
     assert (outcome(ended), ended.answer) == (OutcomeClass.TLS, None)
     assert "certificate" in ended.outcome.error

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 Deed = Callable[["psycopg.Connection[tuple[object, ...]]"], object]
 
 
-class Doing:
+class ActingReceiver:
     """Acts on a connection of its own before it answers."""
 
     def __init__(self, deed: Deed, then: Answer) -> None:
@@ -74,7 +74,7 @@ def test_message_and_delivery_are_committed_before_the_endpoint_is_called(
         rows = own.execute("SELECT status, reason, attempts, lane_id FROM delivery_delivery").fetchall()
         seen.extend(rows)
 
-    rules.always(Doing(look, Answer(200)))
+    rules.always(ActingReceiver(look, Answer(200)))
     exchange(publisher, event_type)
     assert seen == [("IN_DOUBT", "called, and no answer is recorded", 0, None)]
     assert Delivery.objects.get().status == "DELIVERED"
@@ -89,13 +89,13 @@ def test_a_connection_lost_during_the_call_does_not_lose_the_record(
         others += " AND usename = current_user AND pid <> pg_backend_pid()"
         own.execute(f"{others} AND application_name <> 'inturn wake'".encode())
 
-    rules.always(Doing(terminate, Answer(200)))
+    rules.always(ActingReceiver(terminate, Answer(200)))
     assert status_answered(exchange(publisher, event_type)) == 200
     assert (Delivery.objects.get().status, Attempt.objects.count()) == ("DELIVERED", 1)
 
 
 @pytest.fixture
-def unrecordable() -> Iterator[Deed]:
+def attempts_not_recordable() -> Iterator[Deed]:
     """Make the recording of attempts fail."""
     yield lambda own: own.execute("ALTER TABLE delivery_loggedattempt RENAME TO elsewhere")
     with connection.cursor() as cursor:
@@ -107,10 +107,10 @@ def test_an_answer_is_returned_although_it_cannot_be_recorded(
     event_type: EventType,
     asked: Subscription,
     rules: ReceiverEndpoint,
-    unrecordable: Deed,
+    attempts_not_recordable: Deed,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    rules.always(Doing(unrecordable, Answer(409, body=b"no")))
+    rules.always(ActingReceiver(attempts_not_recordable, Answer(409, body=b"no")))
     with caplog.at_level(logging.ERROR, logger="delivery.calls.sync"):
         assert status_answered(exchange(publisher, event_type)) == 409
     assert [record.message for record in caplog.records] == ["answer to a SYNC call not recorded"]
@@ -125,7 +125,7 @@ def test_a_persons_decision_during_the_call_stays_and_the_attempt_is_recorded(
     def decide(own: "psycopg.Connection[tuple[object, ...]]") -> None:
         own.execute("UPDATE delivery_delivery SET status = %s, reason = 'ann said so'", [decided])
 
-    rules.always(Doing(decide, Answer(404)))
+    rules.always(ActingReceiver(decide, Answer(404)))
     exchange(publisher, event_type)
     delivery = Delivery.objects.get()
     assert (delivery.status, delivery.reason, delivery.attempts) == (decided, "ann said so", 1)
@@ -133,7 +133,7 @@ def test_a_persons_decision_during_the_call_stays_and_the_attempt_is_recorded(
     assert not FailureNotice.objects.exists()
 
 
-class Once:
+class ActingOnce:
     """Acts once between matching and storing."""
 
     def __init__(self, deed: Callable[[], object]) -> None:
@@ -156,7 +156,7 @@ def test_a_subscription_deleted_before_the_message_is_stored_is_not_called(
 ) -> None:
     other = receiver.endpoint("other")
     factories.subscription("other", event_type=event_type, position=1, endpoint=other.url)
-    with connection.execute_wrapper(Once(asked.delete)):
+    with connection.execute_wrapper(ActingOnce(asked.delete)):
         exchange(publisher, event_type)
     assert (len(rules.received), len(other.received)) == (0, 1)
     assert Message.objects.count() == 1
@@ -170,7 +170,7 @@ def test_an_event_type_deleted_before_the_message_is_stored_is_reported(
         EventType.objects.all().delete()
 
     with (
-        connection.execute_wrapper(Once(delete)),
+        connection.execute_wrapper(ActingOnce(delete)),
         pytest.raises(PublishRefusedError, match="has just been deleted") as refused,
     ):
         exchange(publisher, event_type)

@@ -17,12 +17,12 @@ AWAY = Answer(503)
 EMPTY = Answer(204)
 
 
-def handed_out(*ids: str) -> Answer:
+def fetched_messages(*ids: str) -> Answer:
     messages = [KNOWN | {"id": id, "receipt": id, "body": 1, "receive_count": 1} for id in ids]
     return Answer(body=orjson.dumps({"messages": messages}))
 
 
-def yes(received: Received) -> Behaviour:
+def all_acknowledged(received: Received) -> Behaviour:
     receipts = orjson.loads(received.body)["receipts"]
     results = [{"receipt": receipt, "ok": True, "error": None} for receipt in receipts]
     return Answer(body=orjson.dumps({"results": results}))
@@ -69,12 +69,12 @@ def listening(receiver: Receiver) -> Iterator[Listening]:
         listening = Listening(receiver, client)
         listening.endpoint("next").always(EMPTY)
         for verb in ("ack", "release"):
-            listening.endpoint(verb).follow(yes)
+            listening.endpoint(verb).follow(all_acknowledged)
         yield listening
 
 
 def test_accepted_messages_are_acknowledged_together(listening: Listening) -> None:
-    listening.endpoint("next").next(handed_out("a", "b"))
+    listening.endpoint("next").next(fetched_messages("a", "b"))
     listening.listener().listen(most=None, ends_when_empty=True)
     assert listening.taken == ["a", "b"]
     assert [orjson.loads(request.body) for request in listening.endpoint("ack").received] == [
@@ -83,7 +83,7 @@ def test_accepted_messages_are_acknowledged_together(listening: Listening) -> No
 
 
 def test_an_unreachable_inturn_is_called_until_it_answers(listening: Listening) -> None:
-    listening.endpoint("next").next(Close(), AWAY, Close(), handed_out("a"))
+    listening.endpoint("next").next(Close(), AWAY, Close(), fetched_messages("a"))
     listener = listening.listener()
     listener.listen(most=1, ends_when_empty=False)
     assert listener.acknowledged == 1
@@ -95,7 +95,7 @@ def test_an_unreachable_inturn_is_called_until_it_answers(listening: Listening) 
 
 
 def test_an_acknowledgement_with_a_lost_answer_is_repeated(listening: Listening) -> None:
-    listening.endpoint("next").next(handed_out("a"))
+    listening.endpoint("next").next(fetched_messages("a"))
     listening.endpoint("ack").next(Close(), Answer(502))
     listener = listening.listener()
     listener.listen(most=1, ends_when_empty=False)
@@ -104,7 +104,7 @@ def test_an_acknowledgement_with_a_lost_answer_is_repeated(listening: Listening)
 
 
 def test_a_message_fetched_by_another_client_meanwhile_is_reported(listening: Listening) -> None:
-    listening.endpoint("next").next(handed_out("a"))
+    listening.endpoint("next").next(fetched_messages("a"))
     listening.endpoint("ack").next(Answer(409, body=b'{"detail": "Late: it was fetched again since."}'))
     listener = listening.listener()
     listener.listen(most=1, ends_when_empty=False)
@@ -120,7 +120,7 @@ def test_a_wrong_key_ends_it(listening: Listening) -> None:
 
 def test_a_refused_message_is_released_with_a_delay(listening: Listening) -> None:
     listening.refused = {"a"}
-    listening.endpoint("next").next(handed_out("a", "b"))
+    listening.endpoint("next").next(fetched_messages("a", "b"))
     listener = listening.listener()
     listener.listen(most=2, ends_when_empty=False)
     assert "release?delay=2" in listening.endpoint("release").received[0].path
@@ -140,13 +140,13 @@ def test_the_delay_grows_with_each_fetch() -> None:
 
 def test_an_output_that_refuses_everything_gets_a_pause(listening: Listening) -> None:
     listening.refused = set("abc")
-    listening.endpoint("next").next(handed_out("a", "b", "c"))
+    listening.endpoint("next").next(fetched_messages("a", "b", "c"))
     listening.listener().listen(most=3, ends_when_empty=False)
     assert listening.pauses == [0, 1, 2]
 
 
 def test_a_server_without_long_poll_is_called_with_pauses(listening: Listening) -> None:
-    listening.endpoint("next").next(EMPTY, handed_out("a"))
+    listening.endpoint("next").next(EMPTY, fetched_messages("a"))
     listening.listener().listen(most=1, ends_when_empty=False)
     assert "wait=20" in listening.endpoint("next").received[0].path
     assert len(listening.pauses) == 1
@@ -154,7 +154,7 @@ def test_a_server_without_long_poll_is_called_with_pauses(listening: Listening) 
 
 
 def test_at_the_end_accepted_messages_are_acknowledged_and_others_released(listening: Listening) -> None:
-    listening.endpoint("next").next(handed_out("a", "b", "c"))
+    listening.endpoint("next").next(fetched_messages("a", "b", "c"))
     listener = listening.listener()
     taken = listening.take
 
@@ -176,7 +176,7 @@ def test_a_released_message_is_not_released_again(listening: Listening) -> None:
         raise KeyboardInterrupt
 
     listening.refused = {"a"}
-    listening.endpoint("next").next(handed_out("a"))
+    listening.endpoint("next").next(fetched_messages("a"))
     listener = listening.listener()
     listener.pause = interrupted
     with pytest.raises(KeyboardInterrupt):
@@ -187,7 +187,7 @@ def test_a_released_message_is_not_released_again(listening: Listening) -> None:
 
 @pytest.mark.parametrize("away", [Close(), AWAY])
 def test_a_stop_does_not_wait_for_an_unreachable_inturn(listening: Listening, away: Behaviour) -> None:
-    listening.endpoint("next").next(handed_out("a"), away)
+    listening.endpoint("next").next(fetched_messages("a"), away)
     listener = listening.listener()
     with pytest.raises((UnreachableError, RefusedError)):
         listener.listen(most=None, ends_when_empty=True)
@@ -195,14 +195,14 @@ def test_a_stop_does_not_wait_for_an_unreachable_inturn(listening: Listening, aw
 
 
 def test_a_stop_waits_after_too_many_requests(listening: Listening) -> None:
-    listening.endpoint("next").next(Answer(429), handed_out("a"))
+    listening.endpoint("next").next(Answer(429), fetched_messages("a"))
     listener = listening.listener()
     listener.listen(most=None, ends_when_empty=True)
     assert (listener.acknowledged, listening.pauses) == (1, [1])
 
 
 def test_a_failed_release_is_reported_and_ends(listening: Listening) -> None:
-    listening.endpoint("next").next(handed_out("a"))
+    listening.endpoint("next").next(fetched_messages("a"))
     listening.endpoint("release").always(Close())
     listener = listening.listener()
     listener.look(most=1)

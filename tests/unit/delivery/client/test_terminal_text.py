@@ -14,7 +14,7 @@ DIRECTIONS = {"AL", "L", "R", "LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "
 CONTROLS = st.characters(max_codepoint=0x9F) | st.sampled_from("\u061c\u200e\u200f\u202a\u202e\u2066\u2069")
 
 
-def is_obeyed(character: str) -> bool:
+def has_effect(character: str) -> bool:
     category = unicodedata.category(character)
     return category == "Cc" or (category == "Cf" and unicodedata.bidirectional(character) in DIRECTIONS)
 
@@ -34,7 +34,7 @@ def test_control_characters_are_escaped_and_the_rest_is_unchanged(text: str, sho
 
 @given(st.text(CONTROLS | st.characters(exclude_categories=["Cs"])))
 def test_no_control_character_is_left(text: str) -> None:
-    assert not [one for one in visible(text) if is_obeyed(one) and one not in "\t\n"]
+    assert not [one for one in visible(text) if has_effect(one) and one not in "\t\n"]
 
 
 @given(
@@ -43,4 +43,4 @@ def test_no_control_character_is_left(text: str) -> None:
 def test_json_keeps_its_value(value: object) -> None:
     shown = visible_json(json.dumps(value, ensure_ascii=False))
     assert json.loads(shown) == value
-    assert not [one for one in shown if is_obeyed(one)]
+    assert not [one for one in shown if has_effect(one)]

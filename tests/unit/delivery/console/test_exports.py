@@ -25,7 +25,7 @@ def change(name: str, *, at: datetime = AT, **fields: Any) -> ConfigurationChang
     return row
 
 
-def taken(client: Client, address: str) -> str:
+def downloaded(client: Client, address: str) -> str:
     answer: Any = client.get(address)
     assert answer.status_code == 200
     return b"".join(answer.streaming_content).decode()
@@ -34,7 +34,7 @@ def taken(client: Client, address: str) -> str:
 def test_csv_has_the_names_first_and_a_line_for_each_row_newest_first(ann: Client) -> None:
     change("first")
     change("second", before={"a": 1}, after={"a": 2})
-    names, *rows = csv.reader(io.StringIO(taken(ann, f"{CHANGES}/export/csv/")))
+    names, *rows = csv.reader(io.StringIO(downloaded(ann, f"{CHANGES}/export/csv/")))
     assert names == ["id", "at", "actor", "action", "object_type", "object_name", "before", "after"]
     assert [row[5] for row in rows] == ["second", "first"]
     assert rows[0][1:] == [
@@ -50,7 +50,7 @@ def test_csv_has_the_names_first_and_a_line_for_each_row_newest_first(ann: Clien
 
 def test_json_lines_keep_structured_values(ann: Client) -> None:
     change("mine", before=None, after={"headers": {"x": "é"}})
-    (line,) = taken(ann, f"{CHANGES}/export/jsonl/").splitlines()
+    (line,) = downloaded(ann, f"{CHANGES}/export/jsonl/").splitlines()
     assert json.loads(line)["after"] == {"headers": {"x": "é"}}
     assert json.loads(line)["before"] is None
     assert "é" in line
@@ -59,7 +59,7 @@ def test_json_lines_keep_structured_values(ann: Client) -> None:
 @pytest.mark.parametrize("begins", ["=", "+", "-", "@", "\t", "\r"])
 def test_no_cell_is_a_formula(ann: Client, begins: str) -> None:
     change(f"{begins}HYPERLINK(1)", actor=f"{begins}cmd")
-    _, row = csv.reader(io.StringIO(taken(ann, f"{CHANGES}/export/csv/"), newline=""))
+    _, row = csv.reader(io.StringIO(downloaded(ann, f"{CHANGES}/export/csv/"), newline=""))
     assert row[5] == f"'{begins}HYPERLINK(1)"
     assert row[2] == f"'{begins}cmd"
 
@@ -68,7 +68,7 @@ def test_contains_all_pages_of_the_filtered_list(ann: Client, monkeypatch: pytes
     monkeypatch.setattr(export, "ROWS_AT_ONCE", 2)
     wanted = [change(f"wanted {number}", actor="eve").pk for number in range(7)]
     change("other")
-    lines = taken(ann, f"{CHANGES}/export/jsonl/?actor=eve&before={wanted[2]}").splitlines()
+    lines = downloaded(ann, f"{CHANGES}/export/jsonl/?actor=eve&before={wanted[2]}").splitlines()
     assert [json.loads(line)["id"] for line in lines] == wanted[::-1]
 
 
@@ -121,7 +121,7 @@ def test_another_format_is_404(ann: Client) -> None:
 @pytest.mark.django_db
 def test_journal_and_payload_views_are_exported_alike(ann: Client) -> None:
     JournalEntry.objects.create(kind="BLOCKED", text="It is.", message_id=7, lane_id=3)
-    (line,) = taken(ann, "/admin/delivery/journalentry/export/jsonl/?kind=BLOCKED").splitlines()
+    (line,) = downloaded(ann, "/admin/delivery/journalentry/export/jsonl/?kind=BLOCKED").splitlines()
     told = json.loads(line)
     assert (told["kind"], told["text"], told["actor"], told["message"]) == (
         "BLOCKED",
@@ -130,7 +130,9 @@ def test_journal_and_payload_views_are_exported_alike(ann: Client) -> None:
         "msg_7",
     )
     PayloadView.objects.create(actor="una", message_id=7, hour=AT, first_at=AT, last_at=AT, views=2)
-    (line,) = taken(ann, "/admin/delivery/payloadview/export/jsonl/?actor=una&message=msg_7").splitlines()
+    (line,) = downloaded(
+        ann, "/admin/delivery/payloadview/export/jsonl/?actor=una&message=msg_7"
+    ).splitlines()
     assert json.loads(line)["views"] == 2
 
 

@@ -28,7 +28,7 @@ _ODD: dict[str, list[Any]] = {
 }
 
 
-def odd(table: Table) -> list[Row]:
+def odd_rows(table: Table) -> list[Row]:
     """Return five rows of odd values, and one with null wherever it is allowed."""
     rows = [{column.name: _ODD[column.type][at] for column in table.columns} for at in range(5)]
     nulls = {
@@ -64,13 +64,13 @@ def by_postgresql(table: Table, rows: list[Row]) -> Fingerprint:
 @pytest.mark.django_db
 @pytest.mark.parametrize("table", TABLES, ids=[table.name for table in TABLES])
 def test_postgresql_and_arrow_agree(table: Table) -> None:
-    rows = odd(table)
+    rows = odd_rows(table)
     assert by_postgresql(table, rows) == by_arrow(table, rows)
 
 
 @pytest.mark.parametrize("table", TABLES, ids=[table.name for table in TABLES])
 def test_however_the_rows_are_cut_and_ordered(table: Table) -> None:
-    rows = odd(table)
+    rows = odd_rows(table)
     assert by_arrow(table, rows[::-1], batches=3) == by_arrow(table, rows)
 
 
@@ -127,7 +127,7 @@ def test_a_row_that_is_missing_or_doubled_shows() -> None:
     assert by_arrow(ATTEMPTS, [*ROWS[1:], ROWS[1]]) != WHOLE
 
 
-def neighbours(table: Table) -> list[Row]:
+def close_rows(table: Table) -> list[Row]:
     """Return rows of two messages with 200 subscribers each, settled together.
 
     Their numbers are close, and grow together.
@@ -147,7 +147,7 @@ def neighbours(table: Table) -> list[Row]:
 @pytest.mark.parametrize("part", ["columns", "bare"])
 @pytest.mark.parametrize("table", TABLES, ids=[table.name for table in TABLES])
 def test_no_two_neighbours_have_the_same(table: Table, part: str) -> None:
-    rows = pa.RecordBatch.from_pylist(neighbours(table), table.arrow)
+    rows = pa.RecordBatch.from_pylist(close_rows(table), table.arrow)
     found = {
         of_batches(getattr(table, part), [rows.slice(place, 1)]).checksum for place in range(rows.num_rows)
     }

@@ -92,7 +92,7 @@ def job(archive: Path, spark: SparkSession) -> Iterator[StepJob]:
 
 
 @pytest.fixture
-def lived() -> None:
+def varied_rows() -> None:
     """Create some of everything, over days: each status, each way to deliver, odd bytes and texts."""
     now = timezone.now()
     pushed = factories.subscription('Zoë\'s, "quoted"')
@@ -127,7 +127,7 @@ def lived() -> None:
 
 
 class TestReadArchive:
-    @pytest.mark.usefixtures("lived")
+    @pytest.mark.usefixtures("varied_rows")
     def test_equals_the_rows_of_postgresql(self, job: StepJob, archive: Path) -> None:
         export(job)
         check(archive)
@@ -144,7 +144,7 @@ class TestReadArchive:
 
 
 @pytest.mark.timeout(2 * SECONDS)
-@pytest.mark.usefixtures("lived")
+@pytest.mark.usefixtures("varied_rows")
 class TestKilled:
     # The first write of verified files, and the one that publishes them.
     @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def of(spark: SparkSession, *rows: Row) -> DataFrame:
     return stops(frame(spark, JOURNAL, rows), until=WATERMARK)
 
 
-def stood(spark: SparkSession, *pieces: tuple[int, datetime, datetime]) -> DataFrame:
+def stop_frame(spark: SparkSession, *pieces: tuple[int, datetime, datetime]) -> DataFrame:
     return spark.createDataFrame(list(pieces), STOPS)
 
 
@@ -37,29 +37,31 @@ def test_a_stop_lasts_from_blocked_to_resumed(spark: SparkSession) -> None:
         lane(6, "RESUMED", None),
         lane(9, "RESUMED", None, lane_id=2),
     )
-    expected = stood(spark, (7, seconds(1), seconds(3)), (7, seconds(5), seconds(9)))
+    expected = stop_frame(spark, (7, seconds(1), seconds(3)), (7, seconds(5), seconds(9)))
     assert_df_equality(found, expected, ignore_row_order=True, ignore_nullable=True)
 
 
 def test_a_lane_blocked_again_continues_the_stop_for_the_other_subscription(spark: SparkSession) -> None:
     found = of(spark, lane(1, "BLOCKED"), lane(4, "SUSPENDED", 8), lane(6, "RESUMED", None))
-    expected = stood(spark, (7, seconds(1), seconds(4)), (8, seconds(4), seconds(6)))
+    expected = stop_frame(spark, (7, seconds(1), seconds(4)), (8, seconds(4), seconds(6)))
     assert_df_equality(found, expected, ignore_row_order=True, ignore_nullable=True)
 
 
 def test_an_open_stop_is_counted_up_to_the_watermark(spark: SparkSession) -> None:
     found = of(spark, lane(1, "BLOCKED"))
-    assert_df_equality(found, stood(spark, (7, seconds(1), WATERMARK)), ignore_nullable=True)
+    assert_df_equality(found, stop_frame(spark, (7, seconds(1), WATERMARK)), ignore_nullable=True)
 
 
 def test_stops_are_cut_into_hours(spark: SparkSession) -> None:
-    found = stopped_seconds(stood(spark, (7, AT + timedelta(minutes=59), AT + 2 * HOUR)))
+    found = stopped_seconds(stop_frame(spark, (7, AT + timedelta(minutes=59), AT + 2 * HOUR)))
     expected = spark.createDataFrame([(AT, 7, 60.0), (AT + HOUR, 7, 3600.0)], SECONDS)
     assert_df_equality(found, expected, ignore_row_order=True, ignore_nullable=True)
 
 
 def test_two_lanes_that_stand_at_once_count_once(spark: SparkSession) -> None:
     pieces = [(7, seconds(0), seconds(60)), (7, seconds(10), seconds(20)), (7, seconds(50), seconds(70))]
-    found = stopped_seconds(stood(spark, *pieces, (8, seconds(5), seconds(6)), (8, seconds(9), seconds(9))))
+    found = stopped_seconds(
+        stop_frame(spark, *pieces, (8, seconds(5), seconds(6)), (8, seconds(9), seconds(9)))
+    )
     expected = spark.createDataFrame([(AT, 7, 70.0), (AT, 8, 1.0)], SECONDS)
     assert_df_equality(found, expected, ignore_row_order=True, ignore_nullable=True)

@@ -49,7 +49,7 @@ def check(result: dict[str, Any], kind: str) -> dict[str, Any]:
     return dict(one)
 
 
-def sound(ids: Sequence[int]) -> dict[str, Any]:
+def sound_rows(ids: Sequence[int]) -> dict[str, Any]:
     return {
         "messages": [message(id) for id in ids],
         "deliveries": [delivery(id) for id in ids],
@@ -63,7 +63,7 @@ def test_an_empty_installation_is_proven(tmp_path: Path, spark: SparkSession) ->
 
 
 def test_a_sound_history_is_proven(tmp_path: Path, spark: SparkSession) -> None:
-    chunk = write(tmp_path, **sound(range(1, 6)))
+    chunk = write(tmp_path, **sound_rows(range(1, 6)))
     result = verified(tmp_path, spark)
     assert found() == []
     assert {name: result[name] for name in ("verdict", "messages", "deliveries", "attempts", "until")} == {
@@ -84,7 +84,7 @@ def test_a_sound_history_is_proven(tmp_path: Path, spark: SparkSession) -> None:
 
 
 def test_each_kind_is_found_with_its_rows(tmp_path: Path, spark: SparkSession) -> None:
-    rows = sound(range(1, 11))
+    rows = sound_rows(range(1, 11))
     # 2 was tried before 1.
     rows["attempts"][1]["started_at"] = seconds(0)
     # 3 was sent again after its success.
@@ -128,7 +128,7 @@ def test_each_kind_is_found_with_its_rows(tmp_path: Path, spark: SparkSession) -
 
 
 def test_rows_twice_in_the_archive_are_found(tmp_path: Path, spark: SparkSession) -> None:
-    rows = sound(range(1, 4))
+    rows = sound_rows(range(1, 4))
     write(tmp_path, **rows)
     write(tmp_path, messages=rows["messages"][:1], deliveries=rows["deliveries"][1:2])
     verified(tmp_path, spark)
@@ -198,7 +198,7 @@ def test_a_waiting_delivery_that_was_overtaken_is_found_unless_it_is_held(
 
 
 def test_the_journal_since_the_watermark_explains_too(tmp_path: Path, spark: SparkSession) -> None:
-    rows = sound([1, 2])
+    rows = sound_rows([1, 2])
     rows["deliveries"][1]["subscription_id"] = 2
     rows["attempts"][0]["started_at"] = seconds(9)
     rows["deliveries"][0]["settled_at"] = seconds(10)
@@ -223,7 +223,7 @@ def test_no_more_than_a_thousand_findings_of_a_kind_are_written(tmp_path: Path, 
 
 
 def test_times_near_midnight_are_of_one_history(tmp_path: Path, spark: SparkSession) -> None:
-    rows = sound(range(1, 3))
+    rows = sound_rows(range(1, 3))
     rows["deliveries"][1]["settled_at"] += timedelta(days=1)
     write(tmp_path, **rows)
     assert verified(tmp_path, spark)["verdict"] == "proven"
@@ -235,7 +235,7 @@ def test_the_snapshot_is_gone_before_the_archive_is_read(
     """Reading a large archive takes minutes, and vacuum would wait for the snapshot."""
     monkeypatch.setattr("delivery.history.postgres.unarchived.FEW", 0)
     archive, elsewhere = tmp_path / "archive", tmp_path / "elsewhere"
-    rows = sound(range(1, 4))
+    rows = sound_rows(range(1, 4))
     write(archive, **rows, until=timezone.now() - timedelta(hours=1))
     factories.delivery(id=50)
     JournalEntry.objects.create(kind="CANCELLED", text="")

@@ -24,7 +24,7 @@ from tests.unit.subscriptions.api.client import refused
 VERBS = ["ack", "release", "extend", "reject"]
 
 
-def is_told(delivery: Delivery) -> bool:
+def is_reported(delivery: Delivery) -> bool:
     return FailureNotice.objects.filter(delivery_id=delivery.pk).exists()
 
 
@@ -36,7 +36,7 @@ def test_an_acknowledged_message_is_delivered(mailbox: FilledMailbox) -> None:
     assert settled.settled_at is not None
     assert (settled.lease_token, settled.lease_expires_at, settled.leased_at) == (None, None, None)
     assert outcomes(delivery) == [(1, "ACKNOWLEDGED")]
-    assert not is_told(delivery)
+    assert not is_reported(delivery)
     assert mailbox.next() == []
 
 
@@ -185,7 +185,7 @@ def test_a_rejected_message_is_settled_and_reported(mailbox: FilledMailbox) -> N
     settled = now_of(delivery)
     assert (settled.status, settled.reason) == (Status.REJECTED, "rejected by the subscriber")
     assert outcomes(delivery) == [(1, "DECLINED")]
-    assert is_told(delivery)
+    assert is_reported(delivery)
     assert mailbox.next() == []
 
 
@@ -194,7 +194,7 @@ def test_a_failure_message_that_fails_is_not_reported(db: None) -> None:
     (delivery,) = mailbox.put()
     mailbox.say("reject", mailbox.one())
     assert status_of(delivery) == Status.REJECTED
-    assert not is_told(delivery)
+    assert not is_reported(delivery)
 
 
 def test_released_as_often_as_it_may_be_received_it_has_failed(db: None) -> None:
@@ -209,7 +209,7 @@ def test_released_as_often_as_it_may_be_received_it_has_failed(db: None) -> None
     assert mailbox.say("release", last)
     assert not mailbox.say("ack", last)
     assert outcomes(delivery) == [(1, "RELEASED"), (2, "RELEASED")]
-    assert is_told(delivery)
+    assert is_reported(delivery)
     assert JournalEntry.objects.get(delivery_id=delivery.pk).kind == JournalKind.FAILED
 
 
@@ -220,7 +220,7 @@ def test_a_volatile_one_is_handed_out_once(mailbox: FilledMailbox) -> None:
     end_visibility(lapsed)
     assert mailbox.next(2) == []
     assert status_of(released) == Status.FAILED
-    assert is_told(released)
+    assert is_reported(released)
 
 
 def test_cancelling_takes_a_message_from_its_holder(mailbox: FilledMailbox) -> None:

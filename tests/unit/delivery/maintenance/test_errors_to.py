@@ -31,7 +31,7 @@ def failure_of(
     return failed(message=message, subscription=factories.subscription(event_type=message.event_type))
 
 
-def told_to() -> set[int]:
+def notified_subscriptions() -> set[int]:
     """Return the subscriptions that got a failure message."""
     tellings = Message.objects.filter(event_type=event_type())
     return {one.subscription_id for message in tellings for one in message.deliveries.all()}
@@ -68,7 +68,7 @@ class TestBody:
         again = factories.message(publisher=None, edited_from=copy, event_type=original.event_type)
         failed(message=again)
         tell()
-        assert ([body["publisher"] for body in told()], told_to()) == (["teamforge"], {ops.pk})
+        assert ([body["publisher"] for body in told()], notified_subscriptions()) == (["teamforge"], {ops.pk})
 
 
 class TestWhom:
@@ -76,14 +76,14 @@ class TestWhom:
         listening()
         failure_of("ops")
         tell()
-        assert told_to() == {ops.pk}
+        assert notified_subscriptions() == {ops.pk}
         assert Message.objects.get(event_type=event_type()).destination == "ops"
 
     def test_one_subscription_may_be_named(self, ops: Subscription) -> None:
         listening(subscriber=ops.subscriber, name="other")
         failure_of("ops/mail")
         tell()
-        assert told_to() == {ops.pk}
+        assert notified_subscriptions() == {ops.pk}
 
     def test_nobody_is_told_of_what_says_so(self, ops: Subscription) -> None:
         failure_of("-")
@@ -96,24 +96,24 @@ class TestWhom:
         publisher = factories.publisher(errors_to="ops")
         failure_of(publisher=publisher)
         tell()
-        assert told_to() == {ops.pk}
+        assert notified_subscriptions() == {ops.pk}
         failure_of("other", publisher=publisher)
         failure_of("-", publisher=publisher)
         tell()
-        assert told_to() == {ops.pk, other.pk}
+        assert notified_subscriptions() == {ops.pk, other.pk}
         assert len(told()) == 2
 
     def test_an_empty_header_is_all_who_want_them(self, ops: Subscription) -> None:
         all_of_them = listening()
         failure_of("", publisher=factories.publisher(errors_to="ops"))
         tell()
-        assert told_to() == {ops.pk, all_of_them.pk}
+        assert notified_subscriptions() == {ops.pk, all_of_them.pk}
 
     def test_who_is_deleted_since_is_in_the_journal_and_the_failure_is_published(self) -> None:
         wanting = listening()
         row = failure_of("ops")
         tell()
-        assert told_to() == {wanting.pk}
+        assert notified_subscriptions() == {wanting.pk}
         entry = JournalEntry.objects.get(kind="ERRORS_TO")
         assert (entry.message_id, entry.delivery_id) == (row.message_id, row.pk)
 
@@ -122,7 +122,7 @@ class TestWhom:
         listening()
         failure_of("ops")
         tell()
-        assert told_to() == set()
+        assert notified_subscriptions() == set()
         assert "ops" in JournalEntry.objects.get(kind="UNMATCHED").text
 
     def test_the_header_of_a_callbacks_answer_counts_for_nothing(self, ops: Subscription) -> None:
@@ -131,7 +131,7 @@ class TestWhom:
         message = factories.message(headers={"errorsto": "-"}, publisher=None, event_type=answers)
         failed(message=message)
         tell()
-        assert told_to() == {wanting.pk, ops.pk}
+        assert notified_subscriptions() == {wanting.pk, ops.pk}
 
     def test_a_failure_to_tell_who_is_named_is_not_told(self, ops: Subscription) -> None:
         message = factories.message(event_type=event_type(), publisher=None, destination="ops")

@@ -193,7 +193,7 @@ def unarchived_settlement(row: Delivery) -> None:
     )
 
 
-def untold_failure(row: Delivery) -> None:
+def unreported_failure(row: Delivery) -> None:
     FailureNotice.objects.create(delivery_id=row.pk, number=1)
 
 
@@ -225,7 +225,7 @@ class TestKept:
             open_callback,
             running_replay,
             unarchived_settlement,
-            untold_failure,
+            unreported_failure,
             stopped_lane,
             window_of_duplicates,
             running_resubmission,

@@ -36,7 +36,7 @@ def _archived() -> None:
 
 
 @pytest.fixture(params=[1, 500])
-def _together_or_one_by_one(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _batch_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Test batches of one and of many rows: rows that belong together go in both cases."""
     monkeypatch.setattr(retention, "BATCH", request.param)
 
@@ -126,7 +126,7 @@ class TestReferences:
         assert not is_there(rows[1])
 
 
-@pytest.mark.usefixtures("_together_or_one_by_one")
+@pytest.mark.usefixtures("_batch_size")
 class TestEditedCopies:
     def copies(self, *days: float) -> list[Message]:
         """Create a message, its edited copy, and a copy of that; settled so many days ago."""
@@ -155,7 +155,7 @@ class TestEditedCopies:
         assert are_there(original, copy) == [True, False]
 
 
-@pytest.mark.usefixtures("_together_or_one_by_one")
+@pytest.mark.usefixtures("_batch_size")
 class TestCallbacks:
     def question(self, *, days: float = 60, expires: float = 56, **fields: Any) -> Callback:
         """Create a QUEUE message that was delivered, with its callback."""

@@ -26,7 +26,7 @@ def only_run() -> PipelineRun:
 
 
 @contextmanager
-def meanwhile(act: Callable[[], object], *, held: str = "delivery_archivechunk") -> Iterator[None]:
+def acting_during_run(act: Callable[[], object], *, held: str = "delivery_archivechunk") -> Iterator[None]:
     """Hold the run at a table that it needs, in its step, and then act in another thread."""
 
     def interfere() -> None:
@@ -110,7 +110,7 @@ def test_a_process_presumed_dead_that_still_works_blocks_its_successor() -> None
 
 
 def test_a_person_stops_it_in_the_middle() -> None:
-    with meanwhile(lambda: stop(only_run(), actor="ben")):
+    with acting_during_run(lambda: stop(only_run(), actor="ben")):
         ran = run_now(Step.EXPORT, options={}, actor="ann")
     assert (ran.run.state, ran.interrupted_by) == (RunState.CANCELLED, None)
     assert "Stopped by ben." in ran.run.log
@@ -119,7 +119,7 @@ def test_a_person_stops_it_in_the_middle() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_cancels_a_persons_run(number: signal.Signals) -> None:
     before = signal.getsignal(number)
-    with meanwhile(lambda: os.kill(os.getpid(), number)):
+    with acting_during_run(lambda: os.kill(os.getpid(), number)):
         ran = run_now(Step.EXPORT, options={}, actor="ann")
     assert (ran.run.state, ran.interrupted_by) == (RunState.CANCELLED, number)
     assert signal.getsignal(number) is before
@@ -127,7 +127,7 @@ def test_a_signal_cancels_a_persons_run(number: signal.Signals) -> None:
 
 def test_a_signal_returns_the_clusters_run_to_waiting() -> None:
     run = rows.run()
-    with meanwhile(lambda: os.kill(os.getpid(), signal.SIGTERM)):
+    with acting_during_run(lambda: os.kill(os.getpid(), signal.SIGTERM)):
         ran = run_waiting(run.pk, gives_back=True)
     assert ran is not None
     assert (ran.run.state, ran.run.started_at) == (RunState.WAITING, None)
@@ -137,7 +137,7 @@ def test_a_signal_returns_the_clusters_run_to_waiting() -> None:
 
 def test_a_signal_while_it_begins_does_not_make_it_a_failure() -> None:
     run = rows.run()
-    with meanwhile(lambda: os.kill(os.getpid(), signal.SIGTERM), held="delivery_pipelinerun"):
+    with acting_during_run(lambda: os.kill(os.getpid(), signal.SIGTERM), held="delivery_pipelinerun"):
         ran = run_waiting(run.pk, gives_back=True)
     assert ran is not None
     assert (ran.run.state, ran.interrupted_by) == (RunState.WAITING, signal.SIGTERM)
@@ -152,7 +152,7 @@ def test_a_process_that_lost_its_lock_cannot_finish_the_run() -> None:
                 [running.APPLICATION],
             )
 
-    with meanwhile(cut):
+    with acting_during_run(cut):
         run = run_now(Step.EXPORT, options={}, actor="ann").run
     assert run.state == RunState.FAILED
     assert "lost the database" in run.error

@@ -29,7 +29,7 @@ REFERRING = [
 ]
 
 
-class PublisherMeanwhile:
+class ConcurrentPublisher:
     """Tries after each statement of a transaction whether another connection could publish."""
 
     def __init__(self, own: "psycopg.Connection[Any]") -> None:
@@ -52,9 +52,9 @@ class PublisherMeanwhile:
 
 
 @contextmanager
-def publishing_meanwhile() -> Iterator[list[bool]]:
+def concurrent_publisher() -> Iterator[list[bool]]:
     with psycopg.connect(**connection_parameters(), autocommit=True) as own:
-        meanwhile = PublisherMeanwhile(own)
+        meanwhile = ConcurrentPublisher(own)
         with connection.execute_wrapper(meanwhile):
             yield meanwhile.could_publish
 
@@ -79,7 +79,7 @@ def test_a_change_by_the_api_does_not_wait_for_publishing(
 ) -> None:
     factories.publisher("shop")
     manager = caller()
-    with publishing_meanwhile() as could_publish:
+    with concurrent_publisher() as could_publish:
         address = path.format(id=subscription.pk)
         answer = manager.post(address) if given is None else manager.patch(address, given)
     assert answer.status in (200, 201), answer
@@ -90,7 +90,7 @@ def test_a_change_by_the_api_does_not_wait_for_publishing(
 def test_cancelling_a_backlog_does_not_wait_for_publishing(subscription: Subscription) -> None:
     factories.delivery(subscription=subscription)
     Subscription.objects.update(status=SubscriptionStatus.INACTIVE)
-    with publishing_meanwhile() as could_publish:
+    with concurrent_publisher() as could_publish:
         (job,) = toggle.activate(subscription, backlog="cancel", actor="ann")
         assert job is not None
         with transaction.atomic():
@@ -106,7 +106,7 @@ def test_a_change_in_the_console_does_not_wait_for_publishing(subscription: Subs
     values = {"name": "A", "kind": "TOPIC", "content_type": "text/plain", "durability": "GUARANTEED"}
     values |= {"errors_when": "DELIVERY"}
     address = path.format(pk=subscription.pk, event_type_id=subscription.event_type_id)
-    with publishing_meanwhile() as could_publish:
+    with concurrent_publisher() as could_publish:
         answer = ann.post(f"/admin/subscriptions/{address}", values)
     assert answer.status_code == 302
     assert could_publish
@@ -114,7 +114,7 @@ def test_a_change_in_the_console_does_not_wait_for_publishing(subscription: Subs
 
 
 def test_re_encryption_does_not_wait_for_publishing(subscription: Subscription) -> None:
-    with publishing_meanwhile() as could_publish:
+    with concurrent_publisher() as could_publish:
         call_command("rotate_keys")
     assert could_publish
     assert all(could_publish)
@@ -124,7 +124,7 @@ def test_no_new_row_refers_to_an_object_being_deleted() -> None:
     # Otherwise the deletion would fail at its commit, after the answer that it is possible.
     factories.event_type("A")
     manager = caller()
-    with publishing_meanwhile() as could_publish:
+    with concurrent_publisher() as could_publish:
         assert manager.delete("event-types/A").status == 204
     assert not any(could_publish)
 

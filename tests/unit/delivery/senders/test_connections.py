@@ -49,19 +49,19 @@ def listening() -> Iterator[psycopg.Connection]:
         yield one
 
 
-def heard(listening: psycopg.Connection) -> str:
+def received_notifications(listening: psycopg.Connection) -> str:
     return next(iter(listening.notifies(timeout=SECONDS, stop_after=1))).payload
 
 
 def test_a_notification_that_failed_is_repeated(listening: psycopg.Connection) -> None:
     wake.lanes([1])
-    assert heard(listening) == "work 1"
+    assert received_notifications(listening) == "work 1"
     listening.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
         "WHERE datname = current_database() AND application_name = 'inturn wake'"
     )
     wake.lanes([2])
-    assert heard(listening) == "work 2"
+    assert received_notifications(listening) == "work 2"
 
 
 def _skip(row: Delivery) -> None:

@@ -235,7 +235,7 @@ def test_a_prepared_request_is_used_while_it_is_recent(receiver: Receiver) -> No
 
 
 @pytest.fixture
-def stranger(tmp_path: Path) -> Iterator[int]:
+def untrusted_server(tmp_path: Path) -> Iterator[int]:
     """The port of a TLS server with an untrusted certificate."""
     subprocess.run(
         f"openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost "
@@ -246,19 +246,19 @@ def stranger(tmp_path: Path) -> Iterator[int]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=_shake_one_hand, args=(listening, context))
+        thread = threading.Thread(target=_accept_without_handshake, args=(listening, context))
         thread.start()
         yield listening.getsockname()[1]
         thread.join()
 
 
-def _shake_one_hand(listening: socket.socket, context: ssl.SSLContext) -> None:
+def _accept_without_handshake(listening: socket.socket, context: ssl.SSLContext) -> None:
     connection, _ = listening.accept()
     with connection, contextlib.suppress(OSError):
         context.wrap_socket(connection, server_side=True).close()
 
 
-def test_an_untrusted_certificate_fails(stranger: int) -> None:
-    ended = send(f"https://127.0.0.1:{stranger}/hook", timeout_seconds=10.0)
+def test_an_untrusted_certificate_fails(untrusted_server: int) -> None:
+    ended = send(f"https://127.0.0.1:{untrusted_server}/hook", timeout_seconds=10.0)
     assert ended.outcome is OutcomeClass.TLS
     assert "certificate" in ended.error

@@ -62,7 +62,7 @@ def serve(lane: Lane, *, until: Callable[[], bool]) -> None:
     with_claims(scenario)
 
 
-def serve_and_give_back(lane: Lane) -> None:
+def serve_and_release(lane: Lane) -> None:
     """Serve the lane with a sender, and release it at once."""
 
     async def scenario(claims: Claims, context: SenderContext) -> None:
@@ -98,7 +98,7 @@ def test_a_blocked_and_held_lane_is_served_once(processing: str) -> None:
 
 def test_an_ended_cause_is_removed_when_the_lane_is_released() -> None:
     lane = blocked(factories.delivery(Status.FAILED, subscription=subscription()))
-    serve_and_give_back(lane)
+    serve_and_release(lane)
     assert state(lane) == LaneState.IDLE
 
 
@@ -107,7 +107,7 @@ def test_a_remaining_cause_keeps_a_released_lane_blocked() -> None:
         subscription=subscription(), next_attempt_at=timezone.now() + timedelta(hours=1)
     )
     lane = blocked(head)
-    serve_and_give_back(lane)
+    serve_and_release(lane)
     assert state(lane) == LaneState.BLOCKED
     assert lane.delivery_id == head.pk
 
@@ -115,7 +115,7 @@ def test_a_remaining_cause_keeps_a_released_lane_blocked() -> None:
 def test_an_endpoint_that_is_down_blocks_although_its_failure_is_settled() -> None:
     """Otherwise messages that are tried once would open and block the lane by turns."""
     lane = blocked(factories.delivery(Status.FAILED, subscription=subscription()), due_in=600)
-    serve_and_give_back(lane)
+    serve_and_release(lane)
     assert state(lane) == LaneState.BLOCKED
 
 
@@ -128,10 +128,10 @@ def test_after_a_crash_the_lane_is_known_to_be_concurrent() -> None:
     )
     lane = blocked(head, run_ids=[head.pk + 1], run_attempts=[0], due_in=600)
 
-    serve_and_give_back(lane)
+    serve_and_release(lane)
     assert state(lane) == LaneState.BLOCKED
     assert (lane.run_ids, lane.run_is_concurrent) == ([], True)
-    serve_and_give_back(lane)
+    serve_and_release(lane)
     assert state(lane) == LaneState.BLOCKED
 
 

@@ -54,12 +54,12 @@ class Pooler:
         with client, socket.create_connection(self._server) as server, server.makefile("rb") as answers:
             asking = threading.Thread(target=_pump, args=(client.recv, server))
             asking.start()
-            _hand_on_start(answers, client)
+            _forward_start(answers, client)
             _pump(answers.read1, client)
             asking.join()
 
 
-def _hand_on_start(answers: BufferedReader, client: socket.socket) -> None:
+def _forward_start(answers: BufferedReader, client: socket.socket) -> None:
     """Forward the server's messages until it accepts statements."""
     kind = b""
     while kind != READY_FOR_QUERY:
@@ -96,7 +96,7 @@ def pooler(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pooler]:
         pooler.close()
 
 
-def told_and_real() -> tuple[int, int]:
+def reported_and_real() -> tuple[int, int]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         (real,) = cursor.fetchone() or (0,)
@@ -107,7 +107,7 @@ def test_a_sender_serves_every_lane_behind_a_pooler(pooler: Pooler) -> None:
     lanes = [factories.subscriber().lane.pk for _ in range(LANES)]
 
     async def scenario(claims: Claims, context: SenderContext) -> None:
-        told, real = await elsewhere(told_and_real)
+        told, real = await elsewhere(reported_and_real)
         assert told == INVENTED != real
         await claims.serve(lanes)
         assert sorted(context.lanes) == sorted(lanes)

@@ -31,7 +31,7 @@ RELEASES: dict[str, Toggle] = {
 }
 
 
-def read_apart(name: str, lane_id: int | None) -> list[int]:
+def read_independent(name: str, lane_id: int | None) -> list[int]:
     wish: dict[str, Any] = {"lane": lane_id, "rows": 10, "bytes": 1_000_000, "held": [], "most": None}
     wish |= {"excluded": [], "excluded_origins": []}
     return [row["id"] for row in fetch(statement(name), wish)]
@@ -77,26 +77,26 @@ def test_what_a_concurrent_subscriber_and_the_retry_lane_hold_is_not_read(by: st
     for lane_id in lanes:
         factories.delivery(subscription=subscription, lane_id=lane_id)
     HOLDS[by](subscription)
-    assert [len(read_apart("read_due", lane_id)) for lane_id in lanes] == [0, 0]
+    assert [len(read_independent("read_due", lane_id)) for lane_id in lanes] == [0, 0]
     RELEASES[by](subscription)
-    assert [len(read_apart("read_due", lane_id)) for lane_id in lanes] == [1, 1]
+    assert [len(read_independent("read_due", lane_id)) for lane_id in lanes] == [1, 1]
 
 
 class TestHeldQueues:
     def test_others_of_the_group_get_what_a_held_one_would_have_got(self) -> None:
         first, second = group(2)
         toggle.hold(first.subscription, actor="ann")
-        assert read_apart("read_groups", first.lane_id) == [second.pk]
+        assert read_independent("read_groups", first.lane_id) == [second.pk]
 
     @pytest.mark.parametrize("by", HOLDS)
     def test_a_group_of_which_all_are_held_waits(self, by: str) -> None:
         rows = group(2)
         for row in rows:
             HOLDS[by](row.subscription)
-        assert read_apart("read_groups", rows[0].lane_id) == []
+        assert read_independent("read_groups", rows[0].lane_id) == []
         for row in rows:
             RELEASES[by](row.subscription)
-        assert read_apart("read_groups", rows[0].lane_id) == [row.pk for row in rows]
+        assert read_independent("read_groups", rows[0].lane_id) == [row.pk for row in rows]
 
 
 def group(count: int) -> list[Delivery]:

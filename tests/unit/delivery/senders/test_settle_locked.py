@@ -36,7 +36,7 @@ def lane_of(row: Delivery) -> int:
     return row.lane_id
 
 
-async def handed_in(commit: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+async def started(commit: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
     """Start a lane's commit, which may take any time."""
     task = asyncio.create_task(commit)
     await asyncio.sleep(0)
@@ -52,7 +52,7 @@ def test_only_the_lane_that_wants_the_row_waits(table: str) -> None:
     async def scenario(settler: Settler) -> None:
         await serve_lanes(settler, [lane_of(row) for row in rows])
         with locked(table, wants.pk if table == "delivery_delivery" else lane_of(wants)):
-            first = await handed_in(settler.commit(lane_of(wants), settlement(wants), flows[wants.pk]))
+            first = await started(settler.commit(lane_of(wants), settlement(wants), flows[wants.pk]))
             async with asyncio.timeout(SECONDS):
                 await asyncio.gather(
                     *(settler.commit(lane_of(row), settlement(row), flows[row.pk]) for row in others)
@@ -82,9 +82,9 @@ def test_an_outcome_submitted_during_the_wait_is_committed_afterwards() -> None:
         await settler.commit(lane_id, run_of(*rows))
         with locked("delivery_delivery", first.pk):
             commits = [
-                await handed_in(settler.commit(lane_id, settlement(first), run_of(second, third))),
-                await handed_in(settler.commit(lane_id, settlement(second))),
-                await handed_in(settler.commit(lane_id, last)),
+                await started(settler.commit(lane_id, settlement(first), run_of(second, third))),
+                await started(settler.commit(lane_id, settlement(second))),
+                await started(settler.commit(lane_id, last)),
             ]
             async with asyncio.timeout(SECONDS):
                 while not settler.held_up:
@@ -104,7 +104,7 @@ def test_a_lane_that_waits_outlives_its_connection() -> None:
         await serve_lanes(settler, [lane_of(wants), lane_of(other)])
         await settler.commit(lane_of(wants), run_of(wants))
         with locked("delivery_delivery", wants.pk):
-            first = await handed_in(settler.commit(lane_of(wants), settlement(wants)))
+            first = await started(settler.commit(lane_of(wants), settlement(wants)))
             async with asyncio.timeout(SECONDS):
                 await settler.commit(lane_of(other), run_of(other))
                 await elsewhere(end_sessions)

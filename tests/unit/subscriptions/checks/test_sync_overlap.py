@@ -134,7 +134,7 @@ def saving(event_type: EventType) -> Iterator[threading.Event]:
     thread.join()
 
 
-def is_somebody_waiting() -> bool:
+def is_session_waiting() -> bool:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user"
@@ -160,7 +160,7 @@ def test_a_simultaneous_equal_subscription_waits_and_is_refused(
 
     thread = threading.Thread(target=save_too)
     thread.start()
-    eventually(is_somebody_waiting, "the second waits for the first")
+    eventually(is_session_waiting, "the second waits for the first")
     saving.set()
     thread.join()
     refused(answers[0], 409, "same-filter")

@@ -175,7 +175,7 @@ def test_a_body_with_endless_numbers_is_missing() -> None:
 
 
 @pytest.fixture
-def prints(monkeypatch: pytest.MonkeyPatch) -> list[jsonb.Json]:
+def printed_texts(monkeypatch: pytest.MonkeyPatch) -> list[jsonb.Json]:
     """Record the texts that are printed from now on, as `->>` does."""
     printed: list[jsonb.Json] = []
     original = jsonb.printed
@@ -190,29 +190,31 @@ def prints(monkeypatch: pytest.MonkeyPatch) -> list[jsonb.Json]:
 
 @pytest.mark.parametrize("value", [[1, [2]], {"a": 1}])
 def test_a_container_is_not_printed_to_compare_it_with_a_literal_that_begins_otherwise(
-    prints: list[jsonb.Json], value: object
+    printed_texts: list[jsonb.Json], value: object
 ) -> None:
     message = document(HEADERS, json.dumps({"id": value}).encode())
     wishes = ["= 'proj1'", "!= ''", "in ('a', 'b')", "> 'proj1'", "= 5", "< 5", "= true", "not in (5, 'x')"]
     answers = [to_python(parse(f"$$->'Body'->>'id' {wish}"))(message) for wish in wishes]
     assert answers == [False, True, False, json.dumps(value)[0] == "{", False, False, False, False]
-    assert prints == []
+    assert printed_texts == []
 
 
-def test_a_container_is_printed_once_for_all_filters_of_a_message(prints: list[jsonb.Json]) -> None:
+def test_a_container_is_printed_once_for_all_filters_of_a_message(printed_texts: list[jsonb.Json]) -> None:
     message = document(HEADERS, b'{"id": [1, [2]]}')
     for number in range(61):
         assert to_python(parse(f"$$->'Body'->>'id' not like '%{number}%{number}%{number}%'"))(message)
         assert not to_python(parse(f"$$->'Body'->>'id' = '[{number}]'"))(message)
     assert to_python(parse("$$->'Body'->>'id' = '[1, [2]]'"))(message)
-    assert prints.count([1, [2]]) == 1
+    assert printed_texts.count([1, [2]]) == 1
 
 
-def test_a_container_that_identifies_is_printed_once_for_all_subscriptions(prints: list[jsonb.Json]) -> None:
+def test_a_container_that_identifies_is_printed_once_for_all_subscriptions(
+    printed_texts: list[jsonb.Json],
+) -> None:
     message = document(HEADERS, b'{"id": [1, [2]]}')
     identities = [identity_at(parse_path("$$->'Body'->'id'"))(message) for _ in range(3)]
     assert identities == ["[1, [2]]"] * 3
-    assert prints.count([1, [2]]) == 1
+    assert printed_texts.count([1, [2]]) == 1
 
 
 def test_a_long_part_with_a_placeholder_is_refused() -> None:
