@@ -11,7 +11,7 @@ from tests.unit.subscriptions.api.client import Caller, Json, created, fields_of
 PATH = "$$->'Body'->>'id'"
 
 
-def subscription_body(**fields: Any) -> Json:
+def valid(**fields: Any) -> Json:
     return {
         "name": "orders",
         "subscriber": "crm",
@@ -32,12 +32,12 @@ def configured(manager: Caller) -> Caller:
 
 class TestDedup:
     def test_the_default_is_no_deduplication(self, configured: Caller) -> None:
-        made = created(configured.post("subscriptions", subscription_body()))
+        made = created(configured.post("subscriptions", valid()))
         assert (made["dedup_mode"], made["dedup_path"], made["dedup_window_seconds"]) == ("NONE", "", 259_200)
 
     @pytest.mark.parametrize("asked", [{"dedup_mode": "KEY"}, {"dedup_mode": "PATH", "dedup_path": PATH}])
     def test_deduplication_is_by_key_or_by_path(self, configured: Caller, asked: Json) -> None:
-        made = created(configured.post("subscriptions", subscription_body(dedup_window_seconds=60, **asked)))
+        made = created(configured.post("subscriptions", valid(dedup_window_seconds=60, **asked)))
         read = configured.get(f"subscriptions/{made['id']}").body
         assert {name: read[name] for name in asked} == asked
         assert read["dedup_window_seconds"] == 60
@@ -57,9 +57,7 @@ class TestDedup:
         ],
     )
     def test_contradictory_values_are_refused(self, configured: Caller, asked: Json, field: str) -> None:
-        assert fields_of(refused(configured.post("subscriptions", subscription_body(**asked)), 400)) == {
-            field
-        }
+        assert fields_of(refused(configured.post("subscriptions", valid(**asked)), 400)) == {field}
         assert not Subscription.objects.exists()
 
     @pytest.mark.parametrize(
@@ -75,9 +73,7 @@ class TestDedup:
     def test_a_wrong_path_is_refused_with_line_and_column(
         self, configured: Caller, path: str, line: int, column: int
     ) -> None:
-        problem = refused(
-            configured.post("subscriptions", subscription_body(dedup_mode="PATH", dedup_path=path)), 400
-        )
+        problem = refused(configured.post("subscriptions", valid(dedup_mode="PATH", dedup_path=path)), 400)
         (error,) = problem["errors"]
         assert (error["field"], error["line"], error["column"]) == ("dedup_path", line, column)
         assert "a path is wanted" in error["detail"]
@@ -85,9 +81,7 @@ class TestDedup:
     def test_deduplication_can_be_changed_and_the_path_is_removed_with_its_mode(
         self, configured: Caller
     ) -> None:
-        made = created(
-            configured.post("subscriptions", subscription_body(dedup_mode="PATH", dedup_path=PATH))
-        )
+        made = created(configured.post("subscriptions", valid(dedup_mode="PATH", dedup_path=PATH)))
         path = f"subscriptions/{made['id']}"
         assert configured.patch(path, {"dedup_window_seconds": 5}).status == 200
         assert fields_of(refused(configured.patch(path, {"dedup_path": ""}), 400)) == {"dedup_path"}
@@ -97,16 +91,14 @@ class TestDedup:
         assert fields_of(refused(configured.patch(path, {"dedup_path": PATH}), 400)) == {"dedup_path"}
 
     def test_deduplication_of_a_queue_cannot_be_enabled_later(self, configured: Caller) -> None:
-        made = created(configured.post("subscriptions", subscription_body(event_type="Order.Work")))
+        made = created(configured.post("subscriptions", valid(event_type="Order.Work")))
         problem = refused(configured.patch(f"subscriptions/{made['id']}", {"dedup_mode": "KEY"}), 400)
         assert "of kind QUEUE" in problem["detail"]
 
 
 class TestProbe:
     def test_a_probe_url_is_stored_unchanged(self, configured: Caller) -> None:
-        made = created(
-            configured.post("subscriptions", subscription_body(probe_url="http://127.0.0.1:81/up?ä"))
-        )
+        made = created(configured.post("subscriptions", valid(probe_url="http://127.0.0.1:81/up?ä")))
         assert made["probe_url"] == "http://127.0.0.1:81/up?%C3%A4"
         changed = configured.patch(f"subscriptions/{made['id']}", {"probe_url": ""})
         assert changed.body["probe_url"] == ""
@@ -122,11 +114,11 @@ class TestProbe:
         ],
     )
     def test_an_uncallable_probe_url_is_refused(self, configured: Caller, url: str, words: str) -> None:
-        problem = refused(configured.post("subscriptions", subscription_body(probe_url=url)), 400)
+        problem = refused(configured.post("subscriptions", valid(probe_url=url)), 400)
         assert fields_of(problem) == {"probe_url"}
         assert words in problem["detail"]
 
 
 def test_answers_of_callbacks_cannot_be_subscribed_to(configured: Caller) -> None:
-    problem = refused(configured.post("subscriptions", subscription_body(event_type="Inturn.Callback")), 400)
+    problem = refused(configured.post("subscriptions", valid(event_type="Inturn.Callback")), 400)
     assert fields_of(problem) == {"event_type"}

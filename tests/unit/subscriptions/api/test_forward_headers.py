@@ -9,7 +9,7 @@ from tests.support import factories
 from tests.unit.subscriptions.api.client import Caller, Json, created, fields_of, refused
 
 
-def subscription_body(**fields: Any) -> Json:
+def valid(**fields: Any) -> Json:
     return {
         "name": "orders",
         "subscriber": "crm",
@@ -38,13 +38,13 @@ def test_a_new_subscription_sends_along_what_its_event_type_says(
     configured: Caller, given: Json, stored: list[str]
 ) -> None:
     configured.patch("event-types/Order.Created", {"forward_headers": ["X-GitHub-*"]})
-    made = created(configured.post("subscriptions", subscription_body(**given)))
+    made = created(configured.post("subscriptions", valid(**given)))
     assert made["forward_headers"] == stored
     assert Subscription.objects.get().forward_headers == stored
 
 
 def test_what_exists_sends_along_what_it_did(configured: Caller) -> None:
-    made = created(configured.post("subscriptions", subscription_body()))
+    made = created(configured.post("subscriptions", valid()))
     configured.patch("event-types/Order.Created", {"forward_headers": ["*"]})
     assert configured.get(f"subscriptions/{made['id']}").body["forward_headers"] == []
 
@@ -60,7 +60,7 @@ def test_what_exists_sends_along_what_it_did(configured: Caller) -> None:
     ],
 )
 def test_patterns_that_can_match_nothing_are_refused(configured: Caller, patterns: Any, says: str) -> None:
-    for path, body in (("subscriptions", subscription_body()), ("event-types", {"name": "Other"})):
+    for path, body in (("subscriptions", valid()), ("event-types", {"name": "Other"})):
         answer = configured.post(path, body | {"forward_headers": patterns})
         assert says in str(refused(answer, 400))
     assert not Subscription.objects.exists()
@@ -81,14 +81,12 @@ def test_patterns_that_can_match_nothing_are_refused(configured: Caller, pattern
 )
 def test_what_could_not_be_handed_on_is_refused(configured: Caller, given: Json, field: str) -> None:
     factories.event_type("Asked", kind="SYNC")
-    assert field in fields_of(refused(configured.post("subscriptions", subscription_body(**given)), 400))
+    assert field in fields_of(refused(configured.post("subscriptions", valid(**given)), 400))
 
 
 def test_a_sync_subscription_may_hand_on_the_publishers_credential(configured: Caller) -> None:
     factories.event_type("Asked", kind="SYNC")
-    made = created(
-        configured.post("subscriptions", subscription_body(event_type="Asked", forward_authorization=True))
-    )
+    made = created(configured.post("subscriptions", valid(event_type="Asked", forward_authorization=True)))
     assert made["forward_authorization"] is True
     answer = configured.patch(f"subscriptions/{made['id']}", {"auth": {"type": "bearer", "token": "t"}})
     assert "auth" in fields_of(refused(answer, 400))

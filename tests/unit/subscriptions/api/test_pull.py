@@ -9,7 +9,7 @@ from tests.support import factories
 from tests.unit.subscriptions.api.client import Caller, Json, created, fields_of, refused
 
 
-def subscription_body(**fields: Any) -> Json:
+def valid(**fields: Any) -> Json:
     return {"name": "orders", "subscriber": "crm", "event_type": "Order.Created", "mode": "PULL"} | fields
 
 
@@ -22,7 +22,7 @@ def configured(manager: Caller) -> Caller:
 
 @pytest.fixture
 def made(configured: Caller) -> Json:
-    return created(configured.post("subscriptions", subscription_body(max_receives=5)))
+    return created(configured.post("subscriptions", valid(max_receives=5)))
 
 
 def test_a_pull_subscription_has_no_endpoint_and_no_signing_secret(made: Json) -> None:
@@ -31,7 +31,7 @@ def test_a_pull_subscription_has_no_endpoint_and_no_signing_secret(made: Json) -
 
 
 def test_max_receives_is_optional(configured: Caller) -> None:
-    assert created(configured.post("subscriptions", subscription_body()))["max_receives"] is None
+    assert created(configured.post("subscriptions", valid()))["max_receives"] is None
 
 
 def test_the_answer_can_be_sent_back(configured: Caller, made: Json) -> None:
@@ -56,7 +56,7 @@ def test_the_answer_can_be_sent_back(configured: Caller, made: Json) -> None:
 def test_fields_without_effect_are_refused_with_the_alternative(
     configured: Caller, made: Json, field: str, value: Any, said: str
 ) -> None:
-    other = subscription_body(name="other") | {field: value}
+    other = valid(name="other") | {field: value}
     for answer in (
         configured.post("subscriptions", other),
         configured.patch(f"subscriptions/{made['id']}", {field: value}),
@@ -71,22 +71,20 @@ def test_fields_without_effect_are_refused_with_the_alternative(
 )
 def test_a_mailbox_is_for_topics(configured: Caller, kind: Kind, said: str) -> None:
     EventType.objects.update(kind=kind)
-    problem = refused(configured.post("subscriptions", subscription_body()), 400)
+    problem = refused(configured.post("subscriptions", valid()), 400)
     assert fields_of(problem) == {"mode"}
     assert said in str(problem["errors"])
 
 
 def test_a_pull_subscription_can_deduplicate(configured: Caller) -> None:
     path = "$$->'Body'->>'id'"
-    asked = subscription_body(dedup_mode="PATH", dedup_path=path)
+    asked = valid(dedup_mode="PATH", dedup_path=path)
     assert created(configured.post("subscriptions", asked))["dedup_path"] == path
 
 
 def test_the_mode_cannot_be_changed(configured: Caller, made: Json) -> None:
     endpoint = "https://127.0.0.1/hook"
-    push = created(
-        configured.post("subscriptions", subscription_body(name="pushed", mode="PUSH", endpoint=endpoint))
-    )
+    push = created(configured.post("subscriptions", valid(name="pushed", mode="PUSH", endpoint=endpoint)))
     for id, mode in ((made["id"], "PUSH"), (push["id"], "PULL")):
         problem = refused(configured.patch(f"subscriptions/{id}", {"mode": mode}), 400)
         assert fields_of(problem) == {"mode"}
@@ -94,7 +92,7 @@ def test_the_mode_cannot_be_changed(configured: Caller, made: Json) -> None:
 
 
 def test_only_a_pull_subscription_counts_receives(configured: Caller) -> None:
-    given = subscription_body(mode="PUSH", endpoint="https://127.0.0.1/hook", max_receives=3)
+    given = valid(mode="PUSH", endpoint="https://127.0.0.1/hook", max_receives=3)
     assert fields_of(refused(configured.post("subscriptions", given), 400)) == {"max_receives"}
 
 
@@ -105,7 +103,7 @@ def test_there_is_no_secret_to_rotate(configured: Caller, made: Json) -> None:
 
 def test_a_push_subscription_keeps_its_endpoint(configured: Caller) -> None:
     endpoint = "https://127.0.0.1/hook"
-    push = created(configured.post("subscriptions", subscription_body(mode="PUSH", endpoint=endpoint)))
+    push = created(configured.post("subscriptions", valid(mode="PUSH", endpoint=endpoint)))
     problem = refused(configured.patch(f"subscriptions/{push['id']}", {"endpoint": ""}), 400)
     assert fields_of(problem) == {"endpoint"}
     assert Subscription.objects.get().endpoint == endpoint

@@ -11,7 +11,7 @@ from tests.unit.subscriptions.api.client import Caller, Json, created, fields_of
 SCRIPT = "$outmessage = {key: $inmessage.id};\n"
 
 
-def subscription_body(event_type: str = "Order.Created", **fields: Any) -> Json:
+def valid(event_type: str = "Order.Created", **fields: Any) -> Json:
     named = {"name": "orders", "subscriber": "crm", "event_type": event_type}
     return named | {"endpoint": "https://127.0.0.1/hook"} | fields
 
@@ -26,7 +26,7 @@ def configured(manager: Caller) -> Caller:
 
 
 def test_a_script_is_stored_as_typed_and_its_versions_are_counted(configured: Caller) -> None:
-    made = created(configured.post("subscriptions", subscription_body(script=SCRIPT)))
+    made = created(configured.post("subscriptions", valid(script=SCRIPT)))
     assert made["script"] == SCRIPT
     row = Subscription.objects.get()
     assert row.script_version == 1
@@ -43,21 +43,19 @@ def test_a_script_is_stored_as_typed_and_its_versions_are_counted(configured: Ca
 
 
 def test_without_a_script_the_version_is_0(configured: Caller) -> None:
-    created(configured.post("subscriptions", subscription_body()))
+    created(configured.post("subscriptions", valid()))
     assert Subscription.objects.get().script_version == 0
 
 
 def test_a_wrong_script_is_refused_with_line_and_column(configured: Caller) -> None:
-    problem = refused(
-        configured.post("subscriptions", subscription_body(script="var a = 1;\n  var = 2;")), 400
-    )
+    problem = refused(configured.post("subscriptions", valid(script="var a = 1;\n  var = 2;")), 400)
     (error,) = problem["errors"]
     assert (error["field"], error["line"], error["column"]) == ("script", 2, 7)
     assert "SyntaxError" in error["detail"]
 
 
 def test_a_script_that_is_too_long_is_refused(configured: Caller) -> None:
-    problem = refused(configured.post("subscriptions", subscription_body(script="//" + "é" * 50_000)), 400)
+    problem = refused(configured.post("subscriptions", valid(script="//" + "é" * 50_000)), 400)
     assert "100000 bytes" in problem["errors"][0]["detail"]
 
 
@@ -73,11 +71,11 @@ def test_a_script_that_is_too_long_is_refused(configured: Caller) -> None:
     ],
 )
 def test_a_script_where_it_has_no_effect_is_refused(configured: Caller, fields: Json, field: str) -> None:
-    assert fields_of(refused(configured.post("subscriptions", subscription_body() | fields), 400)) == {field}
+    assert fields_of(refused(configured.post("subscriptions", valid() | fields), 400)) == {field}
 
 
 def test_a_response_script_needs_the_endpoint_webr(configured: Caller) -> None:
-    answering = subscription_body("Order.Presubmit", endpoint="webr://", script="$statuscode = 400;")
+    answering = valid("Order.Presubmit", endpoint="webr://", script="$statuscode = 400;")
     made = created(configured.post("subscriptions", answering))
     assert (made["endpoint"], made["script"]) == ("webr://", "$statuscode = 400;")
     assert fields_of(refused(configured.patch(f"subscriptions/{made['id']}", {"script": ""}), 400)) == {

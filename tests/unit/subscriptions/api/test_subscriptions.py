@@ -13,7 +13,7 @@ from tests.unit.subscriptions.api.client import Caller, Json, created, fields_of
 MASKED = "•••"
 
 
-def subscription_body(**fields: Any) -> Json:
+def valid(**fields: Any) -> Json:
     return {
         "name": "orders",
         "subscriber": "crm",
@@ -30,7 +30,7 @@ def configured(manager: Caller) -> Caller:
 
 
 def test_a_subscription_has_sensible_defaults_and_its_secret_is_shown_once(configured: Caller) -> None:
-    made = created(configured.post("subscriptions", subscription_body()))
+    made = created(configured.post("subscriptions", valid()))
     assert made["policy"] == "teamforge"
     assert made["status"] == "ACTIVE"
     assert made["mode"] == "PUSH"
@@ -44,9 +44,7 @@ def test_a_subscription_has_sensible_defaults_and_its_secret_is_shown_once(confi
 
 def test_headers_and_credentials_are_encrypted_and_masked(configured: Caller) -> None:
     auth = {"type": "basic", "username": "crm", "password": "sesame"}
-    made = created(
-        configured.post("subscriptions", subscription_body(headers={"X-Token": "open"}, auth=auth))
-    )
+    made = created(configured.post("subscriptions", valid(headers={"X-Token": "open"}, auth=auth)))
     assert made["headers"] == {"X-Token": MASKED}
     assert made["auth"] == {"type": "basic", "username": "crm", "password": MASKED}
     raw = Subscription.objects.extra(select={"h": "headers", "a": "auth"}).values_list("h", "a").get()
@@ -60,9 +58,7 @@ def test_headers_and_credentials_are_encrypted_and_masked(configured: Caller) ->
 
 def test_a_masked_value_sent_back_is_unchanged(configured: Caller) -> None:
     auth = {"type": "bearer", "token": "abc"}
-    made = created(
-        configured.post("subscriptions", subscription_body(headers={"X-A": "1", "X-B": "2"}, auth=auth))
-    )
+    made = created(configured.post("subscriptions", valid(headers={"X-A": "1", "X-B": "2"}, auth=auth)))
     path = f"subscriptions/{made['id']}"
     answer = configured.patch(path, {"headers": {"X-A": MASKED, "X-C": "3"}, "auth": made["auth"]})
     assert answer.status == 200, answer
@@ -72,20 +68,16 @@ def test_a_masked_value_sent_back_is_unchanged(configured: Caller) -> None:
 
 
 def test_a_mask_without_anything_behind_it_is_refused(configured: Caller) -> None:
-    refused(configured.post("subscriptions", subscription_body(headers={"X-A": MASKED})), 400)
+    refused(configured.post("subscriptions", valid(headers={"X-A": MASKED})), 400)
+    refused(configured.post("subscriptions", valid(auth={"type": "bearer", "token": MASKED})), 400)
     refused(
-        configured.post("subscriptions", subscription_body(auth={"type": "bearer", "token": MASKED})), 400
-    )
-    refused(
-        configured.post(
-            "subscriptions", subscription_body(auth={"type": "basic", "username": "u", "password": MASKED})
-        ),
+        configured.post("subscriptions", valid(auth={"type": "basic", "username": "u", "password": MASKED})),
         400,
     )
 
 
 def test_a_new_secret_is_logged_without_its_value(configured: Caller) -> None:
-    made = created(configured.post("subscriptions", subscription_body(headers={"X-A": "1"})))
+    made = created(configured.post("subscriptions", valid(headers={"X-A": "1"})))
     configured.patch(f"subscriptions/{made['id']}", {"headers": {"X-A": "2"}})
     change = ConfigurationChange.objects.first()
     assert change is not None
@@ -119,9 +111,7 @@ def test_a_new_secret_is_logged_without_its_value(configured: Caller) -> None:
     ],
 )
 def test_a_header_that_cannot_be_sent_is_refused(configured: Caller, headers: Any) -> None:
-    assert fields_of(refused(configured.post("subscriptions", subscription_body(headers=headers)), 400)) == {
-        "headers"
-    }
+    assert fields_of(refused(configured.post("subscriptions", valid(headers=headers)), 400)) == {"headers"}
     assert not Subscription.objects.exists()
 
 
@@ -146,13 +136,13 @@ def test_a_header_that_cannot_be_sent_is_refused(configured: Caller, headers: An
     ],
 )
 def test_credentials_that_cannot_be_sent_are_refused(configured: Caller, auth: Any) -> None:
-    assert fields_of(refused(configured.post("subscriptions", subscription_body(auth=auth)), 400)) == {"auth"}
+    assert fields_of(refused(configured.post("subscriptions", valid(auth=auth)), 400)) == {"auth"}
     assert not Subscription.objects.exists()
 
 
 def test_an_authorization_header_and_auth_exclude_each_other(configured: Caller) -> None:
     headers = {"Authorization": "ApiKey x"}
-    made = created(configured.post("subscriptions", subscription_body(headers=headers)))
+    made = created(configured.post("subscriptions", valid(headers=headers)))
     both = configured.patch(f"subscriptions/{made['id']}", {"auth": {"type": "bearer", "token": "x"}})
     assert fields_of(refused(both, 400)) == {"auth"}
 
@@ -181,9 +171,7 @@ def test_an_authorization_header_and_auth_exclude_each_other(configured: Caller)
     ],
 )
 def test_an_endpoint_is_a_url_perhaps_with_a_method(configured: Caller, endpoint: Any) -> None:
-    assert fields_of(
-        refused(configured.post("subscriptions", subscription_body(endpoint=endpoint)), 400)
-    ) == {"endpoint"}
+    assert fields_of(refused(configured.post("subscriptions", valid(endpoint=endpoint)), 400)) == {"endpoint"}
     assert not Subscription.objects.exists()
 
 
@@ -200,35 +188,26 @@ def test_an_endpoint_is_a_url_perhaps_with_a_method(configured: Caller, endpoint
     ],
 )
 def test_an_endpoint_that_no_administrator_allowed_is_refused(configured: Caller, host: str) -> None:
-    problem = refused(
-        configured.post("subscriptions", subscription_body(endpoint=f"https://{host}/hook")), 400
-    )
+    problem = refused(configured.post("subscriptions", valid(endpoint=f"https://{host}/hook")), 400)
     assert fields_of(problem) == {"endpoint"}
     assert "INTURN_ALLOWED_NETWORKS" in problem["detail"]
 
 
 def test_an_endpoint_whose_name_does_not_resolve_yet_is_accepted(configured: Caller) -> None:
-    created(
-        configured.post(
-            "subscriptions", subscription_body(endpoint="PATCH:https://not-there-yet.invalid/hook")
-        )
-    )
+    created(configured.post("subscriptions", valid(endpoint="PATCH:https://not-there-yet.invalid/hook")))
 
 
 def test_without_an_endpoint_a_subscription_is_refused(configured: Caller) -> None:
     refused(
         configured.post(
-            "subscriptions",
-            {name: value for name, value in subscription_body().items() if name != "endpoint"},
+            "subscriptions", {name: value for name, value in valid().items() if name != "endpoint"}
         ),
         400,
     )
 
 
 def test_a_wrong_filter_is_refused_with_line_and_column(configured: Caller) -> None:
-    problem = refused(
-        configured.post("subscriptions", subscription_body(filter="$$->'Body'->>'a' = 'b'\nAND NOT")), 400
-    )
+    problem = refused(configured.post("subscriptions", valid(filter="$$->'Body'->>'a' = 'b'\nAND NOT")), 400)
     (error,) = problem["errors"]
     assert error["field"] == "filter"
     assert error["line"] == 2
@@ -237,22 +216,20 @@ def test_a_wrong_filter_is_refused_with_line_and_column(configured: Caller) -> N
 
 @pytest.mark.parametrize("field", ["subscriber", "event_type", "policy"])
 def test_referenced_objects_must_exist(configured: Caller, field: str) -> None:
-    assert fields_of(
-        refused(configured.post("subscriptions", subscription_body(**{field: "none"})), 400)
-    ) == {field}
+    assert fields_of(refused(configured.post("subscriptions", valid(**{field: "none"})), 400)) == {field}
 
 
 def test_a_name_is_in_use_only_within_a_subscriber(configured: Caller) -> None:
     factories.subscriber("erp")
-    created(configured.post("subscriptions", subscription_body()))
-    refused(configured.post("subscriptions", subscription_body()), 409, "name-in-use")
-    created(configured.post("subscriptions", subscription_body(subscriber="erp")))
+    created(configured.post("subscriptions", valid()))
+    refused(configured.post("subscriptions", valid()), 409, "name-in-use")
+    created(configured.post("subscriptions", valid(subscriber="erp")))
 
 
 def test_a_subscription_stays_with_its_subscriber_and_event_type(configured: Caller) -> None:
     factories.subscriber("erp")
     factories.event_type("Other")
-    made = created(configured.post("subscriptions", subscription_body()))
+    made = created(configured.post("subscriptions", valid()))
     path = f"subscriptions/{made['id']}"
     assert fields_of(refused(configured.patch(path, {"subscriber": "erp"}), 400)) == {"subscriber"}
     assert fields_of(refused(configured.patch(path, {"event_type": "Other"}), 400)) == {"event_type"}
@@ -260,20 +237,20 @@ def test_a_subscription_stays_with_its_subscriber_and_event_type(configured: Cal
 
 
 def test_a_subscription_with_deliveries_is_made_inactive_rather_than_deleted(configured: Caller) -> None:
-    made = created(configured.post("subscriptions", subscription_body()))
+    made = created(configured.post("subscriptions", valid()))
     factories.delivery(subscription=Subscription.objects.get())
     assert "INACTIVE" in refused(configured.delete(f"subscriptions/{made['id']}"), 409, "in-use")["detail"]
     assert Subscription.objects.exists()
 
 
 def test_a_subscription_without_deliveries_is_deleted(configured: Caller) -> None:
-    made = created(configured.post("subscriptions", subscription_body()))
+    made = created(configured.post("subscriptions", valid()))
     assert configured.delete(f"subscriptions/{made['id']}").status == 204
     assert not SigningSecret.objects.exists()
 
 
 def test_the_list_is_selected_by_subscriber_event_type_and_status(configured: Caller) -> None:
-    created(configured.post("subscriptions", subscription_body()))
+    created(configured.post("subscriptions", valid()))
     factories.subscription()
     for query in [
         "subscriber=crm",
@@ -298,7 +275,7 @@ def test_pages_of_subscriptions_cost_the_same_however_many_there_are(
 
 @pytest.mark.parametrize("text", ["proj1011 ", " proj1011", " ", "  a b  "])
 def test_a_header_string_that_no_header_can_be_is_refused(configured: Caller, text: str) -> None:
-    problem = refused(configured.post("subscriptions", subscription_body(header_filter_string=text)), 400)
+    problem = refused(configured.post("subscriptions", valid(header_filter_string=text)), 400)
     assert fields_of(problem) == {"header_filter_string"}
     assert "remove the blanks" in str(problem["errors"])
     assert not Subscription.objects.exists()
