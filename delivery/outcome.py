@@ -62,6 +62,19 @@ def class_of(status_code: int) -> OutcomeClass:
     return _CLASS_OF_HUNDRED.get(status_code // 100, OutcomeClass.SERVER_ERROR)
 
 
+def answered(status_code: int, *, success_codes: frozenset[int] | None) -> tuple[OutcomeClass, str]:
+    """Return the class of an answer under a policy, and its error text, if it has one.
+
+    An answer of 2xx that is not one of the policy's `success_codes` counts as a server error, so
+    that it is a failure in the attempt, in the figures, in the URL's health and in the verdict.
+    """
+    outcome = class_of(status_code)
+    if outcome is not OutcomeClass.SUCCESS or success_codes is None or status_code in success_codes:
+        return outcome, ""
+    codes = ", ".join(map(str, sorted(success_codes)))
+    return OutcomeClass.SERVER_ERROR, f"the policy counts only {codes} as success"
+
+
 _CLASS_OF_HUNDRED = {
     2: OutcomeClass.SUCCESS,
     3: OutcomeClass.REDIRECT,

@@ -43,10 +43,13 @@ class RetrySchedule:
 class Rules:
     """A policy as plain values.
 
-    `actions` maps each outcome class to a name of `subscriptions.models.Action`.
+    `actions` maps each outcome class to a name of `subscriptions.models.Action`. `success_codes` are
+    the answers of 2xx that are a SUCCESS, None for all: `delivery.outcome` classifies an answer by
+    them, so an outcome is the same in the attempt, in the URL's health and in the verdict.
     """
 
     name: str
+    success_codes: frozenset[int] | None
     actions: dict[OutcomeClass, str]
     holds_in_doubt: bool
     blocks_when_overloaded: bool

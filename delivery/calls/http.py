@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import cache
 from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from delivery.calls.guard import CONNECT_SECONDS, GuardedCall, InformationalFloodError, pool_manager
-from delivery.outcome import EXCERPT_BYTES, Outcome, class_of
+from delivery.outcome import EXCERPT_BYTES, Outcome, answered
 from delivery.states import OutcomeClass
 from subscriptions.values.addresses import AddressRefusedError, Network
 
@@ -152,7 +151,7 @@ def _exchange(request: "Request", call: GuardedCall) -> Called:
     prepared.url = request.url
     timeout = (call.connect_seconds, call.seconds)
     with session.send(prepared, stream=True, timeout=timeout, allow_redirects=False) as response:
-        return _read(response, call, started_at=request.made_at)
+        return _read(response, call, request=request)
 
 
 def _sent(request: "Request") -> dict[str, str | bytes]:
@@ -160,17 +159,18 @@ def _sent(request: "Request") -> dict[str, str | bytes]:
     return {name: value if value.isascii() else value.encode() for name, value in request.headers.items()}
 
 
-def _read(response: Response, call: GuardedCall, *, started_at: datetime) -> Called:
+def _read(response: Response, call: GuardedCall, *, request: "Request") -> Called:
     """Read the whole answer, or return why it cannot be passed on."""
     body = bytearray()
     fault = _read_into(body, response)
     if call.is_over:
         # An answer that lasts until the connection ends looks complete when the connection is cut.
         fault = OutcomeClass.TIMEOUT, f"no whole answer within {call.seconds:g} s"
-    outcome, words = fault or (class_of(response.status_code), "")
+    success_codes = request.endpoint.rules.success_codes
+    outcome, words = fault or answered(response.status_code, success_codes=success_codes)
     told = Outcome(
         outcome=outcome,
-        started_at=started_at,
+        started_at=request.made_at,
         duration_ms=0,
         status_code=response.status_code,
         error=words,

@@ -8,7 +8,7 @@ from datetime import datetime
 import orjson
 
 from delivery.calls.http import Called, EndpointAnswer
-from delivery.outcome import EXCERPT_BYTES, Outcome, class_of, script_failed
+from delivery.outcome import EXCERPT_BYTES, Outcome, answered, script_failed
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.scripted import job_of, transform
 from delivery.states import OutcomeClass
@@ -27,7 +27,7 @@ def respond(parcel: Parcel, endpoint: Endpoint, *, headers: Mapping[str, str], n
     if isinstance(result, ScriptFault):
         return Called(replace(script_failed(str(result), now=now), duration_ms=duration_ms))
     answer = _answer(result)
-    outcome = class_of(answer.status_code)
+    outcome, error = answered(answer.status_code, success_codes=endpoint.rules.success_codes)
     excerpt = b"" if outcome is OutcomeClass.SUCCESS else answer.body[:EXCERPT_BYTES]
     return Called(
         Outcome(
@@ -35,6 +35,7 @@ def respond(parcel: Parcel, endpoint: Endpoint, *, headers: Mapping[str, str], n
             started_at=now,
             duration_ms=duration_ms,
             status_code=answer.status_code,
+            error=error,
             excerpt=excerpt,
         ),
         answer,

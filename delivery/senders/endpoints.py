@@ -12,6 +12,7 @@ from subscriptions.models import InDoubt, UsedUp
 from subscriptions.models import Schedule as ScheduleKind
 from subscriptions.values.encryption import UndecipherableError, decrypt
 from subscriptions.values.endpoints import INTERNAL, parse_endpoint
+from subscriptions.values.number_lists import success_codes
 
 
 def endpoint_of(row: Mapping[str, Any]) -> Endpoint:
@@ -51,6 +52,7 @@ def rules_of(row: Mapping[str, Any]) -> Rules:
     """Make Rules from the columns of a policy."""
     return Rules(
         name=row["name"],
+        success_codes=success_codes(row["success_codes"]),
         actions={
             OutcomeClass.TIMEOUT: row["on_unreachable"],
             OutcomeClass.UNREACHABLE: row["on_unreachable"],

@@ -15,7 +15,7 @@ from types import TracebackType
 import aiohttp
 from yarl import URL
 
-from delivery.outcome import EXCERPT_BYTES, Outcome, class_of
+from delivery.outcome import EXCERPT_BYTES, Outcome, answered, class_of
 from delivery.senders.connector import GuardedConnector, GuardedRequest, NotBegunError
 from delivery.senders.connector import may_begin as may_begin_now
 from delivery.senders.faults import Fault, evidence, fault_of
@@ -133,7 +133,7 @@ class HttpClient:
             allow_redirects=False,
             timeout=_timeout(endpoint.timeout_seconds),
         ) as response:
-            return await _read(response, now)
+            return await _read(response, now, success_codes=endpoint.rules.success_codes)
 
 
 @lru_cache(maxsize=1000)
@@ -154,9 +154,12 @@ class _Reception:
         self.retry_after_seconds: float | None = None
 
 
-async def _read(response: aiohttp.ClientResponse, now: datetime) -> _Reception:
+async def _read(
+    response: aiohttp.ClientResponse, now: datetime, *, success_codes: frozenset[int] | None
+) -> _Reception:
     """Judge by the status; keep an excerpt of the body, and only of a failure."""
-    answer = _Reception(class_of(response.status), status_code=response.status)
+    outcome, error = answered(response.status, success_codes=success_codes)
+    answer = _Reception(outcome, status_code=response.status, error=error)
     if answer.outcome is OutcomeClass.SUCCESS:
         await _drain(response)
         return answer

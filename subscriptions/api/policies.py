@@ -24,6 +24,9 @@ class PolicySerializer(StrictModel):
     schedule. IN_PLACE: tried again on schedule, and nothing later is sent meanwhile. `retry_…`,
     `max_attempts` and `when_used_up` belong to the last two actions, and a policy may use only one
     of those; `breaker_…` and `freeze_…` apply if `breaks_circuit` is on.
+
+    `success_codes` is `2xx`, or a list of status codes such as `200,201`; any other 2xx then counts as
+    a 5xx.
     """
 
     copy_of = NameOf(queryset=Policy.objects.all(), required=False, write_only=True)
@@ -34,6 +37,7 @@ class PolicySerializer(StrictModel):
             "name",
             "description",
             "copy_of",
+            "success_codes",
             "on_unreachable",
             "on_unavailable",
             "on_server_error",

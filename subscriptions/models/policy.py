@@ -4,6 +4,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from subscriptions.models.named import Named, Watched
+from subscriptions.values.number_lists import ANY_SUCCESS, check_success_codes
 
 # The policy of a subscription that names none.
 DEFAULT_POLICY = "teamforge"
@@ -53,6 +54,13 @@ class Policy(Named, Watched):
     `delivery.models.url_health`.
     """
 
+    success_codes = models.CharField(
+        max_length=100,
+        default=ANY_SUCCESS,
+        validators=[check_success_codes],
+        help_text="Answers that count as success: 2xx, or status codes separated by commas, such as 200,201. Any other "
+        "2xx then counts as a 5xx.",
+    )
     on_unreachable = _action(Action.BLOCK, "The endpoint cannot be reached, TLS fails, or it times out.")
     on_unavailable = _action(Action.SKIP, "The endpoint answers 503.")
     on_server_error = _action(Action.SKIP, "The endpoint answers 5xx, but not 503.")

@@ -36,7 +36,7 @@ _BREAKER_FIELDS = [
 FIELDSETS: list[tuple[str, dict[str, Any]]] = [
     (
         "Actions by outcome",
-        {"fields": [*ACTION_FIELDS, "blocks_when_overloaded", "in_doubt"]},
+        {"fields": ["success_codes", *ACTION_FIELDS, "blocks_when_overloaded", "in_doubt"]},
     ),
     (
         "Pauses of a blocked lane",

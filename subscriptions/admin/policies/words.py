@@ -6,6 +6,7 @@ from subscriptions.admin.policies import schedule_words
 from subscriptions.admin.policies.schedule_words import in_words
 from subscriptions.checks.policy import RETRYING, actions_in_effect
 from subscriptions.models import Action, InDoubt, Policy, UsedUp
+from subscriptions.values.number_lists import success_codes
 
 _WORDS = {
     Action.BLOCK: "no later message is sent to this subscriber until it succeeds or the subscription is made INACTIVE",
@@ -43,7 +44,7 @@ def sentences(policy: Policy) -> list[str]:
     actions = actions_in_effect(model_to_dict(policy))
     in_effect = set(actions.values())
     return [
-        "When the endpoint answers 2xx: the delivery is DELIVERED.",
+        _success(policy),
         "When the endpoint cannot be reached, TLS fails or it times out: "
         f"{_WORDS[Action(policy.on_unreachable)]}.",
         *(
@@ -62,7 +63,9 @@ def summary(policy: Policy) -> str:
     """Return one line with the features that distinguish this policy."""
     actions = actions_in_effect(model_to_dict(policy))
     grouped = _grouped(actions, _SUMMED_UP)
-    said = [
+    codes = _success_codes(policy)
+    said = [f"only {_either(codes)} is success"] if codes else []
+    said += [
         f"{_either(codes)} {_IN_SHORT[Action(action)]}{_how_long(policy, action)}"
         for action, codes in grouped.items()
     ]
@@ -72,6 +75,18 @@ def summary(policy: Policy) -> str:
         said.append("a URL that keeps failing is disabled")
     is_resent = policy.in_doubt == InDoubt.RESEND
     return ", ".join([*said, f"in doubt {'is sent again' if is_resent else 'waits for a person'}"])
+
+
+def _success(policy: Policy) -> str:
+    codes = _success_codes(policy)
+    if not codes:
+        return "When the endpoint answers 2xx: the delivery is DELIVERED."
+    return f"When the endpoint answers {_either(codes)}: the delivery is DELIVERED. Any other 2xx counts as a 5xx."
+
+
+def _success_codes(policy: Policy) -> list[str]:
+    """Return the codes that alone count as success; empty if any 2xx does."""
+    return [str(code) for code in sorted(success_codes(policy.success_codes) or [])]
 
 
 def _grouped(actions: dict[str, str], names: dict[str, str]) -> dict[str, list[str]]:

@@ -138,3 +138,21 @@ def test_an_inactive_subscription_holds_its_retries_too(flow: Flow, receiver: Re
     of.endpoint.always(OK)
     flow.rest.patch(f"subscriptions/{of.id}", {"status": "ACTIVE", "backlog": "deliver"})
     assert flow.wait_until_settled(of) == ["DELIVERED"]
+
+
+def test_an_answer_that_is_no_success_code_of_the_policy_is_tried_again(
+    flow: Flow, receiver: Receiver
+) -> None:
+    of = subscribe(flow, receiver, SOON | {"success_codes": "200,201"})
+    of.endpoint.next(Answer(204), Answer(202, body=b"queued"), Answer(201))
+    message = flow.publish()
+    assert flow.wait_until_settled(of) == ["DELIVERED"]
+    first, second, third = flow.delivery(of, message)["attempts"]
+    assert [attempt["outcome"] for attempt in (first, second, third)] == [
+        "SERVER_ERROR",
+        "SERVER_ERROR",
+        "SUCCESS",
+    ]
+    assert [attempt["status_code"] for attempt in (first, second, third)] == [204, 202, 201]
+    assert first["error"] == "the policy counts only 200, 201 as success"
+    assert second["excerpt"] == "queued"

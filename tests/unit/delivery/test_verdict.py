@@ -5,12 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from delivery.outcome import Outcome, class_of
+from delivery.outcome import Outcome, answered, class_of
 from delivery.states import OutcomeClass, Status
 from delivery.verdict import JITTER, NextStep, RetrySchedule, Rules, Verdict, judge, judge_lost, pause_seconds
 
 TEAMFORGE = Rules(
     name="teamforge",
+    success_codes=None,
     actions={
         OutcomeClass.TIMEOUT: "BLOCK",
         OutcomeClass.UNREACHABLE: "BLOCK",
@@ -55,7 +56,7 @@ def outcome(kind: OutcomeClass, *, retry_after: float | None = None) -> Outcome:
     )
 
 
-def answered(status_code: int) -> Outcome:
+def answer(status_code: int) -> Outcome:
     return outcome(class_of(status_code))
 
 
@@ -90,7 +91,7 @@ def answered(status_code: int) -> Outcome:
 def test_an_answer_leads_to_the_status_of_the_table(
     rules: Rules, status_code: int, status: Status, step: NextStep
 ) -> None:
-    verdict = judge(answered(status_code), rules)
+    verdict = judge(answer(status_code), rules)
     assert (verdict.status, verdict.step) == (status, step)
 
 
@@ -143,3 +144,28 @@ FETCHES = {
 @pytest.mark.parametrize("kind", sorted(set(OutcomeClass) - {OutcomeClass.LOST} - FETCHES))
 def test_every_outcome_has_a_verdict(kind: OutcomeClass) -> None:
     assert isinstance(judge(outcome(kind), TEAMFORGE), Verdict)
+
+
+ONLY_200_AND_202 = frozenset({200, 202})
+
+
+@pytest.mark.parametrize(
+    ("status_code", "success_codes", "kind"),
+    [
+        (204, None, OutcomeClass.SUCCESS),
+        (202, ONLY_200_AND_202, OutcomeClass.SUCCESS),
+        (201, ONLY_200_AND_202, OutcomeClass.SERVER_ERROR),
+        (299, ONLY_200_AND_202, OutcomeClass.SERVER_ERROR),
+        (302, ONLY_200_AND_202, OutcomeClass.REDIRECT),
+        (404, ONLY_200_AND_202, OutcomeClass.CLIENT_ERROR),
+        (429, ONLY_200_AND_202, OutcomeClass.RATE_LIMITED),
+        (503, ONLY_200_AND_202, OutcomeClass.UNAVAILABLE),
+    ],
+)
+def test_an_answer_of_2xx_that_is_no_success_code_counts_as_a_server_error(
+    status_code: int, success_codes: frozenset[int] | None, kind: OutcomeClass
+) -> None:
+    outcome_class, error = answered(status_code, success_codes=success_codes)
+    assert outcome_class is kind
+    is_no_success = status_code // 100 == 2 and kind is OutcomeClass.SERVER_ERROR
+    assert error == ("the policy counts only 200, 202 as success" if is_no_success else "")

@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import socket
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from delivery.states import OutcomeClass
 from tests.support.receivers import Answer, Receiver, Stream
 from tests.unit.delivery.calls.calling import called, outcome, read_request, serving
 from tests.unit.delivery.senders.test_http import PARCEL
+from tests.unit.delivery.test_verdict import TEAMFORGE
 
 
 @pytest.mark.parametrize("status", [200, 201, 204, 301, 400, 404, 429, 500, 503])
@@ -25,6 +27,18 @@ def test_an_answer_is_returned_whole_whatever_its_status(receiver: Receiver, sta
     assert ended.answer.content_type == "application/json; x=1"
     assert (ended.outcome.status_code, ended.outcome.error) == (status, "")
     assert ended.outcome.excerpt == body
+
+
+def test_an_answer_that_is_no_success_code_of_the_policy_is_a_failure_and_still_returned(
+    receiver: Receiver,
+) -> None:
+    hook = receiver.endpoint("hook")
+    hook.always(Answer(202, body=b"queued"))
+    ended = called(hook.url, rules=replace(TEAMFORGE, success_codes=frozenset({200})))
+    assert ended.answer is not None
+    assert (ended.answer.status_code, ended.answer.body) == (202, b"queued")
+    assert outcome(ended) is OutcomeClass.SERVER_ERROR
+    assert ended.outcome.error == "the policy counts only 200 as success"
 
 
 def test_the_endpoint_gets_the_bytes_the_headers_and_the_url_as_they_are(receiver: Receiver) -> None:

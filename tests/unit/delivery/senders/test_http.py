@@ -40,7 +40,7 @@ PARCEL = Parcel(
 
 
 def endpoint(url: str, **fields: object) -> Endpoint:
-    given = {"method": "POST", "headers": {}, "timeout_seconds": 1.0} | fields
+    given = {"method": "POST", "headers": {}, "timeout_seconds": 1.0, "rules": TEAMFORGE} | fields
     return Endpoint(
         subscription_id=1,
         lane_id=1,
@@ -49,7 +49,6 @@ def endpoint(url: str, **fields: object) -> Endpoint:
         is_disabled=False,
         url=url,
         signing_keys=(b"k" * 32,),
-        rules=TEAMFORGE,
         **given,  # type: ignore[arg-type]
     )
 

@@ -58,6 +58,14 @@ def test_the_schedule_of_the_retry_lane_is_described(values: dict[str, object], 
     assert words in said(on_unreachable="RETRY_LANE", **values)
 
 
+def test_success_codes_are_described() -> None:
+    assert "When the endpoint answers 2xx: the delivery is DELIVERED." in said()
+    assert "answers 200 or 201: the delivery is DELIVERED. Any other 2xx counts as a 5xx." in said(
+        success_codes="201,200"
+    )
+    assert summary(Policy(success_codes="200")).startswith("only 200 is success, ")
+
+
 def test_suspending_and_resuming_are_described() -> None:
     words = said(on_unreachable="IN_PLACE", max_attempts=5, when_used_up="SUSPEND", suspends_on_reject=True)
     assert "the lane is SUSPENDED with that delivery on top" in words

@@ -33,6 +33,7 @@ VALID: dict[str, dict[str, Any]] = {
         "name": "new",
         "description": "d",
         "copy_of": "strict",
+        "success_codes": "200,201",
         "on_unreachable": "BLOCK",
         "on_unavailable": "SKIP",
         "on_server_error": "SKIP",

@@ -125,6 +125,19 @@ def test_the_table_refuses_endless_retries(values: dict[str, object]) -> None:
         factories.policy("mine", **values)
 
 
+@pytest.mark.parametrize("codes", ["2xx", "200", "200,201, 202"])
+def test_success_codes_are_2xx_or_a_list(manager: Caller, codes: str) -> None:
+    made = created(manager.post("policies", {"name": "mine", "success_codes": codes}))
+    assert made["success_codes"] == codes
+    assert manager.get("policies/strict").body["success_codes"] == "2xx"
+
+
+@pytest.mark.parametrize("codes", ["", "200,", "3xx", "404", "200 201", "2\u0660\u0660", "2xx,200"])
+def test_other_success_codes_are_refused(manager: Caller, codes: str) -> None:
+    problem = refused(manager.post("policies", {"name": "mine", "success_codes": codes}), 400)
+    assert fields_of(problem) == {"success_codes"}
+
+
 def test_a_policy_in_use_stays(manager: Caller) -> None:
     used = factories.policy("mine", pause_seconds=2)
     factories.subscription(policy=used)

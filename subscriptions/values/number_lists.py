@@ -1,0 +1,31 @@
+"""Lists of numbers that a policy has as text, such as the status codes that count as success."""
+
+import re
+from collections.abc import Iterator
+
+from django.core.exceptions import ValidationError
+
+# Any answer of 2xx is a success.
+ANY_SUCCESS = "2xx"
+_SUCCESS_CODE = re.compile(r"2\d\d", re.ASCII)
+
+
+def success_codes(text: str) -> frozenset[int] | None:
+    """Return the status codes that count as success; None for any 2xx."""
+    return None if text == ANY_SUCCESS else frozenset(int(part) for part in _parts(text))
+
+
+def check_success_codes(text: str) -> None:
+    """Raise ValidationError unless the text is `2xx` or a list of status codes from 200 to 299."""
+    if text == ANY_SUCCESS:
+        return
+    wrong = [part for part in _parts(text) if not _SUCCESS_CODE.fullmatch(part)]
+    if wrong:
+        raise ValidationError(
+            f"“{wrong[0]}” cannot count as success. Write 2xx, or status codes from 200 to 299 separated by commas, "
+            "such as 200,201."
+        )
+
+
+def _parts(text: str) -> Iterator[str]:
+    return (part.strip() for part in text.split(","))
