@@ -29,7 +29,8 @@ class NextStep(Enum):
 class RetrySchedule:
     """When and how often failures are tried again.
 
-    `seconds` is the interval, or the unit of growing waits.
+    `seconds` is the interval, or the unit of growing waits. With `waits` each retry has its own after
+    the failure before it, and later retries have the last.
     """
 
     seconds: float
@@ -37,6 +38,7 @@ class RetrySchedule:
     jitter: float
     max_attempts: int | None
     suspends: bool
+    waits: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +190,8 @@ def retry_seconds(schedule: RetrySchedule, tries: Tries) -> float:
     - 1) units, so the waits between two grow as 2^n. A late retry does not bring the next one
     closer than one unit after it.
     """
+    if schedule.waits:
+        return _varied(schedule.waits[min(tries.failures, len(schedule.waits)) - 1], schedule.jitter)
     if not schedule.is_exponential:
         return _varied(schedule.seconds, schedule.jitter)
     since_first = tries.seconds_since_first

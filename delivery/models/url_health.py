@@ -5,9 +5,22 @@
        └────── a probe succeeds ───────┘  └ a probe fails: the next in a while  │
        └──────────────────────── a person releases it ─────────────────────────┘
 
+    ENABLED, DISABLED ── an answer of 410, under a policy with `freezes_when_gone` ──▶ FROZEN
+
 While a URL is DISABLED only one attempt is made every so often, while it is FROZEN none at all;
 deliveries that are due wait, and none is discarded. Only subscriptions whose policy has
 `breaks_circuit` are counted.
+
+A 410 freezes the URL in the transaction that commits the attempt's outcome, so the delivery and the
+URL never disagree:
+
+- killed before that commit: the delivery is in doubt as always, is sent again, and gets 410 again;
+- another attempt is under way when the URL freezes: its outcome counts, and its success does not
+  release the URL, because a person decides;
+- another sender has read deliveries of the URL: it sees the row's change within a second, as of any
+  FROZEN URL, and until then an attempt may begin and get 410;
+- a 410 commits after a person released the URL: the attempt was under way at the release, and
+  freezes the URL again.
 """
 
 from django.db import models

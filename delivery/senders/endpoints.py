@@ -12,7 +12,7 @@ from subscriptions.models import InDoubt, UsedUp
 from subscriptions.models import Schedule as ScheduleKind
 from subscriptions.values.encryption import UndecipherableError, decrypt
 from subscriptions.values.endpoints import INTERNAL, parse_endpoint
-from subscriptions.values.number_lists import success_codes
+from subscriptions.values.number_lists import seconds_listed, success_codes
 
 
 def endpoint_of(row: Mapping[str, Any]) -> Endpoint:
@@ -83,6 +83,7 @@ def schedule_of(row: Mapping[str, Any]) -> RetrySchedule:
         jitter=row["retry_jitter"],
         max_attempts=row["max_attempts"],
         suspends=row["when_used_up"] == UsedUp.SUSPEND,
+        waits=seconds_listed(row["retry_waits"]) if row["retry_schedule"] == ScheduleKind.LISTED else (),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from delivery.database.statements import statement
+from delivery.outcome import GONE
 from delivery.senders.entries import (
     EndpointChange,
     Entry,
@@ -177,11 +178,14 @@ def _endpoints(
 def _circuits(settlements: Iterable[Settlement]) -> list[tuple[str, list[dict[str, Any]]]]:
     """Return the statements that count attempts at URLs and then judge the URLs."""
     told: dict[int, list[bool]] = {}
+    gone: set[int] = set()
     for entry in settlements:
         if entry.circuit is not None and entry.outcome.outcome not in _TELL_NOTHING:
             failed = entry.outcome.outcome is not OutcomeClass.SUCCESS
             told.setdefault(entry.circuit, []).extend([*[False] * entry.successes_before, failed])
-    rows = [_circuit_row(circuit, failed) for circuit, failed in told.items()]
+            if entry.outcome.status_code == GONE:
+                gone.add(entry.circuit)
+    rows = [_circuit_row(circuit, failed) | {"is_gone": circuit in gone} for circuit, failed in told.items()]
     return [(statement("count_at_urls"), rows), (statement("judge_urls"), rows)]
 
 

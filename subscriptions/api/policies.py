@@ -23,7 +23,8 @@ class PolicySerializer(StrictModel):
     3xxNOTSUPPORTED, never again. RETRY_LANE: fresh messages flow, this one is tried again on
     schedule. IN_PLACE: tried again on schedule, and nothing later is sent meanwhile. `retry_…`,
     `max_attempts` and `when_used_up` belong to the last two actions, and a policy may use only one
-    of those; `breaker_…` and `freeze_…` apply if `breaks_circuit` is on.
+    of those; `breaker_…`, `freeze_…` and
+    `freezes_when_gone` apply if `breaks_circuit` is on.
 
     `success_codes` is `2xx`, or a list of status codes such as `200,201`; any other 2xx then counts as
     a 5xx.
@@ -51,12 +52,14 @@ class PolicySerializer(StrictModel):
             "retry_after_max_seconds",
             "retry_schedule",
             "retry_seconds",
+            "retry_waits",
             "retry_jitter",
             "max_attempts",
             "when_used_up",
             "suspends_on_reject",
             "probe_seconds",
             "breaks_circuit",
+            "freezes_when_gone",
             "breaker_percent",
             "breaker_attempts",
             "breaker_failures",

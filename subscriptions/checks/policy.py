@@ -27,8 +27,12 @@ FieldError = tuple[str, str]
 def contradictions(values: Mapping[str, Any]) -> dict[str, str]:
     """Return field → what to change, for all values of a policy; empty if they fit together."""
     errors = [*_unsupported(values), *_two_ways(values), *_retries(values), *_suspending(values)]
+    errors += _listed(values)
     if values["breaks_circuit"]:
         errors += _thresholds(values)
+    elif values["freezes_when_gone"]:
+        reason = "Only the circuit breaker freezes a URL; switch breaks_circuit on, or this off."
+        errors.append(("freezes_when_gone", reason))
     return dict(errors)
 
 
@@ -71,6 +75,23 @@ def _retries(values: Mapping[str, Any]) -> Iterator[FieldError]:
         yield (
             "retry_schedule",
             "EXPONENTIAL is a schedule of the retry lane; choose FIXED, or RETRY_LANE for some outcome.",
+        )
+
+
+def _listed(values: Mapping[str, Any]) -> Iterator[FieldError]:
+    if values["retry_schedule"] != Schedule.LISTED:
+        if values["retry_waits"]:
+            yield (
+                "retry_waits",
+                "These are the waits of a LISTED schedule; choose LISTED, or leave this empty.",
+            )
+        return
+    if not values["retry_waits"]:
+        yield "retry_waits", "Say how long each retry of a LISTED schedule waits, in seconds: 5,300,1800."
+    if set(actions_in_effect(values).values()).isdisjoint(RETRYING):
+        yield (
+            "retry_schedule",
+            "LISTED is a schedule of the actions RETRY_LANE and IN_PLACE; choose one of them for some outcome, or FIXED.",
         )
 
 

@@ -4,7 +4,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from subscriptions.models.named import Named, Watched
-from subscriptions.values.number_lists import ANY_SUCCESS, check_success_codes
+from subscriptions.values.number_lists import ANY_SUCCESS, check_seconds_listed, check_success_codes
 
 # The policy of a subscription that names none.
 DEFAULT_POLICY = "teamforge"
@@ -24,6 +24,7 @@ class Schedule(models.TextChoices):
 
     FIXED = "FIXED", "fixed: the same time after each failure"
     EXPONENTIAL = "EXPONENTIAL", "exponential: (2^n - 1) times as long after the first failure"
+    LISTED = "LISTED", "listed: each retry has its own wait after the failure before it"
 
 
 class UsedUp(models.TextChoices):
@@ -102,6 +103,14 @@ class Policy(Named, Watched):
         validators=[MinValueValidator(0.1), MaxValueValidator(86_400)],
         help_text="Seconds between tries of a FIXED schedule; the unit of an EXPONENTIAL one.",
     )
+    retry_waits = models.CharField(
+        max_length=300,
+        blank=True,
+        default="",
+        validators=[check_seconds_listed],
+        help_text="Seconds, separated by commas: the waits of a LISTED schedule, such as 5,300,1800. Later retries have "
+        "the last wait.",
+    )
     retry_jitter = models.FloatField(
         default=0,
         validators=[MinValueValidator(0), MaxValueValidator(0.5)],
@@ -131,6 +140,11 @@ class Policy(Named, Watched):
         default=False,
         help_text="A URL that keeps failing is DISABLED and tried once in a while, at last FROZEN until a person "
         "releases it. Due deliveries wait; none are discarded.",
+    )
+    freezes_when_gone = models.BooleanField(
+        default=False,
+        help_text="An answer of 410 (Gone) freezes the URL at once: nothing is sent to it until a person releases it. "
+        "It needs breaks_circuit.",
     )
     breaker_percent = models.PositiveSmallIntegerField(
         default=70,

@@ -1,13 +1,17 @@
 """The times of a policy's retries, if none is late: for `delivery.verdict` and descriptions."""
 
+from collections.abc import Sequence
+
 # 2^30 of the shortest unit are three years, so more doublings only make larger numbers.
 _MOST_DOUBLINGS = 30
 
 
-def offset_seconds(retry: int, *, seconds: float, is_exponential: bool) -> float:
+def offset_seconds(retry: int, *, seconds: float, is_exponential: bool, waits: Sequence[float] = ()) -> float:
     """Return the offset of a retry from the first failure; the first retry is 1.
 
     The exponential offsets are Workfront's, `(2^n - 1)` units: each wait is twice as long as the
-    one before.
+    one before. With listed `waits` each retry has its own, and later retries have the last.
     """
+    if waits:
+        return sum(waits[:retry]) + waits[-1] * max(retry - len(waits), 0)
     return seconds * (2.0 ** min(retry, _MOST_DOUBLINGS) - 1) if is_exponential else seconds * retry

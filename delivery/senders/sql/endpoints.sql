@@ -20,8 +20,8 @@ SELECT
     policy.name, policy.success_codes, policy.on_unreachable, policy.on_unavailable, policy.on_server_error,
     policy.on_rate_limited, policy.on_client_error, policy.on_redirect, policy.in_doubt, policy.blocks_when_overloaded,
     policy.pause_seconds, policy.pause_max_seconds, policy.retry_after_max_seconds,
-    policy.retry_schedule, policy.retry_seconds, policy.retry_jitter, policy.max_attempts, policy.when_used_up,
-    policy.suspends_on_reject, policy.probe_seconds, policy.breaks_circuit,
+    policy.retry_schedule, policy.retry_seconds, policy.retry_waits, policy.retry_jitter, policy.max_attempts,
+    policy.when_used_up, policy.suspends_on_reject, policy.probe_seconds, policy.breaks_circuit,
     ARRAY(
         SELECT secret.secret
         FROM subscriptions_signingsecret secret

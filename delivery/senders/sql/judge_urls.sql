@@ -1,21 +1,23 @@
 -- Applies the breaker's rules to the URLs of the attempts just counted, and writes the journal.
 -- Too many failures disable a URL, a success enables a disabled one, days without a success freeze
--- it; after a failed probe the next one comes after a while. Only a person releases a frozen URL.
+-- it; after a failed probe the next one comes after a while. An answer of 410 freezes it at once if
+-- a policy of its subscription says so. Only a person releases a frozen URL.
 WITH tried AS (
     SELECT
         subscriptions_url(subscription.endpoint) AS url, bool_or(tried.has_success) AS has_success,
+        bool_or(tried.is_gone AND policy.freezes_when_gone) AS is_gone,
         min(subscription.id) AS subscription_id, max(policy.breaker_percent) AS percent,
         max(policy.breaker_attempts) AS attempts, max(policy.breaker_failures) AS failures,
         max(policy.breaker_probe_seconds) AS probe_seconds, max(policy.freeze_failures) AS freeze_failures,
         max(policy.freeze_hours) AS freeze_hours, max(policy.freeze_failures_at_once) AS freeze_failures_at_once
-    FROM json_to_recordset(%(rows)s::json) AS tried (subscription_id bigint, has_success bool)
+    FROM json_to_recordset(%(rows)s::json) AS tried (subscription_id bigint, has_success bool, is_gone bool)
     JOIN subscriptions_subscription subscription ON subscription.id = tried.subscription_id
     JOIN subscriptions_policy policy ON policy.id = subscription.policy_id
     GROUP BY subscriptions_url(subscription.endpoint)
 ), judged AS (
     SELECT
         tried.*, health.state AS old_state, CASE
-            WHEN health.state = 'FROZEN' THEN 'FROZEN'
+            WHEN health.state = 'FROZEN' OR tried.is_gone THEN 'FROZEN'
             WHEN health.failures_in_row >= tried.freeze_failures_at_once
                 OR health.failures_in_row > tried.freeze_failures
                 AND extract(epoch FROM now() - health.last_success_at) > tried.freeze_hours * 3600.0 THEN 'FROZEN'
@@ -49,8 +51,10 @@ SELECT
         WHEN 'ENABLED' THEN judged.url || ' is enabled again: a probe succeeded.'
         WHEN 'DISABLED' THEN judged.url || ' is disabled: ' || changed.failures || ' of ' || changed.attempts
             || ' attempts failed, ' || changed.failures_in_row || ' in a row. It is probed now and then.'
-        ELSE judged.url || ' is frozen: ' || changed.failures_in_row
-            || ' attempts failed in a row. Release it when it works again.'
+        ELSE judged.url || ' is frozen: ' || CASE
+            WHEN judged.is_gone THEN 'it answered 410 (Gone).'
+            ELSE changed.failures_in_row || ' attempts failed in a row.'
+        END || ' Release it when it works again.'
     END,
     '', judged.subscription_id
 FROM judged

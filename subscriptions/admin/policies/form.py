@@ -23,8 +23,16 @@ _BREAKER = (
     "How a URL fares is counted for all subscriptions with that URL together. A URL that keeps failing is left alone: "
     "first DISABLED, with a try now and then, at last FROZEN, until a person releases it under URL health."
 )
-_RETRY_FIELDS = ["retry_schedule", "retry_seconds", "retry_jitter", "max_attempts", "when_used_up"]
+_RETRY_FIELDS = [
+    "retry_schedule",
+    "retry_seconds",
+    "retry_waits",
+    "retry_jitter",
+    "max_attempts",
+    "when_used_up",
+]
 _BREAKER_FIELDS = [
+    "freezes_when_gone",
     "breaker_percent",
     "breaker_attempts",
     "breaker_failures",
@@ -52,7 +60,7 @@ _IS_READ = "typeof breaks_circuit == 'undefined'"
 _RETRYING = f"[{', '.join(ACTION_FIELDS)}].some(action => ['RETRY_LANE', 'IN_PLACE'].includes(action))"
 # Fields with a value other than the neutral one are shown too: an error may be about them.
 _KEPT = {
-    "retry_schedule": "retry_schedule == 'EXPONENTIAL'",
+    "retry_schedule": "retry_schedule != 'FIXED'",
     "max_attempts": "max_attempts",
     "when_used_up": "when_used_up == 'SUSPEND'",
 }
@@ -62,7 +70,10 @@ CONDITIONS = (
         field: " || ".join([_IS_READ, _RETRYING, *([_KEPT[field]] if field in _KEPT else [])])
         for field in _RETRY_FIELDS
     }
+    | {"retry_waits": f"{_IS_READ} || retry_schedule == 'LISTED' || retry_waits"}
     | dict.fromkeys(_BREAKER_FIELDS, f"{_IS_READ} || breaks_circuit")
+    # Without the breaker it has no effect, and the error that says so is about it.
+    | {"freezes_when_gone": f"{_IS_READ} || breaks_circuit || freezes_when_gone"}
 )
 
 

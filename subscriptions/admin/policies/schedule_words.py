@@ -1,6 +1,7 @@
 """The schedule of a policy's retries in words, computed by the formula that sends them."""
 
 from subscriptions.models import Policy, Schedule
+from subscriptions.values.number_lists import seconds_listed
 from subscriptions.values.schedules import offset_seconds
 
 # Longer tables show only their beginning and end.
@@ -42,7 +43,8 @@ def span(policy: Policy) -> str:
 def offset(policy: Policy, retry: int) -> float:
     """Return the seconds from the first failure to that retry."""
     is_exponential = policy.retry_schedule == Schedule.EXPONENTIAL
-    return offset_seconds(retry, seconds=policy.retry_seconds, is_exponential=is_exponential)
+    waits = seconds_listed(policy.retry_waits) if policy.retry_schedule == Schedule.LISTED else ()
+    return offset_seconds(retry, seconds=policy.retry_seconds, is_exponential=is_exponential, waits=waits)
 
 
 def in_words(seconds: float) -> str:

@@ -33,6 +33,7 @@ _ANSWERS = {
 }
 # Each pair of codes covers a whole class.
 _WHOLE = (("503", "any other 5xx", "any 5xx"), ("429", "any other 4xx", "any 4xx"))
+_GONE = "An answer of 410 freezes the URL at once: nothing is sent to it until a person releases it, and nothing is lost."
 _SUMMED_UP = {"on_unreachable": "unreachable", "on_server_error": "5xx", "on_client_error": "4xx"}
 
 
@@ -73,6 +74,8 @@ def summary(policy: Policy) -> str:
         said.append("a rejection suspends")
     if policy.breaks_circuit:
         said.append("a URL that keeps failing is disabled")
+    if policy.freezes_when_gone:
+        said.append("410 freezes the URL")
     is_resent = policy.in_doubt == InDoubt.RESEND
     return ", ".join([*said, f"in doubt {'is sent again' if is_resent else 'waits for a person'}"])
 
@@ -164,6 +167,7 @@ def _breaker(policy: Policy) -> list[str]:
         f"It is FROZEN after more than {policy.freeze_failures:,} failures in a row and {policy.freeze_hours} h without "
         f"a success, or after {policy.freeze_failures_at_once:,} in a row. Then nothing is tried until a person "
         "releases the URL. Waiting deliveries are never discarded.",
+        *([_GONE] if policy.freezes_when_gone else []),
     ]
 
 

@@ -86,6 +86,26 @@ def test_a_frozen_url_gets_no_request_until_a_person_releases_it(flow: Flow, rec
     assert flow.wait_until_settled(of) == ["DELIVERED"] * 11
 
 
+def test_after_a_410_nothing_is_sent_until_a_person_releases_the_url_and_nothing_is_lost(
+    flow: Flow, receiver: Receiver
+) -> None:
+    name = policy_like(flow.product, "standard-webhooks", retry_waits="0.2", max_attempts=1000)
+    of = flow.subscribe(receiver.endpoint(f"hook-{secrets.token_hex(4)}"), policy=name)
+    of.endpoint.always(Answer(410))
+    flow.publish()
+    wait_until(flow, of, "FROZEN")
+    asked = len(of.endpoint.received)
+    other = flow.subscribe(receiver.endpoint(f"other-{secrets.token_hex(4)}"), subscriber=of.subscriber)
+    flow.publish_numbered(10)
+    assert flow.wait_until_settled(other) == ["DELIVERED"] * 10
+    assert len(of.endpoint.received) == asked
+    assert flow.statuses(of) == ["PENDING"] * 11
+    assert flow.endpoint_state(of) == "FROZEN"
+    of.endpoint.always(OK)
+    flow.rest.post("url-health/release", {"url": of.endpoint.url})
+    assert flow.wait_until_settled(of) == ["DELIVERED"] * 11
+
+
 def test_another_subscription_with_that_url_is_held_too_unless_its_policy_has_no_breaker(
     flow: Flow, receiver: Receiver
 ) -> None:

@@ -44,6 +44,14 @@ WEBMETHODS = replace(
     holds_in_doubt=True,
     schedule=RetrySchedule(seconds=10, is_exponential=False, jitter=0, max_attempts=5, suspends=False),
 )
+# The waits of the specification's table, in seconds.
+LISTED = (5.0, 300.0, 1800.0, 7200.0, 18_000.0, 36_000.0, 50_400.0, 72_000.0, 86_400.0)
+STANDARD_WEBHOOKS = replace(
+    WORKFRONT_2017,
+    name="standard-webhooks",
+    blocks_when_overloaded=True,
+    schedule=replace(FIXED, waits=LISTED, max_attempts=10),
+)
 SUSPENDING = replace(WEBMETHODS, schedule=replace(WEBMETHODS.schedule, suspends=True))
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -87,6 +95,27 @@ def test_workfront_48h_retries_eleven_times_at_the_offsets_of_its_formula() -> N
     assert offsets == pytest.approx([(2**retry - 1) * 84.8 for retry in range(1, 12)])
     assert offsets[-1] / 3600 == pytest.approx(48.2, abs=0.05)
     assert last == Verdict(status=Status.FAILED, step=NextStep.NEXT)
+
+
+def test_standard_webhooks_waits_as_listed_after_each_failure() -> None:
+    offsets, last = retries_of(STANDARD_WEBHOOKS)
+    assert offsets == [sum(LISTED[:retry]) for retry in range(1, 10)]
+    assert last == Verdict(status=Status.FAILED, step=NextStep.NEXT)
+
+
+def test_retries_after_the_listed_ones_have_the_last_wait() -> None:
+    endless = replace(STANDARD_WEBHOOKS, schedule=replace(STANDARD_WEBHOOKS.schedule, max_attempts=None))
+    assert judge(failed(), endless, Tries(40)).wait_seconds == LISTED[-1]
+
+
+def test_standard_webhooks_honours_retry_after_for_429_and_503_only() -> None:
+    for kind in (OutcomeClass.RATE_LIMITED, OutcomeClass.UNAVAILABLE):
+        verdict = judge(replace(failed(kind), retry_after_seconds=7.0), STANDARD_WEBHOOKS)
+        assert (verdict.step, verdict.wait_seconds) == (NextStep.BLOCK, 7.0)
+        apart = judge_apart(replace(failed(kind), retry_after_seconds=90.0), STANDARD_WEBHOOKS)
+        assert (apart.status, apart.wait_seconds) == (Status.PENDING, 90.0)
+    late = replace(failed(OutcomeClass.SERVER_ERROR), retry_after_seconds=90.0)
+    assert judge(late, STANDARD_WEBHOOKS).wait_seconds == 5.0
 
 
 def test_a_late_retry_does_not_postpone_later_ones() -> None:

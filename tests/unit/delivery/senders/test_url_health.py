@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 
 from delivery.models import Delivery, JournalEntry, JournalKind, OutcomeClass, UrlHealth, UrlState
+from delivery.outcome import class_of
 from delivery.senders.entries import Settlement
 from delivery.senders.settler import Settler
 from subscriptions.models import Policy, Subscription
@@ -170,3 +171,49 @@ def test_without_a_breaker_nothing_is_counted() -> None:
 
     with_settler(scenario)
     assert not UrlHealth.objects.exists()
+
+
+def answered(of: Subscription, *status_codes: int) -> UrlHealth:
+    """Commit these answers together and return the URL's health."""
+    rows = [factories.delivery(subscription=of) for _ in status_codes]
+    settlements = [
+        settlement(row, outcome=class_of(code), status_code=code, circuit=of.pk)
+        for row, code in zip(rows, status_codes, strict=True)
+    ]
+
+    async def scenario(settler: Settler) -> None:
+        lane_id = rows[0].lane_id or 0
+        await serve_lanes(settler, [lane_id])
+        await settler.commit(lane_id, *settlements)
+
+    with_settler(scenario)
+    return UrlHealth.objects.get()
+
+
+def test_a_410_freezes_the_url_at_once_under_a_policy_that_says_so() -> None:
+    assert answered(breaking(freezes_when_gone=True), 410).state == UrlState.FROZEN
+    entry = JournalEntry.objects.get(kind=JournalKind.FROZEN)
+    assert entry.text == f"{URL} is frozen: it answered 410 (Gone). Release it when it works again."
+
+
+def test_a_410_is_a_failure_like_any_other_under_another_policy() -> None:
+    assert answered(breaking(), 410).state == UrlState.ENABLED
+
+
+def test_other_answers_freeze_nothing_at_once() -> None:
+    assert answered(breaking(freezes_when_gone=True), 404, 500, 429).state == UrlState.ENABLED
+
+
+def test_a_410_freezes_a_disabled_url() -> None:
+    of = breaking(freezes_when_gone=True)
+    assert tried(of, *[FAILED] * 5).state == UrlState.DISABLED
+    health = answered(of, 410)
+    assert (health.state, health.next_probe_at) == (UrlState.FROZEN, None)
+    assert journal() == [JournalKind.DISABLED, JournalKind.FROZEN]
+
+
+def test_a_success_beside_or_after_a_410_does_not_release_the_url() -> None:
+    of = breaking(freezes_when_gone=True)
+    assert answered(of, 410, 200).state == UrlState.FROZEN
+    assert answered(of, 200).state == UrlState.FROZEN
+    assert journal() == [JournalKind.FROZEN]

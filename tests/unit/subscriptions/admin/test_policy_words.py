@@ -50,6 +50,10 @@ def test_a_duration_is_shown_in_its_largest_useful_unit(seconds: float, words: s
         ({"max_attempts": 2}, "Retries come 10 s after each failure, once."),
         ({"max_attempts": 1}, "With one attempt, nothing is tried again."),
         ({"retry_schedule": "EXPONENTIAL", "retry_seconds": 2}, "2 s, 6 s, 14 s, 30 s, 62 s, 2 min after"),
+        (
+            {"retry_schedule": "LISTED", "retry_waits": "5,300,1800", "max_attempts": 4},
+            "Retries come 5 s, 5 min, 35 min after the first failure, 3 in all.",
+        ),
         ({"retry_jitter": 0.25}, "varies by up to 25 % by chance"),
         ({"max_attempts": 5}, "When the 5 attempts have failed, the delivery is FAILED"),
     ],
@@ -81,6 +85,11 @@ def test_settings_without_effect_are_not_described() -> None:
         ["on_unreachable", "on_unavailable", "on_server_error"], "RETRY_LANE"
     )
     assert "blocked lane" not in said(**everything_by_the_retry_lane)
+
+
+def test_freezing_a_url_that_is_gone_is_described() -> None:
+    assert "410 freezes the URL at once" in said(breaks_circuit=True, freezes_when_gone=True)
+    assert "410 freezes the URL" in summary(Policy(breaks_circuit=True, freezes_when_gone=True))
 
 
 def test_a_breakers_thresholds_are_described() -> None:

@@ -96,6 +96,21 @@ def test_workfront_tries_everything_again_by_the_retry_lane(
     assert policy["breaks_circuit"] is (name == "workfront-48h")
 
 
+def test_standard_webhooks_retries_by_the_schedule_of_the_specification(manager: Caller) -> None:
+    policy = manager.get("policies/standard-webhooks").body
+    assert policy["retry_waits"] == "5,300,1800,7200,18000,36000,50400,72000,86400"
+    assert (policy["retry_schedule"], policy["max_attempts"]) == ("LISTED", 10)
+    assert policy["blocks_when_overloaded"]
+    assert policy["freezes_when_gone"]
+    created(manager.post("policies", {"name": "mine", "copy_of": "standard-webhooks", "max_attempts": 4}))
+
+
+@pytest.mark.parametrize("waits", ["5;300", "0", "700000", "5,,6", "-1", ",".join(["5"] * 51)])
+def test_wrong_waits_are_refused(manager: Caller, waits: str) -> None:
+    listed = {"name": "mine", "copy_of": "workfront-48h", "retry_schedule": "LISTED", "retry_waits": waits}
+    assert fields_of(refused(manager.post("policies", listed), 400)) == {"retry_waits"}
+
+
 def test_a_copy_of_webmethods_suspends_and_probes(manager: Caller) -> None:
     suspending = {"name": "mine", "copy_of": "webmethods", "when_used_up": "SUSPEND", "probe_seconds": 5}
     made = created(manager.post("policies", suspending))

@@ -11,6 +11,7 @@ from subscriptions.models import Policy
 IN_PLACE = {"on_unreachable": "IN_PLACE"}
 RETRY_LANE = {"on_unreachable": "RETRY_LANE"}
 BREAKER = {"breaks_circuit": True}
+LISTED = {"retry_schedule": "LISTED", "retry_waits": "5,300"}
 
 
 def contradicted(**values: Any) -> dict[str, str]:
@@ -28,7 +29,10 @@ def contradicted(**values: Any) -> dict[str, str]:
         IN_PLACE | {"max_attempts": 5, "when_used_up": "SUSPEND"},
         IN_PLACE | {"suspends_on_reject": True},
         {"on_redirect": "REJECT"},
+        RETRY_LANE | LISTED,
+        IN_PLACE | LISTED,
         BREAKER,
+        BREAKER | {"freezes_when_gone": True},
         BREAKER | {"breaker_failures": 5, "freeze_failures": 5, "freeze_failures_at_once": 5},
     ],
 )
@@ -50,6 +54,10 @@ def test_consistent_values_are_accepted(values: dict[str, Any]) -> None:
             "suspends_on_reject",
             "Nothing is rejected",
         ),
+        (LISTED, "retry_schedule", "choose one of them"),
+        (RETRY_LANE | {"retry_schedule": "LISTED"}, "retry_waits", "Say how long"),
+        (RETRY_LANE | {"retry_waits": "5"}, "retry_waits", "choose LISTED"),
+        ({"freezes_when_gone": True}, "freezes_when_gone", "switch breaks_circuit on"),
         ({"on_client_error": "UNSUPPORTED"}, "on_client_error", "Choose REJECT"),
         (BREAKER | {"freeze_failures": 1999}, "freeze_failures", "at least breaker_failures, 2000"),
         (BREAKER | {"freeze_failures_at_once": 1999}, "freeze_failures_at_once", "freeze_failures, 2000"),
