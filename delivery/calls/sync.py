@@ -40,7 +40,7 @@ from delivery.calls.slots import call_now, endpoint_now, turn
 from delivery.database.queries import first_row
 from delivery.outcome import Outcome, unsendable
 from delivery.publishing.drafts import Draft, checked_draft
-from delivery.publishing.publish import deleted
+from delivery.publishing.publish import deleted, why_unmatched
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.request import make_request
 from delivery.states import FAILURES, OutcomeClass, Status
@@ -171,6 +171,8 @@ def _store_matched(publisher: Publisher, draft: Draft) -> tuple[int, int, SyncTa
             "content_type": draft.content_type,
             "body": draft.body,
             "destination": draft.destination.name,
+            "named": draft.destination.subscription_id,
+            "why_not": "" if asked else why_unmatched(draft, ()),
             "subscription": asked and asked.subscription.pk,
             "qualified": [str(subscription) for subscription in qualified],
             "reason": UNRECORDED,

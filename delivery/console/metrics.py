@@ -1,7 +1,7 @@
 """Metrics of the whole installation, which Prometheus reads: loaded from the database per request.
 
 Every process reports the same values. Each statement has a bounded cost: counts of waiting
-deliveries end at 100,000, or 10,000 in the retry lane. Without a database the rest of `/metrics` is
+deliveries end at 100,000, or 10,000 in the retry lane and in the callback lane. Without a database the rest of `/metrics` is
 still served.
 """
 
@@ -13,7 +13,7 @@ from django.utils import timezone
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import REGISTRY, Collector
 
-from delivery.console.lanes import retry_lane
+from delivery.console.lanes import callback_lane, retry_lane
 from delivery.console.shared.counting import BACKLOG_LIMIT
 from delivery.database.queries import named_row, named_rows
 from delivery.models import TrafficMark, UrlState
@@ -27,7 +27,7 @@ class Installation(Collector):
 
     def collect(self) -> Iterator[Metric]:
         try:
-            read = [*_backlog(now=timezone.now()), *_lanes(), *_retries(), *_counted()]
+            read = [*_backlog(now=timezone.now()), *_lanes(), *_retries(), *_callbacks(), *_counted()]
         except (DatabaseError, InterfaceError):
             read = []
         yield _gauge("up", "Whether the database answered when these metrics were read.", float(bool(read)))
@@ -88,6 +88,14 @@ def _retries() -> Iterator[Metric]:
     urls.add_metric([UrlState.DISABLED.value], lane.disabled_urls)
     urls.add_metric([UrlState.FROZEN.value], lane.frozen_urls)
     yield urls
+
+
+def _callbacks() -> Iterator[Metric]:
+    lane = callback_lane.read_callback_lane()
+    yield _gauge("callback_lane_deliveries", "Deliveries that wait in the callback lane.", lane.waiting.found)
+    yield _gauge(
+        "callback_lane_failed_deliveries", "Of these, deliveries that failed before.", lane.failed.found
+    )
 
 
 def _counted() -> Iterator[Metric]:

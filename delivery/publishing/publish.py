@@ -21,7 +21,7 @@ from delivery.publishing.drafts import DESTINATION, Destinations, Draft, Publish
 from delivery.publishing.idempotency import Claim, claim_keys, store_answers
 from delivery.publishing.owed import Owed, Targets
 from subscriptions.filters import document
-from subscriptions.matching.match import Candidate, candidates, qualifying
+from subscriptions.matching.match import Candidate, candidates, qualifying, why_not_there
 from subscriptions.models import EventType, Kind, Publisher
 
 
@@ -215,6 +215,16 @@ def _match(drafts: Sequence[Draft]) -> list[list[Candidate]]:
     ]
 
 
+def why_unmatched(draft: Draft, matches: Sequence[Candidate]) -> str:
+    """Return why the subscription that the draft's Destination names gets nothing.
+
+    Empty if it gets the message, or if no subscription is named. Takes one query, only then.
+    """
+    if matches or draft.destination.subscription_id is None:
+        return ""
+    return why_not_there(draft.destination, document(draft.headers, draft.body))
+
+
 def store(
     owed: Sequence[Owed], *, as_of: Configuration | None = None
 ) -> tuple[Sequence[Accepted | None], NewWork] | None:
@@ -239,6 +249,8 @@ def store(
             "content_type": [draft.content_type for draft in drafts],
             "body": [draft.body for draft in drafts],
             "destination": [draft.destination.name for draft in drafts],
+            "named": array(draft.destination.subscription_id or -1 for draft in drafts),
+            "why_not": [why_unmatched(one.draft, one.matches) for one in owed],
             "key": [one.claim.key if one.claim else "" for one in owed],
             "digest": [one.claim.digest if one.claim else b"" for one in owed],
             "owed": array(len(one.matches) for one in owed),

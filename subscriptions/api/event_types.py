@@ -4,11 +4,14 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
 
 from subscriptions.api.problems import Problem
 from subscriptions.api.resource import Resource
 from subscriptions.api.strict import JSONValue, StrictModel, Text
 from subscriptions.api.subscription_fields import PatternsField
+from subscriptions.checks.similar_names import case_warning
 from subscriptions.models import EventType
 from subscriptions.values.json_schemas import JSONSchemaError, check_json_schema
 from subscriptions.values.media_types import validate_media_type
@@ -77,6 +80,20 @@ class EventTypeViews(Resource):
     queryset = EventType.objects.all()
     serializer_class = EventTypeSerializer
 
+    def create(self, request: Request, **place: str) -> Response:
+        """Create one; 409 when the name is in use.
+
+        If another name differs only in case, the header `Inturn-Warning` says so.
+        """
+        return _warned(super().create(request, **place))
+
+    def partial_update(self, request: Request, **place: str) -> Response:
+        """Change the given fields.
+
+        If another name differs only in case, the header `Inturn-Warning` says so.
+        """
+        return _warned(super().partial_update(request, **place))
+
     def locked(self, *, to_delete: bool = False) -> EventType:
         event_type: EventType = super().locked(to_delete=to_delete)
         if is_reserved(event_type.name):
@@ -86,3 +103,9 @@ class EventTypeViews(Resource):
                 f"{event_type} is published by Inturn itself and cannot be changed; subscribe to it.",
             )
         return event_type
+
+
+def _warned(answer: Response) -> Response:
+    if warning := case_warning(answer.data["name"]):
+        answer["Inturn-Warning"] = warning
+    return answer

@@ -116,6 +116,19 @@ def explain(
     return _of_the_one(explanations) if event_type.kind == Kind.SYNC else explanations
 
 
+def why_not_there(to: Destination, document: Document) -> str:
+    """Return why the one subscription that a message is delivered to does not qualify.
+
+    Empty if the destination is a whole subscriber, or if the subscription was changed or deleted
+    since the message was matched. The value of a header is left out.
+    """
+    if to.subscription_id is None:
+        return ""
+    found = Subscription.objects.filter(pk=to.subscription_id).select_related("subscriber").first()
+    reason = None if found is None else _reason(found, document, is_served=False)
+    return without_value(reason or "")
+
+
 def why_not(header_filter_string: str, filter_text: str, document: Document) -> str | None:
     """Return the reason why header string or filter exclude a message, or None if it qualifies."""
     if header_filter_string:

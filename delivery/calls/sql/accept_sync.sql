@@ -28,8 +28,15 @@ WITH held AS MATERIALIZED (
     INSERT INTO delivery_failurenotice (delivery_id, number, due_at)
     SELECT id, 0, now() + make_interval(secs => %(seconds)s::float8) FROM delivery
 ), unmatched AS (
-    INSERT INTO delivery_journalentry (kind, text, actor, message_id)
-    SELECT 'UNMATCHED', 'Nobody wants msg_' || id || ': no subscription qualifies.', '', id
+    INSERT INTO delivery_journalentry (kind, text, actor, message_id, subscription_id)
+    SELECT
+        'UNMATCHED', 'Nobody wants msg_' || id || CASE
+            WHEN %(destination)s::text = '' THEN ': no subscription qualifies.'
+            WHEN %(why_not)s::text = '' THEN
+                ', which was delivered to ' || %(destination)s::text || ': no subscription there qualifies.'
+            ELSE ', which was delivered to ' || %(destination)s::text
+                || ': that subscription does not qualify, because ' || %(why_not)s::text || '.'
+        END, '', id, %(named)s::bigint
     FROM message
     WHERE %(subscription)s::bigint IS NULL
 ), ambiguous AS (

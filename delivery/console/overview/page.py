@@ -9,8 +9,9 @@ from delivery.console.event_types import queue_groups
 from delivery.console.event_types.queue_groups import DownGroup
 from delivery.console.holding import holds
 from delivery.console.holding.holds import HeldRow
-from delivery.console.lanes import blocked, retry_lane
+from delivery.console.lanes import blocked, callback_lane, retry_lane
 from delivery.console.lanes.blocked import BlockedLane
+from delivery.console.lanes.callback_lane import CallbackLane
 from delivery.console.lanes.retry_lane import RetryLane
 from delivery.console.shared.counting import BACKLOG_LIMIT, Bounded
 from delivery.console.shared.rights import may_hold_all, may_toggle
@@ -46,6 +47,7 @@ class Overview:
     groups_down: list[DownGroup]
     more_groups: bool
     retry_lane: RetryLane
+    callback_lane: CallbackLane
     mailboxes: list[tuple[str, MailboxFigures]]
     more_mailboxes: bool
     has_subscriptions: bool
@@ -82,6 +84,7 @@ def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
         groups_down=groups[: queue_groups.SHOWN],
         more_groups=len(groups) > queue_groups.SHOWN,
         retry_lane=retry_lane.read_retry_lane(),
+        callback_lane=callback_lane.read_callback_lane(),
         mailboxes=fullest[: mailboxes.SHOWN],
         more_mailboxes=len(fullest) > mailboxes.SHOWN,
         has_subscriptions=Subscription.objects.exists(),

@@ -1,5 +1,6 @@
 -- Stores messages with every delivery they owe, all or nothing, in the order given.
--- A message without deliveries gets a journal entry, unless Inturn itself published it.
+-- A message without deliveries gets a journal entry, unless Inturn itself published it; if its
+-- destination is one subscription, the entry names that one and says why it did not qualify.
 --
 -- `numbered` draws the ids in publication order, and deliveries are numbered in the same order, so
 -- that within a lane the order of ids is the order of publication. A delivery with a group is of a
@@ -22,8 +23,10 @@ WITH held AS MATERIALIZED (
     FROM unnest(
         %(ordinal)s::int[], %(publisher)s::bigint[], %(event_type)s::bigint[], %(headers)s::text[]::jsonb[],
         %(content_type)s::text[], %(body)s::bytea[], %(destination)s::text[], %(owed)s::int[],
-        %(key)s::text[], %(digest)s::bytea[]
-    ) AS draft (ordinal, publisher_id, event_type_id, headers, content_type, body, destination, owed, key, digest)
+        %(key)s::text[], %(digest)s::bytea[], %(named)s::bigint[], %(why_not)s::text[]
+    ) AS draft (
+        ordinal, publisher_id, event_type_id, headers, content_type, body, destination, owed, key, digest, named, why_not
+    )
     WHERE (SELECT count(*) FROM held) = cardinality(%(subscriptions)s::bigint[]) AND (
         %(horizon)s::bigint IS NULL OR ARRAY(
             SELECT id FROM subscriptions_configurationtransaction WHERE id >= %(horizon)s::bigint ORDER BY id
@@ -97,12 +100,14 @@ WITH held AS MATERIALIZED (
     ORDER BY place
     RETURNING lane_id
 ), unmatched AS (
-    INSERT INTO delivery_journalentry (kind, text, actor, message_id)
+    INSERT INTO delivery_journalentry (kind, text, actor, message_id, subscription_id)
     SELECT
         'UNMATCHED', 'Nobody wants msg_' || id || CASE
             WHEN destination = '' THEN ': no subscription qualifies.'
-            ELSE ', which was delivered to ' || destination || ': no subscription there qualifies.'
-        END, '', id
+            WHEN why_not = '' THEN ', which was delivered to ' || destination || ': no subscription there qualifies.'
+            ELSE ', which was delivered to ' || destination || ': that subscription does not qualify, because '
+                || why_not || '.'
+        END, '', id, nullif(named, -1)
     FROM numbered
     WHERE owed = 0 AND publisher_id IS NOT NULL
 )

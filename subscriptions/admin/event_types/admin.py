@@ -6,7 +6,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString
 from subscriptions.admin.event_types.form import EventTypeForm
 from subscriptions.admin.shared.cells import ForwardedNames, lines, two_lines_of
 from subscriptions.admin.shared.recorded import RecordedAdmin
+from subscriptions.checks.similar_names import case_warning
 from subscriptions.models import EventType, SubscriptionStatus
 from subscriptions.values.names import is_reserved
 
@@ -71,6 +72,11 @@ class BaseEventTypeAdmin(ForwardedNames, RecordedAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: EventType | None = None) -> bool:
         return bool(super().has_delete_permission(request, obj)) and not (obj and is_reserved(obj.name))
+
+    def save_model(self, request: HttpRequest, obj: EventType, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if "name" in form.changed_data and (warning := case_warning(obj.name)):
+            messages.warning(request, warning)
 
     @admin.display(description="kind", ordering="kind")
     def kind_word(self, row: EventType) -> str:

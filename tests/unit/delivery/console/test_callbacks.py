@@ -8,7 +8,8 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
-from delivery.models import Callback, Delivery
+from delivery.console.lanes.callback_lane import read_callback_lane
+from delivery.models import Callback, Delivery, Message
 from delivery.publishing import callbacks
 from delivery.publishing.callback_tokens import callback_key, make_token
 from delivery.publishing.callbacks import CallbackAnswer
@@ -52,6 +53,20 @@ def test_an_answer_and_its_message_link_to_each_other(ann: Client, callback: Cal
     assert f'/admin/delivery/message/{callback.message_id}/change/">msg_{callback.message_id}</a>' in page(
         ann, answer
     )
+
+
+def test_the_overview_and_the_metrics_show_answers_that_wait(ann: Client, callback: Callback) -> None:
+    assert "Callback lane" not in ann.get("/admin/").text
+    answer = answered(callback)
+    assert "Callback lane" in ann.get("/admin/").text
+    Delivery.objects.filter(message=answer).update(skipped=True, next_attempt_at=timezone.now(), attempts=1)
+    lane = read_callback_lane()
+    assert (lane.waiting.found, lane.failed.found) == (1, 1)
+    assert lane.next_at is not None
+    assert lane.oldest_at == Message.objects.get(pk=answer).published_at
+    text = Client().get("/metrics").text
+    assert "inturn_callback_lane_deliveries 1.0" in text
+    assert "inturn_callback_lane_failed_deliveries 1.0" in text
 
 
 def test_an_expired_callback_is_shown_as_expired(ann: Client, callback: Callback) -> None:

@@ -160,7 +160,7 @@ class TestPage:
         for _ in range(12):
             block(factories.delivery())
         # Session and user, six of the overview's own, and whether there are subscriptions.
-        with django_assert_num_queries(12):
+        with django_assert_num_queries(13):
             ann.get(PART)
 
     def test_the_oldest_delivery_is_shown_with_its_age_and_lane(self, ann: Client) -> None:

@@ -95,7 +95,48 @@ def test_a_message_that_its_destination_does_not_match_is_stored_with_a_journal_
     message = deliver(orders.event_type, "crm/orders")
     assert not receivers(message)
     entry = JournalEntry.objects.get(kind=JournalKind.UNMATCHED, message_id=message.pk)
-    assert "delivered to crm/orders" in entry.text
+    assert entry.text == (
+        f"Nobody wants msg_{message.pk}, which was delivered to crm/orders: that subscription does not qualify, because "
+        "it is INACTIVE."
+    )
+    assert entry.subscription_id == orders.pk
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"filter": "$$->'Body'->>'a' = 'b'"}, "its filter is not true of the message"),
+        ({"header_filter_string": "p"}, "the message has no FILTER_STRING header"),
+    ],
+)
+def test_the_entry_says_why_the_named_subscription_did_not_match(
+    orders: Subscription, fields: dict[str, str], reason: str
+) -> None:
+    for name, value in fields.items():
+        setattr(orders, name, value)
+    orders.save()
+    message = deliver(orders.event_type, "crm/orders")
+    assert not receivers(message)
+    entry = JournalEntry.objects.get(kind=JournalKind.UNMATCHED, message_id=message.pk)
+    assert entry.text.endswith(f"does not qualify, because {reason}.")
+
+
+def test_the_value_of_a_header_is_not_in_the_journal(orders: Subscription) -> None:
+    orders.header_filter_string = "p"
+    orders.save()
+    message = deliver(orders.event_type, "crm/orders", **{"filter-string": "secret"})
+    entry = JournalEntry.objects.get(kind=JournalKind.UNMATCHED, message_id=message.pk)
+    assert "it has another FILTER_STRING header" in entry.text
+    assert "secret" not in entry.text
+
+
+def test_without_a_match_at_a_whole_subscriber_no_subscription_is_named(orders: Subscription) -> None:
+    orders.status = SubscriptionStatus.INACTIVE
+    orders.save()
+    message = deliver(orders.event_type, "crm")
+    entry = JournalEntry.objects.get(kind=JournalKind.UNMATCHED, message_id=message.pk)
+    assert entry.text.endswith("delivered to crm: no subscription there qualifies.")
+    assert entry.subscription_id is None
 
 
 def test_only_the_destinations_endpoints_of_a_queue_are_tried(db: None) -> None:
@@ -112,6 +153,25 @@ def test_a_sync_message_calls_its_destination(transactional_db: None, settings: 
     crm = factories.subscription(event_type=event_type, subscriber=factories.subscriber("crm"), position=2)
     sent = Draft(event_type=event_type, headers={"destination": "crm"}, body=b"{}")
     assert exchange(factories.publisher(), sent).subscription == crm
+
+
+def test_the_entry_of_a_sync_message_says_why_the_named_subscription_did_not_match(
+    transactional_db: None,
+) -> None:
+    event_type = factories.event_type(kind=Kind.SYNC)
+    crm = factories.subscription(
+        "orders",
+        event_type=event_type,
+        subscriber=factories.subscriber("crm"),
+        filter="$$->'Body'->>'n' = '2'",
+    )
+    sent = Draft(event_type=event_type, headers={"destination": "crm/orders"}, body=b"{}")
+    assert exchange(factories.publisher(), sent).subscription is None
+    entry = JournalEntry.objects.get(kind=JournalKind.UNMATCHED)
+    assert entry.text.endswith(
+        "delivered to crm/orders: that subscription does not qualify, because its filter is not true of the message."
+    )
+    assert entry.subscription_id == crm.pk
 
 
 def test_each_message_of_a_batch_goes_to_its_own_destination(orders: Subscription) -> None:

@@ -48,6 +48,16 @@ def test_every_change_is_in_the_configuration_log_with_the_key_that_made_it(db: 
     assert made.actor.startswith("key terraform …")
 
 
+def test_a_name_that_differs_only_in_case_is_allowed_with_a_warning(manager: Caller) -> None:
+    factories.event_type("TeamForge.Artifact.Create")
+    made = manager.post("event-types", {"name": "teamforge.artifact.create"})
+    assert made.status == 201
+    assert "There is also TeamForge.Artifact.Create, which differs from" in made.headers["Inturn-Warning"]
+    changed = manager.patch("event-types/TeamForge.Artifact.Create", {"description": "x"})
+    assert "There is also teamforge.artifact.create" in changed.headers["Inturn-Warning"]
+    assert "Inturn-Warning" not in manager.post("event-types", {"name": "Another"}).headers
+
+
 def test_a_name_in_use_is_409_and_changes_nothing(manager: Caller) -> None:
     factories.event_type("A", description="the first")
     problem = refused(manager.post("event-types", {"name": "A", "description": "x"}), 409, "name-in-use")
