@@ -12,6 +12,7 @@ from subscriptions.models import InDoubt, UsedUp
 from subscriptions.models import Schedule as ScheduleKind
 from subscriptions.values.encryption import UndecipherableError, decrypt
 from subscriptions.values.endpoints import INTERNAL, parse_endpoint
+from subscriptions.values.header_values import with_shared
 from subscriptions.values.number_lists import seconds_listed, success_codes
 
 
@@ -99,9 +100,12 @@ def _target(endpoint: str) -> tuple[str, str]:
 
 
 def _headers(row: Mapping[str, Any]) -> dict[str, str]:
-    headers: dict[str, str] = dict(decrypt(row["headers"]) or {})
     auth = decrypt(row["auth"]) or {}
-    match auth.get("type", "none"):
+    kind = auth.get("type", "none")
+    shared = None if row["subscriber_headers"] is None else decrypt(row["subscriber_headers"])
+    has_credential = kind != "none" or row["forward_authorization"]
+    headers = with_shared(decrypt(row["headers"]) or {}, shared, has_credential=has_credential)
+    match kind:
         case "basic":
             pair = f"{auth['username']}:{auth['password']}".encode()
             headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"

@@ -6,11 +6,19 @@ from django.contrib.auth.hashers import make_password
 
 from subscriptions.api.resource import Resource
 from subscriptions.api.strict import StrictModel, Text
+from subscriptions.api.subscription_fields import HeadersField
 from subscriptions.models import Subscriber
 from subscriptions.values.names import validate_unreserved
 
 # The ratio of the model's defaults, 100 of 500.
 REFILL_SHARE = 5
+
+
+class SharedHeaders(HeadersField):
+    """The headers of a subscriber, which are null in its row if there are none."""
+
+    def get_attribute(self, instance: Subscriber) -> Any:
+        return instance.headers or {}
 
 
 class SubscriberSerializer(StrictModel):
@@ -21,8 +29,13 @@ class SubscriberSerializer(StrictModel):
     seconds, after the deliveries under way; deliveries postponed while the subscriber was
     CONCURRENT are sent in order once it is SERIAL.
 
+    `headers` are sent with each delivery of its subscriptions; a subscription's own header of that name
+    is sent instead. Values are masked in answers.
+
     Clients of the old Event Queue find its mailbox by `queue_id`, or by its name.
     """
+
+    headers = SharedHeaders(required=False)
 
     queue_password = Text(
         write_only=True,
@@ -45,6 +58,7 @@ class SubscriberSerializer(StrictModel):
             "match_mode",
             "queue_id",
             "queue_password",
+            "headers",
             "created_at",
             "updated_at",
         ]
@@ -59,6 +73,8 @@ class SubscriberSerializer(StrictModel):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "max_queued_to_send" in attrs and self.instance is None:
             attrs.setdefault("refill_level", attrs["max_queued_to_send"] // REFILL_SHARE)
+        if "headers" in attrs:
+            attrs["headers"] = attrs["headers"] or None
         return super().validate(attrs)
 
 

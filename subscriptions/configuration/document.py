@@ -101,6 +101,7 @@ SUBSCRIBERS = Section(
         "refill_level",
         "match_mode",
         "queue_id",
+        "headers",
     ),
     left_out={
         **_WATCHED,

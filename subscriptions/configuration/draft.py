@@ -96,7 +96,7 @@ class _Drafting:
         row = self._stored[section.name].get(name)
         label = f"{section.noun} {name}"
         noted = len(self.plan.faults)
-        if section is SUBSCRIPTIONS:
+        if section in (SUBSCRIPTIONS, SUBSCRIBERS):
             entry = self._completed(entry, row, label)
         elif section is POLICIES and name in self._known[Policy] and row is None:
             detail = f"{name} is built in and cannot be changed; give the policy another name."
@@ -107,11 +107,11 @@ class _Drafting:
             return None
         return _made(section, values) if row is None else _compared(section, row, values)
 
-    def _completed(self, entry: Entry, row: Subscription | None, label: str) -> Entry:
+    def _completed(self, entry: Entry, row: Subscription | Subscriber | None, label: str) -> Entry:
         resolved = resolve(entry, of=label, stored=row, lookup=self._wanted.lookup)
         self.plan.faults += resolved.faults
         self.plan.kept += [(label, name, reference) for name, reference in resolved.kept]
-        if row is None:
+        if row is None and "subscriber" in entry:
             resolved.entry.setdefault("policy", DEFAULT_POLICY)
         return resolved.entry
 

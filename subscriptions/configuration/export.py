@@ -17,7 +17,7 @@ from subscriptions.configuration.document import (
     chosen,
 )
 from subscriptions.configuration.secrets import SECRET_PARTS, ReferenceNames
-from subscriptions.models import Publisher, Subscription
+from subscriptions.models import Publisher, Subscriber, Subscription
 from subscriptions.values.names import RESERVED_PREFIX
 
 
@@ -63,6 +63,9 @@ def plain(value: Any) -> Any:
 
 def _entry(section: Section, row: Model, names: ReferenceNames) -> Entry:
     entry = {field: value_of(row, field) for field in section.fields}
+    if isinstance(row, Subscriber):
+        headers = row.headers or {}
+        entry["headers"] = {part: names.of(row, f"header_{part}") for part in sorted(headers)}
     if isinstance(row, Subscription):
         entry["headers"] = {part: names.of(row, f"header_{part}") for part in sorted(row.headers)}
         entry["auth"] = _without_secrets(row.auth or NO_AUTH, lambda part: names.of(row, part))

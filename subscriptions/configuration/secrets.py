@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from subscriptions.configuration.document import Entry, Fault
-from subscriptions.models import Subscription
+from subscriptions.models import Subscriber, Subscription
 
 # From a reference such as env:NAME to its value, or None.
 Lookup = Callable[[str], str | None]
@@ -49,8 +49,8 @@ class ReferenceNames:
 
     _used: set[str] = field(default_factory=set)
 
-    def of(self, row: Subscription, part: str) -> dict[str, str]:
-        base = _NOT_IN_A_NAME.sub("_", f"{row.subscriber.name}_{row.name}_{part}".upper()).strip("_")
+    def of(self, row: Subscription | Subscriber, part: str) -> dict[str, str]:
+        base = _NOT_IN_A_NAME.sub("_", f"{row}_{part}".upper()).strip("_")
         name, number = base, 1
         while name in self._used:
             number += 1
@@ -68,8 +68,8 @@ class Resolved:
     kept: list[tuple[str, str]] = field(default_factory=list)
 
 
-def resolve(entry: Entry, *, of: str, stored: Subscription | None, lookup: Lookup) -> Resolved:
-    """Replace the references of a subscription's entry by their values; `of` names it in faults."""
+def resolve(entry: Entry, *, of: str, stored: Subscription | Subscriber | None, lookup: Lookup) -> Resolved:
+    """Replace the references of an entry by their values; `of` names it in faults."""
     resolving = _Resolving(of=of, lookup=lookup, resolved=Resolved(entry=dict(entry)))
     for name in ("headers", "auth"):
         given = entry.get(name)

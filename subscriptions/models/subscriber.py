@@ -5,6 +5,7 @@ from django.db import models
 
 from subscriptions.models.holding import Holdable, SubscriptionStatus
 from subscriptions.models.named import Named, Watched
+from subscriptions.values.encryption import EncryptedJSONField
 
 
 class Processing(models.TextChoices):
@@ -51,6 +52,9 @@ class Subscriber(Named, Watched, Holdable):
     )
     # Hashed like a person's password: it was chosen elsewhere, and may be short.
     queue_password = models.CharField(max_length=200, blank=True, default="", editable=False)
+    # Sent with each delivery of its subscriptions. Null without any, so that nobody has to decrypt an
+    # empty object for each subscriber that is loaded.
+    headers = EncryptedJSONField(null=True, blank=True, default=None, editable=False)
     status = models.CharField(
         max_length=8, choices=SubscriptionStatus, default=SubscriptionStatus.ACTIVE, editable=False
     )

@@ -89,6 +89,18 @@ def check_headers(headers: Mapping[str, str]) -> None:
         raise HeaderError(f"The headers are longer than {MAX_TOTAL_LENGTH} characters together.")
 
 
+def with_shared(
+    own: Mapping[str, str], shared: Mapping[str, str] | None, *, has_credential: bool
+) -> dict[str, str]:
+    """Return a subscription's headers and those of its subscriber; the subscription's win.
+
+    With a credential of its own, or of the publisher, it gets no Authorization of the subscriber.
+    """
+    taken = {name.lower() for name in own} | ({"authorization"} if has_credential else set())
+    kept = {name: value for name, value in (shared or {}).items() if name.lower() not in taken}
+    return kept | dict(own)
+
+
 def check_auth(auth: Mapping[str, Any], *, header_names: Collection[str], forwards: bool = False) -> None:
     """Raise HeaderError unless `auth` has one of the three forms of `Subscription.auth`.
 

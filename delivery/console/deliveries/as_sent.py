@@ -16,6 +16,7 @@ from subscriptions.changes import MASKED
 from subscriptions.models import Subscription
 from subscriptions.values.endpoints import EndpointError, parse_endpoint
 from subscriptions.values.forwarding import FORWARD_AUTHORIZATION, forwarded_headers
+from subscriptions.values.header_values import with_shared
 
 TIME, SIGNATURE, KEY = "$TIME", "$SIGNATURE", "$KEY"
 
@@ -99,9 +100,10 @@ def _forwarded(delivery: Delivery, own: Sequence[Header], *, made: ScriptOutput 
     subscription = delivery.subscription
     if not subscription.forward_headers:
         return []
-    stored = {header.name: subscription.headers.get(header.name, "") for header in own} | (
-        made.headers if made else {}
-    )
+    shared = subscription.subscriber.headers or {}
+    stored = {
+        header.name: subscription.headers.get(header.name, shared.get(header.name, "")) for header in own
+    } | (made.headers if made else {})
     forwarded = forwarded_headers(delivery.message.headers, subscription.forward_headers, own=stored)
     return [Header(name, value, is_payload=True) for name, value in forwarded.headers.items()]
 
@@ -139,8 +141,13 @@ def content_type_of(message: Message) -> str:
 
 
 def secret_headers(subscription: Subscription) -> list[Header]:
-    """Return the subscription's own headers and its credentials, with a variable for each value."""
-    headers = [Header(name, "", variable(name)) for name in subscription.headers]
+    """Return the headers of subscription and subscriber, and the credentials.
+
+    A variable stands for each value.
+    """
+    has_credential = subscription.auth.get("type", "none") != "none" or subscription.forward_authorization
+    names = with_shared(subscription.headers, subscription.subscriber.headers, has_credential=has_credential)
+    headers = [Header(name, "", variable(name)) for name in names]
     match subscription.auth.get("type"):
         case "basic":
             headers.append(Header("Authorization", "Basic ", KEY))

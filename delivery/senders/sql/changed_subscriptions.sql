@@ -7,7 +7,7 @@
 -- begins with the oldest transaction that was under way during this one.
 SELECT
     looked.horizon, looked.at, looked.is_held, change.id, concat_ws(
-        ' ', subscription.xmin, policy.xmin, subscriber.status, CASE WHEN summary.url IS NOT NULL THEN summary.state END, (
+        ' ', subscription.xmin, policy.xmin, subscriber.status, md5(subscriber.headers), CASE WHEN summary.url IS NOT NULL THEN summary.state END, (
             SELECT string_agg(secret.id || ':' || secret.xmin, ' ' ORDER BY secret.id)
             FROM subscriptions_signingsecret secret
             WHERE secret.subscription_id = subscription.id

@@ -3,7 +3,7 @@
 -- `changed_subscriptions.sql` makes the same version.
 SELECT
     subscription.id, lane.id AS lane_id, concat_ws(
-        ' ', subscription.xmin, policy.xmin, subscriber.status, CASE WHEN summary.url IS NOT NULL THEN summary.state END, (
+        ' ', subscription.xmin, policy.xmin, subscriber.status, md5(subscriber.headers), CASE WHEN summary.url IS NOT NULL THEN summary.state END, (
             SELECT string_agg(secret.id || ':' || secret.xmin, ' ' ORDER BY secret.id)
             FROM subscriptions_signingsecret secret
             WHERE secret.subscription_id = subscription.id
@@ -13,7 +13,8 @@ SELECT
     subscription.status = 'ACTIVE' AND subscription.cancellation_id IS NULL AND NOT held.is_whole AS is_active,
     subscription.status = 'ACTIVE' AND held.is_whole AS is_held_whole,
     summary.url IS NOT NULL AS is_disabled,
-    subscription.endpoint, subscription.headers, subscription.auth, subscription.timeout_seconds, subscription.probe_url,
+    subscription.endpoint, subscription.headers, subscriber.headers AS subscriber_headers, subscription.auth,
+    subscription.timeout_seconds, subscription.probe_url,
     ARRAY(SELECT jsonb_array_elements_text(subscription.forward_headers)) AS forward_headers,
     subscription.forward_authorization,
     subscription.script, subscription.script_version,

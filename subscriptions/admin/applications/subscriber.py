@@ -29,7 +29,10 @@ class BaseSubscriberAdmin(RecordedAdmin):
     fieldsets = [
         (None, {"fields": ["name", "description", "match_mode"]}),
         ("Old Event Queue", {"fields": ["queue_id", "new_queue_password"], "classes": ["collapse"]}),
-        ("Sending", {"fields": ["processing", "max_in_flight", "max_queued_to_send", "refill_level"]}),
+        (
+            "Sending",
+            {"fields": ["processing", "max_in_flight", "max_queued_to_send", "refill_level", "header_lines"]},
+        ),
     ]
     inlines = [KeyList]
     change_form_outer_after_template = "console/new_key.html"

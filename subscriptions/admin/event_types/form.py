@@ -9,12 +9,13 @@ from django.core.exceptions import ValidationError
 from django.forms.fields import InvalidJSONInput
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextareaWidget
 
+from subscriptions.admin.subscriptions import header_lines
 from subscriptions.filters import jsonb
 from subscriptions.matching.destinations import UnknownDestinationError
 from subscriptions.matching.errors_to import check_errors_to
 from subscriptions.models import EventType, Publisher, Subscriber
 from subscriptions.values.forwarding import checked_patterns
-from subscriptions.values.header_values import HeaderError
+from subscriptions.values.header_values import HeaderError, check_headers
 from subscriptions.values.json_schemas import JSONSchemaError, check_json_schema
 from subscriptions.values.media_types import validate_media_type
 from subscriptions.values.names import validate_unreserved
@@ -115,14 +116,41 @@ class SubscriberForm(forms.ModelForm[Subscriber]):
         "Stored as a hash, never shown. Leave it empty to keep it.",
     )
 
+    header_lines = forms.CharField(
+        label="Headers",
+        required=False,
+        widget=UnfoldAdminTextareaWidget({"rows": 3, "class": "inturn-code", "spellcheck": "false"}),
+        help_text="Sent with each delivery of all of its subscriptions, one a line: Name: value. A subscription's own header "
+        "of that name is sent instead. Stored values are shown as •••; leave ••• to keep a value.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._headers_before: dict[str, str] = self.instance.headers or {}
+        self.initial["header_lines"] = header_lines.masked(self._headers_before)
+
     @property
     def changed_secrets(self) -> list[str]:
         """Return the secrets that the configuration log reports as set."""
-        return ["queue_password"] if self.cleaned_data.get("new_queue_password") else []
+        headers = self.cleaned_data.get("header_lines")
+        has_new_headers = bool(headers) and headers != self._headers_before
+        has_new_password = bool(self.cleaned_data.get("new_queue_password"))
+        return ["headers"] * has_new_headers + ["queue_password"] * has_new_password
+
+    def clean_header_lines(self) -> dict[str, str]:
+        try:
+            headers = header_lines.parse_header_lines(
+                self.cleaned_data["header_lines"], stored=self._headers_before
+            )
+            check_headers(headers)
+        except HeaderError as error:
+            raise ValidationError(str(error)) from error
+        return headers
 
     def save(self, commit: bool = True) -> Subscriber:
         if given := self.cleaned_data.get("new_queue_password"):
             self.instance.queue_password = make_password(given)
+        self.instance.headers = self.cleaned_data["header_lines"] or None
         return super().save(commit)
 
 

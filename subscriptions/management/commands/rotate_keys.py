@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.db import transaction
 
-from subscriptions.models import SigningSecret, Subscription
+from subscriptions.models import SigningSecret, Subscriber, Subscription
 
 
 class Command(BaseCommand):
@@ -16,6 +16,9 @@ class Command(BaseCommand):
         # Only these columns: nothing else has changed, so `updated_at` stays.
         for subscription in Subscription.objects.select_for_update(no_key=True):
             subscription.save(update_fields=["headers", "auth"])
+        subscribers = Subscriber.objects.filter(headers__isnull=False)
+        for subscriber in subscribers.select_for_update(no_key=True):
+            subscriber.save(update_fields=["headers"])
         for secret in SigningSecret.objects.select_for_update(no_key=True):
             secret.save(update_fields=["secret"])
         self.stdout.write(

@@ -148,3 +148,24 @@ def test_the_attempt_says_which_did_not_fit(flow: Flow, receiver: Receiver) -> N
     eventually(lambda: flow.delivery(of, id)["status"] == "DELIVERED", "it is DELIVERED")
     (attempt,) = flow.delivery(of, id)["attempts"]
     assert "without headers of the message: x-c (at most" in attempt["error"]
+
+
+def test_a_subscribers_headers_reach_all_its_endpoints_and_a_change_does_within_seconds(
+    flow: Flow, receiver: Receiver
+) -> None:
+    subscriber = flow.subscriber("shared", headers={"X-Key": "one", "X-Team": "a"})
+    of = flow.subscribe(receiver.endpoint("hook"), subscriber=subscriber)
+    own = flow.subscribe(receiver.endpoint("own"), subscriber=subscriber, headers={"x-team": "b"})
+    flow.publish()
+    (first,) = of.endpoint.wait_for_count(1)
+    assert (first.headers["X-Key"], first.headers["X-Team"]) == ("one", "a")
+    (second,) = own.endpoint.wait_for_count(1)
+    assert (second.headers["X-Key"], second.headers["X-Team"]) == ("one", "b")
+    flow.rest.patch(f"subscribers/{subscriber}", {"headers": {"X-Key": "two"}})
+
+    def is_changed() -> bool:
+        flow.publish()
+        last = of.endpoint.wait_for_count(len(of.endpoint.received) + 1)[-1]
+        return last.headers["X-Key"] == "two" and "X-Team" not in last.headers
+
+    eventually(is_changed, "the new headers are sent")

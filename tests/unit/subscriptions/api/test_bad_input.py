@@ -28,6 +28,7 @@ VALID: dict[str, dict[str, Any]] = {
         "max_queued_to_send": 100,
         "refill_level": 20,
         "match_mode": "FIRST",
+        "headers": {"X-A": "b"},
     },
     "policies": {
         "name": "new",
