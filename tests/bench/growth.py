@@ -54,18 +54,18 @@ def beside_stored(measuring: Measuring, stored: int) -> GrowthStep:
     cast = stage.make_cast(f"stored{stored}", url=measuring.receiver.url, lanes=SUBSCRIBERS)
     cast.let_in(hanging=False)
     messages = max(measuring.sizes.published_deliveries // SUBSCRIBERS, CONNECTIONS)
-    accepted, rates = [], []
+    accepted, rates, latencies = [], [], []
     for _ in measuring.rounds(f"{stored:,} stored", measuring.sizes.growth_rounds):
         cast.let_in(hanging=False)
         accepted.append(_accept(cast, messages))
         cast.hold()
         with started_beside() as product:
             rates.append(drain(measuring, cast, messages=messages))
-            p50, p99 = two_a_second(measuring, cast, product)
+            latencies.append(two_a_second(measuring, cast, product))
     with web() as port:
         pages = page_medians(port, PAGES, rounds=measuring.sizes.page_rounds)
     return GrowthStep(
-        speed=(median(rates), p50, p99),
+        speed=(median(rates), *map(median, zip(*latencies, strict=True))),
         accepted=median(accepted),
         pages=pages,
         retention_ms=1000 * _retention_seconds(),
