@@ -7,7 +7,7 @@ from django.db import models
 from subscriptions.models import ConfigurationChange
 
 MASKED = "•••"
-SECRET_FIELDS = frozenset({"auth", "headers", "secret", "hash", "password", "queue_password"})
+SECRET_FIELDS = frozenset({"auth", "headers", "secret", "hash", "password", "queue_password", "publish_id"})
 UNRECORDED_FIELDS = frozenset(
     {
         "id",

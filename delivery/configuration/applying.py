@@ -11,7 +11,7 @@ from subscriptions.configuration.document import checked
 from subscriptions.configuration.draft import drift
 from subscriptions.configuration.plan import Plan, Wanted
 from subscriptions.configuration.secrets import Lookup
-from subscriptions.models import Subscription, SubscriptionStatus
+from subscriptions.models import Subscriber, Subscription, SubscriptionStatus
 
 
 def wanted(content: Any, *, lookup: Lookup, prune: bool = False) -> Wanted:
@@ -32,19 +32,19 @@ def drift_of(document: Wanted) -> Plan:
 
 
 def apply_document(document: Wanted, *, digest: str, actor: str) -> Plan:
-    """Apply the plan with this digest; subscriptions that become ACTIVE deliver their backlogs.
+    """Apply the plan with this digest; what becomes ACTIVE delivers its backlog.
 
     Raises RefusedDocumentError, or PlanChangedError if the plan has another digest; then nothing is
     done.
     """
 
-    def set_status(subscription: Subscription, status: str) -> None:
+    def set_status(owner: Subscription | Subscriber, status: str) -> None:
         if status == SubscriptionStatus.INACTIVE:
-            toggle.deactivate(subscription, actor=actor)
+            toggle.deactivate(owner, actor=actor)
         elif status == SubscriptionStatus.HELD:
-            toggle.hold(subscription, actor=actor)
+            toggle.hold(owner, actor=actor)
         else:
-            toggle.activate(subscription, backlog="deliver", actor=actor)
+            toggle.activate(owner, backlog="deliver", actor=actor)
 
     applying = applied.Applying(
         digest=digest,

@@ -1,29 +1,27 @@
 """The effect of a plan, had it applied to the last messages: deliveries more and fewer.
 
-One message serves as an example of each. For each subscription that is created or deleted, or gets
-another filter, header string or status, the database evaluates the newest messages of its event
-type. Two rules are ignored: that an earlier subscription of a FIRST subscriber takes a message, and
+One message serves as an example of each. For each subscription that is created or deleted, gets
+another filter, header string or status, or whose subscriber gets another status, the database
+evaluates the newest messages of its event type. Two rules are ignored: that an earlier subscription of a FIRST subscriber takes a message, and
 that one endpoint takes it in a QUEUE group.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
 
+from delivery.configuration.concerned import ConcernedSubscription, MatchCondition, concerned_by
 from delivery.database.statements import statement
 from delivery.models.message import public_id
-from subscriptions.configuration.document import SUBSCRIPTIONS
-from subscriptions.configuration.plan import Plan, PlannedObject, Verb
+from subscriptions.configuration.plan import Plan
 from subscriptions.filters import FilterError, parse, to_sql
-from subscriptions.models import Subscription, SubscriptionStatus
 
 MESSAGES = 1000
 BYTES = 8 * 1024 * 1024
 # Each takes a tenth of a second at worst.
 MOST = 50
-_DECIDING = {"filter", "header_filter_string", "status"}
 
 # A condition with named parameters.
 Condition = tuple[str, dict[str, Any]]
@@ -41,7 +39,8 @@ class Effect:
     example_of_more: int | None
     example_of_fewer: int | None
 
-    def __str__(self) -> str:
+    @property
+    def difference(self) -> str:
         parts = [
             f"{count:,} {'delivery' if count == 1 else 'deliveries'} {word}, for example of {public_id(example)}"
             for count, word, example in (
@@ -50,8 +49,10 @@ class Effect:
             )
             if example is not None
         ]
-        said = "; ".join(parts) or "no delivery more or fewer"
-        return f"{self.label}: of the last {self.asked:,} messages {said}"
+        return "; ".join(parts) or "no delivery more or fewer"
+
+    def __str__(self) -> str:
+        return f"{self.label}: of the last {self.asked:,} messages {self.difference}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,27 +64,16 @@ class Effects:
 
 
 def effects_of(plan: Plan) -> Effects:
-    concerned = [one for one in plan.changes if _matters(one)]
+    concerned = concerned_by(plan)
     asked = (_effect(one) for one in concerned[:MOST])
     return Effects(
         effects=[effect for effect in asked if effect.asked], left_out=max(len(concerned) - MOST, 0)
     )
 
 
-def _matters(one: PlannedObject) -> bool:
-    """Return whether it affects existing messages; a new event type has none."""
-    if one.section is not SUBSCRIPTIONS or not isinstance(one.row, Subscription):
-        return False
-    if one.row.event_type._state.adding:
-        return False
-    return one.verb != Verb.CHANGE or any(field.name in _DECIDING for field in one.fields)
-
-
-def _effect(one: PlannedObject) -> Effect:
-    assert isinstance(one.row, Subscription)
-    before = _NEVER if one.verb == Verb.CREATE else _condition(one.row, {}, "before")
-    after = _NEVER if one.verb == Verb.DELETE else _condition(one.row, one.values, "after")
-    bounds = {"event_type": one.row.event_type.pk, "messages": MESSAGES, "bytes": BYTES}
+def _effect(one: ConcernedSubscription) -> Effect:
+    before, after = _condition(one.before, "before"), _condition(one.after, "after")
+    bounds = {"event_type": one.event_type.pk, "messages": MESSAGES, "bytes": BYTES}
     text = statement("effect_of_change").replace("{before}", before[0]).replace("{after}", after[0])
     with connection.cursor() as cursor:
         cursor.execute(text, bounds | before[1] | after[1])
@@ -92,17 +82,17 @@ def _effect(one: PlannedObject) -> Effect:
     return Effect(label=one.label, **found)
 
 
-def _condition(row: Subscription, values: Mapping[str, Any], prefix: str) -> Condition:
-    """Return the SQL condition of a subscription with these new values."""
-    if values.get("status", row.status) != SubscriptionStatus.ACTIVE:
+def _condition(wanted: MatchCondition | None, prefix: str) -> Condition:
+    """Return it in SQL."""
+    if wanted is None:
         return _NEVER
     parts, parameters = ["true"], dict[str, Any]()
-    if header := values.get("header_filter_string", row.header_filter_string):
+    if wanted.header_filter_string:
         parts.append(f"headers->>'filter-string' = %({prefix}_header)s")
-        parameters[f"{prefix}_header"] = header
-    if text := values.get("filter", row.filter):
+        parameters[f"{prefix}_header"] = wanted.header_filter_string
+    if wanted.filter:
         try:
-            expression, given = to_sql(parse(text), header="headers", body="body")
+            expression, given = to_sql(parse(wanted.filter), header="headers", body="body")
         except FilterError:
             # A filter that no longer parses qualifies nothing.
             return _NEVER

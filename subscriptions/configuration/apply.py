@@ -1,9 +1,10 @@
 """Applying a plan in one transaction, if it is still current.
 
 Two people may apply at once, or somebody may edit an object by hand meanwhile: lock the rows that
-the plan changes, then draft the plan again. If the two differ, nothing is done. Rows that somebody
-creates or deletes meanwhile cannot be locked, but the table refuses the write (a name that exists,
-a reference to a deleted row), and again nothing is done.
+the plan changes, then draft the plan again, unless no row has changed since (`versions`; what may be
+pruned depends on more, so that is always drafted again). If the two differ, nothing is done. Rows
+that somebody creates or deletes meanwhile cannot be locked, but the table refuses the write (a name
+that exists, a reference to a deleted row), and again nothing is done.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -13,14 +14,22 @@ from itertools import groupby
 from typing import Any
 
 from django.db import IntegrityError, models, transaction
+from django.utils import timezone
 from psycopg.errors import CheckViolation
 
 from subscriptions.changes import MASKED, SECRET_FIELDS, change_of, snapshot
 from subscriptions.configuration.addresses import find_refused
-from subscriptions.configuration.document import SECTIONS, Fault, RefusedDocumentError, Section
+from subscriptions.configuration.document import (
+    PUBLISH_ID,
+    SECTIONS,
+    Fault,
+    RefusedDocumentError,
+    Section,
+)
 from subscriptions.configuration.draft import draft
 from subscriptions.configuration.export import rows_of
 from subscriptions.configuration.plan import Plan, PlannedObject, Verb, Wanted
+from subscriptions.configuration.versions import row_versions
 from subscriptions.models import (
     ConfigurationChange,
     EventType,
@@ -28,8 +37,10 @@ from subscriptions.models import (
     Mode,
     Publisher,
     SigningSecret,
+    Subscriber,
     Subscription,
 )
+from subscriptions.publish_ids import PublishIdRefusedError, rotate
 from subscriptions.values.addresses import Network
 
 _BATCH = 500
@@ -43,14 +54,14 @@ class PlanChangedError(Exception):
 class Applying:
     """Who applies, and the digest of the plan they have seen.
 
-    `set_status` changes the status of an existing subscription and records the change itself,
-    because the backlog belongs to another package. `tell` is called in the transaction if anything
-    changed.
+    `set_status` changes the status of an existing subscription or subscriber and records the change
+    itself, because the backlog belongs to another package. `tell` is called in the transaction if
+    anything changed.
     """
 
     digest: str
     actor: str
-    set_status: Callable[[Subscription, str], object]
+    set_status: Callable[[Subscription | Subscriber, str], object]
     tell: Callable[[], object]
     allowed_networks: Collection[Network]
 
@@ -68,12 +79,13 @@ def apply(wanted: Wanted, applying: Applying) -> Plan:
 
     Raises PlanChangedError, RefusedDocumentError.
     """
+    versions = row_versions()
     seen = plan(wanted, allowed_networks=applying.allowed_networks)
     if seen.digest != applying.digest:
         raise PlanChangedError
     with _refusing_conflicts(), transaction.atomic():
         _lock(seen)
-        planned = draft(wanted)
+        planned = seen if versions == row_versions() and not wanted.prune else draft(wanted)
         if planned.faults or planned.digest != seen.digest:
             raise PlanChangedError
         _Writing(wanted, applying).write(planned)
@@ -128,7 +140,9 @@ class _Writing:
             for one in ones:
                 one.row.save()
                 _link(one)
-        self._log += [self._entry("created", one.row, after=_state(one.row)) for one in ones]
+        self._log += [
+            self._entry("created", one.row, after=_state(one.row) | _new_publish_id(one)) for one in ones
+        ]
 
     def _create_subscriptions(self, rows: list[Subscription]) -> None:
         for row in rows:
@@ -141,7 +155,7 @@ class _Writing:
         row = one.row
         changed = {field.name for field in one.fields}
         before = _state(row)
-        status = one.values["status"] if "status" in changed and isinstance(row, Subscription) else None
+        status = one.values["status"] if "status" in changed else None
         columns = {column.name for column in row._meta.concrete_fields} & (changed - {"status"})
         for name in columns:
             setattr(row, name, one.values[name])
@@ -155,7 +169,7 @@ class _Writing:
         if changed - {"status"} or status is None:
             after = _state(row) | renewed
             self._log.append(self._entry("changed", row, before=before, after=after))
-        if status is not None and isinstance(row, Subscription):
+        if status is not None and isinstance(row, Subscription | Subscriber):
             self._applying.set_status(row, status)
 
     def _delete(self, ones: Iterable[PlannedObject]) -> None:
@@ -175,8 +189,20 @@ class _Writing:
 
 
 def _link(one: PlannedObject) -> None:
-    if isinstance(one.row, Publisher) and "event_types" in one.values:
+    if not isinstance(one.row, Publisher):
+        return
+    if "event_types" in one.values:
         one.row.event_types.set(one.values["event_types"] or [])
+    if PUBLISH_ID in one.values:
+        try:
+            rotate(one.row, text=one.values[PUBLISH_ID], now=timezone.now())
+        except PublishIdRefusedError:
+            # Another publisher got it meanwhile.
+            raise PlanChangedError from None
+
+
+def _new_publish_id(one: PlannedObject) -> dict[str, str]:
+    return {PUBLISH_ID: f"{MASKED}, new value"} if PUBLISH_ID in one.values else {}
 
 
 def _state(row: models.Model) -> dict[str, Any]:

@@ -17,13 +17,14 @@ from subscriptions.api.event_types import EventTypeSerializer
 from subscriptions.api.policies import PolicySerializer
 from subscriptions.api.problems import field_errors
 from subscriptions.api.publishers import EventTypeNames, PublisherSerializer
-from subscriptions.api.strict import NameOf, StrictModel
+from subscriptions.api.strict import NameOf, StrictModel, Text
 from subscriptions.api.subscribers import SubscriberSerializer
 from subscriptions.api.subscription_fields import FilterField
 from subscriptions.api.subscriptions import SubscriptionSerializer
 from subscriptions.configuration.document import (
     EVENT_TYPES,
     POLICIES,
+    PUBLISH_ID,
     PUBLISHERS,
     SUBSCRIBERS,
     SUBSCRIPTIONS,
@@ -33,7 +34,8 @@ from subscriptions.configuration.document import (
 )
 from subscriptions.filters import filter_identity
 from subscriptions.matching.errors_to import NOBODY
-from subscriptions.models import EventType, Policy, Subscriber
+from subscriptions.models import EventType, Policy, Subscriber, SubscriptionStatus
+from subscriptions.publish_ids import PublishIdRefusedError, check_text
 from subscriptions.values.names import MAX_NAME_LENGTH
 
 # By model and name: stored objects, and those about to be created.
@@ -76,6 +78,17 @@ class RememberedFilter(FilterField):
 
 class PublisherEntry(PublisherSerializer):
     event_types = KnownEventTypes(required=False)
+    publish_id = Text(required=False, write_only=True)
+
+    class Meta(PublisherSerializer.Meta):
+        fields = [*PublisherSerializer.Meta.fields, PUBLISH_ID]
+
+    def validate_publish_id(self, value: str) -> str:
+        try:
+            check_text(value)
+        except PublishIdRefusedError as refused:
+            raise ValidationError(str(refused)) from None
+        return value
 
     def validate_errors_to(self, value: str) -> str:
         """Require a known subscriber.
@@ -89,6 +102,15 @@ class PublisherEntry(PublisherSerializer):
                 f"There is no subscriber {subscriber[:MAX_NAME_LENGTH]!r}; create it first."
             )
         return value
+
+
+class SubscriberEntry(SubscriberSerializer):
+    """With the status, which the API changes in `delivery`."""
+
+    status = serializers.ChoiceField(choices=SubscriptionStatus.choices, required=False)
+
+    class Meta(SubscriberSerializer.Meta):
+        fields = [*SubscriberSerializer.Meta.fields, "status"]
 
 
 class SubscriptionEntry(SubscriptionSerializer):
@@ -107,7 +129,7 @@ class SubscriptionEntry(SubscriptionSerializer):
 _SERIALIZERS: dict[str, type[StrictModel]] = {
     EVENT_TYPES.name: EventTypeSerializer,
     POLICIES.name: PolicySerializer,
-    SUBSCRIBERS.name: SubscriberSerializer,
+    SUBSCRIBERS.name: SubscriberEntry,
     PUBLISHERS.name: PublisherEntry,
     SUBSCRIPTIONS.name: SubscriptionEntry,
 }
@@ -126,9 +148,10 @@ class Checker:
 
         Without a stored row, omitted fields get defaults.
         """
-        unknown = [name for name in entry if name not in self._section.fields]
+        known = (*self._section.fields, *self._section.given_only)
+        unknown = [name for name in entry if name not in known]
         if unknown:
-            detail = f"There is no such field; known are {', '.join(self._section.fields)}."
+            detail = f"There is no such field; known are {', '.join(known)}."
             return {}, [Fault(object=of, field=name[:100], detail=detail) for name in unknown]
         self._serializer.instance = stored
         self._serializer.partial = stored is not None

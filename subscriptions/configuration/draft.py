@@ -5,6 +5,8 @@ entry stay too. With `prune` they are deleted if the document contains their sec
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from django.db.models import Model
@@ -13,6 +15,8 @@ from subscriptions.checks.sync_overlap import refusal
 from subscriptions.configuration.checking import Checker
 from subscriptions.configuration.document import (
     POLICIES,
+    PUBLISH_ID,
+    PUBLISHERS,
     SECTIONS,
     SUBSCRIBERS,
     SUBSCRIPTIONS,
@@ -22,10 +26,12 @@ from subscriptions.configuration.document import (
 )
 from subscriptions.configuration.export import plain, rows_of, value_of
 from subscriptions.configuration.plan import Plan, PlannedField, PlannedObject, Verb, Wanted
-from subscriptions.configuration.secrets import resolve
+from subscriptions.configuration.publish_ids import KnownPublishIds
+from subscriptions.configuration.secrets import Resolved, resolve, resolve_publish_id
 from subscriptions.dependents import first_dependents
 from subscriptions.models import EventType, Kind, Policy, Publisher, Subscriber, Subscription
 from subscriptions.models.policy import DEFAULT_POLICY
+from subscriptions.publish_ids import PublishIdRefusedError
 
 # The models that a subscription refers to, with the name of its field.
 _REFERENCES: dict[type[Model], str] = {EventType: "event_type", Policy: "policy", Subscriber: "subscriber"}
@@ -66,6 +72,7 @@ class _Drafting:
     def __init__(self, wanted: Wanted) -> None:
         self.plan = Plan()
         self._wanted = wanted
+        self._publish_ids = KnownPublishIds()
         self._stored: dict[str, dict[str, Any]] = {
             section.name: {str(row): row for row in rows_of(section)} for section in SECTIONS
         }
@@ -98,6 +105,11 @@ class _Drafting:
         noted = len(self.plan.faults)
         if section in (SUBSCRIPTIONS, SUBSCRIBERS):
             entry = self._completed(entry, row, label)
+        elif PUBLISH_ID in entry and section is PUBLISHERS:
+            has_one = self._publish_ids.has_valid(name)
+            entry = self._noted(
+                resolve_publish_id(entry, of=label, has_one=has_one, lookup=self._wanted.lookup), label
+            )
         elif section is POLICIES and name in self._known[Policy] and row is None:
             detail = f"{name} is built in and cannot be changed; give the policy another name."
             self.plan.faults.append(Fault(object=label, field="name", detail=detail))
@@ -105,15 +117,33 @@ class _Drafting:
         self.plan.faults += wrong
         if len(self.plan.faults) > noted:
             return None
-        return _made(section, values) if row is None else _compared(section, row, values)
+        planned = _made(section, values) if row is None else _compared(section, row, values)
+        return self._with_publish_id(planned) if PUBLISH_ID in values else planned
 
     def _completed(self, entry: Entry, row: Subscription | Subscriber | None, label: str) -> Entry:
-        resolved = resolve(entry, of=label, stored=row, lookup=self._wanted.lookup)
+        entry = self._noted(resolve(entry, of=label, stored=row, lookup=self._wanted.lookup), label)
+        if row is None and "subscriber" in entry:
+            entry.setdefault("policy", DEFAULT_POLICY)
+        return entry
+
+    def _noted(self, resolved: Resolved, label: str) -> Entry:
         self.plan.faults += resolved.faults
         self.plan.kept += [(label, name, reference) for name, reference in resolved.kept]
-        if row is None and "subscriber" in entry:
-            resolved.entry.setdefault("policy", DEFAULT_POLICY)
         return resolved.entry
+
+    def _with_publish_id(self, planned: PlannedObject) -> PlannedObject:
+        text = planned.values[PUBLISH_ID]
+        try:
+            is_new = self._publish_ids.is_new(text, publisher=planned.name)
+        except PublishIdRefusedError as refused:
+            self.plan.faults.append(Fault(object=planned.label, field=PUBLISH_ID, detail=str(refused)))
+            return planned
+        if not is_new:
+            values = {name: value for name, value in planned.values.items() if name != PUBLISH_ID}
+            return replace(planned, values=values)
+        verb = Verb.CHANGE if planned.verb == Verb.UNCHANGED else planned.verb
+        field = PlannedField(name=PUBLISH_ID, before=None, after=text)
+        return replace(planned, verb=verb, fields=[*planned.fields, field])
 
     def prune(self) -> None:
         """Plan to delete the objects that the document's sections lack, dependents first."""
@@ -182,11 +212,11 @@ def _name(section: Section, entry: Entry) -> str:
 
 
 def _made(section: Section, values: Mapping[str, Any]) -> PlannedObject:
-    columns = {field.name for field in section.model._meta.concrete_fields}
+    columns = _columns(section.model)
     row = section.model(**{name: value for name, value in values.items() if name in columns})
     if isinstance(row, Publisher):
         row.all_event_types = values.get("event_types") is None
-    defaults = {} if isinstance(row, Publisher) else _defaults(section)
+    defaults = {} if isinstance(row, Publisher) else _defaults(section.model, section.fields)
     fields = [
         PlannedField(name=name, before=None, after=plain(values[name]))
         for name in section.fields
@@ -195,8 +225,15 @@ def _made(section: Section, values: Mapping[str, Any]) -> PlannedObject:
     return PlannedObject(section=section, verb=Verb.CREATE, row=row, values=values, fields=fields)
 
 
-def _defaults(section: Section) -> dict[str, Any]:
-    return {name: section.model._meta.get_field(name).get_default() for name in section.fields}  # type: ignore[union-attr]
+@cache
+def _columns(model: type[Model]) -> frozenset[str]:
+    return frozenset(field.name for field in model._meta.concrete_fields)
+
+
+@cache
+def _defaults(model: type[Model], names: tuple[str, ...]) -> dict[str, Any]:
+    """Only to compare with: some are lists and objects."""
+    return {name: model._meta.get_field(name).get_default() for name in names}  # type: ignore[union-attr]
 
 
 def _compared(section: Section, row: Model, values: Mapping[str, Any]) -> PlannedObject:

@@ -11,10 +11,10 @@ from subscriptions.configuration.document import (
     FORMAT,
     POLICIES,
     PUBLISHERS,
+    SECTIONS,
     SUBSCRIPTIONS,
     Entry,
     Section,
-    chosen,
 )
 from subscriptions.configuration.secrets import SECRET_PARTS, ReferenceNames
 from subscriptions.models import Publisher, Subscriber, Subscription
@@ -25,7 +25,7 @@ def export(*, only: Collection[str] = ()) -> dict[str, Any]:
     """Return the current configuration as a document; `only` names sections."""
     content: dict[str, Any] = {"format": FORMAT}
     names = ReferenceNames()
-    for section in chosen(only):
+    for section in (one for one in SECTIONS if not only or one.name in only):
         rows = sorted(rows_of(section), key=lambda row: (str(row).casefold(), str(row)))
         content[section.name] = [_entry(section, row, names) for row in rows]
     return content

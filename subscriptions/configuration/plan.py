@@ -14,7 +14,7 @@ from django.db.models import Model
 from django.utils.crypto import salted_hmac
 
 from subscriptions.changes import MASKED, SECRET_FIELDS
-from subscriptions.configuration.document import Entry, Fault, RefusedDocumentError, Section
+from subscriptions.configuration.document import PUBLISH_ID, Entry, Fault, RefusedDocumentError, Section
 from subscriptions.configuration.secrets import Lookup
 from subscriptions.filters import filter_identity
 
@@ -62,6 +62,8 @@ class PlannedField:
         return self._shown(self.after)
 
     def _shown(self, value: Any) -> Any:
+        if self.name == PUBLISH_ID and value is not None:
+            return MASKED
         if self.name not in SECRET_FIELDS or not isinstance(value, Mapping):
             return value
         seen = _SHOWN_OF_AUTH if self.name == "auth" else set()

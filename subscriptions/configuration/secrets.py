@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from subscriptions.configuration.document import Entry, Fault
+from subscriptions.configuration.document import PUBLISH_ID, Entry, Fault
 from subscriptions.models import Subscriber, Subscription
 
 # From a reference such as env:NAME to its value, or None.
@@ -22,7 +22,7 @@ Lookup = Callable[[str], str | None]
 
 SECRET_PARTS = ("password", "token")
 _FORMS = ("env:", "file:")
-_NEVER_LITERAL = frozenset({"auth.password", "auth.token"})
+_NEVER_LITERAL = frozenset({"auth.password", "auth.token", PUBLISH_ID})
 _WRITE = 'write {"from": "env:NAME"} or {"from": "file:PATH"}.'
 _NOT_IN_A_NAME = re.compile(r"[^A-Z0-9]+")
 
@@ -79,6 +79,17 @@ def resolve(entry: Entry, *, of: str, stored: Subscription | Subscriber | None, 
                 part: resolving.value(f"{name}.{part}", value, kept.get(part))
                 for part, value in given.items()
             }
+    return resolving.resolved
+
+
+def resolve_publish_id(entry: Entry, *, of: str, has_one: bool, lookup: Lookup) -> Resolved:
+    """The same for a publisher's entry: without a value it keeps the publish ids that it has."""
+    resolving = _Resolving(of=of, lookup=lookup, resolved=Resolved(entry=dict(entry)))
+    value = resolving.value(PUBLISH_ID, entry[PUBLISH_ID], "" if has_one else None)
+    if resolving.resolved.kept or resolving.resolved.faults:
+        del resolving.resolved.entry[PUBLISH_ID]
+    else:
+        resolving.resolved.entry[PUBLISH_ID] = value
     return resolving.resolved
 
 

@@ -8,7 +8,7 @@ from delivery.configuration.effect import Effect, effects_of
 from delivery.models.message import public_id
 from subscriptions.filters import document as seen
 from subscriptions.matching.match import why_not
-from subscriptions.models import EventType, Subscription
+from subscriptions.models import EventType, Subscriber, Subscription
 from tests.support import factories
 from tests.unit.subscriptions.configuration.documents import document, plan
 
@@ -63,6 +63,24 @@ def test_a_header_filter_string_counts(abc: Subscription) -> None:
 def test_a_status_counts(abc: Subscription) -> None:
     (effect,) = effects(status="INACTIVE")
     assert (effect.more, effect.fewer) == (0, 10)
+
+
+def test_held_means_no_delivery_fewer(abc: Subscription) -> None:
+    assert effects(status="HELD") == []
+
+
+@pytest.mark.parametrize(("status", "fewer"), [("INACTIVE", [10]), ("HELD", [])])
+def test_the_status_of_its_subscriber_counts(abc: Subscription, status: str, fewer: list[int]) -> None:
+    planned = plan(document(subscribers=[{"name": "abc", "status": status}]))
+    assert [effect.fewer for effect in effects_of(planned).effects] == fewer
+
+
+def test_an_inactive_subscriber_that_becomes_active_gets_more(abc: Subscription) -> None:
+    Subscriber.objects.update(status="INACTIVE")
+    assert effects(filter="") == []
+    (effect,) = effects_of(plan(document(subscribers=[{"name": "abc", "status": "ACTIVE"}]))).effects
+    assert (effect.more, effect.fewer) == (10, 0)
+    assert effect.label == "subscription abc/s"
 
 
 def test_one_that_is_made_or_deleted_counts(orders: EventType) -> None:

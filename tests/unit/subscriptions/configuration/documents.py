@@ -36,7 +36,7 @@ def some_of_everything() -> None:
     policy = factories.policy("patient", on_client_error=Action.BLOCK, pause_max_seconds=600)
     abc = factories.subscriber("abc", processing=Processing.CONCURRENT, max_in_flight=8)
     warehouse = factories.subscriber(
-        "warehouse", match_mode=MatchMode.FIRST, description="reads\nslowly", queue_id="q-7"
+        "warehouse", match_mode=MatchMode.FIRST, description="reads\nslowly", queue_id="q-7", status="HELD"
     )
     factories.publisher("teamforge", all_event_types=False).event_types.set([sync, topic])
     factories.publisher("anybody", errors_to="warehouse")
@@ -54,7 +54,11 @@ def some_of_everything() -> None:
         forward_headers=["traceparent", "x-*"],
     )
     factories.subscription(
-        "all", subscriber=abc, event_type=topic, auth={"type": "bearer", "token": SECRET_VALUES[2]}
+        "all",
+        subscriber=abc,
+        event_type=topic,
+        auth={"type": "bearer", "token": SECRET_VALUES[2]},
+        status="HELD",
     )
     factories.subscription(
         "check",

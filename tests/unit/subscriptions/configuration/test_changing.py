@@ -1,13 +1,16 @@
 """Documents that change existing rows, field by field, and outdated plans."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from delivery.configuration.applying import apply_document, plan_document, wanted
 from delivery.models import JournalEntry, JournalKind
 from subscriptions.configuration.apply import PlanChangedError
 from subscriptions.configuration.plan import PlannedField, Verb
 from subscriptions.configuration.secrets import of_mapping
-from subscriptions.models import ConfigurationChange, Publisher, Subscription
+from subscriptions.models import ConfigurationChange, Publisher, Subscriber, Subscription
 from tests.support import factories
 from tests.unit.subscriptions.configuration.documents import (
     apply,
@@ -72,6 +75,30 @@ def test_a_status_is_changed_as_a_person_would() -> None:
         {"status": "INACTIVE"},
         {"status": "ACTIVE"},
     ]
+
+
+def test_the_status_of_a_subscriber_is_changed_as_a_person_would() -> None:
+    some_of_everything()
+    abc = document(subscribers=[{"name": "abc", "status": "HELD", "max_in_flight": 9}])
+    assert told(plan(abc)) == ["change subscriber abc"]
+    apply(abc)
+    row = Subscriber.objects.get(name="abc")
+    assert (row.status, row.max_in_flight) == ("HELD", 9)
+    assert JournalEntry.objects.get(kind=JournalKind.HELD).actor == "tester"
+    assert plan(abc).changes == []
+    apply(document(subscribers=[{"name": "abc", "status": "INACTIVE"}]))
+    assert JournalEntry.objects.filter(kind=JournalKind.DEACTIVATED).exists()
+    apply(document(subscribers=[{"name": "abc", "status": "ACTIVE"}]))
+    assert JournalEntry.objects.filter(kind=JournalKind.ACTIVATED).exists()
+    assert Subscriber.objects.get(name="abc").status == "ACTIVE"
+
+
+def test_a_held_subscriber_keeps_the_end_of_its_hold() -> None:
+    some_of_everything()
+    until = timezone.now() + timedelta(hours=1)
+    Subscriber.objects.filter(name="warehouse").update(held_until=until)
+    apply(document(subscribers=[{"name": "warehouse", "status": "HELD", "max_queued_to_send": 400}]))
+    assert Subscriber.objects.get(name="warehouse").held_until == until
 
 
 def test_a_publisher_may_get_all_event_types_or_some() -> None:

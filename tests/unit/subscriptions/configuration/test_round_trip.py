@@ -11,6 +11,7 @@ from subscriptions.models import (
     SigningSecret,
     Subscriber,
     Subscription,
+    SubscriptionStatus,
 )
 from tests.unit.subscriptions.configuration.documents import (
     SECRET_VALUES,
@@ -37,6 +38,19 @@ def test_an_export_applied_to_an_empty_installation_exports_the_same_bytes() -> 
     remove_everything()
     apply(first, secrets=SECRETS)
     assert written(export()) == written(first)
+
+
+@pytest.mark.parametrize("status", SubscriptionStatus.values)
+def test_held_and_inactive_subscribers_come_back_as_they_were(status: str) -> None:
+    some_of_everything()
+    Subscriber.objects.filter(name="abc").update(status=status)
+    first = export()
+    remove_everything()
+    apply(first, secrets=SECRETS)
+    assert written(export()) == written(first)
+    assert Subscriber.objects.get(name="abc").status == status
+    assert Subscription.objects.get(name="all").status == "HELD"
+    assert plan(first, secrets=SECRETS, prune=True).changes == []
 
 
 def test_what_is_applied_has_the_values_of_its_secrets() -> None:

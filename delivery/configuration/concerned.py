@@ -1,0 +1,81 @@
+"""The subscriptions for which a plan changes which messages match, and their conditions before and after."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from subscriptions.configuration.document import SUBSCRIBERS, SUBSCRIPTIONS
+from subscriptions.configuration.plan import Plan, PlannedObject, Verb
+from subscriptions.models import EventType, Subscription, SubscriptionStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchCondition:
+    """A subscription's own conditions for a message of its event type."""
+
+    header_filter_string: str
+    filter: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConcernedSubscription:
+    """`before` and `after` are None if no message matches: there is no such subscription, or it is INACTIVE.
+
+    HELD makes no difference: messages match and are stored.
+    """
+
+    label: str
+    event_type: EventType
+    before: MatchCondition | None
+    after: MatchCondition | None
+
+
+def concerned_by(plan: Plan) -> list[ConcernedSubscription]:
+    """Return those with stored event types in the plan's order, then those whose subscriber alone changes."""
+    statuses = {
+        one.name: str(one.values["status"])
+        for one in plan.changes
+        if one.section is SUBSCRIBERS and one.verb == Verb.CHANGE and "status" in one.values
+    }
+    planned = [one for one in plan.changes if one.section is SUBSCRIPTIONS]
+    compared = [_planned(one, statuses) for one in planned] + list(_of_subscribers(planned, statuses))
+    # A new event type has no messages.
+    return [one for one in compared if one.before != one.after and not one.event_type._state.adding]
+
+
+def _planned(one: PlannedObject, statuses: Mapping[str, str]) -> ConcernedSubscription:
+    row = one.row
+    assert isinstance(row, Subscription)
+    status = row.subscriber.status
+    return ConcernedSubscription(
+        label=one.label,
+        event_type=row.event_type,
+        before=None if one.verb == Verb.CREATE else _condition(row, {}, status),
+        after=None
+        if one.verb == Verb.DELETE
+        else _condition(row, one.values, statuses.get(row.subscriber.name, status)),
+    )
+
+
+def _of_subscribers(
+    planned: list[PlannedObject], statuses: Mapping[str, str]
+) -> Iterator[ConcernedSubscription]:
+    changed = {one.row.pk for one in planned}
+    rows = Subscription.objects.filter(subscriber__name__in=statuses).order_by("subscriber__name", "name")
+    for row in rows.select_related("subscriber", "event_type"):
+        if row.pk not in changed:
+            yield ConcernedSubscription(
+                label=f"{SUBSCRIPTIONS.noun} {row}",
+                event_type=row.event_type,
+                before=_condition(row, {}, row.subscriber.status),
+                after=_condition(row, {}, statuses[row.subscriber.name]),
+            )
+
+
+def _condition(row: Subscription, values: Mapping[str, Any], subscriber_status: str) -> MatchCondition | None:
+    if SubscriptionStatus.INACTIVE in (values.get("status", row.status), subscriber_status):
+        return None
+    return MatchCondition(
+        header_filter_string=values.get("header_filter_string", row.header_filter_string),
+        filter=values.get("filter", row.filter),
+    )

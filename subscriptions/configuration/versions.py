@@ -1,0 +1,29 @@
+"""Whether any row that a plan is drafted from has changed: by versions that PostgreSQL itself keeps.
+
+To draft a plan takes far longer than to read these: ten thousand entries are checked field by field.
+A row's `xmin` and `ctid` differ after each change, by whatever way it was made.
+"""
+
+from django.db.models import Model
+from django.db.models.expressions import RawSQL
+
+from subscriptions.configuration.document import SECTIONS
+from subscriptions.models import Publisher, PublishId
+
+# By table: primary key, transaction and place of each row.
+Versions = dict[str, list[tuple[int, str, str]]]
+
+_MODELS: tuple[type[Model], ...] = (
+    *(section.model for section in SECTIONS),
+    Publisher.event_types.through,
+    PublishId,
+)
+
+
+def row_versions() -> Versions:
+    """Call it before the draft: a row that changes while it is drafted has another version afterwards."""
+    xmin, ctid = RawSQL("xmin::text", ()), RawSQL("ctid::text", ())
+    return {
+        model._meta.db_table: list(model._base_manager.order_by("pk").values_list("pk", xmin, ctid))
+        for model in _MODELS
+    }
