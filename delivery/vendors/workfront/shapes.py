@@ -4,14 +4,17 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from rest_framework import serializers
+
 from delivery.models import UrlHealth, UrlState
-from subscriptions.api.strict import JSONValue, Strict, Text
+from delivery.vendors.workfront.encoding import BASE64_SCRIPT
+from delivery.vendors.workfront.translate import VERSION
+from subscriptions.api.strict import JSONValue, Strict, Switch, Text
 from subscriptions.models import WorkfrontSubscription
 from subscriptions.values.endpoints import MAX_ENDPOINT_LENGTH
 
-# The only version since January 2026.
-VERSION = "v2"
 MAX_TOKEN_LENGTH = 254
+MOST_IDS = 1000
 SHOWN_OF_TOKEN = 4
 HIDDEN_TOKEN_LENGTH = 8
 
@@ -30,8 +33,34 @@ class DocumentSerializer(Strict):
     version = JSONValue(required=False, allow_null=True)
 
 
+class VersionSerializer(Strict):
+    """The version of one subscription."""
+
+    version = Text(max_length=30)
+
+
+class VersionsSerializer(VersionSerializer):
+    """The version of those that are named, or of all."""
+
+    subscriptionIds = serializers.ListField(  # noqa: N815
+        child=serializers.UUIDField(), required=False, allow_empty=False, max_length=MOST_IDS
+    )
+    allCustomerSubscriptions = Switch(required=False)  # noqa: N815
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if ("subscriptionIds" in attrs) == bool(attrs.get("allCustomerSubscriptions")):
+            raise serializers.ValidationError(
+                {"subscriptionIds": "Give subscriptionIds, or allCustomerSubscriptions: true."}
+            )
+        return attrs
+
+
+def version_shown(row: WorkfrontSubscription) -> dict[str, str]:
+    return {"id": str(row.pk), "version": VERSION}
+
+
 def shown(row: WorkfrontSubscription, health: UrlHealth | None) -> dict[str, Any]:
-    """Return a subscription as an answer shows it, with its current URL and token."""
+    """Return a subscription as an answer shows it, with its current URL, token and encoding."""
     document, subscription = row.document, row.subscription
     return {
         "id": str(row.pk),
@@ -43,7 +72,7 @@ def shown(row: WorkfrontSubscription, health: UrlHealth | None) -> dict[str, Any
         "authToken": masked(subscription.auth.get("token", "")),
         "filters": document.get("filters") or [],
         "filterConnector": document.get("filterConnector") or "AND",
-        "base64Encoding": False,
+        "base64Encoding": subscription.script == BASE64_SCRIPT,
         "version": VERSION,
         "subscription_url": _url_shown(row, health),
     }

@@ -40,7 +40,13 @@ POLICY = "workfront-48h"
 TIMEOUT_SECONDS = 5
 _USUAL_PORTS = (80, 443)
 # Workfront's names for the fields of a subscription.
-_FIELDS = {"endpoint": "url", "auth": "authToken", "filter": "filters", "event_type": "eventType"}
+_FIELDS = {
+    "endpoint": "url",
+    "auth": "authToken",
+    "filter": "filters",
+    "event_type": "eventType",
+    "script": "base64Encoding",
+}
 Made = TypeVar("Made", bound=models.Model)
 
 
@@ -71,6 +77,7 @@ def subscribe(document: Mapping[str, Any], *, actor: str) -> CreatedSubscription
                 "event_type": event_type.name,
                 "endpoint": url,
                 "filter": translation.filter,
+                "script": translation.script,
                 "policy": POLICY,
                 "timeout_seconds": TIMEOUT_SECONDS,
                 "auth": {"type": "bearer", "token": document["authToken"]},
@@ -164,4 +171,6 @@ def _without_token(document: Mapping[str, Any]) -> dict[str, Any]:
 def _digest(url: str, translation: Translation) -> bytes:
     """Return a digest that is equal for subscriptions with the same messages and the same URL."""
     same = [translation.event_type, url, filter_identity(translation.filter)]
+    if translation.script:
+        same.append("base64")
     return hashlib.sha256(orjson.dumps(same)).digest()

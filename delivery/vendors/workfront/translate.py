@@ -12,11 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from delivery.vendors.workfront.comparisons import COMPARISONS, CannotSayError, nested
+from delivery.vendors.workfront.encoding import BASE64_SCRIPT, is_base64
 from subscriptions.filters import Condition, FilterError, normalised, parse
 from subscriptions.filters.tree import And, Comparison, Operator, Or, Path, Root
 
 NEW, OLD = "newState", "oldState"
 EVENT_TYPES = ("CREATE", "UPDATE", "DELETE")
+# The only one since January 2026. Workfront itself has refused v1 since July 2025.
+VERSION = "v2"
+OTHER_VERSION = f"The only version is {VERSION}: Inturn sends a body as it was published. Give {VERSION}, or leave this out."
 MOST_GROUPS = 10
 LEAST_IN_A_GROUP, MOST_IN_A_GROUP = 2, 5
 _OBJ_CODE = re.compile(r"[A-Z][A-Z0-9_]{0,29}")
@@ -43,6 +47,7 @@ class Translation:
 
     event_type: str = ""
     filter: str = ""
+    script: str = ""
     differences: list[str] = field(default_factory=list)
     reasons: list[Reason] = field(default_factory=list)
 
@@ -53,6 +58,7 @@ def translate(document: Mapping[str, Any]) -> Translation:
     found.reasons += _refused(document)
     if found.reasons:
         return found
+    found.script = BASE64_SCRIPT if is_base64(document.get("base64Encoding")) else ""
     found.event_type = f"Workfront.{document['objCode']}.{document['eventType']}"
     conditions = [*_of_object(document), *_Filters(document["eventType"], found).conditions(document)]
     if not found.reasons and conditions:
@@ -73,17 +79,10 @@ def _refused(document: Mapping[str, Any]) -> list[Reason]:
         reasons.append(
             Reason("objId", "Give the id of an object as a text, or leave it out for all objects.")
         )
-    encoded = document.get("base64Encoding")
-    if encoded is True or (isinstance(encoded, str) and encoded.strip().lower() == "true"):
-        detail = "Inturn sends a body as it was published; publish newState and oldState as base64, or leave this out."
-        reasons.append(Reason("base64Encoding", detail))
-    elif not (
-        encoded in (None, False) or (isinstance(encoded, str) and encoded.strip().lower() in ("", "false"))
-    ):
+    if is_base64(document.get("base64Encoding")) is None:
         reasons.append(Reason("base64Encoding", "Give true, false, or nothing."))
-    if document.get("version") not in (None, "v2"):
-        detail = "Inturn sends a body as it was published, and does not make payloads of an older version; leave this out."
-        reasons.append(Reason("version", detail))
+    if document.get("version") not in (None, VERSION):
+        reasons.append(Reason("version", OTHER_VERSION))
     return reasons
 
 

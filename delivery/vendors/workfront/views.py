@@ -1,4 +1,4 @@
-"""The API of Workfront's event subscriptions: create, list, read, delete, with its status codes.
+"""The API of Workfront's event subscriptions: create, list, read, delete, version.
 
 They create ordinary subscriptions, which administrators see and change in the console and by
 Inturn's API. Errors are problem documents, since Workfront's are not documented.
@@ -20,8 +20,9 @@ from rest_framework.viewsets import ViewSet
 from delivery.models import UrlHealth
 from delivery.vendors.workfront import shapes, subscribing
 from delivery.vendors.workfront.shapes import DocumentSerializer
+from delivery.vendors.workfront.translate import OTHER_VERSION, VERSION
 from subscriptions.api.authentication import KeyAuthentication, actor_of
-from subscriptions.api.problems import Problem
+from subscriptions.api.problems import Problem, invalid_field
 from subscriptions.api.strict import Strict
 from subscriptions.api.views import MANAGE, ApiView
 from subscriptions.models import WorkfrontSubscription
@@ -52,7 +53,7 @@ class WorkfrontKey(KeyAuthentication):
 class WorkfrontViews(ApiView, ViewSet):
     required_scopes = MANAGE
     authentication_classes = [WorkfrontKey]
-    http_method_names = ["get", "head", "post", "delete"]
+    http_method_names = ["get", "head", "post", "put", "delete"]
     query_classes: ClassVar[Mapping[str, type[Strict]]] = {"list": PageQuery}
 
     def list(self, request: Request) -> Response:
@@ -78,10 +79,28 @@ class WorkfrontViews(ApiView, ViewSet):
         serializer.is_valid(raise_exception=True)
         made = subscribing.subscribe(serializer.validated_data, actor=actor_of(request))
         place = f"{settings.ENVIRONMENT.base_url}/attask/eventsubscription/api/v1/subscriptions/{made.row.pk}"
-        answer: dict[str, Any] = {"id": str(made.row.pk), "version": shapes.VERSION}
+        answer: dict[str, Any] = {"id": str(made.row.pk), "version": VERSION}
         if made.differences:
             answer["differences"] = made.differences
         return Response(answer, status=201, headers={"Location": place})
+
+    def put_version(self, request: Request, id: str) -> Response:
+        """Accept the version that it has; another one is refused, as Workfront refuses it."""
+        _check_version(shapes.VersionSerializer(data=request.data))
+        return Response(shapes.version_shown(_row(id)))
+
+    def put_versions(self, request: Request) -> Response:
+        """The same for several, or all; 404 for an unknown id."""
+        given = _check_version(shapes.VersionsSerializer(data=request.data))
+        rows = _rows()
+        if "subscriptionIds" in given:
+            found = rows.filter(pk__in=given["subscriptionIds"])
+            known = {row.pk for row in found}
+            for id in given["subscriptionIds"]:
+                if id not in known:
+                    raise _unknown(str(id))
+            rows = found
+        return Response({"subscriptions": [shapes.version_shown(row) for row in rows]})
 
     def destroy(self, request: Request, id: str) -> HttpResponse:
         """Delete it.
@@ -103,8 +122,20 @@ def _row(id: str) -> WorkfrontSubscription:
     except ValueError:
         found = None
     if found is None:
-        raise Problem(404, "not-found", f"There is no event subscription {id}.")
+        raise _unknown(id)
     return found
+
+
+def _unknown(id: str) -> Problem:
+    return Problem(404, "not-found", f"There is no event subscription {id}.")
+
+
+def _check_version(serializer: Strict) -> Mapping[str, Any]:
+    serializer.is_valid(raise_exception=True)
+    if serializer.validated_data["version"] != VERSION:
+        raise invalid_field("version", OTHER_VERSION)
+    given: Mapping[str, Any] = serializer.validated_data
+    return given
 
 
 def _shown(rows: Sequence[WorkfrontSubscription]) -> list[dict[str, Any]]:

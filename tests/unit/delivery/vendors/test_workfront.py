@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from delivery.models import UrlHealth
+from delivery.vendors.workfront.encoding import BASE64_SCRIPT
 from subscriptions.models import (
     ConfigurationChange,
     EventType,
@@ -133,7 +134,8 @@ class TestCreating:
                 {"filters": [{"fieldName": "a", "fieldValue": "b", "comparison": "like"}]},
                 "filters.0.comparison",
             ),
-            ({"base64Encoding": "true"}, "base64Encoding"),
+            ({"base64Encoding": "yes"}, "base64Encoding"),
+            ({"version": "v1"}, "version"),
         ],
     )
     def test_what_cannot_be_is_refused_and_nothing_is_stored(
@@ -143,6 +145,17 @@ class TestCreating:
         assert not Subscription.objects.exists()
         assert not Subscriber.objects.exists()
         assert not EventType.objects.filter(name__startswith="Workfront.").exists()
+
+    def test_an_encoding_is_a_script_and_makes_another_subscription(self, client: Caller) -> None:
+        plain, encoded = create(client), create(client, base64Encoding="true")
+        assert (row_of(plain).script, row_of(encoded).script) == ("", BASE64_SCRIPT)
+        assert [read(client, one["id"])["base64Encoding"] for one in (plain, encoded)] == [False, True]
+        refused(client.post(PLACE, WANTED | {"base64Encoding": True}), 409, "duplicate-subscription")
+
+    def test_an_encoding_needs_a_topic(self, client: Caller) -> None:
+        factories.event_type("Workfront.PROJ.UPDATE", kind="QUEUE")
+        answer = client.post(PLACE, WANTED | {"base64Encoding": True})
+        assert fields_of(refused(answer, 400)) == {"base64Encoding"}
 
     @pytest.mark.parametrize("body", [b"", b"[]", b"7", b'{"objCode": ', b"{}"])
     def test_what_is_no_document_is_refused(self, client: Caller, body: bytes) -> None:
