@@ -2,11 +2,13 @@
 
 import re
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from subscriptions.configuration.document import FORMAT, NAMES, SECTIONS, Entry
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+_NOT_IN_A_REFERENCE = re.compile(r"[^A-Z0-9]+")
 
 
 class SourceError(ValueError):
@@ -24,6 +26,7 @@ class Imported:
     differently: list[str] = field(default_factory=list)
     impossible: list[str] = field(default_factory=list)
     secrets: dict[str, str] = field(default_factory=dict)
+    references: set[str] = field(default_factory=set)
 
     def add(self, section_name: str, entry: Entry) -> bool:
         """Add an object; False if one of that name exists."""
@@ -34,6 +37,14 @@ class Imported:
             self.entries[section_name][key] = entry
             self.taken.append(f"{section.noun} {'/'.join(key)}")
         return is_new
+
+    def reference(self, *parts: str) -> str:
+        """Return the name of an environment variable for a secret; no two secrets have the same."""
+        base = _NOT_IN_A_REFERENCE.sub("_", "_".join(parts).upper()).strip("_")
+        numbered = (base if number == 1 else f"{base}_{number}" for number in count(1))
+        name = next(name for name in numbered if name not in self.references)
+        self.references.add(name)
+        return name
 
     def name_of(self, text: str, *, what: str) -> str:
         """Return a valid name, and report it if it differs from the text."""

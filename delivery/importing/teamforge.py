@@ -14,11 +14,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from delivery.importing.imported import Imported, SourceError
+from subscriptions.checks.script import fault, refusals
+from subscriptions.configuration.document import PUBLISH_ID
 from subscriptions.filters import FilterError, parse
-from subscriptions.models import Kind
+from subscriptions.models import EventType, Kind
+from subscriptions.publish_ids import PublishIdRefusedError, check_text
+from subscriptions.values.endpoints import INTERNAL
 
 _STRAIGHT = str.maketrans("‘’‚‛“”„‟", "''''\"\"\"\"")
-_NOT_IN_A_REFERENCE = re.compile(r"[^A-Z0-9]+")
+# A script has no network, and none includes another.
+_CALLS = re.compile(r"ctf_\w+|\bweb(?:Get|Post|Put|Patch|Delete)\w*|\$orch\b|\$include\$")
 
 Row = Mapping[str, str]
 
@@ -75,12 +80,29 @@ def _add_publisher(imported: Imported, row: Row, event_type: str) -> None:
     if not row.get("PublisherName"):
         return
     name = imported.name_of(row["PublisherName"], what="publisher")
-    if imported.add("publishers", {"name": name, "event_types": [event_type]}) and row.get("PublisherID"):
-        imported.impossible.append(f"publisher {name}: its PublisherID cannot be kept; create a key for it")
-    allowed = imported.entries["publishers"][(name,)]["event_types"]
+    imported.add("publishers", {"name": name, "event_types": [event_type]})
+    entry = imported.entries["publishers"][(name,)]
+    allowed = entry["event_types"]
     if event_type not in allowed:
         allowed.append(event_type)
         allowed.sort()
+    if row.get("PublisherID") and PUBLISH_ID not in entry:
+        _add_publish_id(imported, entry, row["PublisherID"])
+
+
+def _add_publish_id(imported: Imported, entry: dict[str, Any], text: str) -> None:
+    """Its publish addresses stay. The id is a credential: the document gets a reference."""
+    label = f"publisher {entry['name']}"
+    try:
+        check_text(text)
+    except PublishIdRefusedError as refused:
+        line = f"{label}: its PublisherID cannot be kept, so its publish addresses change. {refused}"
+        if line not in imported.impossible:
+            imported.impossible.append(line)
+        return
+    place = imported.reference(entry["name"], PUBLISH_ID)
+    imported.secrets[place] = text
+    entry[PUBLISH_ID] = {"from": f"env:{place}"}
 
 
 def _add_subscription(imported: Imported, row: Row, names: tuple[str, str, str]) -> None:
@@ -94,32 +116,49 @@ def _add_subscription(imported: Imported, row: Row, names: tuple[str, str, str])
     except FilterError as error:
         imported.impossible.append(f"{label}: its filter {wish} is refused ({error}); write it anew")
         return
-    if not row.get("WebhookEndpoint", "").lower().partition("://")[0].endswith(("http", "https")):
-        imported.impossible.append(
-            f"{label}: {row.get('WebhookEndpoint') or 'no endpoint'} is no URL; give it one"
-        )
+    endpoint = row.get("WebhookEndpoint", "")
+    if endpoint != INTERNAL and not endpoint.lower().partition("://")[0].endswith(("http", "https")):
+        imported.impossible.append(f"{label}: {endpoint or 'no endpoint'} is no URL; give it one")
         return
     if text != wish:
         imported.differently.append(f"{label}: curly quotes of its filter are straight")
     status = "INACTIVE" if row.get("Status", "").upper() == "INACTIVE" else "ACTIVE"
-    if row.get("CustomScript"):
-        status = "INACTIVE"
-        imported.impossible.append(
-            f"{label}: its script is not taken over, so it is INACTIVE; check what the script did"
-        )
-    imported.add(
-        "subscriptions",
-        {
-            "subscriber": subscriber,
-            "name": name,
-            "event_type": event_type,
-            "header_filter_string": row.get("HeaderFilterString", ""),
-            "filter": text,
-            "endpoint": row["WebhookEndpoint"],
-            "headers": _headers(imported, row, label),
-            "status": status,
-        },
-    )
+    entry = {
+        "subscriber": subscriber,
+        "name": name,
+        "event_type": event_type,
+        "header_filter_string": row.get("HeaderFilterString", ""),
+        "filter": text,
+        "endpoint": endpoint,
+        "headers": _headers(imported, row, label),
+        "status": status,
+    }
+    script = row.get("CustomScript", "")
+    if (script or endpoint == INTERNAL) and not _add_script(imported, entry, script, label):
+        return
+    imported.add("subscriptions", entry)
+
+
+def _add_script(imported: Imported, entry: dict[str, Any], script: str, label: str) -> bool:
+    """Add the script, or say why not; False if there is no subscription without it."""
+    kind = imported.entries["event_types"][(entry["event_type"],)]["kind"]
+    if reason := _script_refusal(script, kind=kind, endpoint=entry["endpoint"]):
+        is_answer = entry["endpoint"] == INTERNAL
+        outcome = "it is not taken over" if is_answer else "it is INACTIVE, without its script"
+        imported.impossible.append(f"{label}: {reason}; {outcome}")
+        entry["status"] = "INACTIVE"
+        return not is_answer
+    entry["script"] = script
+    return True
+
+
+def _script_refusal(script: str, *, kind: str, endpoint: str) -> str:
+    if called := _CALLS.search(script):
+        return f"its script uses {called[0]}, which Inturn does not have"
+    if found := fault(script):
+        return f"its script is refused ({found})"
+    row = EventType(name="it", kind=kind)
+    return next(iter(refusals({"endpoint": endpoint, "script": script}, event_type=row).values()), "")
 
 
 def _headers(imported: Imported, row: Row, label: str) -> dict[str, Any]:
@@ -135,7 +174,7 @@ def _headers(imported: Imported, row: Row, label: str) -> dict[str, Any]:
         raise SourceError(f"{label}: HttpHeaders is neither JSON nor lines of Name: value.") from None
     headers = {}
     for name, value in pairs.items():
-        place = _NOT_IN_A_REFERENCE.sub("_", f"{label.partition(' ')[2]}_HEADER_{name.strip()}".upper())
+        place = imported.reference(label.partition(" ")[2], "HEADER", name.strip())
         imported.secrets[place] = str(value).strip()
         headers[name.strip()] = {"from": f"env:{place}"}
         imported.differently.append(f"{label}: the value of its header {name.strip()} is expected in {place}")

@@ -56,7 +56,7 @@ _PAGES = (
         "moving-in",
         "Come from another system",
         HOW_TO,
-        "webMethods, the Event Queue, Workfront: their terms and calls, and those of Inturn.",
+        "A page for each system; the terms and calls of the Event Queue, and those of Inturn.",
     ),
     GuidePage(
         "configuration",
@@ -69,6 +69,18 @@ _PAGES = (
         "Come from TeamForge",
         HOW_TO,
         "Its terms, its publish addresses and the Jenkins plugin, the first day and the way back.",
+    ),
+    GuidePage(
+        "workfront",
+        "Come from Workfront",
+        HOW_TO,
+        "Its event subscriptions by its own calls or by import, base64, the first day and the way back.",
+    ),
+    GuidePage(
+        "webmethods",
+        "Come from webMethods",
+        HOW_TO,
+        "Its terms, the import of triggers, filters and retries, the first day and the way back.",
     ),
     GuidePage("words", "Words", REFERENCE, "Each term and its meaning."),
     GuidePage("filters", "Filters", REFERENCE, "The language that chooses messages by their body."),

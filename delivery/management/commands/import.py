@@ -11,11 +11,15 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from delivery.importing.event_queue import import_event_queue
 from delivery.importing.imported import Imported, SourceError
 from delivery.importing.teamforge import import_teamforge
+from delivery.importing.webmethods import import_webmethods
+from delivery.importing.workfront import import_workfront
 from subscriptions.configuration.document import written
 
 IMPORTERS: dict[str, Callable[[str], Imported]] = {
     "teamforge": import_teamforge,
+    "workfront": import_workfront,
     "eventqueue": import_event_queue,
+    "webmethods": import_webmethods,
 }
 
 

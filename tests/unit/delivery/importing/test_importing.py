@@ -7,19 +7,22 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from delivery.importing.event_queue import import_event_queue
 from delivery.importing.imported import SourceError
 from delivery.importing.teamforge import import_teamforge
 from subscriptions.models import Subscription
+from subscriptions.publish_ids import publisher_of_id
 from tests.unit.subscriptions.configuration.documents import apply, plan
 
 TEAMFORGE = """\
 EventName,ContentType,EventType,PublisherName,PublisherID,SubscriberName,Status,HttpHeaders,WebhookEndpoint,SubsFilter,HeaderFilterString,CustomScript
-TeamForge.Artifact.Create,application/json,TOPIC,teamforge,1f0c,build server,Active,X-Key: s3cret,https://8.8.8.8/hook,$$->’Body’->>’id’ = ’1’,proj1,
-TeamForge.Artifact.Create,application/json,TOPIC,teamforge,1f0c,build server,INACTIVE,,PATCH:https://8.8.8.8/two,,,
-TeamForge.Artifact.Create,application/json,TOPIC,teamforge,1f0c,abc,Active,,https://8.8.8.8/abc,,,$outmessage = $inmessage
-Jenkins.Build,application/json,QUEUE,jenkins,,abc,Active,,https://8.8.8.8/abc,$$->'Body' is,,
+TeamForge.Artifact.Create,application/json,TOPIC,teamforge,1f0c2a9e-7a17-4f5b-9a3e-6c8f2d1b4a99,build server,Active,X-Key: s3cret,https://8.8.8.8/hook,$$->’Body’->>’id’ = ’1’,proj1,
+TeamForge.Artifact.Create,application/json,TOPIC,teamforge,1f0c2a9e-7a17-4f5b-9a3e-6c8f2d1b4a99,build server,INACTIVE,,PATCH:https://8.8.8.8/two,,,
+TeamForge.Artifact.Create,application/json,TOPIC,teamforge,1f0c2a9e-7a17-4f5b-9a3e-6c8f2d1b4a99,abc,Active,,https://8.8.8.8/abc,,,$outmessage = $inmessage
+TeamForge.Artifact.Create,application/json,TOPIC,teamforge,,crm,Active,,https://8.8.8.8/crm,,,"$outmessage = webGet('a', '/b');"
+Jenkins.Build,application/json,QUEUE,jenkins,1f0c,abc,Active,,https://8.8.8.8/abc,$$->'Body' is,,
 jenkins.build,application/json,QUEUE,teamforge,,,,,,,,
 """
 QUEUES = json.dumps(
@@ -27,7 +30,7 @@ QUEUES = json.dumps(
 )
 
 
-def test_teamforges_rows_become_subscriptions() -> None:
+def test_teamforges_rows_become_event_types_and_publishers() -> None:
     document = import_teamforge(TEAMFORGE).document()
     assert [(one["name"], one["kind"]) for one in document["event_types"]] == [
         ("Jenkins.Build", "QUEUE"),
@@ -36,8 +39,16 @@ def test_teamforges_rows_become_subscriptions() -> None:
     ]
     assert document["publishers"] == [
         {"name": "jenkins", "event_types": ["Jenkins.Build"]},
-        {"name": "teamforge", "event_types": ["TeamForge.Artifact.Create", "jenkins.build"]},
+        {
+            "name": "teamforge",
+            "event_types": ["TeamForge.Artifact.Create", "jenkins.build"],
+            "publish_id": {"from": "env:TEAMFORGE_PUBLISH_ID"},
+        },
     ]
+
+
+def test_teamforges_rows_become_subscriptions() -> None:
+    document = import_teamforge(TEAMFORGE).document()
     create = "TeamForge.Artifact.Create"
     unfiltered = {"event_type": create, "header_filter_string": "", "filter": "", "headers": {}}
     assert document["subscriptions"] == [
@@ -46,7 +57,8 @@ def test_teamforges_rows_become_subscriptions() -> None:
             "name": create,
             **unfiltered,
             "endpoint": "https://8.8.8.8/abc",
-            "status": "INACTIVE",
+            "status": "ACTIVE",
+            "script": "$outmessage = $inmessage",
         },
         {
             "subscriber": "build-server",
@@ -65,6 +77,13 @@ def test_teamforges_rows_become_subscriptions() -> None:
             "endpoint": "PATCH:https://8.8.8.8/two",
             "status": "INACTIVE",
         },
+        {
+            "subscriber": "crm",
+            "name": create,
+            **unfiltered,
+            "endpoint": "https://8.8.8.8/crm",
+            "status": "INACTIVE",
+        },
     ]
 
 
@@ -76,11 +95,14 @@ def test_the_report_says_what_differs_and_what_is_impossible() -> None:
         in imported.differently
     )
     assert [line.partition(":")[0] for line in imported.impossible] == [
-        "publisher teamforge",
-        "subscription abc/TeamForge.Artifact.Create",
+        "subscription crm/TeamForge.Artifact.Create",
+        "publisher jenkins",
         "subscription abc/Jenkins.Build",
     ]
+    assert "its script uses webGet" in imported.impossible[0]
+    assert "its PublisherID cannot be kept" in imported.impossible[1]
     assert "s3cret" not in imported.report()
+    assert "1f0c2a9e" not in imported.report() + json.dumps(imported.document())
 
 
 @pytest.mark.django_db
@@ -90,6 +112,40 @@ def test_what_is_imported_can_be_applied() -> None:
     apply(imported.document(), secrets=secrets)
     assert plan(imported.document(), secrets=secrets).changes == []
     assert Subscription.objects.get(header_filter_string="proj1").headers == {"X-Key": "s3cret"}
+    assert Subscription.objects.get(subscriber__name="abc").script_version == 1
+    owner = publisher_of_id("1f0c2a9e-7a17-4f5b-9a3e-6c8f2d1b4a99", now=timezone.now())
+    assert owner is not None
+    assert owner.name == "teamforge"
+
+
+@pytest.mark.parametrize(
+    ("kind", "endpoint", "script", "reason"),
+    [
+        ("TOPIC", "https://8.8.8.8/", "$outmessage =", "its script is refused (script: line 2"),
+        ("TOPIC", "https://8.8.8.8/", "$include$fields; $outmessage = 1;", "its script uses $include$"),
+        ("TOPIC", "webr://", "$outmessage = 1;", "webr:// is for SYNC"),
+        ("SYNC", "webr://", "", "With the endpoint webr:// a script makes the answer"),
+        ("SYNC", "https://8.8.8.8/", "$outmessage = 1;", "The endpoint answers"),
+        ("QUEUE", "https://8.8.8.8/", "$outmessage = 1;", "QUEUE"),
+    ],
+)
+def test_a_script_that_cannot_be_taken_over_is_reported(
+    kind: str, endpoint: str, script: str, reason: str
+) -> None:
+    row = {"EventName": "A", "EventType": kind, "SubscriberName": "s", "WebhookEndpoint": endpoint}
+    imported = import_teamforge(json.dumps([row | {"CustomScript": script}]))
+    (line,) = imported.impossible
+    assert reason in line
+    kept = imported.document().get("subscriptions", [])
+    assert [one["status"] for one in kept] == ([] if endpoint == "webr://" else ["INACTIVE"])
+    assert not any("script" in one for one in kept)
+
+
+def test_a_response_script_answers_sync_messages() -> None:
+    row = {"EventName": "A", "EventType": "SYNC", "SubscriberName": "s", "WebhookEndpoint": "webr://"}
+    imported = import_teamforge(json.dumps([row | {"CustomScript": "$statuscode = 400;"}]))
+    (entry,) = imported.document()["subscriptions"]
+    assert (entry["endpoint"], entry["script"], imported.impossible) == ("webr://", "$statuscode = 400;", [])
 
 
 @pytest.mark.django_db
@@ -133,7 +189,10 @@ def test_the_command_writes_document_report_and_secrets(tmp_path: Path) -> None:
     call_command("import", "teamforge", tmp_path / "rows.csv", secrets=secrets, stdout=out, stderr=err)
     assert json.loads(out.getvalue()) == import_teamforge(TEAMFORGE).document()
     assert "s3cret" not in out.getvalue() + err.getvalue()
-    assert secrets.read_text() == "BUILD_SERVER_TEAMFORGE_ARTIFACT_CREATE_HEADER_X_KEY=s3cret\n"
+    assert secrets.read_text().splitlines() == [
+        "BUILD_SERVER_TEAMFORGE_ARTIFACT_CREATE_HEADER_X_KEY=s3cret",
+        "TEAMFORGE_PUBLISH_ID=1f0c2a9e-7a17-4f5b-9a3e-6c8f2d1b4a99",
+    ]
     assert stat.S_IMODE(secrets.stat().st_mode) == 0o600
     with pytest.raises(CommandError, match="cannot be written"):
         call_command("import", "teamforge", tmp_path / "rows.csv", secrets=secrets, stdout=out, stderr=err)

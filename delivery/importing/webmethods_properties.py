@@ -1,0 +1,137 @@
+"""The properties of a webMethods trigger: order, threads, queue, retries, exactly-once, suspension.
+
+By the names of `pub.trigger:createTrigger` and of the trigger report. Values may be texts, as webMethods has them.
+Times are milliseconds there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from delivery.importing.imported import SourceError
+
+# What a trigger has that says nothing else.
+CAPACITY, REFILL, RETRY_MS = 10, 4, 10_000
+MOST_QUEUED, MOST_IN_FLIGHT, MOST_ATTEMPTS = 10_000, 1000, 100_000
+LONGEST_WAIT_SECONDS, LONGEST_WINDOW_SECONDS = 86_400.0, 31 * 86_400
+# As the built-in policy of that name, but for attempts and waits.
+_POLICY = {
+    **dict.fromkeys(("on_unreachable", "on_unavailable", "on_server_error", "on_rate_limited"), "IN_PLACE"),
+    **dict.fromkeys(("on_client_error", "on_redirect"), "REJECT"),
+    "in_doubt": "HOLD",
+    "retry_schedule": "FIXED",
+}
+
+
+@dataclass(slots=True)
+class Properties:
+    label: str
+    given: Mapping[str, Any]
+    states: Mapping[str, str]
+    differently: list[str] = field(default_factory=list)
+    impossible: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, trigger: Mapping[str, Any], *, label: str) -> "Properties":
+        given = trigger.get("properties") or {}
+        if not isinstance(given, dict):
+            raise SourceError(f"{label}: properties is no object.")
+        states = {
+            name: str((trigger.get(name) or {}).get("state", ""))
+            for name in ("retrievalStatus", "processingStatus")
+            if isinstance(trigger.get(name) or {}, dict)
+        }
+        return cls(label, given, states)
+
+    def number(self, name: str, default: int) -> int:
+        found = self.given.get(name)
+        if found in (None, ""):
+            return default
+        try:
+            return int(str(found))
+        except ValueError:
+            raise SourceError(f"{self.label}: {name} is no whole number: {str(found)[:50]}.") from None
+
+    def is_true(self, name: str, *, default: bool = False) -> bool:
+        found = self.given.get(name)
+        return default if found in (None, "") else str(found).strip().lower() in ("true", "1", "yes")
+
+    @property
+    def dedup(self) -> dict[str, Any]:
+        """Exactly-once processing: the document's uuid is the Idempotency-Key here."""
+        if not self.is_true("dupDetection"):
+            return {}
+        resolver = self.given.get("resolverServiceName")
+        if resolver:
+            self.note(
+                self.impossible, f"its document resolver {resolver}; what is in doubt waits for a person"
+            )
+        seconds = self.number("dupHistoryTTL", 0) // 1000
+        window = min(max(seconds, 1), LONGEST_WINDOW_SECONDS) if seconds else LONGEST_WINDOW_SECONDS
+        self.note(
+            self.differently,
+            f"duplicates are found by Idempotency-Key for {window:,} s; publish with the document's uuid as key",
+        )
+        return {"dedup_mode": "KEY", "dedup_window_seconds": window}
+
+    def note(self, where: list[str], text: str) -> None:
+        line = f"{self.label}: {text}"
+        if line not in where:
+            where.append(line)
+
+
+def subscriber_of(properties: Properties, *, name: str) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": name, "match_mode": "FIRST", "processing": "SERIAL"}
+    if properties.is_true("isConcurrent"):
+        threads = max(properties.number("maxExecutionThreads", 1), 1)
+        entry |= {"processing": "CONCURRENT", "max_in_flight": min(threads, MOST_IN_FLIGHT)}
+    capacity = min(max(properties.number("queueCapacity", CAPACITY), 1), MOST_QUEUED)
+    refill = properties.number("queueRefillLevel", REFILL)
+    if not 0 <= refill < capacity:
+        refill = capacity - 1
+        properties.note(properties.differently, f"refill_level is {refill}: less than max_queued_to_send")
+    entry |= {"max_queued_to_send": capacity, "refill_level": refill, "status": _status(properties)}
+    if properties.is_true("priorityEnabled"):
+        properties.note(properties.impossible, "priorities; messages are sent in the order of publication")
+    return entry
+
+
+def _status(properties: Properties) -> str:
+    """A disabled trigger gets nothing; of a suspended one documents wait."""
+    if not properties.is_true("executeEnabled", default=True):
+        return "INACTIVE"
+    is_suspended = any(state.startswith("suspended") for state in properties.states.values())
+    return "HELD" if is_suspended else "ACTIVE"
+
+
+def policy_of(properties: Properties) -> str | dict[str, Any]:
+    """Return the name of a built-in policy, or a new one, which triggers of the same settings share."""
+    retries = properties.number("maxRetryAttempts", 0)
+    seconds = min(max(properties.number("retryInterval", RETRY_MS) / 1000, 0.1), LONGEST_WAIT_SECONDS)
+    attempts = None if retries < 0 else min(retries + 1, MOST_ATTEMPTS)
+    suspends = str(properties.given.get("redeliveryAction", "0")).strip() not in ("", "0")
+    on_reject = properties.is_true("serialSuspendOnError") and not properties.is_true("isConcurrent")
+    if suspends and (service := properties.given.get("monitorServiceName")):
+        properties.note(
+            properties.impossible,
+            f"its monitoring service {service}; give its subscriptions a probe_url that answers 2xx when the resource is "
+            "available, or resume the lane by hand",
+        )
+    suspends = suspends and attempts is not None
+    if (attempts, seconds, suspends, on_reject) == (5, 10.0, False, False):
+        return "webmethods"
+    parts = [
+        "webmethods",
+        f"{attempts}-attempts" if attempts else "until-success",
+        f"{seconds:g}s",
+        *(["suspend"] if suspends else []),
+        *(["suspend-on-error"] if on_reject else []),
+    ]
+    return {
+        "name": "-".join(parts),
+        **_POLICY,
+        "retry_seconds": seconds,
+        "max_attempts": attempts,
+        "when_used_up": "SUSPEND" if suspends else "FAIL",
+        "suspends_on_reject": on_reject,
+    }

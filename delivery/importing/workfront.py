@@ -1,0 +1,132 @@
+"""Workfront's event subscriptions, as its list call answers them: `{"subscriptions": […], "meta": …}`.
+
+Several pages in a JSON list are taken, too, and the list of the deprecated call, whose names have underscores.
+Workfront masks tokens, so the document has a reference for each; a token that is not masked becomes its value.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from delivery.importing.imported import Imported, SourceError
+from delivery.vendors.workfront.subscribing import POLICY, TIMEOUT_SECONDS, subscriber_name
+from delivery.vendors.workfront.translate import Translation, translate
+from subscriptions.values.endpoints import EndpointError, parse_url
+
+_EXPECTED = 'The answer of Workfront\'s list call was expected: {"subscriptions": […], "meta": …}.'
+_UNDERSCORE = re.compile(r"_([a-z])")
+# Its answers are read by names with capitals, but for these.
+_KEPT = ("subscription_url", "date_created", "frozen_at", "disabled_at")
+
+
+def import_workfront(text: str) -> Imported:
+    """Raise SourceError for what is not such an answer."""
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise SourceError(f"The source is not JSON: {error}.") from None
+    imported = Imported()
+    for document in _documents(imported, content):
+        _add(imported, document)
+    if imported.entries["subscriptions"]:
+        imported.differently.append(
+            "Workfront's calls do not list what is imported; let a client that manages its subscriptions create them "
+            "by those calls instead"
+        )
+    return imported
+
+
+def _documents(imported: Imported, content: Any) -> Iterator[dict[str, Any]]:
+    pages = content if isinstance(content, list) else [content]
+    total, found = 0, 0
+    for page in pages:
+        if not isinstance(page, dict):
+            raise SourceError(_EXPECTED)
+        is_one = "objCode" in page or "obj_code" in page
+        listed = [page] if is_one else page.get("subscriptions")
+        if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+            raise SourceError(_EXPECTED)
+        meta = page.get("meta")
+        total = max(total, meta.get("total_count") or 0 if isinstance(meta, dict) else 0)
+        found += len(listed)
+        yield from map(_with_capitals, listed)
+    if not found:
+        raise SourceError(_EXPECTED)
+    if found < total:
+        imported.impossible.append(
+            f"{total - found:,} more subscriptions: the source has {found:,} of {total:,}; put the other pages into the list"
+        )
+
+
+def _with_capitals(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name if name in _KEPT else _UNDERSCORE.sub(lambda found: found[1].upper(), name): value
+        for name, value in document.items()
+    }
+
+
+def _add(imported: Imported, document: dict[str, Any]) -> None:
+    label = f"subscription {document.get('id') or document.get('url')}"
+    if document.get("version") == "v1":
+        del document["version"]
+        imported.differently.append(f"{label}: it had version v1; bodies are sent as they are published")
+    translation = translate(document)
+    imported.impossible += [f"{label}: {one.field}: {one.detail}" for one in translation.reasons]
+    url = document.get("url")
+    try:
+        parse_url(url if isinstance(url, str) else "")
+    except EndpointError as error:
+        imported.impossible.append(f"{label}: url: {error}")
+        return
+    if not translation.reasons:
+        _add_translated(imported, document, translation)
+
+
+def _add_translated(imported: Imported, document: Mapping[str, Any], translation: Translation) -> None:
+    subscriber = subscriber_name(document["url"])
+    id = str(document.get("id") or len(imported.entries["subscriptions"]) + 1)
+    name = imported.name_of(f"workfront-{id}", what="subscription")
+    label = f"subscription {subscriber}/{name}"
+    imported.differently += [f"{label}: {difference}" for difference in translation.differences]
+    imported.add("event_types", {"name": translation.event_type})
+    imported.add("subscribers", {"name": subscriber})
+    entry = {
+        "subscriber": subscriber,
+        "name": name,
+        "event_type": translation.event_type,
+        "filter": translation.filter,
+        "endpoint": document["url"],
+        "policy": POLICY,
+        "auth": {"type": "bearer", "token": _token(imported, document, label)},
+        "timeout_seconds": TIMEOUT_SECONDS,
+        "status": _status(imported, document, label),
+    }
+    if translation.script:
+        entry["script"] = translation.script
+        imported.differently.append(f"{label}: a script makes its base64 encoding")
+    if not imported.add("subscriptions", entry):
+        imported.impossible.append(f"{label}: the source has it twice; only the first was taken over")
+
+
+def _token(imported: Imported, document: Mapping[str, Any], label: str) -> dict[str, str]:
+    place = imported.reference(label.partition(" ")[2], "TOKEN")
+    token = document.get("authToken")
+    if isinstance(token, str) and token and "*" not in token:
+        imported.secrets[place] = token
+    else:
+        imported.differently.append(
+            f"{label}: Workfront masks its token; give it in {place}, from your own records"
+        )
+    return {"from": f"env:{place}"}
+
+
+def _status(imported: Imported, document: Mapping[str, Any], label: str) -> str:
+    url = document.get("subscription_url")
+    frozen_at = url.get("frozen_at") if isinstance(url, dict) else None
+    if not frozen_at:
+        return "ACTIVE"
+    imported.differently.append(
+        f"{label}: Workfront froze its URL at {frozen_at} and sends nothing there, so it is INACTIVE"
+    )
+    return "INACTIVE"
