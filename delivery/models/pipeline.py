@@ -14,6 +14,7 @@ class Step(models.TextChoices):
     VERIFY = "VERIFY", "verify"
     REPLAY = "REPLAY", "replay"
     REPORT = "REPORT", "report"
+    EFFECT = "EFFECT", "effect"
 
 
 # A run of these processes all new rows: a second one at the same time would repeat the work.

@@ -23,6 +23,7 @@ PURPOSES = {
     Step.VERIFY: "proves over the whole history that order was kept and nothing was lost or delivered twice",
     Step.REPLAY: "selects the messages of a replay",
     Step.REPORT: "writes a file for auditors",
+    Step.EFFECT: "says what a planned configuration would have meant for the archive",
 }
 _REMEDIES = {
     Step.EXPORT: "Run it again: it continues where it stopped. Unverified files do not count.",
@@ -30,6 +31,7 @@ _REMEDIES = {
     Step.VERIFY: "Run it again: it only reads.",
     Step.REPLAY: "Open its replay and have it selected again, or cancel it.",
     Step.REPORT: "Make the report again.",
+    Step.EFFECT: "Plan again with --days: it only reads.",
 }
 # Results that have their own place on a page, or that only programs read.
 _UNTOLD = {"checks", "verdict", "path", "to", "columns"}

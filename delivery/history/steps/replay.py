@@ -24,16 +24,14 @@ from delivery.database.statements import statement
 from delivery.history.archive import ledger
 from delivery.history.job import StepJob
 from delivery.history.schemas import MESSAGES
-from subscriptions.filters.document import header_name
-from subscriptions.filters.parse import parse
+from delivery.history.transforms.effects import condition_of
 from subscriptions.filters.to_spark import to_spark
-from subscriptions.filters.tree import And, Comparison, Condition, Operator, Path, Root
+from subscriptions.filters.tree import Condition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SELECTING = "SELECTING"
-FILTER_STRING = header_name("FILTER_STRING")
 # The number of rows between two progress reports.
 _ROWS_A_WORD = 10_000
 
@@ -57,13 +55,7 @@ class ReplaySelection:
     @property
     def condition(self) -> Condition | None:
         """The condition on header and body, as in matching."""
-        asked: list[Condition] = []
-        if self.header_filter_string:
-            path = Path(Root.HEADER, (FILTER_STRING,), is_text=True)
-            asked.append(Comparison(path, Operator.EQUAL, self.header_filter_string))
-        if self.filter:
-            asked.append(parse(self.filter))
-        return And(tuple(asked)) if len(asked) > 1 else next(iter(asked), None)
+        return condition_of(self.header_filter_string, self.filter)
 
     @property
     def days(self) -> tuple[date, date]:

@@ -6,18 +6,22 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
 
 from delivery.configuration.applying import apply_document, drift_of, plan_document, wanted
+from delivery.configuration.archive_effect import archive_lines, effect_options
 from delivery.configuration.effect import effects_of
 from delivery.configuration.words import effect_lines, lines, summary
+from delivery.models import Step
 from subscriptions.configuration.apply import PlanChangedError
 from subscriptions.configuration.document import NAMES, RefusedDocumentError, parsed, written
 from subscriptions.configuration.export import export
-from subscriptions.configuration.plan import Wanted
+from subscriptions.configuration.plan import Plan, Wanted
 from subscriptions.configuration.secrets import of_machine
 
 ACTOR = "manage.py configuration"
 HAS_CHANGES = 2
+MOST_DAYS = 3660
 
 Options = dict[str, Any]
 Write = Callable[[str], object]
@@ -40,6 +44,11 @@ class Command(BaseCommand):
             "plan", help="report the changes that a file would make; changes nothing"
         )
         _add_file(planning)
+        planning.add_argument(
+            "--days",
+            type=int,
+            help="also try the archived messages of the last DAYS days, on Spark",
+        )
         planning.set_defaults(act=_plan)
         applying = commands.add_parser("apply", help="apply a plan, if it still holds")
         _add_file(applying)
@@ -91,8 +100,23 @@ def _plan(options: Options, write: Write) -> int:
         write(line)
     for line in effect_lines(effects_of(planned)):
         write(line)
+    if options["days"] is not None:
+        _try_archive(planned, options["days"], write)
     write(f"digest {planned.digest}")
     return HAS_CHANGES if planned.changes else 0
+
+
+def _try_archive(planned: Plan, days: int, write: Write) -> None:
+    # Here, because it brings Spark.
+    from delivery.management.history_running import run_step
+
+    if not 1 <= days <= MOST_DAYS:
+        raise CommandError(f"--days must be from 1 to {MOST_DAYS:,}.")
+    options = effect_options(planned, days=days, now=timezone.now())
+    if options["changes"]:
+        run = run_step(Step.EFFECT, options=options, write=lambda _: None)
+        for line in archive_lines(run.result, days=days):
+            write(line)
 
 
 def _apply(options: Options, write: Write) -> int:

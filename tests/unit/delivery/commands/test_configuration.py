@@ -11,6 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from config.env import CHECKOUT
+from delivery.models import PipelineRun
 from subscriptions.configuration.document import written
 from subscriptions.configuration.export import export
 from subscriptions.models import Publisher, Subscription
@@ -73,6 +74,20 @@ def test_a_change_is_shown_with_before_and_after(tmp_path: Path) -> None:
     content["subscriptions"][2]["timeout_seconds"] = 7
     _, said = configuration("plan", saved(tmp_path, content))
     assert "change subscription abc/project-1008\n    timeout_seconds: 30 → 7\n" in said
+
+
+@pytest.mark.parametrize("days", ["0", "3661", "-1"])
+def test_a_plan_tries_no_impossible_number_of_days(tmp_path: Path, days: str) -> None:
+    file = saved(tmp_path, document(publishers=[{"name": "github"}]))
+    with pytest.raises(CommandError, match="from 1 to 3,660"):
+        configuration("plan", file, f"--days={days}")
+
+
+def test_a_plan_that_concerns_no_message_starts_no_run(tmp_path: Path) -> None:
+    file = saved(tmp_path, document(publishers=[{"name": "github"}]))
+    code, said = configuration("plan", file, "--days=30")
+    assert (code, "effect" in said) == (2, False)
+    assert not PipelineRun.objects.exists()
 
 
 def test_what_is_refused_is_told_whole_and_changes_nothing(tmp_path: Path) -> None:

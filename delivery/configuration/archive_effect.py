@@ -1,0 +1,39 @@
+"""The effect of a plan on the archived messages of the last days: the options and the lines of a run."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from delivery.configuration.concerned import ConcernedSubscription, MatchCondition, concerned_by
+from delivery.configuration.effect import MOST, Effect
+from subscriptions.configuration.plan import Plan
+
+
+def effect_options(plan: Plan, *, days: int, now: datetime) -> dict[str, Any]:
+    """Return the options of an EFFECT run for the first MOST subscriptions that the plan concerns."""
+    return {
+        "since": (now - timedelta(days=days)).isoformat(),
+        "changes": [_change(one) for one in concerned_by(plan)[:MOST]],
+    }
+
+
+def archive_lines(result: Mapping[str, Any], *, days: int) -> Iterator[str]:
+    """Say for people what such a run found."""
+    for found in result["effects"]:
+        figures = {name: value for name, value in found.items() if name != "subscription"}
+        effect = Effect(label=found["subscription"], **figures)
+        yield f"effect in {days:,} days: {effect.label}: of {effect.asked:,} archived messages {effect.difference}"
+    yield f"the archive is complete until {result['until']}"
+
+
+def _change(one: ConcernedSubscription) -> dict[str, Any]:
+    return {
+        "subscription": one.label,
+        "event_type": one.event_type.name,
+        "before": _matching(one.before),
+        "after": _matching(one.after),
+    }
+
+
+def _matching(condition: MatchCondition | None) -> list[str] | None:
+    return None if condition is None else [condition.header_filter_string, condition.filter]

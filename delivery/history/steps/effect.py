@@ -1,0 +1,84 @@
+"""Effect: what changed conditions of subscriptions would have meant for the archived messages.
+
+It only reads. Its result has the number of deliveries more and fewer of each change, with an
+example; see `delivery.history.transforms.effects`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from delivery.history.archive import ledger
+from delivery.history.job import StepJob
+from delivery.history.schemas import MESSAGES
+from delivery.history.transforms.effects import ConditionChange, Matching, effects
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class EffectError(ValueError):
+    """The effect cannot be told; the message says what to do."""
+
+
+class EffectOptions(TypedDict):
+    """The messages that were published from `since` (ISO) on, as far as they are archived.
+
+    Each of `changes` has `subscription`, a text for people, `event_type`, and `before` and `after`:
+    a header filter string and a filter, or null if no message matches.
+    """
+
+    since: str
+    changes: Sequence[Mapping[str, Any]]
+
+
+def effect(job: StepJob, **asked: Unpack[EffectOptions]) -> dict[str, Any]:
+    """Return `since`, `until` (the watermark), and `effects`, one for each change, in order."""
+    since = datetime.fromisoformat(asked["since"])
+    until = ledger.archived_until(job.database)
+    if until is None:
+        raise EffectError("Nothing is archived yet, and this reads the archive: run the export first.")
+    told = {"since": since.isoformat(), "until": until.isoformat()}
+    changes = [_change(one) for one in asked["changes"]]
+    if since >= until or not changes:
+        return told | {"effects": []}
+    last = (until - timedelta(microseconds=1)).date()
+    files = ledger.files(job.database, MESSAGES.name, since=since.date(), until=last)
+    job.progress.doing(f"looking through {sum(file.rows for file in files):,} messages")
+    found = {row["number"]: row for row in _rows(job, files, changes, since)}
+    return told | {
+        "effects": [
+            {"subscription": one["subscription"], **_figures(found[number])}
+            for number, one in enumerate(asked["changes"])
+        ]
+    }
+
+
+def _rows(
+    job: StepJob, files: Sequence[ledger.File], changes: Sequence[ConditionChange], since: datetime
+) -> Iterator[dict[str, Any]]:
+    from pyspark.sql.functions import col, lit
+
+    frame = job.archive.frame(job.spark, MESSAGES, files)
+    messages: DataFrame = frame.where(col("published_at") >= lit(since))
+    event_types = sorted({one.event_type for one in changes})
+    for number, event_type in enumerate(event_types, start=1):
+        job.progress.doing(f"looking through the messages of {event_type}"[:200])
+        yield from (row.asDict() for row in effects(messages, changes, event_type=event_type).collect())
+        job.progress.advance(number, len(event_types))
+
+
+def _change(given: Mapping[str, Any]) -> ConditionChange:
+    return ConditionChange(
+        event_type=given["event_type"],
+        before=_matching(given["before"]),
+        after=_matching(given["after"]),
+    )
+
+
+def _matching(given: Sequence[str] | None) -> Matching | None:
+    return None if given is None else (given[0], given[1])
+
+
+def _figures(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != "number"}
