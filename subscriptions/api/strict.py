@@ -131,17 +131,22 @@ class StrictModel(Strict, serializers.ModelSerializer[Any]):
         return attrs
 
     def _validate_constraints(self, attrs: Mapping[str, Any]) -> None:
-        model: type[models.Model] = self.Meta.model
-        columns = {field.name for field in model._meta.concrete_fields}
-        row = model() if self.instance is None else copy.copy(self.instance)
-        for name in columns & set(attrs):
-            setattr(row, name, attrs[name])
+        row = self._changed_row(attrs)
         try:
             # The database decides whether a name or an id is in use, because any answer here may be
             # outdated at once. Fields that Inturn sets are derived when the row is saved.
             row.validate_constraints(exclude={"name", *self._unique, *self._set_by_inturn})
         except ValidationError as error:
             raise serializers.ValidationError(error.message_dict) from None
+
+    def _changed_row(self, attrs: Mapping[str, Any]) -> models.Model:
+        """Return an unsaved row with the new values."""
+        model: type[models.Model] = self.Meta.model
+        columns = {field.name for field in model._meta.concrete_fields}
+        row = model() if self.instance is None else copy.copy(self.instance)
+        for name in columns & set(attrs):
+            setattr(row, name, attrs[name])
+        return row
 
     def update(self, instance: Any, validated_data: dict[str, Any]) -> Any:
         """Write the changed columns and no others.

@@ -125,10 +125,11 @@ class SubscriptionSerializer(StrictModel):
                 attrs["policy"] = Policy.objects.get(name=DEFAULT_POLICY)
             is_pull = attrs.get("mode") == Mode.PULL
             attrs.setdefault("forward_headers", [] if is_pull else attrs["event_type"].forward_headers)
-        self._check_mode(attrs)
-        self._check_script(attrs)
+        row = Subscription(**attrs) if self.instance is None else self.instance
+        self._check_mode(attrs, row)
+        self._check_script(attrs, row)
         self._check_credentials(attrs)
-        self._check_dedup(attrs)
+        self._check_dedup(attrs, row)
         super().validate(attrs)
         self._refuse_rivals(attrs)
         return attrs
@@ -148,18 +149,16 @@ class SubscriptionSerializer(StrictModel):
         if moved:
             raise serializers.ValidationError(moved)
 
-    def _check_mode(self, attrs: Mapping[str, Any]) -> None:
+    def _check_mode(self, attrs: Mapping[str, Any], row: Subscription) -> None:
         """Check the new values against the mode; stored ones were checked before.
 
         Only the stored endpoint is included, because a PUSH subscription must keep one.
         """
-        row = Subscription(**attrs) if self.instance is None else self.instance
         given = {"mode": row.mode, "endpoint": row.endpoint} | dict(attrs)
         if refused := mode.refusals(given, event_type=row.event_type):
             raise serializers.ValidationError(refused)
 
-    def _check_script(self, attrs: Mapping[str, Any]) -> None:
-        row = Subscription(**attrs) if self.instance is None else self.instance
+    def _check_script(self, attrs: Mapping[str, Any], row: Subscription) -> None:
         given = {name: attrs.get(name, getattr(row, name)) for name in ("endpoint", "script")}
         if refused := script.refusals(given, event_type=row.event_type):
             raise serializers.ValidationError(refused)
@@ -173,8 +172,7 @@ class SubscriptionSerializer(StrictModel):
         except HeaderError as error:
             raise serializers.ValidationError({"auth": str(error)}) from None
 
-    def _check_dedup(self, attrs: dict[str, Any]) -> None:
-        row = Subscription(**attrs) if self.instance is None else self.instance
+    def _check_dedup(self, attrs: dict[str, Any], row: Subscription) -> None:
         if attrs.get("dedup_mode", DedupMode.PATH) != DedupMode.PATH:
             # Leaving PATH also clears the path, so that callers need not.
             attrs.setdefault("dedup_path", "")

@@ -7,9 +7,10 @@ constraints are left to the table; the checks of modes and dedup give the readab
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
-from django.db.models import Model
+from django.db.models import CheckConstraint, Model, Q
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
@@ -19,7 +20,7 @@ from subscriptions.api.problems import field_errors
 from subscriptions.api.publishers import EventTypeNames, PublisherSerializer
 from subscriptions.api.strict import NameOf, StrictModel, Text
 from subscriptions.api.subscribers import SubscriberSerializer
-from subscriptions.api.subscription_fields import FilterField
+from subscriptions.api.subscription_fields import FilterField, check_filter
 from subscriptions.api.subscriptions import SubscriptionSerializer
 from subscriptions.configuration.document import (
     EVENT_TYPES,
@@ -32,7 +33,7 @@ from subscriptions.configuration.document import (
     Fault,
     Section,
 )
-from subscriptions.filters import filter_identity
+from subscriptions.filters import normalised
 from subscriptions.matching.errors_to import NOBODY
 from subscriptions.models import EventType, Policy, Subscriber, SubscriptionStatus
 from subscriptions.publish_ids import PublishIdRefusedError, check_text
@@ -71,8 +72,8 @@ class RememberedFilter(FilterField):
     def to_internal_value(self, data: Any) -> str:
         identities: dict[str, str] = self.context["identities"]
         if not isinstance(data, str) or data not in identities:
-            text = super().to_internal_value(data)
-            identities[text] = filter_identity(text)
+            text = Text.to_internal_value(self, data)
+            identities[text] = normalised(check_filter(text)) if text else ""
         return str(data)
 
 
@@ -104,7 +105,39 @@ class PublisherEntry(PublisherSerializer):
         return value
 
 
-class SubscriberEntry(SubscriberSerializer):
+class RememberedConstraints(StrictModel):
+    """Entries whose check constraints are evaluated once for the same values.
+
+    Django queries the database for each constraint of each row, and thousands of subscribers may
+    have the same settings.
+    """
+
+    def _validate_constraints(self, attrs: Mapping[str, Any]) -> None:
+        consistent: set[tuple[str, ...]] = self.context["consistent"]
+        model: type[Model] = self.Meta.model
+        row = self._changed_row(attrs)
+        values = (model.__name__, *(repr(getattr(row, name)) for name in _constrained(model)))
+        if values not in consistent:
+            super()._validate_constraints(attrs)
+            consistent.add(values)
+
+
+@cache
+def _constrained(model: type[Model]) -> list[str]:
+    """Return the fields that check constraints are about."""
+    checks = (one for one in model._meta.constraints if isinstance(one, CheckConstraint))
+    return sorted({name for one in checks for name in Q(one.condition).referenced_base_fields})
+
+
+class EventTypeEntry(RememberedConstraints, EventTypeSerializer):
+    """An event type."""
+
+
+class PolicyEntry(RememberedConstraints, PolicySerializer):
+    """A policy."""
+
+
+class SubscriberEntry(RememberedConstraints, SubscriberSerializer):
     """With the status, which the API changes in `delivery`."""
 
     status = serializers.ChoiceField(choices=SubscriptionStatus.choices, required=False)
@@ -127,8 +160,8 @@ class SubscriptionEntry(SubscriptionSerializer):
 
 
 _SERIALIZERS: dict[str, type[StrictModel]] = {
-    EVENT_TYPES.name: EventTypeSerializer,
-    POLICIES.name: PolicySerializer,
+    EVENT_TYPES.name: EventTypeEntry,
+    POLICIES.name: PolicyEntry,
     SUBSCRIBERS.name: SubscriberEntry,
     PUBLISHERS.name: PublisherEntry,
     SUBSCRIPTIONS.name: SubscriptionEntry,
@@ -138,9 +171,9 @@ _SERIALIZERS: dict[str, type[StrictModel]] = {
 class Checker:
     """Checks the entries of one section in turn: creating a serializer costs more than using it."""
 
-    def __init__(self, section: Section, known: Known, *, identities: dict[str, str]) -> None:
+    def __init__(self, section: Section, known: Known, *, remembered: Mapping[str, Any]) -> None:
         self._section = section
-        context = {"known": known, "identities": identities}
+        context = {"known": known, **remembered}
         self._serializer = _SERIALIZERS[section.name](context=context)
 
     def check(self, entry: Entry, *, stored: Model | None, of: str) -> tuple[dict[str, Any], list[Fault]]:

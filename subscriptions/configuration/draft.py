@@ -85,7 +85,7 @@ class _Drafting:
         }
 
     def add(self, section: Section) -> None:
-        checker = Checker(section, self._known, identities=self._wanted.identities)
+        checker = Checker(section, self._known, remembered=self._wanted.remembered)
         for entry in sorted(self._wanted.document[section.name], key=section.key_of):
             name = _name(section, entry)
             planned = self._planned(section, entry, checker)

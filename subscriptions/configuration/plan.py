@@ -32,14 +32,19 @@ class Verb(StrEnum):
 class Wanted:
     """A document as `document.checked` returned it, with the options to apply it.
 
-    `identities` caches the identity of each valid filter, because a document is checked several
-    times.
+    `identities` caches the identity of each valid filter, `consistent` the values that satisfied the
+    check constraints, because a document is checked several times.
     """
 
     document: Mapping[str, list[Entry]]
     lookup: Lookup
     prune: bool = False
     identities: dict[str, str] = field(default_factory=dict)
+    consistent: set[tuple[str, ...]] = field(default_factory=set)
+
+    @property
+    def remembered(self) -> dict[str, Any]:
+        return {"identities": self.identities, "consistent": self.consistent}
 
     def identity_of(self, text: str) -> str:
         return self.identities.get(text) or filter_identity(text)
