@@ -18,6 +18,7 @@ _FUNCTIONS = {
     Step.REPLAY: ("delivery.history.steps.replay", "select"),
     Step.REPORT: ("delivery.history.steps.report", "report"),
     Step.EFFECT: ("delivery.history.steps.effect", "effect"),
+    Step.COMPARE: ("delivery.history.steps.compare", "compare"),
 }
 # Parameters whose name differs from the option's.
 _RENAMED = {"replay": "replay_id"}

@@ -82,6 +82,12 @@ _PAGES = (
         HOW_TO,
         "Its terms, the import of triggers, filters and retries, the first day and the way back.",
     ),
+    GuidePage(
+        "compare",
+        "Compare with the old broker",
+        HOW_TO,
+        "Run two brokers side by side, and see what only one of them delivered.",
+    ),
     GuidePage("words", "Words", REFERENCE, "Each term and its meaning."),
     GuidePage("filters", "Filters", REFERENCE, "The language that chooses messages by their body."),
     GuidePage("scripts", "Scripts", REFERENCE, "Change a message before it is sent, or answer a publisher."),

@@ -24,6 +24,7 @@ PURPOSES = {
     Step.REPLAY: "selects the messages of a replay",
     Step.REPORT: "writes a file for auditors",
     Step.EFFECT: "says what a planned configuration would have meant for the archive",
+    Step.COMPARE: "compares deliveries with the log of another broker",
 }
 _REMEDIES = {
     Step.EXPORT: "Run it again: it continues where it stopped. Unverified files do not count.",
@@ -32,9 +33,10 @@ _REMEDIES = {
     Step.REPLAY: "Open its replay and have it selected again, or cancel it.",
     Step.REPORT: "Make the report again.",
     Step.EFFECT: "Plan again with --days: it only reads.",
+    Step.COMPARE: "Run `manage.py compare` again: it only reads.",
 }
-# Results that have their own place on a page, or that only programs read.
-_UNTOLD = {"checks", "verdict", "path", "to", "columns"}
+# Results that have their own place on a page, that only programs read, or that have parts of payloads.
+_UNTOLD = {"checks", "verdict", "path", "to", "columns", "examples"}
 _CLOCK = "%Y-%m-%d %H:%M:%S UTC"
 
 

@@ -1,4 +1,4 @@
-"""A step that says what a planned configuration would have meant for the archive."""
+"""The steps EFFECT (a plan on the archive) and COMPARE (with another broker's log) of the pipeline."""
 
 from django.db import migrations, models
 
@@ -9,6 +9,7 @@ STEPS = [
     ("REPLAY", "replay"),
     ("REPORT", "report"),
     ("EFFECT", "effect"),
+    ("COMPARE", "compare"),
 ]
 
 
@@ -16,10 +17,10 @@ class Migration(migrations.Migration):
     dependencies = [("delivery", "0008_script_outputs")]
 
     operations = [
-        migrations.AlterField("pipelinerun", "step", models.CharField(choices=STEPS, max_length=6)),
+        migrations.AlterField("pipelinerun", "step", models.CharField(choices=STEPS, max_length=7)),
         migrations.AlterField(
             "pipelineschedule",
             "step",
-            models.CharField(choices=STEPS, max_length=6, primary_key=True, serialize=False),
+            models.CharField(choices=STEPS, max_length=7, primary_key=True, serialize=False),
         ),
     ]
