@@ -12,6 +12,7 @@ from delivery.api.publish import PublishView
 from delivery.api.replays import ReplayViews
 from delivery.api.resubmissions import CancellationViews, ResubmissionViews
 from delivery.api.retention import RetentionViews
+from delivery.api.script_trials import ScriptTrialView
 from delivery.api.subscribers import StatefulSubscriberViews
 from delivery.api.subscriptions import StatefulSubscriptionViews
 from delivery.api.url_health import UrlHealthViews
@@ -59,6 +60,7 @@ urlpatterns = [
     re_path(r"^url-health\Z", UrlHealthViews.as_view({"get": "list"})),
     re_path(r"^url-health/release\Z", UrlHealthViews.as_view({"post": "release"})),
     re_path(r"^installation\Z", InstallationViews.as_view({"get": "retrieve", "patch": "partial_update"})),
+    re_path(rf"^subscriptions/(?P<pk>{ID})/try\Z", ScriptTrialView.as_view()),
     *resource_urls("subscribers", StatefulSubscriberViews),
     *resource_urls("subscriptions", StatefulSubscriptionViews),
 ]

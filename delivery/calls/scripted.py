@@ -26,7 +26,7 @@ def respond(parcel: Parcel, endpoint: Endpoint, *, headers: Mapping[str, str], n
     duration_ms = round((time.perf_counter() - start) * 1000)
     if isinstance(result, ScriptFault):
         return Called(replace(script_failed(str(result), now=now), duration_ms=duration_ms))
-    answer = _answer(result)
+    answer = answer_of(result)
     outcome, error = answered(answer.status_code, success_codes=endpoint.rules.success_codes)
     excerpt = b"" if outcome is OutcomeClass.SUCCESS else answer.body[:EXCERPT_BYTES]
     return Called(
@@ -58,7 +58,7 @@ def _executed(parcel: Parcel, endpoint: Endpoint, headers: Mapping[str, str]) ->
     return pool().run([job], seconds=0).result()[0]
 
 
-def _answer(output: Output) -> EndpointAnswer:
+def answer_of(output: Output) -> EndpointAnswer:
     body = output.body or b""
     content_type = _JSON if output.is_json else _TEXT if body else ""
     return EndpointAnswer(status_code=output.status_code, content_type=content_type, body=body)

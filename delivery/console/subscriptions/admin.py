@@ -25,6 +25,7 @@ from delivery.console.shared.row_extras import CompletedList
 from delivery.console.subscribers import mailboxes
 from delivery.console.subscriptions.buttons import toggle_buttons
 from delivery.console.subscriptions.filter_tester import FilterTester
+from delivery.console.subscriptions.script_tester import ScriptTester
 from delivery.console.subscriptions.trial_page import TestSending
 from delivery.models import EndpointState, EndpointSummary
 from subscriptions.admin.shared.base import FEW_ROWS, id_of
@@ -33,12 +34,17 @@ from subscriptions.models import Subscription
 
 
 @admin.register(Subscription)
-class SubscriptionAdmin(FilterTester, TestSending, HoldingAdmin, CompletedList, BaseSubscriptionAdmin):
+class SubscriptionAdmin(
+    FilterTester, ScriptTester, TestSending, HoldingAdmin, CompletedList, BaseSubscriptionAdmin
+):
     empty_text = "A subscription says which messages of an event type go to which endpoint, or into a mailbox. It needs a subscriber and an event type."
     list_display = ["full_name", "state", "day", "backlog", "toggle", "wants", "goes_to"]
     button_columns = ("toggle",)
     list_per_page = FEW_ROWS
     change_form_outer_before_template = "console/subscription_buttons.html"
+
+    class Media:
+        js = ["console/script_editor.js"]
 
     def get_urls(self) -> list[URLPattern]:
         name = "subscriptions_subscription"

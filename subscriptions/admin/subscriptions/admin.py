@@ -70,7 +70,7 @@ class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewri
     ordering = ["subscriber__name", "position", "id"]
     autocomplete_fields = ["subscriber", "event_type", "policy"]
     conditional_fields = {
-        **dict.fromkeys(_OF_PUSH, "mode == 'PUSH'"),
+        **dict.fromkeys((*_OF_PUSH, "script_tester"), "mode == 'PUSH'"),
         "username": "mode == 'PUSH' && auth_type == 'basic'",
         "password": "mode == 'PUSH' && auth_type == 'basic'",
         "token": "mode == 'PUSH' && auth_type == 'bearer'",

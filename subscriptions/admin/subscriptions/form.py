@@ -37,6 +37,8 @@ _SCRIPT = (
     "$param, $outheader. SYNC with the endpoint webr://: makes the answer, $outmessage and $statuscode."
 )
 _MONOSPACE = {"class": "inturn-code", "spellcheck": "false"}
+# With line numbers: static/console/script_editor.js.
+_EDITOR = {"rows": 12, "class": "inturn-code inturn-script", "spellcheck": "false"}
 
 
 def _secret() -> forms.CharField:
@@ -98,7 +100,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         }
         widgets = {
             "filter": UnfoldAdminTextareaWidget({"rows": 4} | _MONOSPACE),
-            "script": UnfoldAdminTextareaWidget({"rows": 10} | _MONOSPACE),
+            "script": UnfoldAdminTextareaWidget(_EDITOR),
             "endpoint": UnfoldAdminTextInputWidget(_MONOSPACE),
             "probe_url": UnfoldAdminTextInputWidget(_MONOSPACE),
             "dedup_path": UnfoldAdminTextInputWidget(_MONOSPACE),
@@ -167,6 +169,8 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         # Browsers end lines with CR LF.
         text: str = self.cleaned_data["script"].replace("\r\n", "\n")
         if fault := script.fault(text):
+            if fault.line is not None:
+                self.fields["script"].widget.attrs["data-line"] = str(fault.line)
             raise ValidationError(str(fault))
         return text
 

@@ -62,6 +62,7 @@ BEYOND_OPENAPI = re.compile(
             "A publish id has",
             "Give it together with s",
             "That moment has passed",
+            "has no (script|sample|message)",
         ]
     )
 )

@@ -110,6 +110,7 @@ PAGES = {
     "subscriptions_subscription_end_secret": CONFIGURE,
     # Tests a filter, and changes nothing.
     "subscriptions_subscription_filter_test": Row(post=ALL, is_action=True),
+    "subscriptions_subscription_script_test": Row(post=ADMINISTRATORS, is_action=True),
     "subscriptions_subscription_send_test": Row(get=ADMINISTRATORS, post=ADMINISTRATORS, is_action=True),
     "subscriptions_subscription_rewrite": Row(get=ADMINISTRATORS, post=ADMINISTRATORS, is_action=True),
     "delivery_message_pane": LOOK,

@@ -121,6 +121,7 @@ def test_every_action_works_for_people_with_the_right(everything: dict[str, dict
         "delivery_retentionrun_start",
         "delivery_pipelinerun_report",
         "subscriptions_subscription_filter_test",
+        "subscriptions_subscription_script_test",
         "subscriptions_subscription_end_secret",
         "subscriptions_subscription_activate",
         "subscriptions_subscription_restore",

@@ -1,0 +1,74 @@
+"""A trial of a script: it is executed on one message, saved or not; nothing is stored or sent.
+
+The thread of the web server that waits is lost to others, so few trials run at a time. They share the
+process of slow scripts, and so delay no delivery and no answer of a SYNC subscription.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import orjson
+from django.conf import settings
+
+from delivery.calls.scripted import answer_of
+from delivery.calls.slots import turn
+from delivery.calls.trial import Trial
+from subscriptions.checks import script as checks
+from subscriptions.scripts.jobs import Job, Output, ScriptFault
+from subscriptions.scripts.pool import pool
+from subscriptions.values.media_types import is_json
+
+_JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriedScript:
+    """The request that would be sent, or the answer to a publisher.
+
+    `is_unchanged`: the body is the message's own. `status_code` is that of an answer. With a `fault`
+    nothing would be sent.
+    """
+
+    fault: ScriptFault | None = None
+    body: bytes = field(default=b"", repr=False)
+    is_unchanged: bool = False
+    content_type: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    path: str = ""
+    status_code: int | None = None
+
+
+def try_script(script: str, trial: Trial, *, is_sync: bool) -> TriedScript:
+    """Execute a script on a message; raises NoSlotError."""
+    with turn("script", most=settings.ENVIRONMENT.web_threads // 8):
+        if fault := checks.fault(script):
+            return TriedScript(fault=fault)
+        result = pool().try_out(_job(script, trial))
+    if isinstance(result, ScriptFault):
+        return TriedScript(fault=result)
+    return _answered(result) if is_sync else _sent(result, trial)
+
+
+def _job(script: str, trial: Trial) -> Job:
+    return Job(
+        script=script,
+        message=trial.body.decode(errors="replace"),
+        is_json=is_json(trial.content_type),
+        headers=orjson.dumps(dict(trial.headers)).decode(),
+    )
+
+
+def _sent(output: Output, trial: Trial) -> TriedScript:
+    is_new_json = output.is_json and not is_json(trial.content_type)
+    return TriedScript(
+        body=trial.body if output.body is None else output.body,
+        is_unchanged=output.body is None,
+        content_type=_JSON if is_new_json else trial.content_type,
+        headers=output.headers,
+        path=output.path,
+    )
+
+
+def _answered(output: Output) -> TriedScript:
+    answer = answer_of(output)
+    return TriedScript(body=answer.body, content_type=answer.content_type, status_code=answer.status_code)
