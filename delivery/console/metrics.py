@@ -56,7 +56,7 @@ def _backlog(*, now: datetime) -> Iterator[Metric]:
     yield _gauge(
         "in_doubt_deliveries", "Deliveries IN_DOUBT, about which a person must decide.", row["in_doubt"]
     )
-    yield _gauge("oldest_pending_seconds", "How long the oldest that is to be sent has waited.", oldest)
+    yield _gauge("oldest_pending_seconds", "Age of the oldest waiting delivery.", oldest)
 
 
 def _holds() -> Iterator[Metric]:
@@ -70,7 +70,7 @@ def _holds() -> Iterator[Metric]:
 
 def _lanes() -> Iterator[Metric]:
     found = {row["state"]: row["count"] for row in named_rows("stopped_counts", {})}
-    lanes = GaugeMetricFamily("inturn_stopped_lanes", "Lanes that are stopped.", labels=["state"])
+    lanes = GaugeMetricFamily("inturn_stopped_lanes", "Stopped lanes.", labels=["state"])
     for state in (LaneState.BLOCKED, LaneState.SUSPENDED):
         lanes.add_metric([state.value], found.get(state, 0))
     yield lanes
@@ -78,13 +78,9 @@ def _lanes() -> Iterator[Metric]:
 
 def _retries() -> Iterator[Metric]:
     lane = retry_lane.read_retry_lane()
-    yield _gauge(
-        "retry_lane_deliveries", "Deliveries that wait in the retry lane.", lane.retries.waiting.found
-    )
-    yield _gauge(
-        "retry_lane_due_deliveries", "Deliveries of the retry lane that are due.", lane.retries.due.found
-    )
-    urls = GaugeMetricFamily("inturn_stopped_urls", "URLs that are DISABLED or FROZEN.", labels=["state"])
+    yield _gauge("retry_lane_deliveries", "Deliveries waiting in the retry lane.", lane.retries.waiting.found)
+    yield _gauge("retry_lane_due_deliveries", "Due deliveries of the retry lane.", lane.retries.due.found)
+    urls = GaugeMetricFamily("inturn_stopped_urls", "DISABLED or FROZEN URLs.", labels=["state"])
     urls.add_metric([UrlState.DISABLED.value], lane.disabled_urls)
     urls.add_metric([UrlState.FROZEN.value], lane.frozen_urls)
     yield urls
@@ -104,7 +100,7 @@ def _counted() -> Iterator[Metric]:
     if mark is None:
         return
     for name, told, value in (
-        ("messages_accepted", "Messages that were accepted.", mark.accepted),
+        ("messages_accepted", "Accepted messages.", mark.accepted),
         ("deliveries_delivered", "Deliveries that were DELIVERED.", mark.delivered),
         (
             "deliveries_failed",
@@ -114,7 +110,9 @@ def _counted() -> Iterator[Metric]:
     ):
         yield CounterMetricFamily(f"inturn_{name}", told, value=value)
     until = mark.until.timestamp()
-    yield _gauge("traffic_counted_until_timestamp_seconds", "Until when the chores have counted.", until)
+    yield _gauge(
+        "traffic_counted_until_timestamp_seconds", "End of the time that the chores have counted.", until
+    )
 
 
 def _gauge(name: str, told: str, value: float) -> Metric:

@@ -38,7 +38,7 @@ class ActorFilter(ExactText):
 
 
 class ObjectTypeFilter(ExactText):
-    title = "Kind of thing"
+    title = "Kind of object"
     parameter_name = lookup = "object_type"
 
     def suggestions(self) -> list[str]:
@@ -81,19 +81,19 @@ class ConfigurationChangeAdmin(ExportedAdmin):
             "after": row.after,
         }
 
-    @admin.display(description="when")
+    @admin.display(description="time")
     def when(self, row: ConfigurationChange) -> SafeString | str:
         return ago(row.at, now=timezone.now())
 
-    @admin.display(description="who")
+    @admin.display(description="actor")
     def who(self, row: ConfigurationChange) -> str:
         return row.actor
 
-    @admin.display(description="what")
+    @admin.display(description="change")
     def what(self, row: ConfigurationChange) -> SafeString:
         return format_html("{} {} <strong>{}</strong>", row.action, row.object_type, row.object_name)
 
-    @admin.display(description="before and after")
+    @admin.display(description="values before and after")
     def difference(self, row: ConfigurationChange) -> SafeString:
         before, after = row.before or {}, row.after or {}
         lines = ((field, _text(before, field), _text(after, field)) for field in sorted({*before, *after}))

@@ -16,7 +16,7 @@ from tests.bench.console_samples import Samples, spread
 MEDIAN_MS, NINETY_FIFTH_MS = 150, 400
 SEARCH_MS = 1_000
 # The text of a search that was broken off.
-BROKEN_OFF = b"Go on from there"
+BROKEN_OFF = b"Search further"
 # They are measured separately.
 _TEXTS = ("body", "header")
 

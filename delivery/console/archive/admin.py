@@ -54,7 +54,7 @@ class TimeForm(forms.Form):
         since, until = cleaned.get("since"), cleaned.get("until")
         if since and until and not since < until <= since + archive.LONGEST_SEARCH:
             raise ValidationError(
-                'Give at most one day, with "since" before "until". For a longer time, make a report.'
+                'Give at most one day, with "since" before "until". For a longer time, create a report.'
             )
         return cleaned
 
@@ -110,14 +110,14 @@ class ArchiveFileAdmin(KeysetAdmin):
             if (message_id := parse_public_id(typed)) is not None:
                 return HttpResponseRedirect(reverse("admin:delivery_archivefile_message", args=[message_id]))
             self.message_user(
-                request, f"{typed[:100]} is no id of a message: msg_ and a number.", messages.WARNING
+                request, f"{typed[:100]} is not the id of a message (msg_ and a number).", messages.WARNING
             )
         form = TimeForm(request.GET if "since" in request.GET else None)
         found, error = _published(form)
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
-            "title": "Look up messages in the archive",
+            "title": "Find messages in the archive",
             "form": form,
             "found": found,
             "limit": archive.SHOWN,

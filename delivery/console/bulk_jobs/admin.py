@@ -41,7 +41,7 @@ class BulkJobStateFilter(ChoiceFilter):
 
 
 class VerbFilter(ChoiceFilter):
-    title = "What is done"
+    title = "Action"
     parameter_name = lookup = "verb"
     offered = BulkVerb.values
 
@@ -76,7 +76,7 @@ class ResubmissionAdmin(WatchedAdmin):
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
-            "title": f"{verb.label.capitalize()} many",
+            "title": f"{verb.label.capitalize()} in bulk",
             "form": form,
             "verb": verb,
             **(_previewed(form.chosen(), verb) if form.is_countable else {}),
@@ -87,7 +87,7 @@ class ResubmissionAdmin(WatchedAdmin):
         rate = form.cleaned_data["rate"]
         job = bulk_jobs.start(form.chosen(), rate=rate, actor=actor_of(request), verb=verb)
         done = bulk_jobs.done_to(job)
-        self.message_user(request, f"They are being {done}; you may leave this page meanwhile.")
+        self.message_user(request, f"The deliveries are being {done}; you may leave this page.")
         return HttpResponseRedirect(reverse("admin:delivery_resubmission_change", args=[job.pk]))
 
     def cancel(self, request: HttpRequest, object_id: int) -> HttpResponse:
@@ -95,11 +95,13 @@ class ResubmissionAdmin(WatchedAdmin):
         try:
             is_stopped = bulk_jobs.cancel(job, actor=actor_of(request), now=timezone.now())
         except bulk_jobs.BacklogError:
-            text = "Nothing was done: its subscription was made ACTIVE on condition that this ends; make that INACTIVE."
+            text = "Not stopped: its subscription becomes ACTIVE after it. Make the subscription INACTIVE instead."
             return self.back(request, text, level=messages.WARNING)
         if not is_stopped:
             return self.back(request, f"Nothing was done: it is {job.state}.", level=messages.WARNING)
-        return self.back(request, f"Stopped after {job.done:,}; what was {bulk_jobs.done_to(job)} stays so.")
+        return self.back(
+            request, f"Stopped after {job.done:,}; deliveries already {bulk_jobs.done_to(job)} stay so."
+        )
 
     def shown(self, request: HttpRequest, row: Resubmission) -> dict[str, Any]:
         return {
@@ -129,15 +131,15 @@ class ResubmissionAdmin(WatchedAdmin):
             return f"{row.done:,}"
         return f"{row.done:,} of {Bounded(row.count, COUNT_LIMIT)}"
 
-    @admin.display(description="what")
+    @admin.display(description="action")
     def what(self, row: Resubmission) -> str:
         return in_words(row.filter, row.verb)
 
-    @admin.display(description="who")
+    @admin.display(description="requested by")
     def who(self, row: Resubmission) -> str:
         return row.actor
 
-    @admin.display(description="began")
+    @admin.display(description="started")
     def began(self, row: Resubmission) -> SafeString | str:
         return ago(row.created_at, now=timezone.now())
 

@@ -18,7 +18,7 @@ _UNNAMED = {
     BulkVerb.RESUBMIT: "failed deliveries: rejected, 3xx, failed, expired",
     BulkVerb.CANCEL: "open deliveries: pending, in flight",
 }
-_ALL = {BulkVerb.RESUBMIT: "all that failed", BulkVerb.CANCEL: "all that is open"}
+_ALL = {BulkVerb.RESUBMIT: "all failed deliveries", BulkVerb.CANCEL: "all open deliveries"}
 _WORDS = {
     "subscriber": "of subscriber {}",
     "subscription": "of subscription {}",

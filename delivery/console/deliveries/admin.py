@@ -49,7 +49,7 @@ _AROUND = ("message__event_type", "subscription__subscriber", "subscription__pol
 
 @admin.register(Delivery)
 class DeliveryAdmin(Resubmitting, SplitAdmin):
-    empty_text = "Each subscription that a published message qualifies for gets a delivery."
+    empty_text = "A published message gets a delivery for each matching subscription."
     list_display = ["delivery_id", "state", "message_link", "subscription", "tried", "why", "when"]
     list_filter = [
         DeliveryStatusFilter,
@@ -189,7 +189,7 @@ def _where(row: Delivery, place: str) -> SafeString | str:
             exact(row.lease_expires_at),
             f"{row.lease_expires_at:%H:%M:%S} UTC",
         )
-    return "out too long" if place == "LAPSED" else "in the mailbox"
+    return "not acknowledged" if place == "LAPSED" else "in the mailbox"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,7 +40,7 @@ class EditForm(forms.Form):
         text = typed.replace("\r\n", "\n").replace("\n", self._breaks)
         most = settings.ENVIRONMENT.max_message_bytes
         if len(text.encode()) > most:
-            raise ValidationError(f"It is longer than the {most} bytes that a message may have.")
+            raise ValidationError(f"The body is longer than the limit of {most} bytes.")
         return text
 
     def edit(self) -> Edit:
@@ -60,7 +60,7 @@ def _editable(body: bytes) -> tuple[str, str]:
     except UnicodeDecodeError:
         return "", f"The body is not UTF-8 text; {by_api}"
     if "\0" in text:
-        return "", f"The body holds a NUL, which no browser sends; {by_api}"
+        return "", f"The body contains a NUL, which browsers do not send; {by_api}"
     if len(text) > MAX_CHARACTERS:
         return "", f"The body is too long to be edited in a browser; {by_api}"
     return text, ""

@@ -54,33 +54,31 @@ def _of(row: Delivery, endpoint: EndpointSummary | None) -> NextTry:
     if endpoint is not None and endpoint.state != EndpointState.DOWN:
         return _of_url(endpoint)
     if row.lane is None:
-        return NextTry(words="its publisher waits for the answer")
+        return NextTry(words="sent at once: its publisher waits for the response")
     if row.lane.state in _STOPPED and not row.lane.run_is_concurrent:
         return _of_stopped(row, row.lane)
     if endpoint is not None and row.lane.kind != LaneKind.RETRY:
         moments = [at for at in (row.next_attempt_at, endpoint.next_try_at) if at is not None]
-        return NextTry(words="its endpoint is DOWN, and is tried again", at=max(moments, default=None))
+        return NextTry(words="its endpoint is DOWN and is called again", at=max(moments, default=None))
     if row.next_attempt_at is not None:
-        return NextTry(words="it is tried again", at=row.next_attempt_at)
+        return NextTry(words="scheduled retry", at=row.next_attempt_at)
     return NextTry(words="next in its lane", is_usual=True)
 
 
 def _of_url(endpoint: EndpointSummary) -> NextTry:
     if endpoint.state == EndpointState.FROZEN:
-        return NextTry(words="waits: its URL is FROZEN; release the URL to have it sent")
-    return NextTry(
-        words="waits: its URL is DISABLED, and the next attempt there decides", at=endpoint.next_try_at
-    )
+        return NextTry(words="waits: its URL is FROZEN; release the URL to send it")
+    return NextTry(words="waits for the next probe of its URL, which is DISABLED", at=endpoint.next_try_at)
 
 
 def _of_stopped(row: Delivery, lane: Lane) -> NextTry:
     is_head = lane.delivery_id == row.pk
     if lane.state == LaneState.SUSPENDED and lane.next_try_at is None:
-        return NextTry(words=f"waits: lane {lane} is SUSPENDED; resume it to have it sent")
+        return NextTry(words=f"waits: lane {lane} is SUSPENDED; resume the lane to send it")
     if lane.state == LaneState.SUSPENDED:
-        return NextTry(words=f"waits: lane {lane} is SUSPENDED, its probe is called", at=lane.next_try_at)
+        return NextTry(
+            words=f"waits: lane {lane} is SUSPENDED until its probe URL answers 2xx", at=lane.next_try_at
+        )
     if is_head:
-        return NextTry(words=f"it blocks lane {lane}, and is tried again", at=lane.next_try_at)
-    return NextTry(
-        words=f"waits behind delivery {lane.delivery_id}, which is tried again", at=lane.next_try_at
-    )
+        return NextTry(words=f"blocks lane {lane}, and is retried", at=lane.next_try_at)
+    return NextTry(words=f"waits behind delivery {lane.delivery_id}, which is retried", at=lane.next_try_at)

@@ -84,8 +84,8 @@ class Resubmitting(ConsoleAdmin):
     def resubmit_one(self, request: HttpRequest, object_id: int) -> HttpResponse:
         row: Delivery = self.permitted(request, object_id)
         is_pulled = row.subscription.mode == Mode.PULL
-        what = "can be fetched again, at its old place in the mailbox"
-        done = f"Delivery {object_id} {what if is_pulled else 'is sent again, at its old place in the lane'}."
+        what = "can be fetched again, at its original position in the mailbox"
+        done = f"Delivery {object_id} {what if is_pulled else 'is queued again in its original position'}."
         return self._act(request, object_id, resubmit.resubmit, done=done)
 
     def cancel_one(self, request: HttpRequest, object_id: int) -> HttpResponse:
@@ -97,7 +97,7 @@ class Resubmitting(ConsoleAdmin):
         )
 
     def mark_one(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        done = f"Delivery {object_id} is DELIVERED, as you decided."
+        done = f"Delivery {object_id} is marked as DELIVERED."
         return self._act(request, object_id, resolve.mark_delivered, done=done)
 
     def _act(self, request: HttpRequest, object_id: int, verb: Verb, *, done: str) -> HttpResponse:
@@ -108,23 +108,21 @@ class Resubmitting(ConsoleAdmin):
             return self.back(request, f"Nothing was done. {error}", level=messages.WARNING)
         return self.back(request, done)
 
-    @admin.action(description="Resubmit: send them again", permissions=["resubmit"])
+    @admin.action(description="Resubmit deliveries", permissions=["resubmit"])
     def resubmit_chosen(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         ids = list(queryset.order_by("id").values_list("pk", flat=True))
         count = resubmit.resubmit_some(ids, actor=actor_of(request))
         left = f"{len(ids) - count} cannot be resubmitted and are unchanged."
-        self._tell(request, f"{count} are sent again.", left if count < len(ids) else "", is_good=bool(count))
+        self._tell(request, f"{count} resubmitted.", left if count < len(ids) else "", is_good=bool(count))
 
-    @admin.action(description="Cancel: do not send them", permissions=["resubmit"])
+    @admin.action(description="Cancel deliveries", permissions=["resubmit"])
     def cancel_chosen(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
-        left = "were neither open nor IN_DOUBT and stay as they are."
+        left = "were neither open nor IN_DOUBT and are unchanged."
         self._each(request, queryset, resolve.cancel, status=Status.CANCELLED, left=left)
 
-    @admin.action(
-        description="Mark as delivered: IN_DOUBT deliveries were received", permissions=["resubmit"]
-    )
+    @admin.action(description="Mark IN_DOUBT deliveries as delivered", permissions=["resubmit"])
     def mark_chosen_delivered(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
-        left = "were not IN_DOUBT and stay as they are."
+        left = "were not IN_DOUBT and are unchanged."
         self._each(request, queryset, resolve.mark_delivered, status=Status.DELIVERED, left=left)
 
     def _each(
@@ -165,7 +163,7 @@ class Resubmitting(ConsoleAdmin):
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "original": row,
-            "title": f"Edit and send again: {row.message.public_id}",
+            "title": f"Edit and resubmit: {row.message.public_id}",
             "delivery": row,
             "form": form,
         }
@@ -174,7 +172,7 @@ class Resubmitting(ConsoleAdmin):
     def _sent(self, request: HttpRequest, row: Delivery, copy: resubmit.Copy) -> HttpResponse:
         original = reverse("admin:delivery_delivery_change", args=[row.pk])
         told = format_html(
-            '{} is sent to {} alone. <a class="inturn-link" href="{}">Delivery {}</a> stays as it was.',
+            '{} is sent to {} only. <a class="inturn-link" href="{}">Delivery {}</a> is unchanged.',
             public_id(copy.message_id),
             row.subscription,
             original,

@@ -50,7 +50,7 @@ class EventTypeAdmin(CompletedList, BaseEventTypeAdmin):
         super().save_model(request, obj, form, change)
         if violation := catalogue.violation_of_sample(obj):
             text = f"The sample of {obj} breaks its JSON Schema at {violation.path}: {violation.message}"
-            messages.warning(request, f"{text} Publishing it unchanged would be refused.")
+            messages.warning(request, f"{text} Inturn would reject it.")
 
     @admin.display(description="last message")
     def published(self, row: Any) -> SafeString | str:
@@ -63,7 +63,7 @@ class EventTypeAdmin(CompletedList, BaseEventTypeAdmin):
             ago(row.newest.published_at, now=timezone.now()),
         )
 
-    @admin.display(description="described by")
+    @admin.display(description="has")
     def described(self, row: EventType) -> str | None:
         parts = ["sample"] if row.sample is not None else []
         parts += ["schema"] if row.json_schema is not None else []

@@ -68,7 +68,7 @@ class HoldingAdmin(ConsoleAdmin):
         before = owner.status
         if not toggle.hold(owner, actor=actor_of(request), release=form.release):
             return self.back(request, f"{owner} was HELD already.", level=messages.WARNING)
-        told = f"{owner} is HELD{form.words}: messages for it are stored, and nothing of it is sent or handed out."
+        told = f"{owner} is HELD{form.words}: its messages are stored, but not sent or handed out."
         return self.back(request, self._with_undo(owner, told, to=before))
 
     def deactivate(self, request: HttpRequest, object_id: int) -> HttpResponse:
@@ -76,14 +76,14 @@ class HoldingAdmin(ConsoleAdmin):
         before = owner.status
         if not toggle.deactivate(owner, actor=actor_of(request)):
             return self.back(request, f"{owner} was INACTIVE already.", level=messages.WARNING)
-        others = " The others flow." if isinstance(owner, Subscription) else ""
+        others = " Other subscriptions continue." if isinstance(owner, Subscription) else ""
         told = f"{owner} is INACTIVE: its deliveries are held, and messages published from now on are not kept for it.{others}"
         return self.back(request, self._with_undo(owner, told, to=before))
 
     def activate(self, request: HttpRequest, object_id: int, backlog: str) -> HttpResponse:
         owner = self._toggled(request, object_id)
         if backlog not in ("deliver", "cancel"):
-            raise BadRequest("The backlog is to deliver or to cancel.")
+            raise BadRequest("Choose to deliver or to cancel the backlog.")
         jobs = toggle.activate(owner, backlog=cast("Backlog", backlog), actor=actor_of(request))
         return self.back(request, _cancelling(owner, jobs) if jobs else _delivering(owner))
 
@@ -91,7 +91,7 @@ class HoldingAdmin(ConsoleAdmin):
         """Undo the change, unless somebody has changed the status since."""
         owner = self._toggled(request, object_id)
         if not {made, to} <= set(SubscriptionStatus.values):
-            raise BadRequest("These are no statuses.")
+            raise BadRequest("Unknown status.")
         if not toggle.restore(owner, made=made, to=to, actor=actor_of(request)):
             return self.back(
                 request, f"Nothing was done: {owner} is not {made} any more.", level=messages.WARNING
@@ -144,16 +144,16 @@ def _delivering(owner: Owner) -> str:
     kept = (
         "can be fetched"
         if isinstance(owner, Subscription) and owner.mode == Mode.PULL
-        else "is delivered in order"
+        else "are sent in order"
     )
-    return f"{owner} is ACTIVE again, and what was held {kept}."
+    return f"{owner} is ACTIVE again; its held deliveries {kept}."
 
 
 def _cancelling(owner: Owner, jobs: list[Resubmission]) -> SafeString:
     job = jobs[0]
     more = f" and {len(jobs) - 1} more" if jobs[1:] else ""
     return format_html(
-        '{} is ACTIVE again: {} held deliveries are being CANCELLED (<a href="{}">{}</a>{}). What is published from now on '
+        '{} is ACTIVE again: {} held deliveries are being CANCELLED (<a href="{}">{}</a>{}). New messages '
         "is sent after that.",
         owner,
         bulk_jobs.counted(job) if not more else "its",

@@ -28,7 +28,7 @@ class HoldForm(forms.Form):
             return None
         until = until.astimezone(UTC)
         if until <= self._now:
-            raise forms.ValidationError("It has to end at a moment that is to come (UTC).")
+            raise forms.ValidationError("The end must be in the future (UTC).")
         return until
 
     @property

@@ -50,7 +50,7 @@ def hold_all(request: HttpRequest) -> HttpResponse:
     if not toggle.hold(holdings.installation(), actor=actor_of(request), release=form.release):
         return _back(request, "All sending was HELD already.", level=messages.WARNING)
     return _back(
-        request, f"All sending is HELD{form.words}: messages are stored, and nothing is sent or handed out."
+        request, f"All sending is HELD{form.words}: messages are stored, but not sent or handed out."
     )
 
 

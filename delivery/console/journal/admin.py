@@ -67,19 +67,19 @@ class JournalEntryAdmin(ExportedAdmin):
             "lane": row.lane_id,
         }
 
-    @admin.display(description="when")
+    @admin.display(description="time")
     def when(self, row: JournalEntry) -> SafeString | str:
         return ago(row.at, now=timezone.now())
 
-    @admin.display(description="what")
+    @admin.display(description="event")
     def what(self, row: JournalEntry) -> SafeString:
         return format_html('<span title="{}">{}</span>', row.get_kind_display(), row.kind)
 
-    @admin.display(description="about")
+    @admin.display(description="object")
     def subject(self, row: Any) -> SafeString | str:
         return format_html_join(", ", '<a class="inturn-link" href="{}">{}</a>', _subjects(row)) or "–"
 
-    @admin.display(description="who")
+    @admin.display(description="actor")
     def who(self, row: JournalEntry) -> str:
         return row.actor or "Inturn"
 

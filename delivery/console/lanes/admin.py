@@ -87,7 +87,7 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
             return self.back(request, text, level=messages.WARNING)
         except unblock.NotBlockedError:
             return self._too_late(request, lane)
-        return self.back(request, f"{lane} tries again now.")
+        return self.back(request, f"{lane} retries now.")
 
     def skip(self, request: HttpRequest, object_id: int, delivery_id: int) -> HttpResponse:
         """Skip the delivery that the page showed, never one that has become the head since."""

@@ -82,7 +82,7 @@ class BlockedLane:
     def resumes(self) -> str:
         """A sentence on the effect of resuming the suspended lane."""
         if self.may_skip:
-            return f"{self.message} is tried again, with all its attempts."
+            return f"{self.message} is retried, with all its attempts."
         if not self.waiting:
             return "The delivery stays REJECTED; no other delivery waits."
         verb = "flows" if self.waiting.found == 1 else "flow"
@@ -93,11 +93,13 @@ class BlockedLane:
         """A sentence on the deliveries that flow again once the head's subscription is INACTIVE."""
         if self.is_concurrent:
             others = (
-                "the others of this CONCURRENT subscriber flow" if self.others else "no other delivery waits"
+                "other deliveries of this CONCURRENT subscriber continue"
+                if self.others
+                else "no other delivery waits"
             )
             return f"Its messages are held; {others}."
         if not self.others:
-            return f"{self.name} has no other subscription: its messages are held and none are sent."
+            return f"{self.name} has no other subscription: its messages are held and not sent."
         subscriptions = "subscription" if self.others == 1 else f"{self.others} subscriptions"
         verb = "flows" if self.others == 1 else "flow"
         waiting = f" with {self.freed.of('waiting message')}" if self.freed else ""

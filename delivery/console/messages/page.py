@@ -88,7 +88,7 @@ class ShownDelivery:
             return _times(attempts_of(self.delivery))
         is_fetched_since = self.delivery.receive_count > before
         since = _times(attempts_of(self.delivery)) if is_fetched_since else "not"
-        return f"{since} since it was put back, {_times(str(before))} before"
+        return f"{since} since the resubmission, {_times(str(before))} before"
 
     @property
     def reason(self) -> str:
@@ -107,7 +107,7 @@ class ShownDelivery:
             return ""
         why = self.delivery.get_redelivery_display()
         if self.delivery.redelivery == Redelivery.IN_DOUBT and self._ends_in_doubt:
-            return f"Not sent again: {why}"
+            return f"Not resubmitted: {why}"
         return f"{'Back in the mailbox' if self.is_fetched else 'Sent again'}: {why}"
 
     @property

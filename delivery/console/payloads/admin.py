@@ -49,7 +49,7 @@ class PayloadViewAdmin(ExportedAdmin):
             "views": row.views,
         }
 
-    @admin.display(description="who")
+    @admin.display(description="user")
     def who(self, row: PayloadView) -> str:
         return row.actor
 

@@ -37,7 +37,9 @@ class FindingKindFilter(ExactText):
 
 @admin.register(Finding)
 class FindingAdmin(KeysetAdmin):
-    empty_text = "Verify has found nothing broken. It checks the whole history, once a day by default."
+    empty_text = (
+        "Findings of the step verify appear here. It checks the whole history, once a day by default."
+    )
     list_display = ["shown_kind", "what", "rows", "found_by"]
     list_display_links = None
     list_filter = [RunFilter, FindingKindFilter]
@@ -69,7 +71,7 @@ class FindingAdmin(KeysetAdmin):
     def shown_kind(self, row: Finding) -> SafeString:
         return label(row.kind, tone="bad")
 
-    @admin.display(description="what was found")
+    @admin.display(description="description")
     def what(self, row: Finding) -> SafeString:
         return format_html('<span class="inturn-wrap">{}</span>', row.text)
 

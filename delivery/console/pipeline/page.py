@@ -20,7 +20,7 @@ BY_BUTTON = (Step.EXPORT, Step.ROLLUP, Step.VERIFY)
 PURPOSES = {
     Step.EXPORT: "archives settled deliveries, and compacts the files",
     Step.ROLLUP: "counts exported deliveries by hour, for the charts",
-    Step.VERIFY: "proves over the whole history that order was kept and nothing was lost or delivered twice",
+    Step.VERIFY: "checks the whole history: order was kept, nothing was lost or delivered twice",
     Step.REPLAY: "selects the messages of a replay",
     Step.REPORT: "writes a file for auditors",
     Step.EFFECT: "says what a planned configuration would have meant for the archive",
@@ -30,8 +30,8 @@ _REMEDIES = {
     Step.EXPORT: "Run it again: it continues where it stopped. Unverified files do not count.",
     Step.ROLLUP: "Run it again: it recomputes the missing hours.",
     Step.VERIFY: "Run it again: it only reads.",
-    Step.REPLAY: "Open its replay and have it selected again, or cancel it.",
-    Step.REPORT: "Make the report again.",
+    Step.REPLAY: "Open its replay and select again, or cancel it.",
+    Step.REPORT: "Create the report again.",
     Step.EFFECT: "Plan again with --days: it only reads.",
     Step.COMPARE: "Run `manage.py compare` again: it only reads.",
 }

@@ -12,7 +12,7 @@ from delivery.states import OPEN, Status
 
 FORMATS = [("csv", "CSV, for spreadsheets"), ("parquet", "Parquet, for programs")]
 SETTLED = [
-    ("", "all that is settled"),
+    ("", "all settled deliveries"),
     *((status.value, status.value) for status in Status if status not in OPEN),
 ]
 
@@ -50,9 +50,7 @@ class ReportForm(forms.Form):
         cleaned = super().clean() or {}
         since, until = cleaned.get("since"), cleaned.get("until")
         if since and until and since >= until:
-            raise ValidationError(
-                "The report would have no time in it: the first moment has to be before the second."
-            )
+            raise ValidationError('"Before" must be after "since".')
         return cleaned
 
     def options(self) -> dict[str, Any]:

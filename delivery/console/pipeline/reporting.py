@@ -68,7 +68,7 @@ class Reporting(ConsoleAdmin):
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
-            "title": "Make a report",
+            "title": "New report",
             "form": form,
             "may_see_payload": may_see,
         }
@@ -88,7 +88,7 @@ class Reporting(ConsoleAdmin):
             raise PermissionDenied
         file = report_file(run)
         if file is None:
-            raise Http404("The file is no longer on this machine: make the report again.")
+            raise Http404("The file is no longer on this machine: create the report again.")
         taken = {"file": file.name, "rows": run.result.get("rows")}
         changes.record(actor=actor_of(request), action="downloaded", instance=run, before=None, after=taken)
         content_type = _CONTENT_TYPES.get(file.suffix, "application/octet-stream")

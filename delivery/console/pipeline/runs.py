@@ -84,7 +84,7 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
         try:
             run = pipeline.request_run(Step(step.upper()), actor=actor_of(request), now=timezone.now())
         except pipeline.RunOpenError as error:
-            self.message_user(request, f"Nothing was begun: {error}", messages.WARNING)
+            self.message_user(request, f"Not started: {error}", messages.WARNING)
             run = error.run
         else:
             self.message_user(request, "It starts within seconds; you may leave this page.")
@@ -137,15 +137,15 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
     def speed(self, row: PipelineRun) -> str:
         return _shown(row).rows_per_second
 
-    @admin.display(description="asked by")
+    @admin.display(description="requested by")
     def who(self, row: PipelineRun) -> str:
         return row.asked_by or "the schedule"
 
-    @admin.display(description="asked for")
+    @admin.display(description="requested")
     def began(self, row: PipelineRun) -> SafeString | str:
         return ago(row.asked_at, now=timezone.now())
 
-    @admin.display(description="what happened")
+    @admin.display(description="details")
     def what(self, row: PipelineRun) -> SafeString | None:
         return two_lines_of(row.error or (row.doing if row.state == RunState.RUNNING else ""))
 

@@ -31,12 +31,10 @@ class PipelineScheduleAdmin(RecordedAdmin):
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "next_at":
-            return moment_field(
-                "Next at (UTC)", help_text="From then on at that pace. A moment that is past: now."
-            )
+            return moment_field("Next at (UTC)", help_text="The next run; a time in the past means now.")
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if db_field.name == "every_minutes":
-            field.label = "Every so many minutes"
+            field.label = "Interval (minutes)"
             field.validators.append(MinValueValidator(1))
         return field
 
@@ -44,11 +42,11 @@ class PipelineScheduleAdmin(RecordedAdmin):
     def name(self, row: PipelineSchedule) -> str:
         return row.get_step_display()
 
-    @admin.display(description="what it does")
+    @admin.display(description="action")
     def does(self, row: PipelineSchedule) -> str:
         return PURPOSES[Step(row.step)]
 
-    @admin.display(description="pace")
+    @admin.display(description="interval")
     def shown_pace(self, row: PipelineSchedule) -> str:
         return pace(row.every_minutes)
 

@@ -12,7 +12,7 @@ _WORDS = {
     "ORDER": "First attempts are in the order of publication",
     "TWICE": "Nothing was delivered twice",
     "OWED": "Every accepted message has all its deliveries",
-    "GROUP": "Of each QUEUE group at most one was delivered",
+    "GROUP": "At most one delivery per QUEUE group was delivered",
     "GAPS": "No attempt is missing, and nothing was overtaken",
     "STRAY": "The archive has each row once, and no row without its message or delivery",
 }

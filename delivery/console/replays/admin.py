@@ -55,7 +55,7 @@ class ChosenSubscription(forms.Form):
 
 @admin.register(Replay)
 class ReplayAdmin(WatchedAdmin):
-    empty_text = "A replay delivers archived messages to a subscription: earlier messages to a new one, or messages that a receiver has lost. They are counted first."
+    empty_text = "A replay delivers archived messages to a subscription: earlier messages to a new one, or messages that a receiver has lost. You see the count first."
     list_display = ["number", "shown_state", "subscribed", "progress", "span", "who", "asked", "ended"]
     list_filter = [ReplayStateFilter, SubscriptionFilter]
     list_select_related = ["subscription__subscriber"]
@@ -86,11 +86,11 @@ class ReplayAdmin(WatchedAdmin):
         if request.method == "POST" and form is not None and form.is_valid():
             replay = _asked(form, actor=actor_of(request))
             if replay is not None:
-                return self._to(request, replay, "Its messages are being looked for; nothing is sent yet.")
+                return self._to(request, replay, "Selecting messages. Nothing is sent yet.")
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
-            "title": "Replay messages of the archive",
+            "title": "Replay archived messages",
             "chosen": chosen,
             "subscription": subscription,
             "form": form,
@@ -115,7 +115,7 @@ class ReplayAdmin(WatchedAdmin):
         replay: Replay = self.permitted(request, object_id)
         if not replays.select_again(replay, actor=actor_of(request)):
             return self._too_late(request, replay)
-        return self._to(request, replay, "Its messages are being looked for once more.")
+        return self._to(request, replay, "Selecting messages again.")
 
     def _too_late(self, request: HttpRequest, replay: Replay) -> HttpResponse:
         text = f"Nothing was done: it is {replay.state}."
@@ -150,25 +150,25 @@ class ReplayAdmin(WatchedAdmin):
     def shown_state(self, row: Replay) -> SafeString:
         return label(row.state, tone=_TONES.get(ReplayState(row.state)))
 
-    @admin.display(description="to subscription")
+    @admin.display(description="subscription")
     def subscribed(self, row: Replay) -> str:
         return str(row.subscription)
 
     @admin.display(description="progress")
     def progress(self, row: Replay) -> str:
         if row.state == ReplayState.SELECTING:
-            return "being counted"
+            return "counting"
         return f"{row.done:,} of {row.count:,}"
 
     @admin.display(description="published")
     def span(self, row: Replay) -> str:
         return f"{row.since:%Y-%m-%d %H:%M} to {row.until:%Y-%m-%d %H:%M} UTC"
 
-    @admin.display(description="who")
+    @admin.display(description="requested by")
     def who(self, row: Replay) -> str:
         return row.asked_by
 
-    @admin.display(description="asked for")
+    @admin.display(description="requested")
     def asked(self, row: Replay) -> SafeString | str:
         return ago(row.asked_at, now=timezone.now())
 

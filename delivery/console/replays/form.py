@@ -20,7 +20,7 @@ class ReplayForm(forms.Form):
         "Published before (UTC)", required=False, help_text="Empty: everything archived so far."
     )
     event_types = forms.CharField(
-        label="Event types, one a line",
+        label="Event types, one per line",
         widget=UnfoldAdminTextareaWidget({"rows": 2, "spellcheck": "false"}),
     )
     header_filter_string = forms.CharField(
@@ -30,7 +30,7 @@ class ReplayForm(forms.Form):
         widget=UnfoldAdminTextInputWidget,
         help_text="Empty: any.",
     )
-    filter = filter_field("Filter", help_text="At first the subscription's own. Empty: every message.")
+    filter = filter_field("Filter", help_text="Initially the subscription's filter. Empty: every message.")
     rate = rate_field()
 
     def __init__(self, data: Any, *, subscription: Subscription) -> None:

@@ -112,7 +112,7 @@ class RetentionRunAdmin(KeysetAdmin):
     def attempts_removed(self, row: RetentionRun) -> str:
         return f"{row.attempts:,}"
 
-    @admin.display(description="began")
+    @admin.display(description="started")
     def began(self, row: RetentionRun) -> SafeString | str:
         return ago(row.started_at, now=timezone.now())
 

@@ -56,5 +56,5 @@ def _length(item: tuple[str, int | None]) -> int:
 
 def _in_words(days: int) -> str:
     if days == _FOR_EVER:
-        return "for ever"
+        return "forever"
     return "1 day" if days == 1 else f"{days:,} days"

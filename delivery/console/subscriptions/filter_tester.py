@@ -43,7 +43,7 @@ class FilterTester:
     def tester(self, row: Subscription) -> SafeString:
         return render_to_string("console/filter_tester.html", {"row": row if row.pk else None})
 
-    tester.short_description = "Try it"  # type: ignore[attr-defined]
+    tester.short_description = "Test the filter"  # type: ignore[attr-defined]
 
     @staticmethod
     @never_cache

@@ -83,7 +83,7 @@ def _headers(typed: Typed) -> tuple[dict[str, str], list[Mistake]]:
         validate_filter_string(typed.header_filter_string)
         return header_lines.parse_header_lines(typed.headers, stored={}), []
     except HeaderError as error:
-        return {}, [Mistake(text=f"Headers to try it on: {error}")]
+        return {}, [Mistake(text=f"Test headers: {error}")]
     except ValidationError as error:
         return {}, [Mistake(text=f"Header filter string: {message}") for message in error.messages]
 
@@ -94,7 +94,7 @@ def _verdicts(typed: Typed, headers: Mapping[str, str], event_type: EventType | 
         sample = orjson.dumps(event_type.sample)
         verdicts.append(_verdict(f"the sample of {event_type}", typed, headers, sample))
     if typed.body.strip():
-        verdicts.append(_verdict("what you pasted", typed, headers, typed.body.encode(errors="replace")))
+        verdicts.append(_verdict("your own message", typed, headers, typed.body.encode(errors="replace")))
     return verdicts
 
 

@@ -51,7 +51,7 @@ class TestMessageForm(forms.Form):
         }
         super().__init__(data, initial=first)
         if patterns:
-            text = f"One a line: Name: value. The subscription sends along {', '.join(patterns)}."
+            text = f"One per line: Name: value. The subscription forwards {', '.join(patterns)}."
             self.fields["headers"].help_text = text
         else:
             del self.fields["headers"]
@@ -69,9 +69,7 @@ class TestMessageForm(forms.Form):
         headers = {header_name(name): value for name, value in typed.items()}
         for name, value in headers.items():
             if not is_sendable(name, value):
-                raise ValidationError(
-                    f"{name} is no header that can be sent; use letters, digits and hyphens."
-                )
+                raise ValidationError(f"{name} is not a valid header name; use letters, digits and hyphens.")
         return headers
 
     def clean_content_type(self) -> str:
@@ -85,7 +83,7 @@ class TestMessageForm(forms.Form):
         body = typed.encode(errors="replace")
         most = settings.ENVIRONMENT.max_message_bytes
         if len(body) > most:
-            raise ValidationError(f"It is longer than the {most} bytes that a message may have.")
+            raise ValidationError(f"The body is longer than the limit of {most} bytes.")
         return body
 
 

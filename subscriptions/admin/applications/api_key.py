@@ -24,10 +24,10 @@ from subscriptions.models.api_key import new_key
 
 _HELP = {
     "name": "Purpose, such as production, to distinguish it from other keys.",
-    "expires_at": "In UTC. Empty: it is good until it is revoked.",
+    "expires_at": "In UTC. Empty: never expires.",
 }
 # Shown if not all scopes are offered.
-_LEFT_OUT = "You can create only keys that may do no more than you."
+_LEFT_OUT = "You can create only keys with rights that you have yourself."
 _OWNER = {Scope.PUBLISH: "publisher", Scope.FETCH: "subscriber"}
 
 
@@ -45,7 +45,7 @@ class ApiKeyForm(forms.ModelForm[ApiKey]):
     def clean_expires_at(self) -> Any:
         expires_at = self.cleaned_data["expires_at"]
         if expires_at is not None and expires_at <= timezone.now():
-            raise ValidationError("This moment has passed; choose a later one, or none.")
+            raise ValidationError("This time is in the past; choose a later one, or none.")
         return expires_at
 
 
@@ -141,13 +141,13 @@ class ApiKeyAdmin(RecordedAdmin):
             record(
                 actor=actor_of(request), action="revoked", instance=key, before=before, after=snapshot(key)
             )
-        return self.back(request, f"The {key} is revoked: whoever uses it is answered 401.")
+        return self.back(request, f"The {key} is revoked: requests with it are answered 401.")
 
     @admin.display(description="key", ordering="id")
     def key(self, row: ApiKey) -> str:
         return f"…{row.hint}"
 
-    @admin.display(description="of")
+    @admin.display(description="owner")
     def owner(self, row: ApiKey) -> str:
         return str(row.publisher or row.subscriber or "–")
 

@@ -73,5 +73,5 @@ def revoke_button(row: ApiKey) -> SafeString | str:
     return format_html(
         '<button type="submit" class="inturn-button" form="console-post" formaction="{}" data-confirm="{}">Revoke</button>',
         reverse("admin:subscriptions_apikey_revoke", args=[row.pk]),
-        f"Revoke the key …{row.hint}? Its users get 401 from now on. You cannot undo this.",
+        f"Revoke the key …{row.hint}? Requests with it will be answered 401. You cannot undo this.",
     )

@@ -76,9 +76,9 @@ class PublishIdList(TabularInline):  # type: ignore[misc]  # Unfold has no types
         if row.expires_at is not None and row.expires_at <= timezone.now():
             return ""
         return format_html(
-            '<button type="submit" class="inturn-button" form="console-post" formaction="{}" data-confirm="{}">End it now</button>',
+            '<button type="submit" class="inturn-button" form="console-post" formaction="{}" data-confirm="{}">Revoke now</button>',
             reverse("admin:subscriptions_publisher_end_address", args=[row.publisher_id, row.pk]),
-            f"End the address …{row.hint}? Publishers that use it are answered 400 from now on; it cannot be taken back.",
+            f"Revoke the address …{row.hint}? Publishers that use it will be answered 400. You cannot undo this.",
         )
 
 
@@ -116,8 +116,8 @@ class PublishAddresses:
         """End an address now."""
         publisher: Publisher = self.permitted(request, object_id)  # type: ignore[attr-defined]
         if not _ended(publisher, id, actor=actor_of(request)):
-            return self._back(request, "That address had ended already.", level=messages.WARNING)
-        return self._back(request, "Publishers that use that address are answered 400 from now on.")
+            return self._back(request, "This address was already revoked.", level=messages.WARNING)
+        return self._back(request, "The address is revoked: publishers that use it are answered 400.")
 
     def _back(self, request: HttpRequest, text: str, *, level: int = messages.SUCCESS) -> HttpResponse:
         page: HttpResponse = self.back(request, text, level=level)  # type: ignore[attr-defined]

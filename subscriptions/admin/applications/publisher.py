@@ -13,7 +13,7 @@ from subscriptions.models import Publisher
 
 @admin.register(Publisher)
 class PublisherAdmin(PublishAddresses, RecordedAdmin):
-    empty_text = "A publisher is an application that may publish; give it a key, and it can."
+    empty_text = "A publisher is an application that publishes messages with its own key."
     list_display = ["name", "may_publish", "usable_keys", "description"]
     search_fields = ["name"]
     search_help_text = "Search by name"
@@ -29,16 +29,13 @@ class PublisherAdmin(PublishAddresses, RecordedAdmin):
         rows: QuerySet[Publisher] = super().get_queryset(request).prefetch_related("event_types", "keys")
         return rows
 
-    @admin.display(description="may publish")
+    @admin.display(description="allowed event types")
     def may_publish(self, row: Publisher) -> str:
         if row.all_event_types:
-            return "every event type"
-        return (
-            ", ".join(event_type.name for event_type in row.event_types.all())
-            or "nothing: choose event types"
-        )
+            return "all"
+        return ", ".join(event_type.name for event_type in row.event_types.all()) or "none"
 
     @admin.display(description="keys")
     def usable_keys(self, row: Publisher) -> str:
         count = sum(key.revoked_at is None for key in row.keys.all())
-        return str(count) if count else "none: make one"
+        return str(count) if count else "none"

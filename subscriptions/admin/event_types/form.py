@@ -61,11 +61,11 @@ class EventTypeForm(forms.ModelForm[EventType]):
     json_schema = JsonText(
         label="JSON Schema",
         required=False,
-        help_text="Every message must satisfy this schema; others are refused (422).",
+        help_text="Messages that do not match this schema are rejected (422).",
     )
 
     forward_headers = HeaderPatterns(
-        label="Headers sent along",
+        label="Forwarded headers",
         required=False,
         help_text="Headers of each message that new subscriptions forward by default: one per line, such as X-GitHub-Event, "
         "X-GitHub-* or *.",
@@ -112,7 +112,7 @@ class SubscriberForm(forms.ModelForm[Subscriber]):
         max_length=200,
         # Without a value in the page, and without a suggestion of the browser's.
         widget=UnfoldAdminPasswordWidget({"autocomplete": "new-password"}),
-        help_text="For clients that cannot be given a fetch key: the password they had, with the subscriber's name. "
+        help_text="For clients without a fetch key: their old password, used with the subscriber's name. "
         "Stored as a hash, never shown. Leave it empty to keep it.",
     )
 

@@ -70,7 +70,7 @@ class GroupAdmin(RecordedAdmin, DjangoGroupAdmin):
         said = role_words.summary(row)
         return f"{said[0].upper()}{said[1:]}"
 
-    @admin.display(description="In plain words")
+    @admin.display(description="Summary")
     def in_words(self, row: Group) -> SafeString:
         said = role_words.sentences(role_words.names_of(row.permissions.all()))
         lines = format_html_join("", "<li>{}</li>", ((sentence,) for sentence in said))

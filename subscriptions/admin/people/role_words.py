@@ -8,14 +8,14 @@ from django.contrib.auth.models import Group, Permission
 OUR_APPS = ("subscriptions", "delivery", "auth")
 _DOES = {
     "delivery.change_delivery": "resubmits and cancels deliveries, and decides deliveries in doubt",
-    "delivery.add_resubmission": "resubmits and cancels many at once",
+    "delivery.add_resubmission": "resubmits and cancels in bulk",
     "delivery.change_lane": "unblocks lanes: retry, skip, resume",
     "delivery.change_urlhealth": "releases stopped URLs",
     "subscriptions.toggle_subscription": "makes subscriptions and subscribers ACTIVE, HELD and INACTIVE",
     "subscriptions.change_installation": "holds all sending",
     "delivery.add_retentionrun": "starts retention",
     "delivery.add_pipelinerun": "runs the history's pipeline",
-    "delivery.add_replay": "replays messages of the archive",
+    "delivery.add_replay": "replays archived messages",
 }
 _CONFIGURES = {
     "subscriptions.change_subscription": "subscriptions",
@@ -43,7 +43,7 @@ def sentences(rights: set[str]) -> list[str]:
     done = [words for right, words in _DOES.items() if right in rights]
     views = any(right.partition(".")[2].startswith("view_") for right in rights - {SEES_PAYLOADS})
     said = [_seeing(rights) if views else "Sees nothing."]
-    said += ["Makes reports of the history."] if MAKES_REPORTS in rights else []
+    said += ["Creates reports of the history."] if MAKES_REPORTS in rights else []
     said += [f"{words[0].upper()}{words[1:]}." for words in done]
     said += [f"Configures {', '.join(configured)}."] if configured else []
     return said if done or configured else [*said, "Changes nothing."]
@@ -59,5 +59,5 @@ def summary(group: Group) -> str:
 
 def _seeing(rights: set[str]) -> str:
     if SEES_PAYLOADS in rights:
-        return "Sees the pages and payloads: bodies, header values, answers."
-    return "Sees the pages, but no payloads: no bodies, header values or answers."
+        return "Sees the pages and payloads: bodies, header values, responses."
+    return "Sees the pages, but no payloads: no bodies, header values or responses."

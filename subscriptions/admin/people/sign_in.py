@@ -24,7 +24,7 @@ SHOWN = 20
 
 
 class SignInKindFilter(ChoiceFilter):
-    title = "What"
+    title = "Event"
     parameter_name = lookup = "kind"
     offered = SignInKind.values
 
@@ -88,21 +88,21 @@ class SignInAdmin(ExportedAdmin):
             "address": row.address,
         }
 
-    @admin.display(description="when")
+    @admin.display(description="time")
     def when(self, row: SignIn) -> SafeString | str:
         return ago(row.at, now=timezone.now())
 
-    @admin.display(description="what")
+    @admin.display(description="event")
     def what(self, row: SignIn) -> SafeString:
         return format_html('<span title="{}">{}</span>', row.get_kind_display(), row.kind)
 
-    @admin.display(description="who")
+    @admin.display(description="user")
     def who(self, row: SignIn) -> str:
         return row.username or "an unknown name"
 
 
 def who(row: SignIn) -> str:
-    return f"{row.username or 'Whoever it was'} from {row.address or 'nowhere'}"
+    return f"{row.username or 'An unknown user'} from {row.address or 'an unknown address'}"
 
 
 def held_back(*, now: datetime) -> list[SignIn]:

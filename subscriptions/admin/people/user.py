@@ -38,7 +38,7 @@ class RolesField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
 def roles_field(giver: User) -> RolesField:
     """Return a field with the roles that the giver may grant."""
     given = rights.roles_within(giver)
-    said = "Without a role they can sign in and see nothing."
+    said = "Without a role a user can sign in, but sees nothing."
     if Group.objects.exclude(pk__in=given).exists():
         said += " You can grant only roles with rights that you have yourself."
     shown = given.order_by("name").prefetch_related("permissions__content_type")
@@ -94,7 +94,7 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
             return roles_field(person(request))
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if db_field.name == "is_superuser":
-            field.label = "Everything, whatever the roles"
+            field.label = "Superuser: all rights"
             field.help_text = (
                 "The first administrator has it, so that the last administrator cannot be locked out."
             )
@@ -129,10 +129,10 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
                 record_new_password(User.objects.get(pk=id), actor=actor_of(request))
         return response
 
-    @admin.display(description="may do")
+    @admin.display(description="roles")
     def roles(self, row: User) -> str:
         named = [group.name for group in row.groups.all()]
-        return ", ".join(["everything"] if row.is_superuser else named) or "nothing: give them a role"
+        return ", ".join(["everything"] if row.is_superuser else named) or "none"
 
     @admin.display(description="last login", ordering="last_login")
     def last_seen(self, row: User) -> SafeString | str:

@@ -54,11 +54,11 @@ class PolicyAdmin(RecordedAdmin):
             "name": f"{original.name}-copy"
         }
 
-    @admin.display(description="what it does")
+    @admin.display(description="actions")
     def in_one_line(self, row: Policy) -> str:
         return summary(row)
 
-    @admin.display(description="In plain words")
+    @admin.display(description="Summary")
     def in_words(self, row: Policy) -> SafeString:
         lines = format_html_join("", "<li>{}</li>", ((sentence,) for sentence in sentences(row)))
         return format_html('<ul class="inturn-sentences">{}</ul>', lines)
@@ -72,7 +72,7 @@ class PolicyAdmin(RecordedAdmin):
     def used_by(self, row: Any) -> SafeString | str:
         """Return the number of subscriptions that a change affects, as a link."""
         if not row.n:
-            return "No subscription yet: choose it in the form of one."
+            return "No subscription yet. Choose the policy in a subscription's form."
         noun = "subscription" if row.n == 1 else "subscriptions"
         return format_html("{} {}", self.subscription_count(row), noun)
 

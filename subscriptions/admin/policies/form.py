@@ -11,17 +11,16 @@ from subscriptions.checks.policy import ACTION_FIELDS, contradictions
 from subscriptions.models import Policy
 
 _RETRIES = (
-    "Of the actions retry lane and retry in place: choose one of the two above for what is to be tried again. The retry "
-    "lane stands beside the lanes of the subscribers: later messages flow meanwhile, so order is given up for what "
-    "failed. In place keeps the order: nothing later is sent to the subscriber meanwhile."
+    "For the actions retry lane and retry in place. Retry lane: later messages continue, and order is lost for the failed "
+    "delivery. Retry in place: order is kept, and later messages of the subscriber wait."
 )
 _SUSPENDING = (
-    "A suspended lane sends nothing and loses nothing. It resumes when a person resumes it; one whose attempts "
-    "were used up also by itself, when the subscription's probe URL answers 2xx."
+    "A suspended lane sends nothing and loses nothing. A person resumes it. After the last attempt it also resumes by "
+    "itself, when the subscription's probe URL answers 2xx."
 )
 _BREAKER = (
-    "How a URL fares is counted for all subscriptions with that URL together. A URL that keeps failing is left alone: "
-    "first DISABLED, with a try now and then, at last FROZEN, until a person releases it under URL health."
+    "Failures are counted per URL, for all subscriptions with that URL. A URL that keeps failing is first DISABLED, with "
+    "occasional probes, and at last FROZEN, until a person releases it under URL health."
 )
 _RETRY_FIELDS = [
     "retry_schedule",

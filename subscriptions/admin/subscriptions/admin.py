@@ -80,9 +80,9 @@ class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewri
     }
     fieldsets = [
         (None, {"fields": ["name", "subscriber", "event_type"]}),
-        ("Which messages qualify", {"fields": ["header_filter_string", "filter", "position"]}),
+        ("Messages", {"fields": ["header_filter_string", "filter", "position"]}),
         (
-            "Where they go",
+            "Delivery",
             {
                 "fields": [
                     "mode",
@@ -102,8 +102,8 @@ class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewri
                 ]
             },
         ),
-        ("What is sent", {"fields": ["script"]}),
-        ("What came before", {"fields": ["dedup_mode", "dedup_path", "dedup_window_seconds"]}),
+        ("Request", {"fields": ["script"]}),
+        ("Duplicates", {"fields": ["dedup_mode", "dedup_path", "dedup_window_seconds"]}),
     ]
 
     def get_fieldsets(self, request: HttpRequest, obj: Subscription | None = None) -> list[Any]:
@@ -166,13 +166,11 @@ class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewri
     ) -> HttpResponse:
         if obj.mode == Mode.PULL:
             # The subscription's page explains fetching, and links to the keys.
-            self.message_user(
-                request, f"{obj} was created: messages published from now on wait in its mailbox."
-            )
+            self.message_user(request, f"{obj} was created: new messages wait in its mailbox.")
             return HttpResponseRedirect(page_of(obj.pk))
         if obj.forward_headers:
             names = ", ".join(obj.forward_headers)
-            self.message_user(request, f"{obj} sends along of each message's headers: {names}.")
+            self.message_user(request, f"{obj} forwards these headers of each message: {names}.")
         secret = obj.secrets.get().secret
         what = f"Signing secret of {obj}"
         return show_once(request, secret, what=what, advice=VERIFYING, next_url=page_of(obj.pk))
@@ -181,14 +179,14 @@ class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewri
     def full_name(self, row: Subscription) -> str:
         return str(row)
 
-    @admin.display(description="wants", ordering="event_type__name")
+    @admin.display(description="event type and filter", ordering="event_type__name")
     def wants(self, row: Subscription) -> SafeString:
         conditions = [f"FILTER_STRING = {row.header_filter_string}"] if row.header_filter_string else []
         conditions += [row.filter] if row.filter else []
         return lines(row.event_type.name, " and ".join(conditions))
 
-    @admin.display(description="goes to", ordering="endpoint")
+    @admin.display(description="endpoint", ordering="endpoint")
     def goes_to(self, row: Subscription) -> SafeString:
         if row.mode == Mode.PULL:
-            return lines("into the mailbox", "")
+            return lines("mailbox", "")
         return lines(f"by policy {row.policy}", row.endpoint)

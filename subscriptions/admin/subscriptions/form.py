@@ -52,14 +52,14 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         label="Headers",
         required=False,
         widget=UnfoldAdminTextareaWidget({"rows": 3} | _MONOSPACE),
-        help_text="Sent along with each message, one a line: Name: value. Stored values are shown as •••; "
+        help_text="Extra headers, one per line: Name: value. Stored values are shown as •••; "
         "leave ••• to keep a value.",
     )
     forward_headers = HeaderPatterns(
         label="Headers of the message",
         required=False,
-        help_text="Which of them are sent along, one a line: X-GitHub-Event, X-GitHub-* or * for all. Left empty, a new "
-        "subscription takes what its event type says, and another one sends none.",
+        help_text="Forwarded headers, one per line: X-GitHub-Event, X-GitHub-* or * for all. Empty: a new subscription "
+        "takes those of its event type; an existing one forwards none.",
     )
     auth_type = forms.ChoiceField(label="Auth", choices=_AUTH_TYPES, widget=UnfoldAdminSelectWidget)
     username = forms.CharField(required=False, widget=UnfoldAdminTextInputWidget({"autocomplete": "off"}))
@@ -91,12 +91,12 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         ]
         labels = {"probe_url": "Probe URL", "forward_authorization": "Hand on the publisher's credential"}
         help_texts = {
-            "probe_url": "Called by GET while the lane is suspended; the lane resumes when the answer is 2xx.",
+            "probe_url": "Polled with GET while the lane is suspended; a 2xx resumes the lane.",
             "script": _SCRIPT,
             "max_receives": "A message fetched this often and never acknowledged is FAILED. Empty: it returns until it expires.",
             "dedup_mode": _DEDUP,
             "dedup_path": "Path to the value that identifies a message, e.g. $$->'Body'->>'id'.",
-            "dedup_window_seconds": "So long a message is remembered; 259200 are three days.",
+            "dedup_window_seconds": "Time in which a repeated message counts as a duplicate; 259200 are three days.",
         }
         widgets = {
             "filter": UnfoldAdminTextareaWidget({"rows": 4} | _MONOSPACE),
@@ -114,7 +114,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
             self.fields["mode"].disabled = True
             self.fields[
                 "mode"
-            ].help_text = "It cannot be changed: for the other mode, create another subscription."
+            ].help_text = "Cannot be changed. Create another subscription for the other mode."
         if isinstance(script_field := self.fields.get("script"), forms.CharField):
             # Without its empty first lines the script would have other line numbers.
             script_field.strip = False
@@ -131,7 +131,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         # The subscriber of a stored one is read-only, so Django leaves the constraint out.
         namesakes = Subscription.objects.filter(subscriber=self.instance.subscriber_id, name=name)
         if namesakes.exclude(pk=self.instance.pk).exists():
-            text = f"{self.instance.subscriber} has a subscription {name} already; choose another name."
+            text = f"{self.instance.subscriber} already has a subscription {name}; choose another name."
             raise ValidationError(text)
         return name
 

@@ -22,7 +22,7 @@ def parse_header_lines(text: str, *, stored: Mapping[str, str]) -> dict[str, str
             continue
         name, colon, value = (part.strip() for part in line.partition(":"))
         if not colon or not name:
-            raise HeaderError(f"Line {number} is no header; write it as Name: value.")
+            raise HeaderError(f"Line {number} is not a header; write it as Name: value.")
         if name.lower() in (known.lower() for known in headers):
             raise HeaderError(
                 f"Line {number}: {name} occurs twice; upper and lower case do not matter in names."

@@ -33,8 +33,8 @@ def _name(label: str) -> forms.CharField:
 class RewriteForm(forms.Form):
     """Fields are named after the list's filters, so that a link can pass those on."""
 
-    old = _url("URLs that begin with", "https://old.example/")
-    new = _url("are to begin with", "https://new.example/")
+    old = _url("Old beginning", "https://old.example/")
+    new = _url("New beginning", "https://new.example/")
     subscriber = _name("Subscriber")
     event_type = _name("Event type")
     policy = _name("Policy")

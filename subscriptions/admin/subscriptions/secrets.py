@@ -106,12 +106,12 @@ class SecretsOfSubscription:
         try:
             made = _rotated(subscription, now=now, actor=actor_of(request))
         except TooManySecretsError:
-            text = f"{MAX_VALID} secrets of {subscription} are valid already; end an old one first."
+            text = f"{MAX_VALID} secrets of {subscription} are active already; revoke an old one first."
             return self._back(request, text, level=messages.ERROR)
         until = f"{now + DEFAULT_OVERLAP:%Y-%m-%d %H:%M} UTC"
         advice = (
-            f"{VERIFYING} Until {until} requests carry a signature of the old one too; the subscription's page can "
-            "end that earlier."
+            f"{VERIFYING} Until {until} requests are also signed with the old one; revoke it earlier on the "
+            "subscription's page."
         )
         what = f"New signing secret of {subscription}"
         return show_once(request, made.secret, what=what, advice=advice, next_url=page_of(subscription.pk))
@@ -122,13 +122,11 @@ class SecretsOfSubscription:
         try:
             has_ended = _ended(subscription, secret_id, now=timezone.now(), actor=actor_of(request))
         except OnlySecretError:
-            text = (
-                "Nothing was done: it is the newest secret, which signs from now on. Rotate it to replace it."
-            )
+            text = "Not revoked: it is the newest secret. Rotate it to replace it."
             return self._back(request, text, level=messages.ERROR)
         if not has_ended:
-            return self._back(request, "That secret had ended already.", level=messages.WARNING)
-        return self._back(request, f"Requests of {subscription} are no longer signed with that secret.")
+            return self._back(request, "This secret was already revoked.", level=messages.WARNING)
+        return self._back(request, f"The old secret no longer signs requests of {subscription}.")
 
     def _back(self, request: HttpRequest, text: str, *, level: int = messages.SUCCESS) -> HttpResponse:
         page: HttpResponse = self.back(request, text, level=level)  # type: ignore[attr-defined]

@@ -47,7 +47,7 @@ def test_the_overview_shows_blocked_subscribers_with_cause_and_remedy(
 ) -> None:
     row = ann.page.locator(".inturn-blocked tbody")
     expect(row).to_have_count(1)
-    for said in ("crm", "unreachable: connection refused", head.message.public_id, "3 failed tries"):
+    for said in ("crm", "unreachable: connection refused", head.message.public_id, "3 failed attempts"):
         expect(row).to_contain_text(said)
     expect(row).to_contain_text("The other subscription of crm with 2 waiting messages flows again.")
     ann.photograph("overview-blocked")
@@ -91,7 +91,7 @@ def test_skipping_asks_for_confirmation(head: Delivery, ann: ConsoleVisitor) -> 
 
 def test_retry_now_moves_the_next_try(head: Delivery, ann: ConsoleVisitor) -> None:
     ann.page.get_by_role("button", name="Retry now").click()
-    expect(ann.page.get_by_text("crm tries again now.")).to_be_visible()
+    expect(ann.page.get_by_text("crm retries now.")).to_be_visible()
     assert JournalEntry.objects.filter(kind=JournalKind.RETRIED, actor="ann").exists()
 
 

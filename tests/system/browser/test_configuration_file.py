@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def upload(visitor: ConsoleVisitor, content: object) -> None:
     file = {"name": "inturn.json", "mimeType": "application/json", "buffer": written(content).encode()}  # type: ignore[arg-type]
     visitor.page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
-    visitor.page.get_by_role("button", name="Show what would change").click()
+    visitor.page.get_by_role("button", name="Preview changes").click()
 
 
 def test_a_file_is_uploaded_read_and_applied(ann: ConsoleVisitor) -> None:
@@ -41,5 +41,5 @@ def test_a_file_that_is_refused_says_why(ann: ConsoleVisitor) -> None:
     ann.page.goto("/admin/configuration/")
     wrong = {"subscriber": "abc", "name": "all", "filter": "$$->'Body' =", "timeout_seconds": 0}
     upload(ann, document(publishers=[{"name": "git hub"}], subscriptions=[wrong]))
-    expect(ann.page.get_by_role("heading", name="The file is refused")).to_be_visible()
+    expect(ann.page.get_by_role("heading", name="The file has errors")).to_be_visible()
     ann.photograph("configuration-file-refused")

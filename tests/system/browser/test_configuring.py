@@ -21,7 +21,7 @@ def test_a_key_is_shown_on_the_next_page_and_never_again(ann: ConsoleVisitor) ->
     ann.photograph("key-shown-once")
 
     ann.page.reload()
-    expect(ann.page.get_by_text("It was shown already").first).to_be_visible()
+    expect(ann.page.get_by_text("Already shown").first).to_be_visible()
     assert key not in ann.page.content()
 
 

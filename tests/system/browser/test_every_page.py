@@ -97,7 +97,7 @@ def test_the_guide_is_searched_by_keyboard(ann: ConsoleVisitor) -> None:
 
 def test_a_page_of_the_console_leads_to_the_guide_about_it(ann: ConsoleVisitor) -> None:
     ann.page.goto("/admin/subscriptions/apikey/")
-    ann.page.get_by_title("The guide about this page").click()
+    ann.page.get_by_title("Guide to this page").click()
     expect(ann.page.get_by_role("heading", name="Keys", exact=True)).to_be_in_viewport()
 
 
@@ -111,7 +111,7 @@ def test_a_message_shows_its_payload_as_text(ann: ConsoleVisitor) -> None:
     assert "taken over" not in ann.page.title()
     assert "<script>document.title" in "".join(ann.page.locator(".inturn-payload").all_inner_texts())
     ann.page.get_by_text("Request and response").last.click()
-    expect(ann.page.get_by_text("bytes of the answer").last).to_be_visible()
+    expect(ann.page.get_by_text("Response body, first").last).to_be_visible()
     ann.photograph("message")
     ann.page.goto(f"/admin/delivery/delivery/{delivery.pk}/change/")
     ann.photograph("delivery")

@@ -31,7 +31,7 @@ def test_one_delivery_is_resubmitted(ann: ConsoleVisitor) -> None:
     ann.page.goto(f"/admin/delivery/delivery/{row.pk}/change/")
     ann.photograph("delivery-rejected")
     ann.page.get_by_role("button", name="Resubmit").click()
-    expect(ann.page.get_by_text(f"Delivery {row.pk} is sent again")).to_be_visible()
+    expect(ann.page.get_by_text(f"Delivery {row.pk} is queued again")).to_be_visible()
     expect(ann.page.get_by_role("button", name="Resubmit")).to_have_count(0)
     assert status_of(row) == Status.PENDING
 
@@ -45,7 +45,7 @@ def test_deliveries_in_doubt_are_decided_after_a_confirmation(ann: ConsoleVisito
     assert status_of(row) == Status.IN_DOUBT
     ann.page.once("dialog", Dialog.accept)
     ann.page.get_by_role("button", name="Mark as delivered").click()
-    expect(ann.page.get_by_text("is DELIVERED, as you decided")).to_be_visible()
+    expect(ann.page.get_by_text("is marked as DELIVERED")).to_be_visible()
     assert status_of(row) == Status.DELIVERED
 
 
@@ -63,7 +63,7 @@ def test_an_edited_copy_keeps_its_line_breaks(ann: ConsoleVisitor) -> None:
     ann.photograph("edit")
     body.fill('{\n  "number": 2\n}\n')
     ann.page.get_by_role("button", name="Send the edited copy").click()
-    expect(ann.page.get_by_text("stays as it was")).to_be_visible()
+    expect(ann.page.get_by_text("is unchanged")).to_be_visible()
     copy = Message.objects.get(edited_from=message)
     assert bytes(copy.body) == b'{\n  "number": 2\n}\n'
 
@@ -71,8 +71,8 @@ def test_an_edited_copy_keeps_its_line_breaks(ann: ConsoleVisitor) -> None:
 def test_all_deliveries_matching_a_filter_are_counted_resubmitted_and_watched(ann: ConsoleVisitor) -> None:
     rejected(8)
     ann.page.goto("/admin/delivery/delivery/?status=REJECTED")
-    ann.page.get_by_role("link", name="Resubmit all that these filters fit").click()
-    expect(ann.page.get_by_text("8 deliveries would be sent again")).to_be_visible()
+    ann.page.get_by_role("link", name="Resubmit all matching").click()
+    expect(ann.page.get_by_text("8 deliveries would be resubmitted")).to_be_visible()
     ann.photograph("resubmit-many")
     ann.page.get_by_label("Deliveries per second").fill("5")
     ann.page.get_by_role("button", name="Resubmit 8").click()

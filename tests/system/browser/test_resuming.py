@@ -69,7 +69,7 @@ def frozen(transactional_db: None) -> UrlHealth:
 def test_a_suspended_lane_is_resumed_with_a_click(top: Delivery, ann: ConsoleVisitor) -> None:
     ann.page.goto("/admin/")
     row = ann.page.locator(".inturn-blocked tbody", has_text="waits for a person")
-    for said in ("crm", "SUSPENDED", "500: out of order", top.message.public_id, "it has no probe URL"):
+    for said in ("crm", "SUSPENDED", "500: out of order", top.message.public_id, "no probe URL"):
         expect(row).to_contain_text(said)
     ann.photograph("overview-suspended")
     row.get_by_role("button", name="Resume").click()

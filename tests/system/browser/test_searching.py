@@ -20,8 +20,8 @@ def test_messages_are_searched_by_text_and_read_beside_the_list(ann: ConsoleVisi
     factories.message(b"hay")
     page, pane = ann.page, ann.page.locator("#pane")
     page.goto("/admin/delivery/message/")
-    page.get_by_label("Text in the body").fill("needle")
-    page.get_by_label("Text in the body").press("Enter")
+    page.get_by_label("Body contains").fill("needle")
+    page.get_by_label("Body contains").press("Enter")
     expect(page.locator("#result_list tbody tr")).to_have_count(2)
     assert "since=" in page.url
     ann.photograph("messages-searched")
@@ -50,7 +50,7 @@ def test_an_action_in_the_pane_returns_to_the_pane(ann: ConsoleVisitor) -> None:
     ann.page.goto("/admin/delivery/delivery/?status=REJECTED")
     ann.page.locator("#result_list").get_by_role("link", name=str(row.pk), exact=True).click()
     ann.page.locator("#pane").get_by_role("button", name="Resubmit", exact=True).click()
-    expect(ann.page.get_by_text(f"Delivery {row.pk} is sent again")).to_be_visible()
+    expect(ann.page.get_by_text(f"Delivery {row.pk} is queued again")).to_be_visible()
     expect(ann.page.locator("#pane").get_by_role("heading", name=f"delivery {row.pk}")).to_be_visible()
     assert "status=REJECTED" in ann.page.url
 
@@ -77,7 +77,7 @@ def test_a_command_is_copied(ann: ConsoleVisitor) -> None:
 def test_many_are_cancelled_after_a_question(ann: ConsoleVisitor) -> None:
     row = factories.delivery()
     ann.page.goto(f"/admin/delivery/delivery/?subscriber={row.subscription.subscriber.name}")
-    ann.page.get_by_role("link", name="Cancel all open that these filters fit").click()
+    ann.page.get_by_role("link", name="Cancel all matching open").click()
     expect(ann.page.get_by_text("1 delivery would be cancelled")).to_be_visible()
     ann.photograph("cancel-many")
     ann.page.once("dialog", lambda dialog: dialog.accept())

@@ -89,5 +89,5 @@ def test_a_subscriptions_health_loads_after_the_page(day: Subscription, ann: Con
     ann.page.goto(f"/admin/subscriptions/subscription/{day.pk}/change/")
     ann.page.locator("#id_name").fill("renamed, not saved yet")
     SubscriptionTraffic.objects.all().delete()
-    expect(ann.page.get_by_text("Nothing was delivered or failed for good")).to_be_visible()
+    expect(ann.page.get_by_text("No deliveries or permanent failures")).to_be_visible()
     expect(ann.page.locator("#id_name")).to_have_value("renamed, not saved yet")

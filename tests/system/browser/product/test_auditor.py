@@ -34,8 +34,8 @@ def test_finds_a_message_by_a_word_of_its_body_from_last_week_and_cannot_change_
     audrey = enter("audrey")
     page = audrey.page
     page.locator("nav").get_by_role("link", name="Messages").click()
-    page.get_by_label("Text in the body").fill(word)
-    page.get_by_role("button", name="Search texts").click()
+    page.get_by_label("Body contains").fill(word)
+    page.get_by_role("button", name="Search bodies and headers").click()
     expect(page.get_by_text(id)).to_have_count(0)
     page.get_by_role("link", name="last week").click()
     page.get_by_role("link", name=id).click()

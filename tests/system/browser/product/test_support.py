@@ -64,8 +64,8 @@ def test_failed_deliveries_are_counted_resubmitted_and_watched(
     sam = enter("sam")
     page = sam.page
     page.goto(f"/admin/delivery/delivery/?status=FAILED&subscription={subscribed.id}")
-    page.get_by_role("link", name="Resubmit all that these filters fit").click()
-    expect(page.get_by_text("6 deliveries would be sent again")).to_be_visible()
+    page.get_by_role("link", name="Resubmit all matching").click()
+    expect(page.get_by_text("6 deliveries would be resubmitted")).to_be_visible()
     sam.photograph("product-support-preview")
     page.get_by_label("Deliveries per second").fill("3")
     page.get_by_role("button", name="Resubmit 6").click()

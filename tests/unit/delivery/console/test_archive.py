@@ -35,7 +35,7 @@ def one(archive: str) -> str:
 
 def test_the_archive_page_shows_contents_and_end(ann: Client, one: str) -> None:
     page = ann.get(PAGE).text
-    assert "everything that was settled before" in page
+    assert "contains all deliveries settled before" in page
     assert f"<code>{one}</code>" in page
     assert "messages/day=" in page
 
@@ -52,11 +52,11 @@ def test_files_that_do_not_count_are_not_shown(ann: Client, one: str) -> None:
     page = ann.get(PAGE).text
     assert replaced.path not in page
     assert "not-yet" not in page
-    assert "An export is under way" in page
+    assert "An export is running" in page
 
 
 def test_without_an_archive_it_offers_the_export(ann: Client, reader: Client) -> None:
-    assert "nothing is in it yet" in ann.get(PAGE).text
+    assert ">empty</span>" in ann.get(PAGE).text
     assert "/ask/export/" in ann.get(PAGE).text
     assert "/ask/export/" not in reader.get(PAGE).text
 
@@ -67,7 +67,7 @@ def test_an_id_leads_to_its_message(ann: Client, one: str, typed: str) -> None:
 
 
 def test_an_invalid_id_is_reported(ann: Client) -> None:
-    assert "is no id of a message" in ann.get(f"{PAGE}lookup/", {"id": "<order>"}).text
+    assert "is not the id of a message" in ann.get(f"{PAGE}lookup/", {"id": "<order>"}).text
 
 
 def test_a_message_is_shown_with_its_deliveries(ann: Client, one: str) -> None:
@@ -132,12 +132,12 @@ def test_messages_are_found_by_when_they_were_published(ann: Client, archive: st
     found = ann.get(f"{PAGE}lookup/", span | {"event_type": "B"}).context["found"]
     assert [one.id for one in found] == [3]
     nothing = ann.get(f"{PAGE}lookup/", {"since": "2020-01-01T00:00", "until": "2020-01-01T01:00"}).text
-    assert "Nothing was published then" in nothing
+    assert "No archived messages of this time" in nothing
 
 
 def test_a_look_up_covers_at_most_a_day(ann: Client, one: str) -> None:
     page = ann.get(f"{PAGE}lookup/", {"since": "2020-01-01T00:00", "until": "2020-01-09T01:00"})
-    assert "make a report" in page.text
+    assert "create a report" in page.text
     assert page.context["found"] is None
 
 

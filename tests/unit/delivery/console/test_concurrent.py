@@ -34,7 +34,7 @@ def test_only_deliveries_of_the_failed_endpoint_wait(crm: Subscriber, head: Deli
     factories.delivery(subscription=factories.subscription(subscriber=crm))
     (lane,) = blocked.lanes(limit=10)
     assert (lane.delivery_id, str(lane.waiting), str(lane.freed)) == (head.pk, "1", "0")
-    assert lane.unblocks == "Its messages are held; the others of this CONCURRENT subscriber flow."
+    assert lane.unblocks == "Its messages are held; other deliveries of this CONCURRENT subscriber continue."
 
 
 def test_all_endpoints_that_are_down_are_named(ann: Client, crm: Subscriber, head: Delivery) -> None:
@@ -51,10 +51,10 @@ def test_all_endpoints_that_are_down_are_named(ann: Client, crm: Subscriber, hea
 def test_the_page_of_a_subscription_shows_its_endpoint_down(ann: Client, head: Delivery) -> None:
     page = f"/admin/subscriptions/subscription/{head.subscription_id}/change/"
     shown = ann.get(page).text
-    assert "It is down since" in shown
+    assert "Its endpoint is down since" in shown
     assert ": unreachable: connection refused" in shown
     EndpointHealth.objects.all().delete()
-    assert "It is down" not in ann.get(page).text
+    assert "Its endpoint is down" not in ann.get(page).text
 
 
 def test_a_waiting_delivery_shows_its_next_try(head: Delivery) -> None:
@@ -65,7 +65,7 @@ def test_a_waiting_delivery_shows_its_next_try(head: Delivery) -> None:
     Delivery.objects.filter(pk=behind.pk).update(next_attempt_at=later)
     rows = list(Delivery.objects.select_related("subscription__policy", "lane").order_by("pk"))
     found = next_try.of_each(rows)
-    assert [found[row.pk].words for row in rows] == ["its endpoint is DOWN, and is tried again"] * 2
+    assert [found[row.pk].words for row in rows] == ["its endpoint is DOWN and is called again"] * 2
     assert [found[row.pk].at for row in rows] == [health.next_try_at, later]
 
 

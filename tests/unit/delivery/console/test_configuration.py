@@ -68,7 +68,7 @@ class TestSubscription:
             ("endpoint", "https://10.0.0.1/hook", "10.0.0.1 is refused"),
             ("filter", "$$->'Body' = = 1", "(line 1, column 14)"),
             ("header_lines", "webhook-id: 1", "is set by Inturn itself"),
-            ("header_lines", "no colon", "Line 1 is no header"),
+            ("header_lines", "no colon", "Line 1 is not a header"),
             ("header_lines", f"X-New: {MASKED}", "no value of X-New is stored"),
             ("name", "with space", "Use letters"),
             ("timeout_seconds", "500", "less than or equal"),
@@ -145,7 +145,7 @@ class TestSubscription:
     ) -> None:
         factories.subscription("taken", subscriber=stored.subscriber)
         answer = ann.post(f"{ROOT}/subscription/{stored.pk}/change/", values | {"name": "taken"})
-        assert errors(answer) == {"name": ["crm has a subscription taken already; choose another name."]}
+        assert errors(answer) == {"name": ["crm already has a subscription taken; choose another name."]}
         assert ann.post(f"{ROOT}/subscription/add/", values).status_code == 200
         assert Subscription.objects.filter(name="artifacts").count() == 1
 
@@ -165,7 +165,7 @@ class TestSubscription:
         for _ in range(4):
             ann.post(f"{ROOT}/subscription/{stored.pk}/rotate/")
         page = ann.post(f"{ROOT}/subscription/{stored.pk}/rotate/", follow=True).text
-        assert "end an old one first" in page
+        assert "revoke an old one first" in page
         assert stored.secrets.count() == 5
 
     def test_with_deliveries_it_is_not_deleted(self, ann: Client, stored: Subscription) -> None:

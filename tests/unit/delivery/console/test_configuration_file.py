@@ -85,7 +85,7 @@ def test_a_page_of_another_installation_is_refused(ann: Client) -> None:
 def test_nothing_to_do_has_no_button(ann: Client) -> None:
     some_of_everything()
     page = uploaded(ann, export())
-    assert "The installation is what the file says." in page
+    assert "The installation matches the file." in page
     assert 'name="sealed"' not in page
 
 

@@ -87,7 +87,7 @@ class TestRequestAndResponse:
     def test_of_an_unanswered_attempt_says_so(self, ann: Client) -> None:
         row = factories.delivery(Status.FAILED, attempts=1)
         factories.attempt(row, outcome=OutcomeClass.UNREACHABLE, status_code=None, error="connection refused")
-        assert "There was no answer: connection refused." in page(ann, row)
+        assert "No response: connection refused." in page(ann, row)
 
     def test_without_the_right_to_see_payloads_are_hidden(self, client: Client) -> None:
         user = User.objects.create_user("paula", is_staff=True)
@@ -113,13 +113,13 @@ class TestDoubt:
     def test_a_held_delivery_is_not_shown_as_resent(self, ann: Client) -> None:
         row = factories.delivery(Status.IN_DOUBT, redelivery="in-doubt")
         shown = page(ann, row)
-        assert "Not sent again: a sender died after sending it" in shown
+        assert "Not resubmitted: a sender died after sending it" in shown
         assert "Sent again" not in shown
 
     def test_a_delivery_decided_by_a_person_is_not_shown_as_resent(self, ann: Client) -> None:
         row = factories.delivery(Status.CANCELLED, redelivery="in-doubt", attempts=1)
         factories.attempt(row, outcome=OutcomeClass.LOST, status_code=None)
-        assert "Not sent again" in page(ann, row)
+        assert "Not resubmitted" in page(ann, row)
 
     @pytest.mark.parametrize("status", [Status.PENDING, Status.DELIVERED])
     def test_a_resent_delivery_is_shown_as_resent(self, ann: Client, status: Status) -> None:
@@ -148,7 +148,7 @@ class TestNextTry:
         head = factories.delivery()
         behind = factories.delivery(subscription=head.subscription, message=head.message)
         block(head)
-        assert next_of(head).words.startswith("it blocks lane")
+        assert next_of(head).words.startswith("blocks lane")
         assert next_of(behind).words.startswith(f"waits behind delivery {head.pk}")
         assert next_of(head).at == next_of(behind).at == Lane.objects.get(deliveries=head).next_try_at
 
@@ -156,7 +156,7 @@ class TestNextTry:
         row = factories.delivery()
         Lane.objects.filter(deliveries=row).update(state=LaneState.SUSPENDED, delivery_id=row.pk)
         found = next_of(row)
-        assert ("resume it" in found.words, found.at) == (True, None)
+        assert ("resume the lane" in found.words, found.at) == (True, None)
 
     def test_of_a_stopped_url_is_never_in_the_past(self, ann: Client) -> None:
         policy = factories.policy(breaks_circuit=True)
@@ -167,8 +167,8 @@ class TestNextTry:
             url="https://down.example/hook", state=UrlState.DISABLED, next_probe_at=at
         )
         assert next_of(row).at == at
-        assert "its URL is DISABLED" in page(ann, row)
-        assert "its URL is DISABLED" in ann.get(f"{DELIVERY}/").text
+        assert "its URL, which is DISABLED" in page(ann, row)
+        assert "its URL, which is DISABLED" in ann.get(f"{DELIVERY}/").text
         health.state, health.next_probe_at = UrlState.FROZEN, None
         health.save()
         assert (next_of(row).at, "release the URL" in next_of(row).words) == (None, True)

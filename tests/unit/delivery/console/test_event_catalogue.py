@@ -80,7 +80,7 @@ def test_the_list_answers_at_a_glance(
 @pytest.mark.django_db
 def test_missing_parts_name_the_next_step(ann: Client) -> None:
     page = ann.get(f"{ROOT}/{factories.event_type().pk}/change/").text
-    for said in ("nobody may publish it yet", "never published", "No sample yet. Give one below"):
+    for said in ("none yet", "never published", "No sample yet. Give one below"):
         assert said in page
 
 

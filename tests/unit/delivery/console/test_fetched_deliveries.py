@@ -14,11 +14,11 @@ from tests.unit.delivery.console.fetching import SOON, fetched, released
 @pytest.mark.parametrize(
     ("ends_in", "said", "of_the_fetch"),
     [
-        (SOON, "unless it is acknowledged", "Fetch 3 is not over yet."),
+        (SOON, "unless acknowledged", "Fetch 3 has not ended."),
         (
             -SOON,
-            "out too long",
-            "Fetch 3 is not over yet: it ends with an acknowledgement, or with the next fetch.",
+            "its visibility ended",
+            "Fetch 3 has not ended: it ends with an acknowledgement, or with the next fetch.",
         ),
     ],
     ids=["out", "lapsed"],
@@ -31,7 +31,7 @@ def test_shows_its_holder(
     assert of_the_fetch in page
     assert "3 of at most 5 times" in page
     assert "in the mailbox" not in page
-    assert "No fetch is recorded" not in page
+    assert "No recorded fetches" not in page
     assert "<dt>Lane</dt>" not in page
     assert "<dt>Endpoint</dt>" not in page
 
@@ -50,8 +50,8 @@ def test_out_too_long_can_be_fetched_when_its_subscription_is_active(
     ("receives", "before", "said"),
     [
         (0, 0, "never"),
-        (1, 1, "not since it was put back, once before"),
-        (5, 3, "2 of at most 5 times since it was put back, 3 times before"),
+        (1, 1, "not since the resubmission, once before"),
+        (5, 3, "2 of at most 5 times since the resubmission, 3 times before"),
     ],
 )
 def test_shows_its_receive_count(
@@ -79,7 +79,7 @@ def test_shows_its_reason_once(ann: Client, pulled: Subscription) -> None:
 
 def test_shows_when_it_is_available_again(ann: Client, pulled: Subscription) -> None:
     page = ann.get(f"/admin/delivery/delivery/{released(pulled).pk}/change/").text
-    assert "it can be fetched" in page
+    assert "can be fetched" in page
 
 
 def test_lists_its_fetches_without_a_status_code(ann: Client, pulled: Subscription) -> None:
@@ -96,7 +96,7 @@ def test_lists_its_fetches_without_a_status_code(ann: Client, pulled: Subscripti
 def test_can_be_resubmitted_and_cancelled(ann: Client, pulled: Subscription) -> None:
     failed = factories.delivery(Status.FAILED, subscription=pulled, receive_count=5)
     page = ann.post(f"/admin/delivery/delivery/{failed.pk}/resubmit/", follow=True).text
-    assert "can be fetched again, at its old place in the mailbox" in page
+    assert "can be fetched again, at its original position in the mailbox" in page
     out = fetched(pulled)
     ann.post(f"/admin/delivery/delivery/{out.pk}/cancel/")
     out.refresh_from_db()
@@ -120,4 +120,4 @@ def test_to_resubmit_all_is_offered_only_where_some_can_be(
 ) -> None:
     fetched(pulled)
     page = ann.get(f"/admin/delivery/delivery/?status={status}").text
-    assert ("Resubmit all that" in page) == is_offered
+    assert ("Resubmit all" in page) == is_offered

@@ -43,7 +43,7 @@ def test_a_new_subscription_takes_what_is_typed_or_what_its_event_type_says(
 ) -> None:
     page = ann.post(f"{ROOT}/subscription/add/", values | {"forward_headers": typed}, follow=True).text
     assert Subscription.objects.get().forward_headers == stored
-    assert f"crm/pushes sends along of each message&#x27;s headers: {', '.join(stored)}." in page
+    assert f"crm/pushes forwards these headers of each message: {', '.join(stored)}." in page
 
 
 def test_an_emptied_list_sends_none(ann: Client, values: dict[str, Any]) -> None:
@@ -150,8 +150,8 @@ def test_a_test_message_begins_with_the_names_that_are_sent_along(ann: Client, d
     Subscription.objects.update(forward_headers=["x-github-event", "x-hub-*"])
     page = ann.get(address).text
     assert "x-github-event: test" in page
-    assert "The subscription sends along x-github-event, x-hub-*." in page
+    assert "The subscription forwards x-github-event, x-hub-*." in page
     said = ann.post(address, {"content_type": "a/b", "body": "{}", "headers": "no colon"}).text
-    assert "Line 1 is no header" in said
+    assert "Line 1 is not a header" in said
     Subscription.objects.update(forward_headers=[])
     assert "Headers of the message" not in ann.get(address).text

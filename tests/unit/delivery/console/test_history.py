@@ -138,13 +138,13 @@ def test_the_page_shows_the_end_of_the_rollup_and_a_note_on_percentiles(
     history_rows.hour(history_rows.this_hour(), of=orders)
     history_rows.archived(datetime(2026, 1, 15, 9, 30, tzinfo=UTC))
     page = ann.get(PAGE).text
-    assert "2026-01-15 09:30 UTC</time>, as far as the archive reaches" in page
+    assert "2026-01-15 09:30 UTC</time>, the end of the archive" in page
     assert "percentiles cannot be added up" in page
 
 
 def test_without_a_history_the_page_names_the_first_step(ann: Client, reader: Client) -> None:
     page = ann.get(PAGE).text
-    assert "Nothing is counted yet" in page
+    assert "No statistics yet" in page
     assert "/admin/delivery/pipelinerun/ask/export/" in page
     history_rows.archived()
     assert "/admin/delivery/pipelinerun/ask/export/" not in ann.get(PAGE).text
@@ -155,5 +155,5 @@ def test_without_a_history_the_page_names_the_first_step(ann: Client, reader: Cl
 def test_an_unknown_selection_offers_everybody(ann: Client, orders: Subscription) -> None:
     history_rows.hour(history_rows.this_hour(), of=orders)
     page = ann.get(PAGE, {"subscriber": "nobody", "span": "day"}).text
-    assert "Nothing fits these names" in page
+    assert "No results for these names" in page
     assert 'href="?span=day"' in page

@@ -94,7 +94,7 @@ class TestRightsToCreateKeys:
         keeper.groups.add(Group.objects.get(name="Administrators"))
         assert offered(kim) == offered(ann) == {"publish", "fetch", "read", "manage"}
         assert kim.post(f"{ROOT}/apikey/add/", {"scope": "manage"}).status_code == 302
-        assert "keys that may do no more" not in kim.get(f"{ROOT}/apikey/add/").text
+        assert "keys with rights that you have" not in kim.get(f"{ROOT}/apikey/add/").text
 
 
 def offered(person: Client) -> set[str]:

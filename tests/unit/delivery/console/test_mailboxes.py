@@ -172,7 +172,7 @@ class TestADeliveredMessage:
         delivered = factories.message(destination="crm/orders")
         published = factories.message()
         assert "delivered to crm/orders" in ann.get(f"/admin/delivery/message/{delivered.pk}/change/").text
-        assert "to all who want it" in ann.get(f"/admin/delivery/message/{published.pk}/change/").text
+        assert "all matching subscriptions" in ann.get(f"/admin/delivery/message/{published.pk}/change/").text
 
     @pytest.mark.parametrize("asked", ["delivered", "published"])
     def test_is_found_by_its_destination(self, ann: Client, asked: str) -> None:

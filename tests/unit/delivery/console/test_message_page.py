@@ -41,7 +41,7 @@ def test_costs_the_same_number_of_queries_however_many_deliveries(
 
 def test_a_message_without_subscription_links_to_the_reasons(ann: Client) -> None:
     page = ann.get(f"/admin/delivery/message/{factories.message().pk}/change/").text
-    assert "No subscription qualified." in page
+    assert "No subscription matched." in page
     assert "has no subscriptions" in page
 
 

@@ -141,7 +141,7 @@ class TestBlockedSubscribers:
         suspend(top)
         (lane,) = read().lanes
         assert (lane.is_suspended, lane.may_skip) == (True, True)
-        assert lane.resumes == f"{top.message.public_id} is tried again, with all its attempts."
+        assert lane.resumes == f"{top.message.public_id} is retried, with all its attempts."
 
     def test_after_a_rejection_only_waiting_deliveries_continue(self) -> None:
         rejected = factories.delivery(Status.REJECTED)
@@ -167,7 +167,7 @@ class TestPage:
         factories.delivery(message=factories.message(published_at=timezone.now() - timedelta(seconds=317)))
         page = ann.get(INDEX).text
         assert ">5 min</time>" in page
-        assert "in lanes, since it was published" in page
+        assert "in lanes, since publication" in page
 
     def test_without_subscriptions_shows_the_first_step(self, ann: Client) -> None:
         assert "Create the first subscription" in ann.get(INDEX).text
@@ -187,7 +187,7 @@ class TestPage:
         assert "Skip this message" in page
         assert "Retry now" not in page
         assert "waits for a person" in page
-        assert "it has no probe URL" in page
+        assert "no probe URL" in page
         assert "Resume" not in reader.get(INDEX).text
 
     def test_a_suspended_lane_shows_its_probe_and_the_next_call(self, ann: Client) -> None:

@@ -251,7 +251,7 @@ def test_support_sees_the_buttons_that_rescue(everything: dict[str, dict[str, An
 @pytest.mark.django_db
 def test_without_a_role_the_first_page_names_the_administrator() -> None:
     page = visitor_of(NO_ROLE).get("/admin/").text
-    assert "Ask an administrator to give visitor one" in page
+    assert "Ask an administrator to give visitor a role" in page
     assert 'id="overview"' not in page
 
 

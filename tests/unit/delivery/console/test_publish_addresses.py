@@ -21,7 +21,7 @@ def address(publisher: Publisher, action: str = "change/") -> str:
 
 
 def test_an_address_is_made_and_shown_once(ann: Client, publisher: Publisher) -> None:
-    assert "Make a TeamForge publish address" in ann.get(address(publisher)).text
+    assert "Create a TeamForge publish address" in ann.get(address(publisher)).text
     shown = ann.post(address(publisher, "address/"), follow=True)
     row = PublishId.objects.get()
     first, second = re.findall(r"/inbox/\{eventName\}/([0-9a-f-]{36})", shown.text)
@@ -44,7 +44,7 @@ def test_an_old_address_ends_at_once_when_asked(ann: Client, publisher: Publishe
     again = ann.post(
         address(publisher, f"addresses/{old.pk}/end/"), {"next": address(publisher)}, follow=True
     )
-    assert "That address had ended already." in again.text
+    assert "This address was already revoked." in again.text
 
 
 def test_only_so_many_are_valid_at_a_time(ann: Client, publisher: Publisher) -> None:

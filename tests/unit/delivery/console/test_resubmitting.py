@@ -55,14 +55,14 @@ class TestButtons:
     def test_a_delivery_is_resubmitted_and_a_second_click_is_explained(
         self, ann: Client, row: Delivery
     ) -> None:
-        assert "is sent again" in posted(ann, f"{DELIVERY}/{row.pk}/resubmit/")
+        assert "is queued again" in posted(ann, f"{DELIVERY}/{row.pk}/resubmit/")
         assert (now_of(row).status, now_of(row).reason) == (Status.PENDING, "resubmitted by ann")
         assert "Nothing was done. It is PENDING" in posted(ann, f"{DELIVERY}/{row.pk}/resubmit/")
         assert JournalEntry.objects.get().kind == JournalKind.RESUBMITTED
 
     def test_a_delivery_in_doubt_is_decided(self, ann: Client, db: None) -> None:
         received, unwanted = factories.delivery(Status.IN_DOUBT), factories.delivery(Status.IN_DOUBT)
-        assert "is DELIVERED" in posted(ann, f"{DELIVERY}/{received.pk}/mark-delivered/")
+        assert "is marked as DELIVERED" in posted(ann, f"{DELIVERY}/{received.pk}/mark-delivered/")
         assert "is CANCELLED" in posted(ann, f"{DELIVERY}/{unwanted.pk}/cancel/")
         assert [now_of(row).status for row in (received, unwanted)] == [Status.DELIVERED, Status.CANCELLED]
         assert "Nothing was done" in posted(ann, f"{DELIVERY}/{received.pk}/mark-delivered/")
@@ -71,7 +71,7 @@ class TestButtons:
         delivered = factories.delivery(Status.DELIVERED)
         chosen = {"action": "resubmit_chosen", "_selected_action": [row.pk, delivered.pk]}
         page = ann.post(f"{DELIVERY}/", chosen, follow=True).text
-        assert "1 are sent again. 1 cannot be resubmitted" in page
+        assert "1 resubmitted. 1 cannot be resubmitted" in page
         assert [now_of(one).status for one in (row, delivered)] == [Status.PENDING, Status.DELIVERED]
 
     def test_selected_deliveries_are_marked_delivered(self, ann: Client, row: Delivery) -> None:
@@ -87,7 +87,7 @@ class TestEditing:
         assert "{&quot;number&quot;: 1}" in page
         page = posted(ann, f"{DELIVERY}/{row.pk}/edit/", body='{"number": 2}')
         copy = Message.objects.get(edited_from=row.message)
-        assert f"{copy.public_id} is sent to {row.subscription} alone" in page
+        assert f"{copy.public_id} is sent to {row.subscription} only" in page
         assert (bytes(copy.body), copy.headers) == (b'{"number": 2}', row.message.headers)
         assert now_of(row).status == Status.REJECTED
         original = ann.get(f"/admin/delivery/message/{row.message_id}/change/").text
@@ -136,7 +136,7 @@ class TestManyInTheConsole:
         address = f"{RESUBMISSION}/add/?status=REJECTED&amp;since=2026-05-04T10%3A00"
         assert f'href="{address}"' in page
         counted = ann.get(address.replace("&amp;", "&")).text
-        assert "3 deliveries would be sent again" in counted
+        assert "3 deliveries would be resubmitted" in counted
         assert f">delivery {first.pk}<" in counted
         assert not Resubmission.objects.exists()
 
@@ -193,25 +193,25 @@ class TestManyInTheConsole:
         self, ann: Client, db: None, status: str, offered: tuple[bool, bool]
     ) -> None:
         page = ann.get(f"{DELIVERY}/?status={status}").text
-        assert ("Resubmit all that" in page, "Cancel all" in page) == offered
+        assert ("Resubmit all" in page, "Cancel all" in page) == offered
 
     def test_the_count_shows_each_status(self, ann: Client, db: None) -> None:
         rejected(2)
         factories.delivery(Status.FAILED)
         page = ann.get(f"{RESUBMISSION}/add/?since=2026-01-01T00:00").text
-        counted = page.partition("3 deliveries would be sent again")[2]
+        counted = page.partition("3 deliveries would be resubmitted")[2]
         assert counted.index("REJECTED") < counted.index("FAILED")
 
     @pytest.mark.parametrize(
         ("query", "said"),
         [
             ("verb=CANCEL&status=REJECTED", "Select a valid choice"),
-            ("verb=CANCEL&subscriber=nobody", "Nothing that may be cancelled fits"),
+            ("verb=CANCEL&subscriber=nobody", "No deliveries to cancel"),
             ("status=", "Choose at least one"),
             ("message=x", "Give the id of a message"),
             ("since=x", "Enter a valid date/time"),
             ("status=DELIVERED", "Select a valid choice"),
-            ("subscriber=nobody", "Nothing that may be sent again fits"),
+            ("subscriber=nobody", "No deliveries to resubmit"),
         ],
     )
     def test_a_wrong_filter_is_reported(self, ann: Client, query: str, said: str) -> None:
@@ -220,7 +220,7 @@ class TestManyInTheConsole:
     def test_a_wrong_rate_is_reported_with_the_count(self, ann: Client, db: None) -> None:
         rejected(2)
         page = posted(ann, f"{RESUBMISSION}/add/", status="REJECTED", rate="fast")
-        assert "2 deliveries would be sent again" in page
+        assert "2 deliveries would be resubmitted" in page
         assert "Enter a number" in page
         assert not Resubmission.objects.exists()
 

@@ -26,21 +26,21 @@ def test_the_page_shows_the_retention_periods(ann: Client, settings: Settings) -
         ("30 days", "REDUNDANT, DUPLICATE, messages without a subscription"),
         ("90 days", "CANCELLED, EXPIRED, REJECTED, 3xxNOTSUPPORTED, FAILED"),
         ("365 days", "the journal"),
-        ("for ever", "IN_DOUBT"),
+        ("forever", "IN_DOUBT"),
     ):
         assert f"<dt>{how_long}</dt><dd>{what}</dd>" in page
 
 
 def test_the_page_shows_that_open_deliveries_are_kept(ann: Client) -> None:
-    assert "What is open is never removed." in ann.get(PAGE).text
+    assert "Open deliveries are never removed." in ann.get(PAGE).text
 
 
 def test_the_page_shows_how_far_the_archive_allows_removal(ann: Client, settings: Settings) -> None:
     assert "nothing is archived yet" in ann.get(PAGE).text
     Archived.objects.create(pk=1, until="2026-05-04T12:00Z")
-    assert "what was settled before 2026-05-04 12:00:00.000 UTC." in ann.get(PAGE).text
+    assert "those settled before 2026-05-04 12:00:00.000 UTC." in ann.get(PAGE).text
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, retention_unarchived=True)
-    assert "What no archive has is removed, too" in ann.get(PAGE).text
+    assert "Unarchived messages are removed as well" in ann.get(PAGE).text
 
 
 def test_a_pass_is_begun_by_a_button_and_listed(ann: Client) -> None:
@@ -50,7 +50,7 @@ def test_a_pass_is_begun_by_a_button_and_listed(ann: Client) -> None:
     assert "It has started" in ann.post(BUTTON, {"next": PAGE}, follow=True).text
     page = ann.get(PAGE).text
     run = RetentionRun.objects.get()
-    assert f"Pass {run.pk} is under way" in page
+    assert f"Pass {run.pk} is running" in page
     assert BUTTON not in page
     assert "Nothing was done" in ann.post(BUTTON, {"next": PAGE}, follow=True).text
     run_whole()
@@ -72,7 +72,7 @@ def test_the_progress_refreshes_itself_until_the_pass_has_ended(ann: Client) -> 
 
 
 def test_readers_start_no_pass(reader: Client) -> None:
-    assert "How long what is kept" in reader.get(PAGE).text
+    assert "Retention periods" in reader.get(PAGE).text
     assert BUTTON not in reader.get(PAGE).text
     assert reader.post(BUTTON).status_code == 403
     assert not RetentionRun.objects.exists()

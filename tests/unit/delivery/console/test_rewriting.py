@@ -161,7 +161,7 @@ class TestRewritingPage:
             rows.update(status="INACTIVE")
         before = self.endpoints()
         answer = self.post(ann, page, status="ACTIVE")
-        assert "Nothing was rewritten: a subscription has just changed" in answer.text
+        assert "Nothing was rewritten, because a subscription has just changed" in answer.text
         assert self.endpoints() == before
         assert not ConfigurationChange.objects.exists()
         # The preview in that answer can be applied.
@@ -195,7 +195,7 @@ class TestRewritingPage:
         assert ConfigurationChange.objects.get().object_name == "crm/orders"
 
     def test_no_match_is_reported(self, ann: Client, staying: list[Subscription]) -> None:
-        assert "No URL begins so" in self.preview(ann).text
+        assert "No URL begins with this" in self.preview(ann).text
 
     def test_errors_are_shown(self, ann: Client, db: None) -> None:
         assert "End both with a slash" in self.preview(ann, new="https://127.0.0.2").text

@@ -95,7 +95,7 @@ def made(db: None) -> Delivery:
 
 def test_a_deliverys_page_shows_what_the_script_made(ann: Client, made: Delivery) -> None:
     page = ann.get(f"/admin/delivery/delivery/{made.pk}/change/").text
-    assert "What the script made" in page
+    assert "Output of the script" in page
     assert "&lt;made&gt;" in page
     assert "X-Key: seen-in-payload" in page
 

@@ -181,7 +181,7 @@ class TestEndingTheWait:
         fail(client, 5, REMOTE_ADDR=OTHER)
         (waits,) = held_back(now=timezone.now())
         page = ann.get("/admin/subscriptions/signin/").text
-        assert "Have to wait" in page
+        assert "Locked out" in page
         assert f"/admin/subscriptions/signin/{waits.pk}/let-in/" in page
         ann.post(f"/admin/subscriptions/signin/{waits.pk}/let-in/")
         assert held_back(now=timezone.now()) == []
@@ -194,7 +194,7 @@ class TestEndingTheWait:
     ) -> None:
         fail(client, 5)
         page = reader.get("/admin/subscriptions/signin/").text
-        assert "Have to wait" in page
+        assert "Locked out" in page
         assert "formaction" not in page
         failure = SignIn.objects.filter(counts=True).first()
         assert failure is not None

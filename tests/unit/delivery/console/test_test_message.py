@@ -82,7 +82,7 @@ def test_the_page_shows_status_time_headers_and_the_first_of_the_answer(
 ) -> None:
     endpoint.always(Answer(status=422, headers={"X-Trace": "t-1"}, body=b"<b>no</b>" + b"." * 10_000))
     page = send(ann, subscription).text
-    for said in ("422", "X-Trace", "t-1", "&lt;b&gt;no&lt;/b&gt;", "First 4.0", "X-Tenant"):
+    for said in ("422", "X-Trace", "t-1", "&lt;b&gt;no&lt;/b&gt;", "first 4.0", "X-Tenant"):
         assert said in page
     for unsaid in ("<b>no", "." * 4096, "hunter2", "seven<"):
         assert unsaid not in page
@@ -168,7 +168,7 @@ def test_a_subscription_deleted_meanwhile_is_reported(
     [
         ({"content_type": "no type"}, "media type"),
         ({"content_type": "a/b\r\nX: 1"}, "media type"),
-        ({"body": "x" * (1024 * 1024 + 1)}, "It is longer than"),
+        ({"body": "x" * (1024 * 1024 + 1)}, "The body is longer than"),
     ],
 )
 def test_an_unsendable_body_is_refused_at_its_field(

@@ -68,10 +68,10 @@ def test_made_active_without_the_backlog(ann: Client, head: Delivery) -> None:
         f'1 held deliveries are being CANCELLED (<a href="/admin/delivery/resubmission/{job.pk}/change/">'
         in page
     )
-    assert "What it held is being cancelled" in ann.get(f"{address}/change/").text
+    assert "Its held deliveries are being cancelled" in ann.get(f"{address}/change/").text
     assert "Stop" not in ann.get(f"/admin/delivery/resubmission/{job.pk}/change/").text
     finish(job)
-    assert "What it held is being cancelled" not in ann.get(f"{address}/change/").text
+    assert "Its held deliveries are being cancelled" not in ann.get(f"{address}/change/").text
     head.refresh_from_db()
     assert head.status == Status.CANCELLED
 
@@ -132,7 +132,7 @@ def test_cancels_the_chosen_deliveries_that_are_pending(ann: Client, head: Deliv
     delivered = factories.delivery(Status.DELIVERED)
     chosen = {"action": "cancel_chosen", "_selected_action": [head.pk, delivered.pk]}
     page = ann.post("/admin/delivery/delivery/", chosen, follow=True).text
-    assert "1 CANCELLED. 1 were neither open nor IN_DOUBT and stay as they are." in page
+    assert "1 CANCELLED. 1 were neither open nor IN_DOUBT and are unchanged." in page
 
 
 @pytest.mark.parametrize("verb", ["deactivate", "activate/deliver", "activate/cancel", "rotate"])
