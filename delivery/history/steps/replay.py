@@ -83,7 +83,7 @@ def select(job: StepJob, *, replay_id: int) -> dict[str, Any]:
 
     A replay that is not SELECTING any more is unchanged; `state` is its state then.
     """
-    state, wanted = _wish(job, replay_id)
+    state, wanted = _load_selection(job, replay_id)
     if state != SELECTING:
         return {"replay": replay_id, "state": state, "count": 0, "preview": []}
     since, until = wanted.days
@@ -98,7 +98,7 @@ def select(job: StepJob, *, replay_id: int) -> dict[str, Any]:
         return _keep(job, replay_id, spool, counts)
 
 
-def _wish(job: StepJob, replay_id: int) -> tuple[str, ReplaySelection]:
+def _load_selection(job: StepJob, replay_id: int) -> tuple[str, ReplaySelection]:
     row = job.database.execute(statement("replay_to_select"), {"replay": replay_id}).fetchone()
     if row is None:
         raise LookupError(f"There is no replay {replay_id}: its subscription was deleted.")
@@ -130,15 +130,15 @@ def _keep(job: StepJob, replay_id: int, spool: IO[bytes], counts: Counts) -> dic
         {"event": event_type, "day": day.isoformat(), "count": count}
         for (event_type, day), count in sorted(counts.items(), key=lambda item: (item[0][1], item[0][0]))
     ]
-    told = {"replay": replay_id, "count": counts.total(), "preview": preview}
+    result = {"replay": replay_id, "count": counts.total(), "preview": preview}
     with job.database.transaction():
         locked = job.database.execute(statement("lock_replay"), {"replay": replay_id}).fetchone()
         if locked is None or locked[0] != SELECTING:
-            return told | {"state": locked and locked[0], "count": 0, "preview": []}
+            return result | {"state": locked and locked[0], "count": 0, "preview": []}
         spool.seek(0)
         with job.database.cursor().copy(statement("copy_replay_items")) as copy:
             while part := spool.read(1 << 20):
                 copy.write(part)
         ready = {"replay": replay_id, "count": counts.total(), "preview": orjson.dumps(preview).decode()}
         job.database.execute(statement("ready_replay"), ready)
-    return told | {"state": "READY"}
+    return result | {"state": "READY"}
