@@ -18,7 +18,7 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from delivery.calls.guard import CONNECT_SECONDS, GuardedCall, InformationalFloodError, pool_manager
-from delivery.outcome import EXCERPT_BYTES, Outcome, answered
+from delivery.outcome import EXCERPT_BYTES, Fault, Outcome, answered
 from delivery.states import OutcomeClass
 from subscriptions.values.addresses import AddressRefusedError, Network
 
@@ -40,8 +40,6 @@ _MAX_CONTENT_TYPE_LENGTH = 255
 _DECODABLE = frozenset({"", "identity", "gzip", "x-gzip", "deflate"})
 
 Response = requests.Response
-# The outcome class and its text.
-Fault = tuple[OutcomeClass, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from subscriptions.configuration.addresses import find_refused
 from subscriptions.configuration.document import (
     PUBLISH_ID,
     SECTIONS,
-    Fault,
+    DocumentFault,
     RefusedDocumentError,
     Section,
 )
@@ -220,6 +220,6 @@ def _refusing_conflicts() -> Iterator[None]:
             detail = (
                 f"Values contradict each other: {error.__cause__.diag.constraint_name}. Nothing was changed."
             )
-            fault = Fault(object=error.__cause__.diag.table_name or "", field="", detail=detail)
+            fault = DocumentFault(object=error.__cause__.diag.table_name or "", field="", detail=detail)
             raise RefusedDocumentError([fault]) from None
         raise PlanChangedError from None

@@ -29,8 +29,8 @@ from subscriptions.configuration.document import (
     PUBLISHERS,
     SUBSCRIBERS,
     SUBSCRIPTIONS,
+    DocumentFault,
     Entry,
-    Fault,
     Section,
 )
 from subscriptions.filters import normalised
@@ -176,7 +176,9 @@ class Checker:
         context = {"known": known, **remembered}
         self._serializer = _SERIALIZERS[section.name](context=context)
 
-    def check(self, entry: Entry, *, stored: Model | None, of: str) -> tuple[dict[str, Any], list[Fault]]:
+    def check(
+        self, entry: Entry, *, stored: Model | None, of: str
+    ) -> tuple[dict[str, Any], list[DocumentFault]]:
         """Return the values to store, and the faults.
 
         Without a stored row, omitted fields get defaults.
@@ -185,11 +187,11 @@ class Checker:
         unknown = [name for name in entry if name not in known]
         if unknown:
             detail = f"There is no such field; known are {', '.join(known)}."
-            return {}, [Fault(object=of, field=name[:100], detail=detail) for name in unknown]
+            return {}, [DocumentFault(object=of, field=name[:100], detail=detail) for name in unknown]
         self._serializer.instance = stored
         self._serializer.partial = stored is not None
         try:
             return self._serializer.run_validation(entry), []
         except ValidationError as error:
             found = field_errors(error.detail)
-            return {}, [Fault(object=of, field=one["field"], detail=one["detail"]) for one in found]
+            return {}, [DocumentFault(object=of, field=one["field"], detail=one["detail"]) for one in found]
