@@ -5,9 +5,15 @@ from collections.abc import Collection
 from django.db import models
 from django.db.models.fields.reverse_related import ForeignObjectRel
 
+from subscriptions.checks.script import includers
+from subscriptions.models import CommonScript
+
 
 def first_dependents(row: models.Model, *, apart_from: Collection[type[models.Model]] = ()) -> str | None:
     """Return the plural name of the first model that protects the row, or None."""
+    if isinstance(row, CommonScript):
+        # Scripts refer to it by name.
+        return next((found for found in includers(row.name, apart_from=apart_from)), None)
     for relation in type(row)._meta.get_fields(include_hidden=True):
         if not isinstance(relation, ForeignObjectRel) or relation.on_delete is not models.PROTECT:
             continue

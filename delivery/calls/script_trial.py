@@ -14,6 +14,7 @@ from delivery.calls.scripted import answer_of
 from delivery.calls.slots import turn
 from delivery.calls.trial import Trial
 from subscriptions.checks import script as checks
+from subscriptions.scripts.includes import inlined
 from subscriptions.scripts.jobs import Job, Output, ScriptFault
 from subscriptions.scripts.pool import pool
 from subscriptions.values.media_types import is_json
@@ -41,9 +42,10 @@ class TriedScript:
 def try_script(script: str, trial: Trial, *, is_sync: bool) -> TriedScript:
     """Execute a script on a message; raises NoSlotError."""
     with turn("script", most=settings.ENVIRONMENT.web_threads // 8):
-        if fault := checks.fault(script):
+        common = checks.library()
+        if fault := checks.fault(script, common=common):
             return TriedScript(fault=fault)
-        result = pool().try_out(_job(script, trial))
+        result = pool().try_out(_job(inlined(script, common), trial))
     if isinstance(result, ScriptFault):
         return TriedScript(fault=result)
     return _answered(result) if is_sync else _sent(result, trial)

@@ -63,6 +63,7 @@ GROUPS: tuple[tuple[str, tuple[Page, ...]], ...] = (
             Page("Publishers", "campaign", "subscriptions.publisher", "words"),
             Page("Keys", "key", "subscriptions.apikey", "roles#keys"),
             Page("Policies", "rule", "subscriptions.policy", "policies"),
+            Page("Common scripts", "code_blocks", "subscriptions.commonscript", "scripts#share-scripts"),
             Page(
                 "Configuration changes", "history", "subscriptions.configurationchange", "roles#for-auditors"
             ),

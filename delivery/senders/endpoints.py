@@ -10,6 +10,7 @@ from delivery.states import OutcomeClass
 from delivery.verdict import RetrySchedule, Rules
 from subscriptions.models import InDoubt, UsedUp
 from subscriptions.models import Schedule as ScheduleKind
+from subscriptions.scripts.includes import Library, inlined
 from subscriptions.values.encryption import UndecipherableError, decrypt
 from subscriptions.values.endpoints import INTERNAL, parse_endpoint
 from subscriptions.values.header_values import with_shared
@@ -44,9 +45,15 @@ def endpoint_of(row: Mapping[str, Any]) -> Endpoint:
         forwards_authorization=row["forward_authorization"],
         fault=fault,
         is_held_whole=row["is_held_whole"],
-        script=row["script"],
+        script=inlined(row["script"], _library(row)),
         script_version=row["script_version"],
     )
+
+
+def _library(row: Mapping[str, Any]) -> Library:
+    """Return the common scripts that the subscription's script may include."""
+    names = row["common_names"] or []
+    return Library(dict(zip(names, row["common_texts"] or [], strict=True)), first=row["common_first"] or ())
 
 
 def rules_of(row: Mapping[str, Any]) -> Rules:

@@ -7,6 +7,7 @@ to their pages.
 # ruff: noqa: F401
 import subscriptions.admin.applications.api_key
 import subscriptions.admin.applications.publisher
+import subscriptions.admin.common_scripts.admin
 import subscriptions.admin.configuration_log
 import subscriptions.admin.event_types.admin
 import subscriptions.admin.people.role

@@ -112,8 +112,9 @@ class ScriptField(Text):
 
     def to_internal_value(self, data: Any) -> str:
         text = super().to_internal_value(data)
-        if fault := script.fault(text):
-            raise ValidationError(str(fault), code=Place(fault.line, fault.column))  # type: ignore[arg-type]
+        if fault := script.fault(text, common=self.context.get("common")):
+            place = None if fault.source else Place(fault.line, fault.column)  # type: ignore[arg-type]
+            raise ValidationError(str(fault), code=place)  # type: ignore[arg-type]
         return text
 
 

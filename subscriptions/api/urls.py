@@ -2,6 +2,7 @@
 
 from django.urls import URLPattern, re_path
 
+from subscriptions.api.common_scripts import CommonScriptViews
 from subscriptions.api.event_types import EventTypeViews
 from subscriptions.api.filters import FilterCheckView
 from subscriptions.api.keys import AccessKeyViews, KeyViews, PublisherKeyViews, SubscriberKeyViews
@@ -41,6 +42,7 @@ urlpatterns = [
     *key_urls(rf"publishers/(?P<owner>{NAME})/publish-ids", PublishIdViews),
     *key_urls(rf"subscribers/(?P<owner>{NAME})/keys", SubscriberKeyViews),
     *resource_urls("policies", PolicyViews),
+    *resource_urls("common-scripts", CommonScriptViews),
     *key_urls("keys", AccessKeyViews),
     re_path(rf"^subscriptions/(?P<pk>{ID})/secrets\Z", SecretViews.as_view()),
     re_path(r"^filters/check\Z", FilterCheckView.as_view()),

@@ -14,6 +14,7 @@ from django.db.models import CheckConstraint, Model, Q
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from subscriptions.api.common_scripts import CommonScriptSerializer
 from subscriptions.api.event_types import EventTypeSerializer
 from subscriptions.api.policies import PolicySerializer
 from subscriptions.api.problems import field_errors
@@ -23,6 +24,7 @@ from subscriptions.api.subscribers import SubscriberSerializer
 from subscriptions.api.subscription_fields import FilterField, check_filter
 from subscriptions.api.subscriptions import SubscriptionSerializer
 from subscriptions.configuration.document import (
+    COMMON_SCRIPTS,
     EVENT_TYPES,
     POLICIES,
     PUBLISH_ID,
@@ -37,6 +39,7 @@ from subscriptions.filters import normalised
 from subscriptions.matching.errors_to import NOBODY
 from subscriptions.models import EventType, Policy, Subscriber, SubscriptionStatus
 from subscriptions.publish_ids import PublishIdRefusedError, check_text
+from subscriptions.scripts.includes import Library
 from subscriptions.values.names import MAX_NAME_LENGTH
 
 # By model and name: stored objects, and those about to be created.
@@ -162,6 +165,7 @@ class SubscriptionEntry(SubscriptionSerializer):
 _SERIALIZERS: dict[str, type[StrictModel]] = {
     EVENT_TYPES.name: EventTypeEntry,
     POLICIES.name: PolicyEntry,
+    COMMON_SCRIPTS.name: CommonScriptSerializer,
     SUBSCRIBERS.name: SubscriberEntry,
     PUBLISHERS.name: PublisherEntry,
     SUBSCRIPTIONS.name: SubscriptionEntry,
@@ -171,9 +175,11 @@ _SERIALIZERS: dict[str, type[StrictModel]] = {
 class Checker:
     """Checks the entries of one section in turn: creating a serializer costs more than using it."""
 
-    def __init__(self, section: Section, known: Known, *, remembered: Mapping[str, Any]) -> None:
+    def __init__(
+        self, section: Section, known: Known, *, remembered: Mapping[str, Any], common: Library
+    ) -> None:
         self._section = section
-        context = {"known": known, **remembered}
+        context = {"known": known, "common": common, **remembered}
         self._serializer = _SERIALIZERS[section.name](context=context)
 
     def check(

@@ -1,7 +1,7 @@
 """The format of the configuration document: its objects and fields, and their order.
 
-    {"format": 1, "event_types": [{"name": …}], "policies": […], "subscribers": […],
-     "publishers": […], "subscriptions": […]}
+    {"format": 1, "event_types": [{"name": …}], "policies": […], "common_scripts": […],
+     "subscribers": […], "publishers": […], "subscriptions": […]}
 
 Objects are identified by name, a subscription by its subscriber's name and its own. Fields that no
 document contains are listed with the reason: `tests/architecture/test_configuration_fields.py`
@@ -17,6 +17,7 @@ from django.db import models
 
 from subscriptions.models import (
     ApiKey,
+    CommonScript,
     ConfigurationChange,
     ConfigurationTransaction,
     EventType,
@@ -24,6 +25,7 @@ from subscriptions.models import (
     Policy,
     Publisher,
     PublishId,
+    ScriptLibrary,
     SignIn,
     SigningSecret,
     Subscriber,
@@ -90,6 +92,12 @@ POLICIES = Section(
     fields=tuple(field.name for field in Policy._meta.concrete_fields if field.name not in _NOT_OF_POLICIES),
     left_out=_NOT_OF_POLICIES,
 )
+COMMON_SCRIPTS = Section(
+    name="common_scripts",
+    model=CommonScript,
+    fields=("name", "description", "runs_first", "text"),
+    left_out=_ROW,
+)
 SUBSCRIBERS = Section(
     name="subscribers",
     model=Subscriber,
@@ -155,13 +163,14 @@ SUBSCRIPTIONS = Section(
     },
 )
 # Each refers only to sections before it.
-SECTIONS = (EVENT_TYPES, POLICIES, SUBSCRIBERS, PUBLISHERS, SUBSCRIPTIONS)
+SECTIONS = (EVENT_TYPES, POLICIES, COMMON_SCRIPTS, SUBSCRIBERS, PUBLISHERS, SUBSCRIPTIONS)
 NAMES = tuple(section.name for section in SECTIONS)
 
 LEFT_OUT_MODELS: dict[type[models.Model], str] = {
     PublishId: "only the hash is stored; they are made or taken over where they are used",
     ApiKey: "only the hash is stored; keys are made where they are used",
     SigningSecret: "it is made with its subscription, and rotated",
+    ScriptLibrary: "a trigger counts",
     Installation: "a person holds and releases all sending from day to day",
     ConfigurationChange: "a log",
     ConfigurationTransaction: "a log",

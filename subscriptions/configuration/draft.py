@@ -14,6 +14,7 @@ from django.db.models import Model
 from subscriptions.checks.sync_overlap import refusal
 from subscriptions.configuration.checking import Checker
 from subscriptions.configuration.document import (
+    COMMON_SCRIPTS,
     POLICIES,
     PUBLISH_ID,
     PUBLISHERS,
@@ -32,6 +33,7 @@ from subscriptions.dependents import first_dependents
 from subscriptions.models import EventType, Kind, Policy, Publisher, Subscriber, Subscription
 from subscriptions.models.policy import DEFAULT_POLICY
 from subscriptions.publish_ids import PublishIdRefusedError
+from subscriptions.scripts.includes import Library, included
 
 # The models that a subscription refers to, with the name of its field.
 _REFERENCES: dict[type[Model], str] = {EventType: "event_type", Policy: "policy", Subscriber: "subscriber"}
@@ -79,13 +81,14 @@ class _Drafting:
         self._known: dict[type[Model], dict[str, Model]] = {
             model: {str(row): row for row in model._default_manager.all()} for model in _REFERENCES
         }
+        self._common = self._planned_library()
         # The result of the plan: rows with their new values.
         self._there: dict[str, dict[str, tuple[Any, Mapping[str, Any]]]] = {
             section: {name: (row, {}) for name, row in rows.items()} for section, rows in self._stored.items()
         }
 
     def add(self, section: Section) -> None:
-        checker = Checker(section, self._known, remembered=self._wanted.remembered)
+        checker = Checker(section, self._known, remembered=self._wanted.remembered, common=self._common)
         for entry in sorted(self._wanted.document[section.name], key=section.key_of):
             name = _name(section, entry)
             planned = self._planned(section, entry, checker)
@@ -96,6 +99,18 @@ class _Drafting:
                 # A refused one too: references to it are not at fault.
                 made = section.model(name=name) if planned is None else planned.row
                 self._known[section.model].setdefault(name, made)
+
+    def _planned_library(self) -> Library:
+        """Return the common scripts, stored and planned: each may include any other one."""
+        stored = {name: (row.text, row.runs_first) for name, row in self._stored[COMMON_SCRIPTS.name].items()}
+        for entry in self._wanted.document.get(COMMON_SCRIPTS.name, ()):
+            name, kept = entry["name"], stored.get(entry["name"], ("", False))
+            text = entry.get("text", kept[0])
+            stored[name] = (text if isinstance(text, str) else "", entry.get("runs_first", kept[1]) is True)
+        return Library(
+            {name: text for name, (text, _) in stored.items()},
+            first=tuple(name for name, (_, runs_first) in stored.items() if runs_first),
+        )
 
     def _planned(self, section: Section, entry: Entry, checker: Checker) -> PlannedObject | None:
         """Compare an entry with its row; None if it is refused, with its faults recorded."""
@@ -175,11 +190,24 @@ class _Drafting:
             values.get(reference, getattr(row, reference)) == one.row
             for row, values in self._there[SUBSCRIPTIONS.name].values()
         )
-        dependents = "subscriptions" if is_named else first_dependents(one.row, apart_from=(Subscription,))
+        if one.section is COMMON_SCRIPTS:
+            dependents = "scripts that include it" if self._is_included(one.name) else None
+        elif is_named:
+            dependents = "subscriptions"
+        else:
+            dependents = first_dependents(one.row, apart_from=(Subscription,))
         if dependents:
             what = "make it INACTIVE" if one.section is SUBSCRIPTIONS else "leave it in the document"
             detail = f"It has {dependents}, so it cannot be deleted; {what}."
             yield DocumentFault(object=one.label, field="", detail=detail)
+
+    def _is_included(self, name: str) -> bool:
+        """Whether a script includes this common script once the plan is applied."""
+        scripts = [
+            values.get("script", row.script) for row, values in self._there[SUBSCRIPTIONS.name].values()
+        ]
+        scripts += [values.get("text", row.text) for row, values in self._there[COMMON_SCRIPTS.name].values()]
+        return any(name == found for script in scripts for found, _ in included(script))
 
     def find_rivals(self) -> None:
         """Refuse overlapping subscriptions of a SYNC event type.

@@ -2,6 +2,7 @@
 
 from subscriptions.models.api_key import ApiKey, Scope
 from subscriptions.models.change import ConfigurationChange, ConfigurationTransaction
+from subscriptions.models.common_script import CommonScript, ScriptLibrary
 from subscriptions.models.event_type import Durability, ErrorsWhen, EventType, Kind
 from subscriptions.models.holding import Installation, Sending, SubscriptionStatus
 from subscriptions.models.policy import Action, InDoubt, Policy, Schedule, UsedUp
@@ -16,6 +17,7 @@ from subscriptions.models.workfront import WorkfrontSubscription
 __all__ = [
     "Action",
     "ApiKey",
+    "CommonScript",
     "ConfigurationChange",
     "ConfigurationTransaction",
     "DedupMode",
@@ -33,6 +35,7 @@ __all__ = [
     "Publisher",
     "Schedule",
     "Scope",
+    "ScriptLibrary",
     "Sending",
     "SignIn",
     "SignInKind",

@@ -173,6 +173,8 @@ class Subscription(Watched, Holdable):
                 name="subscription_forwarding",
                 condition=~models.Q(forward_headers=[]),
             ),
+            # Senders look for them when a common script changed.
+            models.Index(fields=["id"], name="subscription_scripted", condition=~models.Q(script="")),
             models.Index(fields=["id"], name="subscription_held", condition=models.Q(status="HELD")),
             models.Index(
                 fields=["held_until"],

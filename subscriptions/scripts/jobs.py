@@ -46,15 +46,18 @@ class Output:
 class ScriptFault:
     """The reason a script cannot be saved or has no output.
 
-    `line` and `column` count from 1, if known.
+    `line` and `column` count from 1, if known. `source` is the common script that they are about, if it is
+    one.
     """
 
     text: str
     line: int | None = None
     column: int | None = None
+    source: str = ""
 
     def __str__(self) -> str:
-        place = f"line {self.line}: " if self.line is not None else ""
+        of = f" of {self.source}" if self.source else ""
+        place = f"line {self.line}{of}: " if self.line is not None else ""
         return f"script: {place}{self.text}"
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from subscriptions.scripts.engine import MEMORY_BYTES, SECONDS
+from subscriptions.scripts.includes import located
 from subscriptions.scripts.jobs import Job, Output, ScriptFault, output_of
 from subscriptions.scripts.worker import Worker, WorkerDiedError
 
@@ -71,8 +72,9 @@ class ScriptPool:
         while not results:
             try:
                 for answer in self._answers(jobs, seconds=seconds, niceness=niceness):
-                    results.append(_result(answer))
-                    self._learn(jobs[len(results) - 1].script, is_slow=answer["seconds"] >= SLOW_SECONDS)
+                    script = jobs[len(results)].script
+                    results.append(_result(answer, script))
+                    self._learn(script, is_slow=answer["seconds"] >= SLOW_SECONDS)
             except WorkerDiedError as error:
                 deaths += 1
                 if results:
@@ -107,7 +109,7 @@ class ScriptPool:
             [answer] = self._worker(QUICK_NICENESS).answers({"check": script})
         except WorkerDiedError:
             return ScriptFault(text="it takes too long to be read; write a shorter one")
-        return _fault(answer) if answer else None
+        return _fault(answer, script) if answer else None
 
     def _worker(self, niceness: int) -> Worker:
         if not hasattr(self._own, "worker"):
@@ -131,15 +133,18 @@ def pool() -> ScriptPool:
     return made
 
 
-def _result(answer: dict[str, Any]) -> Result:
+def _result(answer: dict[str, Any], script: str) -> Result:
     if "error" in answer:
-        return _fault(answer)
+        return _fault(answer, script)
     try:
         return output_of(orjson.loads(answer["output"]))
     except orjson.JSONDecodeError:
         return ScriptFault(text="its output holds half a character (a lone surrogate), which cannot be sent")
 
 
-def _fault(answer: dict[str, Any]) -> ScriptFault:
-    text = str(answer["error"])
-    return ScriptFault(text=_WORDS.get(text, text), line=answer["line"], column=answer["column"])
+def _fault(answer: dict[str, Any], script: str) -> ScriptFault:
+    text, line = str(answer["error"]), answer["line"]
+    source = ""
+    if line is not None:
+        source, line = located(script, line)
+    return ScriptFault(text=_WORDS.get(text, text), line=line, column=answer["column"], source=source)

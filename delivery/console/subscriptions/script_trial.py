@@ -75,7 +75,7 @@ def try_typed(typed: TypedScript, *, event_type: EventType | None, message: Mess
 def mistake_of(fault: ScriptFault, text: str) -> Mistake:
     """Return a fault with the line of the script that it is about."""
     lines = text.split("\n")
-    if fault.line is None or not 1 <= fault.line <= len(lines):
+    if fault.source or fault.line is None or not 1 <= fault.line <= len(lines):
         return Mistake(text=str(fault))
     mark = "" if fault.column is None else f"{' ' * (fault.column - 1)}^"
     return Mistake(text=str(fault), line=lines[fault.line - 1].rstrip().replace("\t", " "), mark=mark)

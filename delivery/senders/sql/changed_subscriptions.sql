@@ -7,7 +7,8 @@
 -- begins with the oldest transaction that was under way during this one.
 SELECT
     looked.horizon, looked.at, looked.is_held, change.id, concat_ws(
-        ' ', subscription.xmin, policy.xmin, subscriber.status, md5(subscriber.headers), CASE WHEN summary.url IS NOT NULL THEN summary.state END, (
+        ' ', subscription.xmin, policy.xmin, subscriber.status, md5(subscriber.headers), CASE WHEN summary.url IS NOT NULL THEN summary.state END,
+        CASE WHEN subscription.script <> '' THEN library.version END, (
             SELECT string_agg(secret.id || ':' || secret.xmin, ' ' ORDER BY secret.id)
             FROM subscriptions_signingsecret secret
             WHERE secret.subscription_id = subscription.id
@@ -45,8 +46,14 @@ LEFT JOIN (
     FROM delivery_urlhealth health
     JOIN subscriptions_subscription subscription ON subscriptions_url(subscription.endpoint) = health.url
     WHERE health.changed_in >= %(horizon)s::bigint
+    UNION
+    SELECT subscription.id
+    FROM subscriptions_scriptlibrary library
+    JOIN subscriptions_subscription subscription ON subscription.script <> ''
+    WHERE library.changed_in >= %(horizon)s::bigint
 ) AS change ON true
 LEFT JOIN subscriptions_subscription subscription ON subscription.id = change.id
 LEFT JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
 LEFT JOIN subscriptions_policy policy ON policy.id = subscription.policy_id
 LEFT JOIN delivery_endpointsummary summary ON summary.subscription_id = change.id
+LEFT JOIN subscriptions_scriptlibrary library ON library.id = 1

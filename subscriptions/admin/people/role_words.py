@@ -24,6 +24,7 @@ _CONFIGURES = {
     "subscriptions.change_publisher": "publishers",
     "subscriptions.add_apikey": "keys",
     "subscriptions.change_policy": "policies",
+    "subscriptions.change_commonscript": "common scripts",
     "delivery.change_pipelineschedule": "schedules",
     "auth.change_user": "users",
     "auth.change_group": "roles",

@@ -38,7 +38,7 @@ _SCRIPT = (
 )
 _MONOSPACE = {"class": "inturn-code", "spellcheck": "false"}
 # With line numbers: static/console/script_editor.js.
-_EDITOR = {"rows": 12, "class": "inturn-code inturn-script", "spellcheck": "false"}
+EDITOR = {"rows": 12, "class": "inturn-code inturn-script", "spellcheck": "false"}
 
 
 def _secret() -> forms.CharField:
@@ -100,7 +100,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         }
         widgets = {
             "filter": UnfoldAdminTextareaWidget({"rows": 4} | _MONOSPACE),
-            "script": UnfoldAdminTextareaWidget(_EDITOR),
+            "script": UnfoldAdminTextareaWidget(EDITOR),
             "endpoint": UnfoldAdminTextInputWidget(_MONOSPACE),
             "probe_url": UnfoldAdminTextInputWidget(_MONOSPACE),
             "dedup_path": UnfoldAdminTextInputWidget(_MONOSPACE),
@@ -169,7 +169,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         # Browsers end lines with CR LF.
         text: str = self.cleaned_data["script"].replace("\r\n", "\n")
         if fault := script.fault(text):
-            if fault.line is not None:
+            if fault.line is not None and not fault.source:
                 self.fields["script"].widget.attrs["data-line"] = str(fault.line)
             raise ValidationError(str(fault))
         return text

@@ -28,11 +28,22 @@ LISTS = {
     "publishers": "subscriptions/publisher",
     "keys": "subscriptions/apikey",
     "policies": "subscriptions/policy",
+    "common-scripts": "subscriptions/commonscript",
     "configuration-changes": "subscriptions/configurationchange",
     "users": "auth/user",
     "roles": "auth/group",
 }
-FORMS = ("subscribers", "subscriptions", "event-types", "publishers", "keys", "policies", "users", "roles")
+FORMS = (
+    "subscribers",
+    "subscriptions",
+    "event-types",
+    "publishers",
+    "keys",
+    "policies",
+    "common-scripts",
+    "users",
+    "roles",
+)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from subscriptions.checks.script import fault
+from subscriptions.scripts.includes import Library
 from subscriptions.scripts.jobs import Job, Output, ScriptFault
 from subscriptions.scripts.pool import Result, ScriptPool
 from subscriptions.scripts.worker import Worker, WorkerDiedError
@@ -187,7 +188,7 @@ def test_what_ends_a_process_is_told() -> None:
 def test_a_script_is_compiled_without_being_executed(
     script: str, said: tuple[str, int | None] | None
 ) -> None:
-    found = fault(script)
+    found = fault(script, common=Library())
     if said is None:
         assert found is None
     else:

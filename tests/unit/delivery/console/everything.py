@@ -26,7 +26,7 @@ from delivery.models import (
 )
 from delivery.states import Status
 from subscriptions import sign_in
-from subscriptions.models import ConfigurationChange, SignIn, Subscription
+from subscriptions.models import CommonScript, ConfigurationChange, SignIn, Subscription
 from subscriptions.publish_ids import rotate
 from subscriptions.sign_in import Visitor
 from tests.support import factories
@@ -55,6 +55,7 @@ def make_everything() -> dict[str, dict[str, Any]]:
         "subscriptions_eventtype": subscription.event_type_id,
         "subscriptions_publisher": publish_id.publisher_id,
         "subscriptions_policy": factories.policy("mine", is_built_in=False).pk,
+        "subscriptions_commonscript": CommonScript.objects.create(name="dates", text="1;").pk,
         "subscriptions_apikey": factories.api_key()[0].pk,
         "subscriptions_configurationchange": _change().pk,
         "subscriptions_signin": _held_back().pk,

@@ -53,6 +53,7 @@ MODELS = {
     "subscriptions_eventtype": CONFIGURED,
     "subscriptions_publisher": CONFIGURED,
     "subscriptions_policy": CONFIGURED,
+    "subscriptions_commonscript": CONFIGURED,
     # A key can only be created and revoked.
     "subscriptions_apikey": Rights(add=ADMINISTRATORS),
     "subscriptions_configurationchange": GROWING,

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from delivery.models import JournalEntry, PayloadView, Resubmission, RetentionRun, UrlHealth
 from delivery.states import Status
-from subscriptions.models import ConfigurationChange, SignIn
+from subscriptions.models import CommonScript, ConfigurationChange, SignIn
 from tests.support import factories
 from tests.unit.delivery.console import history_rows
 
@@ -34,6 +34,7 @@ QUERIES = {
     "delivery.replay": 3,
     "delivery.urlhealth": 6,
     "subscriptions.apikey": 5,
+    "subscriptions.commonscript": 5,
     "subscriptions.configurationchange": 3,
     "subscriptions.eventtype": 6,
     "subscriptions.policy": 5,
@@ -54,6 +55,7 @@ def make_rows() -> None:
     factories.api_key()
     factories.publisher(all_event_types=False).event_types.add(factories.event_type())
     factories.policy()
+    CommonScript.objects.create(name=factories.unique("common"), text="1;")
     group = Group.objects.create(name=factories.unique("role"))
     User.objects.create_user(factories.unique("user")).groups.add(group)
     delivery = factories.delivery(Status.REJECTED, reason="404 Not Found")

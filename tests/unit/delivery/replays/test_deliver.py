@@ -17,6 +17,7 @@ from delivery.models import (
     Message,
     ReplayItem,
     ReplayState,
+    ScriptOutput,
     Status,
 )
 from delivery.replays import deliver
@@ -45,6 +46,16 @@ def ids(messages: list[Message]) -> list[int]:
 
 
 class TestReplayedDelivery:
+    def test_has_no_output_of_a_script_before_it_is_sent_whatever_the_original_had(
+        self, subscription: Subscription
+    ) -> None:
+        (message,) = stored(subscription.event_type)
+        original = factories.delivery(Status.DELIVERED, message=message, subscription=subscription)
+        ScriptOutput.objects.create(pk=original.pk, script_version=1, body=b"made")
+        (row,) = made(finish(running(subscription, [message.pk])))
+        assert list(ScriptOutput.objects.values_list("pk", flat=True)) == [original.pk]
+        assert row.pk != original.pk
+
     def test_is_one_delivery_for_each_message_in_order_of_publication(
         self, subscription: Subscription
     ) -> None:

@@ -19,7 +19,7 @@ from delivery.senders.context import SenderContext
 from delivery.senders.lane import SenderLane
 from delivery.senders.parcel import Key
 from delivery.senders.reader import Reader
-from subscriptions.models import Policy, SigningSecret, Subscription
+from subscriptions.models import CommonScript, Policy, SigningSecret, Subscription
 from tests.support import factories
 from tests.unit.delivery.senders.running import elsewhere, with_claims
 
@@ -91,6 +91,31 @@ def test_a_change_is_noticed_whatever_the_writers_clock(
         (after,) = await reader.endpoints([subscription.pk])
         assert changed.versions == {subscription.pk: after.version}
         assert before.version != after.version
+
+    with_changes(scenario)
+
+
+def test_a_change_of_a_common_script_is_noticed_for_each_scripted_subscription(
+    subscription: Subscription, other: Subscription
+) -> None:
+    def change(text: str) -> None:
+        CommonScript.objects.update_or_create(name="dates", defaults={"text": text})
+
+    def include() -> None:
+        Subscription.objects.filter(pk=subscription.pk).update(script="$include$dates")
+
+    async def scenario(look: Look, reader: Reader) -> None:
+        await elsewhere(change, "var first;")
+        await elsewhere(include)
+        await look()
+        (before,) = await reader.endpoints([subscription.pk])
+        await elsewhere(change, "var second;")
+        changed = await look()
+        (after,) = await reader.endpoints([subscription.pk])
+        assert changed.versions == {subscription.pk: after.version}
+        assert "var first;" in before.script
+        assert "var second;" in after.script
+        assert after.script_version == before.script_version + 1
 
     with_changes(scenario)
 

@@ -9,6 +9,7 @@ from subscriptions.configuration.plan import Plan
 from subscriptions.configuration.secrets import of_mapping
 from subscriptions.models import (
     Action,
+    CommonScript,
     DedupMode,
     EventType,
     Kind,
@@ -33,6 +34,10 @@ def some_of_everything() -> None:
     )
     sync = factories.event_type("Orders.Check", kind=Kind.SYNC)
     factories.event_type("Builds", kind=Kind.QUEUE, ttl_seconds=60, forward_headers=["x-build-*"])
+    CommonScript.objects.create(
+        name="dates", description="of days", text="function day(text) { return 1; }\n"
+    )
+    CommonScript.objects.create(name="setup", runs_first=True, text="$include$dates\nvar region;")
     policy = factories.policy("patient", on_client_error=Action.BLOCK, pause_max_seconds=600)
     abc = factories.subscriber("abc", processing=Processing.CONCURRENT, max_in_flight=8)
     warehouse = factories.subscriber(
@@ -52,6 +57,7 @@ def some_of_everything() -> None:
         dedup_mode=DedupMode.PATH,
         dedup_path="$$->'Body'->>'id'",
         forward_headers=["traceparent", "x-*"],
+        script="$include$dates\n$outmessage = day($inmessage.at);",
     )
     factories.subscription(
         "all",
@@ -78,6 +84,7 @@ def remove_everything() -> None:
     Publisher.objects.all().delete()
     Subscriber.objects.all().delete()
     Policy.objects.filter(is_built_in=False).delete()
+    CommonScript.objects.all().delete()
     EventType.objects.exclude(name__startswith="Inturn.").delete()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from subscriptions.configuration.document import RefusedDocumentError, parsed
 from subscriptions.configuration.export import export
-from subscriptions.models import EventType, Kind, Subscription
+from subscriptions.models import CommonScript, EventType, Kind, Subscription
 from tests.support import factories
 from tests.unit.subscriptions.configuration.documents import (
     apply,
@@ -164,6 +164,30 @@ def test_what_a_subscription_needs_is_not_pruned(section: str) -> None:
     found = faults(document(**{section: []}), prune=True)
     assert found
     assert all("subscriptions" in one.detail for one in found)
+
+
+def test_an_included_common_script_is_not_pruned() -> None:
+    CommonScript.objects.create(name="dates", text="var a;")
+    CommonScript.objects.create(name="unused", text="var b;")
+    factories.subscription("s", subscriber=factories.subscriber("abc"), script="$include$dates")
+    (fault,) = faults(document(common_scripts=[]), prune=True)
+    assert (fault.object, fault.detail) == (
+        "common script dates",
+        "It has scripts that include it, so it cannot be deleted; leave it in the document.",
+    )
+
+
+def test_common_scripts_of_a_document_include_each_other_in_any_order() -> None:
+    scripts = [{"name": "a", "text": "$include$b"}, {"name": "b", "text": "var b;"}]
+    apply(document(common_scripts=scripts))
+    assert plan(document(common_scripts=scripts)).changes == []
+    scripts[1]["text"] = "$include$a"
+    assert {(one.object, one.field) for one in faults(document(common_scripts=scripts))} == {
+        ("common script a", "text"),
+        ("common script b", "text"),
+    }
+    (fault,) = faults(document(common_scripts=[{"name": "c", "text": "$include$none"}]))
+    assert "there is no common script none" in fault.detail
 
 
 def test_two_subscribers_with_one_queue_id_are_refused() -> None:

@@ -69,7 +69,7 @@ def test_a_plan_after_apply_is_empty() -> None:
     some_of_everything()
     first = export()
     remove_everything()
-    assert len(plan(first, secrets=SECRETS).changes) == 12
+    assert len(plan(first, secrets=SECRETS).changes) == 14
     apply(first, secrets=SECRETS)
     assert plan(first, secrets=SECRETS).changes == []
     assert plan(first, secrets=SECRETS, prune=True).changes == []
@@ -139,7 +139,7 @@ def test_each_change_is_recorded() -> None:
     ConfigurationChange.objects.all().delete()
     apply(first, secrets=SECRETS)
     recorded = ConfigurationChange.objects.filter(action="created", actor="tester")
-    assert recorded.count() == 12
+    assert recorded.count() == 14
     assert not any(value in str(list(recorded.values())) for value in SECRET_VALUES)
 
 
@@ -175,7 +175,7 @@ def test_what_the_document_lacks_is_deleted_only_when_pruned() -> None:
 def test_everything_can_be_pruned() -> None:
     some_of_everything()
     apply({"format": 1, **{name: [] for name in NAMES}}, prune=True)
-    assert list(export().values()) == [1, [], [], [], [], []]
+    assert list(export().values()) == [1, [], [], [], [], [], []]
 
 
 def test_a_list_that_the_document_lacks_is_not_pruned() -> None:
