@@ -39,7 +39,7 @@ def fault(text: str, *, common: Library | None = None, own: str = "") -> ScriptF
 
 def name_refusal(row: CommonScript, name: str) -> str:
     """Return why a stored common script cannot get this name; empty if it can."""
-    if row.pk is None or name == row.name or not (found := includers(row.name)):
+    if row._state.adding or name == row.name or not (found := includers(row.name)):
         return ""
     return f"{' and '.join(found).capitalize()} include it as {row.name}; create another one instead."
 

@@ -29,7 +29,7 @@ def shared(product: Product) -> Iterator[str]:
     for subscription in product.rest.get("subscriptions?limit=200")["results"]:
         if "$include$shared" in subscription["script"]:
             product.rest.patch(f"subscriptions/{subscription['id']}", {"script": ""})
-    product.rest.delete("common-scripts/shared")
+    product.rest.ask("DELETE", "common-scripts/shared")
 
 
 def test_a_change_of_a_common_script_reaches_the_senders(flow: Flow, receiver: Receiver, shared: str) -> None:

@@ -68,12 +68,14 @@ def test_a_script_without_includes_is_the_very_same() -> None:
         ("$include$dates\n$include$dates\nday(1);", "dates", 2),
     ],
 )
-def test_an_error_is_located_in_the_script_that_holds_it(script: str, source: str, line: int) -> None:
+@pytest.mark.parametrize("first", [(), ("setup",)])
+def test_an_error_is_located_in_the_script_that_holds_it(
+    script: str, source: str, line: int, first: tuple[str, ...]
+) -> None:
     library = Library({**LIBRARY.texts, "fails": "var c;\nnone.at;", "outer": "var d;\n\n$include$fails"})
-    for first in ((), ("setup",)):
-        fault = run(script, Library(library.texts, first=first))
-        assert isinstance(fault, ScriptFault)
-        assert (fault.source, fault.line) == (source, line)
+    fault = run(script, Library(library.texts, first=first))
+    assert isinstance(fault, ScriptFault)
+    assert (fault.source, fault.line) == (source, line)
     assert str(fault).startswith(f"script: line {line}{f' of {source}' if source else ''}: ")
 
 

@@ -55,16 +55,14 @@ def make_everything() -> dict[str, dict[str, Any]]:
         "subscriptions_eventtype": subscription.event_type_id,
         "subscriptions_publisher": publish_id.publisher_id,
         "subscriptions_policy": factories.policy("mine", is_built_in=False).pk,
-        "subscriptions_commonscript": CommonScript.objects.create(name="dates", text="1;").pk,
+        "subscriptions_commonscript": _common_script().pk,
         "subscriptions_apikey": factories.api_key()[0].pk,
         "subscriptions_configurationchange": _change().pk,
         "subscriptions_signin": _held_back().pk,
         "delivery_message": rejected.message_id,
         "delivery_delivery": rejected.pk,
         "delivery_lane": lane.pk,
-        "delivery_journalentry": JournalEntry.objects.create(
-            kind="BLOCKED", text="It is.", lane_id=lane.pk
-        ).pk,
+        "delivery_journalentry": _journal_entry(lane).pk,
         "delivery_payloadview": _payload_view(rejected.message_id).pk,
         "delivery_resubmission": Resubmission.objects.create(
             filter={"status": ["FAILED"]}, actor="ann", count=9
@@ -152,6 +150,14 @@ def _payload_view(message_id: int) -> PayloadView:
         last_at=now - timedelta(hours=2),
         views=1,
     )
+
+
+def _journal_entry(lane: Lane) -> JournalEntry:
+    return JournalEntry.objects.create(kind="BLOCKED", text="It is.", lane_id=lane.pk)
+
+
+def _common_script() -> CommonScript:
+    return CommonScript.objects.create(name="dates", text="1;")
 
 
 def _history(subscription: Subscription) -> dict[str, Any]:
