@@ -22,7 +22,7 @@ def extend_roles(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("delivery", "0008_script_outputs"),
+        ("delivery", "0009_effect_and_compare"),
         ("subscriptions", "0014_common_scripts"),
     ]
 
