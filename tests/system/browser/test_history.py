@@ -84,7 +84,7 @@ def test_a_running_step_is_watched_and_stopped(ann: ConsoleVisitor) -> None:
     ann.photograph("pipeline-run")
     ann.page.once("dialog", lambda dialog: dialog.accept())
     ann.page.get_by_role("button", name="Stop").click()
-    expect(ann.page.get_by_text("Stopping")).to_be_visible()
+    expect(ann.page.get_by_role("heading", name="Stopping")).to_be_visible()
     error = "The archive cannot be written: No space left on device."
     PipelineRun.objects.filter(pk=run.pk).update(state=RunState.FAILED, ended_at=timezone.now(), error=error)
     expect(ann.page.get_by_text(error)).to_be_visible()

@@ -55,7 +55,7 @@ def test_an_edited_copy_keeps_its_line_breaks(ann: ConsoleVisitor) -> None:
     row = factories.delivery(Status.REJECTED, message=message, subscription=subscription)
     ann.page.goto(f"/admin/delivery/delivery/{row.pk}/change/")
     ann.page.get_by_role("link", name="Edit and resubmit").click()
-    body = ann.page.get_by_label("Body")
+    body = ann.page.get_by_label("Body", exact=True)
     expect(body).to_have_value('{\n  "number": 1\n}\n')
     body.fill('{\n  "number": \n}\n')
     ann.page.get_by_role("button", name="Send the edited copy").click()

@@ -30,7 +30,7 @@ def ended(*arguments: Any) -> CommandError:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--key", "id"], "'id'"),
+        (["--key", "id"], "id is unknown; put strings and names in single quotes"),
         (["--key", ID, "--status", "done"], "write WORD=STATUS, such as done=DELIVERED"),
         (["--key", ID, "--status", "done=SENT"], "done=SENT: the status is one of PENDING, DELIVERED"),
         (["--key", ID, "--since", "2026-11-22", "--until", "2026-11-21"], "since has to be before until"),

@@ -36,7 +36,7 @@ def test_a_script_is_tried_on_a_message_of_ones_own(ann: Client, event_type: Eve
     script = "$outmessage = $inheader.FILTER_STRING + $inmessage.id;"
     typed = {"tried_body": '{"id": 7}', "tried_headers": "FILTER_STRING: proj"}
     assert "proj7" in tried(ann, event_type, script=script, tried_on="own", **typed)
-    assert "Line 1 is no header" in tried(ann, event_type, tried_on="own", tried_headers="none")
+    assert "Line 1 is not a header" in tried(ann, event_type, tried_on="own", tried_headers="none")
 
 
 def test_a_script_is_tried_on_the_newest_message_or_a_chosen_one(ann: Client, event_type: EventType) -> None:
