@@ -122,7 +122,7 @@ def test_a_message_shows_its_payload_as_text(ann: ConsoleVisitor) -> None:
     assert "taken over" not in ann.page.title()
     assert "<script>document.title" in "".join(ann.page.locator(".inturn-payload").all_inner_texts())
     ann.page.get_by_text("Request and response").last.click()
-    expect(ann.page.get_by_text("Response body, first").last).to_be_visible()
+    expect(ann.page.get_by_text("of the response").last).to_be_visible()
     ann.photograph("message")
     ann.page.goto(f"/admin/delivery/delivery/{delivery.pk}/change/")
     ann.photograph("delivery")
