@@ -7,13 +7,17 @@ from delivery.models.moment import Clock
 
 
 class Step(models.TextChoices):
-    """The steps of the pipeline. EXPORT also compacts; REPLAY selects the messages of a replay."""
+    """The steps of the pipeline.
+
+    EXPORT also compacts; REPLAY selects the messages of a replay; COMPARE reads another broker's log.
+    """
 
     EXPORT = "EXPORT", "export"
     ROLLUP = "ROLLUP", "rollup"
     VERIFY = "VERIFY", "verify"
     REPLAY = "REPLAY", "replay"
     REPORT = "REPORT", "report"
+    COMPARE = "COMPARE", "compare"
 
 
 # A run of these processes all new rows: a second one at the same time would repeat the work.
@@ -40,7 +44,7 @@ class PipelineRun(models.Model):
     `error` the reason of a failure, for the person who requested the run.
     """
 
-    step = models.CharField(max_length=6, choices=Step)
+    step = models.CharField(max_length=7, choices=Step)
     state = models.CharField(max_length=9, choices=RunState, default=RunState.WAITING)
     options = models.JSONField(default=dict)
     asked_by = models.CharField(max_length=200, blank=True, default="", help_text="Empty: the schedule.")
@@ -89,7 +93,7 @@ class PipelineRun(models.Model):
 class PipelineSchedule(models.Model):
     """The schedule of a step: its interval in minutes."""
 
-    step = models.CharField(max_length=6, choices=Step, primary_key=True)
+    step = models.CharField(max_length=7, choices=Step, primary_key=True)
     every_minutes = models.PositiveIntegerField()
     is_on = models.BooleanField("on", default=True)
     next_at = models.DateTimeField(db_default=Clock())

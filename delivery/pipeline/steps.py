@@ -17,6 +17,7 @@ _FUNCTIONS = {
     Step.VERIFY: ("delivery.history.steps.verify", "verify"),
     Step.REPLAY: ("delivery.history.steps.replay", "select"),
     Step.REPORT: ("delivery.history.steps.report", "report"),
+    Step.COMPARE: ("delivery.history.steps.compare", "compare"),
 }
 # Parameters whose name differs from the option's.
 _RENAMED = {"replay": "replay_id"}

@@ -70,6 +70,12 @@ _PAGES = (
         HOW_TO,
         "Its terms, its publish addresses and the Jenkins plugin, the first day and the way back.",
     ),
+    GuidePage(
+        "compare",
+        "Compare with the old broker",
+        HOW_TO,
+        "Run two brokers side by side, and see what only one of them delivered.",
+    ),
     GuidePage("words", "Words", REFERENCE, "Each term and its meaning."),
     GuidePage("filters", "Filters", REFERENCE, "The language that chooses messages by their body."),
     GuidePage("scripts", "Scripts", REFERENCE, "Change a message before it is sent, or answer a publisher."),

@@ -23,6 +23,7 @@ PURPOSES = {
     Step.VERIFY: "proves over the whole history that order was kept and nothing was lost or delivered twice",
     Step.REPLAY: "selects the messages of a replay",
     Step.REPORT: "writes a file for auditors",
+    Step.COMPARE: "compares deliveries with the log of another broker",
 }
 _REMEDIES = {
     Step.EXPORT: "Run it again: it continues where it stopped. Unverified files do not count.",
@@ -30,9 +31,10 @@ _REMEDIES = {
     Step.VERIFY: "Run it again: it only reads.",
     Step.REPLAY: "Open its replay and have it selected again, or cancel it.",
     Step.REPORT: "Make the report again.",
+    Step.COMPARE: "Run `manage.py compare` again: it only reads.",
 }
-# Results that have their own place on a page, or that only programs read.
-_UNTOLD = {"checks", "verdict", "path", "to", "columns"}
+# Results that have their own place on a page, that only programs read, or that have parts of payloads.
+_UNTOLD = {"checks", "verdict", "path", "to", "columns", "examples"}
 _CLOCK = "%Y-%m-%d %H:%M:%S UTC"
 
 

@@ -1,6 +1,10 @@
-"""Spark frames from rows of this process, by way of Arrow: unlike lists, this starts no worker."""
+"""Spark frames from rows of this process, by way of Arrow: unlike lists, this starts no worker.
 
-from collections.abc import Sequence
+And frames kept on the workers' disks while several queries read them.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,3 +25,17 @@ def frame_of_rows(
 def frame_of_arrow(spark: "SparkSession", columns: Sequence[Column], rows: pa.Table) -> "DataFrame":
     """Return a frame of Arrow's rows, with these columns."""
     return spark.createDataFrame(rows, spark_schema(columns))
+
+
+@contextmanager
+def kept(frame: "DataFrame", *, is_needed_now: bool = True) -> "Iterator[DataFrame]":
+    """Keep the frame on disk once it is computed."""
+    from pyspark import StorageLevel
+
+    frame = frame.persist(StorageLevel.DISK_ONLY)
+    try:
+        if is_needed_now:
+            frame.count()
+        yield frame
+    finally:
+        frame.unpersist()

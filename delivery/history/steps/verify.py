@@ -31,7 +31,7 @@ from delivery.history.job import StepJob
 from delivery.history.postgres.unarchived import EVER, Rest
 from delivery.history.postgres.window import snapshot
 from delivery.history.schemas import Table
-from delivery.history.spark.frames import frame_of_rows
+from delivery.history.spark import frames
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -101,7 +101,7 @@ def verify(job: StepJob) -> dict[str, Any]:
 
 
 def _judge_order(judgement: Judgement, turns: "DataFrame") -> None:
-    with _kept(turns) as some, _kept(late(some)) as found:
+    with frames.kept(turns) as some, frames.kept(late(some)) as found:
         judgement.judge(overtaken(found, some))
 
 
@@ -137,13 +137,13 @@ def _history(job: StepJob) -> Iterator[CheckedHistory]:
         job.progress.doing("reading the archive")
         archived = found.archived(job, schemas.DELIVERIES)
         journal = about_holds(found.archived(job, schemas.JOURNAL).unionByName(found.journal))
-        journal = kept.enter_context(_kept(journal))
+        journal = kept.enter_context(frames.kept(journal))
         owners = _owners(job, found, archived, journal)
-        holds = kept.enter_context(_kept(held(journal, _places(job, found, archived, journal), owners)))
+        holds = kept.enter_context(frames.kept(held(journal, _places(job, found, archived, journal), owners)))
         # Computed by the first check that reads it.
         attempts = found.archived(job, schemas.ATTEMPTS)
         deliveries = kept.enter_context(
-            _kept(known(archived, attempts, found.deliveries), is_needed_now=False)
+            frames.kept(known(archived, attempts, found.deliveries), is_needed_now=False)
         )
         yield CheckedHistory(
             deliveries=deliveries,
@@ -165,33 +165,19 @@ def _rows(job: StepJob, kept: ExitStack) -> UnarchivedRows:
         names = seen.connection.execute(statement("subscription_names")).fetchall()
         return UnarchivedRows(
             until=until,
-            deliveries=kept.enter_context(_kept(rest.deliveries())),
-            journal=kept.enter_context(_kept(rest.journal())),
+            deliveries=kept.enter_context(frames.kept(rest.deliveries())),
+            journal=kept.enter_context(frames.kept(rest.journal())),
             places=[(subscription_id, endpoint) for subscription_id, *_, endpoint in names],
             owners=[(subscription_id, subscriber_id) for subscription_id, subscriber_id, *_ in names],
             files={table.name: ledger.files(seen.connection, table.name) for table in schemas.TABLES},
         )
 
 
-@contextmanager
-def _kept(frame: "DataFrame", *, is_needed_now: bool = True) -> "Iterator[DataFrame]":
-    """Keep the frame on disk once it is computed."""
-    from pyspark import StorageLevel
-
-    frame = frame.persist(StorageLevel.DISK_ONLY)
-    try:
-        if is_needed_now:
-            frame.count()
-        yield frame
-    finally:
-        frame.unpersist()
-
-
 def _places(
     job: StepJob, found: UnarchivedRows, deliveries: "DataFrame", journal: "DataFrame"
 ) -> "DataFrame":
     """Return the current URLs of deliveries, and the earlier ones if any URL was ever stopped."""
-    now = frame_of_rows(job.spark, _PLACES, found.places)
+    now = frames.frame_of_rows(job.spark, _PLACES, found.places)
     if about_urls(journal).isEmpty():
         return places(now)
     return places(now.unionByName(deliveries.select("subscription_id", "endpoint")))
@@ -204,7 +190,7 @@ def _owners(
 
     Earlier ones are read only if a subscriber, or all sending, was ever held.
     """
-    now = frame_of_rows(job.spark, _OWNERS, found.owners)
+    now = frames.frame_of_rows(job.spark, _OWNERS, found.owners)
     if about_many(journal).isEmpty():
         return now
     return now.unionByName(deliveries.select("subscription_id", "subscriber_id")).distinct()

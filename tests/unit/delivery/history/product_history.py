@@ -15,6 +15,13 @@ SECONDS = 600
 
 def history(product: Product, *arguments: str) -> str:
     """Run the pipeline from the command line, on the product's database; return its output."""
+    run = managed(product, "history", *arguments)
+    assert run.returncode in (0, 3), run.stderr
+    return run.stdout
+
+
+def managed(product: Product, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of `manage.py` on the product's database."""
     url = running_url(product.home)
     assert url is not None
     environment = os.environ | {
@@ -23,8 +30,8 @@ def history(product: Product, *arguments: str) -> str:
         MARK: product.mark,
         "PORT": str(product.port),
     }
-    run = subprocess.run(
-        [sys.executable, str(CHECKOUT / "manage.py"), "history", *arguments],
+    return subprocess.run(
+        [sys.executable, str(CHECKOUT / "manage.py"), *arguments],
         env=environment,
         capture_output=True,
         check=False,
@@ -32,8 +39,6 @@ def history(product: Product, *arguments: str) -> str:
         timeout=SECONDS,
         stdin=subprocess.DEVNULL,
     )
-    assert run.returncode in (0, 3), run.stderr
-    return run.stdout
 
 
 def archive(product: Product) -> None:

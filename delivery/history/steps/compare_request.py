@@ -1,0 +1,97 @@
+"""The request for a comparison with another broker's log, parsed and validated."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypedDict
+from urllib.parse import urlsplit
+
+from delivery.history.steps.report_file import FORMATS
+from delivery.history.transforms.their_log import KNOWN_STATUSES
+from subscriptions.filters.parse import parse_path
+from subscriptions.filters.tree import Path as ValuePath
+
+# The columns of a log that are read, by their usual names.
+COLUMNS = ("key", "status", "time", "subscription")
+
+
+class ComparisonError(ValueError):
+    """The comparison cannot be made as requested; the message says how to correct the request."""
+
+
+class ComparisonOptions(TypedDict, total=False):
+    """A comparison of deliveries from `since` to before `until` (ISO, UTC).
+
+    `theirs` is the log, `key` a path such as `$$->'Body'->>'id'`. `columns` has the log's names for
+    COLUMNS, `statuses` its words for statuses. `subscription` is subscriber/subscription; without it
+    and without a column, a key stands for all subscriptions. `to` is the folder of the file.
+    """
+
+    theirs: str
+    key: str
+    columns: Mapping[str, str]
+    statuses: Mapping[str, str]
+    time_format: str
+    subscription: str
+    subscription_id: int
+    since: str
+    until: str
+    format: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonRequest:
+    """A parsed and validated request for a comparison."""
+
+    theirs: str
+    key: ValuePath
+    columns: Mapping[str, str]
+    statuses: Mapping[str, str]
+    time_format: str
+    subscription: str
+    subscription_id: int | None
+    since: datetime | None
+    until: datetime | None
+    format: str
+    to: str
+
+    @property
+    def address(self) -> str:
+        """The log's address for Spark."""
+        return self.theirs if urlsplit(self.theirs).scheme else f"file://{self.theirs}"
+
+
+def read_comparison_request(asked: ComparisonOptions) -> ComparisonRequest:
+    """Return the request; raises ComparisonError, and FilterError for its key."""
+    form = asked.get("format", "csv")
+    if form not in FORMATS:
+        raise ComparisonError(f"The file is {' or '.join(FORMATS)}, not {form}.")
+    since, until = _moment(asked.get("since")), _moment(asked.get("until"))
+    if since is not None and until is not None and since >= until:
+        raise ComparisonError("since has to be before until.")
+    names = {status.upper(): status for status in KNOWN_STATUSES}
+    statuses = dict(asked.get("statuses", {}))
+    for word, status in statuses.items():
+        if status.upper() not in names:
+            raise ComparisonError(f"{word}={status}: the status is one of {', '.join(KNOWN_STATUSES)}.")
+    return ComparisonRequest(
+        theirs=asked["theirs"],
+        key=parse_path(asked["key"]),
+        columns=asked.get("columns", {}),
+        statuses={word.strip().upper(): names[status.upper()] for word, status in statuses.items()},
+        time_format=asked.get("time_format", ""),
+        subscription=asked.get("subscription", ""),
+        subscription_id=asked.get("subscription_id"),
+        since=since,
+        until=until,
+        format=form,
+        to=asked.get("to", ""),
+    )
+
+
+def _moment(text: str | None) -> datetime | None:
+    if not text:
+        return None
+    moment = datetime.fromisoformat(text)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

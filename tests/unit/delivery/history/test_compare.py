@@ -1,0 +1,285 @@
+"""Another broker's log against six deliveries: what is only there, only here, in another order or status."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from pyspark.sql import SparkSession
+
+from delivery.history.steps.compare import compare
+from delivery.history.steps.compare_request import (
+    ComparisonError,
+    ComparisonOptions,
+    read_comparison_request,
+)
+from delivery.history.transforms.comparison import compared, within
+from delivery.history.transforms.their_log import their_rows
+from subscriptions.filters import FilterError
+from tests.unit.delivery.history.archived import Row, attempt, delivery, job, message, seconds, write
+
+LOG = "subscription string, key string, status_text string, time_text string"
+OURS = "subscription string, key string, status string, at timestamp, message_id bigint, delivery_id bigint"
+KEYED = "message_id bigint, key string"
+PUSHES = "subscriber1/subscription1"
+
+
+def time(second: int) -> str:
+    return seconds(second).isoformat()
+
+
+def results(
+    spark: SparkSession, log: list[tuple[Any, ...]], ours: list[tuple[Any, ...]]
+) -> list[tuple[Any, ...]]:
+    """Compare rows (key, status, second) of both sides; return (key, result, overtook)."""
+    there = spark.createDataFrame(
+        [("", key, status, second and time(second)) for key, status, second in log], LOG
+    )
+    here = [("", key, status, seconds(second), 100 + second, second) for key, status, second in ours]
+    keyed = spark.createDataFrame([(message_id, key) for _, key, _, _, message_id, _ in here], KEYED)
+    rows = compared(their_rows(there, statuses={}), spark.createDataFrame(here, OURS), keyed)
+    return sorted((row.key, row.result, row.overtook) for row in rows.collect())
+
+
+class TestComparedRows:
+    def test_have_one_result_each(self, spark: SparkSession) -> None:
+        log = [
+            ("a", "DELIVERED", 1),
+            ("b", "DELIVERED", 2),
+            ("c", "DELIVERED", 3),
+            ("d", "FAILED", 4),
+            ("e", "200", 5),
+        ]
+        ours = [
+            ("a", "DELIVERED", 1),
+            ("c", "DELIVERED", 5),
+            ("d", "DELIVERED", 4),
+            ("e", "DELIVERED", 4),
+            ("f", "DELIVERED", 6),
+        ]
+        assert results(spark, log, ours) == [
+            ("a", "SAME", None),
+            ("b", "ONLY_THERE", None),
+            ("c", "SAME", None),
+            ("d", "OTHER_STATUS", None),
+            ("e", "OTHER_ORDER", "c"),
+            ("f", "ONLY_HERE", None),
+        ]
+
+    def test_of_equal_times_there_have_no_order(self, spark: SparkSession) -> None:
+        log = [("a", "DELIVERED", 1), ("b", "DELIVERED", 1)]
+        ours = [("a", "DELIVERED", 2), ("b", "DELIVERED", 1)]
+        assert results(spark, log, ours) == [("a", "SAME", None), ("b", "SAME", None)]
+
+    def test_without_times_there_are_compared_by_status_alone(self, spark: SparkSession) -> None:
+        log = [("a", "DELIVERED", None), ("b", "404", None), ("c", None, None)]
+        ours = [("a", "DELIVERED", 3), ("b", "DELIVERED", 2), ("c", "FAILED", 1)]
+        assert results(spark, log, ours) == [
+            ("a", "SAME", None),
+            ("b", "OTHER_STATUS", None),
+            ("c", "SAME", None),
+        ]
+
+    def test_of_several_attempts_count_as_the_first_success(self, spark: SparkSession) -> None:
+        log = [("a", "500", 1), ("a", "200", 3), ("a", "500", 9), ("b", "500", 2), ("b", "410", 4)]
+        ours = [("a", "DELIVERED", 1), ("b", "FAILED", 1), ("b", "REJECTED", 5)]
+        assert results(spark, log, ours) == [("a", "SAME", None), ("b", "SAME", None)]
+
+    @pytest.mark.parametrize("status", ["REDUNDANT", "CANCELLED", "DUPLICATE"])
+    def test_that_were_not_sent_here_either_are_no_difference(self, spark: SparkSession, status: str) -> None:
+        assert results(spark, [], [("a", status, 1), ("b", "FAILED", 1)]) == [("b", "ONLY_HERE", None)]
+
+    def test_are_chosen_by_the_time_there(self, spark: SparkSession) -> None:
+        there = spark.createDataFrame(
+            [("", key, "", time(second)) for key, second in (("a", 1), ("b", 9))], LOG
+        )
+        here = [("", key, "DELIVERED", seconds(9), 1, 1) for key in ("a", "c")]
+        keyed = spark.createDataFrame([(1, "a")], KEYED)
+        rows = compared(their_rows(there, statuses={}), spark.createDataFrame(here, OURS), keyed)
+        found = within(rows, since=seconds(2), until=seconds(9))
+        assert found.collect() == []
+        assert sorted(row.key for row in within(rows, since=seconds(2)).collect()) == ["b", "c"]
+
+
+class TestRowsOfTheLog:
+    @pytest.mark.parametrize(
+        ("text", "status"),
+        [
+            ("delivered", "DELIVERED"),
+            ("3xxNotSupported", "3xxNOTSUPPORTED"),
+            (" 204 ", "DELIVERED"),
+            ("302", "3xxNOTSUPPORTED"),
+            ("404", "REJECTED"),
+            ("503", "FAILED"),
+            ("Done", "DELIVERED"),
+            ("", None),
+        ],
+    )
+    def test_have_a_status(self, spark: SparkSession, text: str, status: str | None) -> None:
+        log = spark.createDataFrame([("", "a", text, None)], LOG)
+        (row,) = their_rows(log, statuses={"DONE": "DELIVERED"}).collect()
+        assert (row.status, row.unknown_status) == (status, None)
+
+    def test_with_unreadable_texts_keep_them(self, spark: SparkSession) -> None:
+        log = spark.createDataFrame([("", " a ", "lost", "yesterday"), ("", " ", None, None)], LOG)
+        one, two = their_rows(log, statuses={}).collect()
+        assert (one.key, one.unknown_status, one.unknown_time) == ("a", "lost", "yesterday")
+        assert (two.key, two.unknown_status, two.unknown_time) == (None, None, None)
+
+    def test_have_times_of_the_given_form(self, spark: SparkSession) -> None:
+        log = spark.createDataFrame([("", "a", None, "22.11.2026 10:00:01")], LOG)
+        rows = their_rows(log, statuses={}, time_format="dd.MM.yyyy HH:mm:ss")
+        assert rows.selectExpr("unix_seconds(at)").first() == (int(seconds(1).timestamp()),)
+
+
+class TestRequest:
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"format": "xls"},
+            {"since": time(2), "until": time(1)},
+            {"statuses": {"done": "SENT"}},
+        ],
+    )
+    def test_with_contradictory_options_is_refused(self, fields: dict[str, Any]) -> None:
+        with pytest.raises(ComparisonError):
+            read_comparison_request(ComparisonOptions(theirs="x", key="$$->'Body'->>'id'", **fields))  # type: ignore[typeddict-item]
+
+    def test_with_a_wrong_key_is_refused(self) -> None:
+        with pytest.raises(FilterError):
+            read_comparison_request(ComparisonOptions(theirs="x", key="id"))
+
+
+@pytest.mark.django_db(transaction=True)
+class TestTheComparison:
+    @pytest.fixture
+    def archive(self, tmp_path: Path) -> Path:
+        """Messages a to f; b is not delivered, c and d are delivered in another order, e failed, f is only here."""
+        url = tmp_path / "archive"
+        begun = {1: 1, 3: 9, 4: 8, 5: 10, 6: 11}
+        write(
+            url,
+            until=seconds(60),
+            messages=[
+                message(id, body=b'{"id": "%s"}' % key.encode(), headers=f'{{"x-id": "{key}"}}')
+                for id, key in enumerate("abcdef", start=1)
+            ]
+            + [message(7, body=b"no JSON")],
+            deliveries=[delivery(id, status="FAILED" if id == 5 else "DELIVERED") for id in begun],
+            attempts=[attempt(id, started_at=seconds(second)) for id, second in begun.items()],
+        )
+        return url
+
+    def log(self, archive: Path, *rows: str, header: str = "key,status,time") -> str:
+        file = archive.parent / "log.csv"
+        file.write_text("\n".join([header, *rows]) + "\n")
+        return str(file)
+
+    def theirs(self, archive: Path) -> str:
+        rows = [f"{key},200,{time(second)}" for second, key in enumerate("abcde", start=1)]
+        return self.log(archive, *rows, f"x,200,{time(9)}", f"later,200,{time(99)}", f",200,{time(1)}")
+
+    def made(self, archive: Path, spark: SparkSession, **asked: Any) -> Row:
+        options = {"key": "$$->'Body'->>'id'"} | asked
+        if "theirs" not in options:
+            options["theirs"] = self.theirs(archive)
+        with job(archive, spark=spark) as given:
+            return compare(given, **options)
+
+    def test_counts_each_result(self, archive: Path, spark: SparkSession) -> None:
+        result = self.made(archive, spark)
+        examples = result.pop("examples")
+        assert result == {
+            "until": seconds(60).isoformat(),
+            "same": 2,
+            "only_there": 2,
+            "only_here": 1,
+            "other_status": 1,
+            "other_order": 1,
+            "log_rows_without_key": 1,
+            "messages_without_key": 1,
+        }
+        assert examples == [
+            {"result": "ONLY_THERE", "key": "b", "there": "DELIVERED 2026-11-22 10:00:02 UTC", "here": "msg_2 has no settled delivery"},
+            {"result": "ONLY_THERE", "key": "x", "there": "DELIVERED 2026-11-22 10:00:09 UTC", "here": "no archived message has this key"},
+            {"result": "ONLY_HERE", "key": "f", "there": "nothing", "here": "DELIVERED 2026-11-22 10:00:11 UTC"},
+            {"result": "OTHER_STATUS", "key": "e", "there": "DELIVERED 2026-11-22 10:00:05 UTC", "here": "FAILED 2026-11-22 10:00:10 UTC"},
+            {"result": "OTHER_ORDER", "key": "d", "there": "DELIVERED 2026-11-22 10:00:04 UTC", "here": "DELIVERED 2026-11-22 10:00:08 UTC", "before": "c"},
+        ]  # fmt: skip
+
+    def test_takes_the_key_from_a_header(self, archive: Path, spark: SparkSession) -> None:
+        result = self.made(archive, spark, key="$$->'Header'->>'X-Id'")
+        assert (result["same"], result["only_there"], result["messages_without_key"]) == (2, 2, 1)
+
+    @pytest.mark.parametrize("form", ["csv", "parquet"])
+    def test_writes_all_rows(self, archive: Path, spark: SparkSession, form: str) -> None:
+        result = self.made(archive, spark, format=form, to=str(archive.parent / "out"))
+        path = Path(result["path"])
+        read = duckdb.read_csv(str(path)) if form == "csv" else duckdb.read_parquet(str(path))
+        assert read.project("key, result, message_id").order("key").fetchall() == [
+            ("a", "SAME", 1),
+            ("b", "ONLY_THERE", 2),
+            ("c", "SAME", 3),
+            ("d", "OTHER_ORDER", 4),
+            ("e", "OTHER_STATUS", 5),
+            ("f", "ONLY_HERE", 6),
+            ("x", "ONLY_THERE", None),
+        ]
+        assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+    def test_of_an_interval_has_its_rows_alone(self, archive: Path, spark: SparkSession) -> None:
+        result = self.made(archive, spark, since=time(3), until=time(5))
+        counts = [result[name] for name in ("same", "only_there", "only_here", "other_status", "other_order")]
+        assert counts == [1, 0, 0, 0, 1]
+
+    def test_of_one_subscription_reads_its_rows_of_the_log(self, archive: Path, spark: SparkSession) -> None:
+        rows = [f"a,200,{time(1)},{PUSHES}", f"f,200,{time(2)},other/one"]
+        log = self.log(archive, *rows, header="key,status,time,subscription")
+        result = self.made(archive, spark, theirs=log, subscription=PUSHES, subscription_id=1)
+        assert (result["same"], result["only_there"], result["only_here"]) == (1, 0, 4)
+        assert {row["subscription"] for row in result["examples"]} == {PUSHES}
+        result = self.made(archive, spark, theirs=log)
+        assert (result["same"], result["only_there"], result["only_here"]) == (1, 1, 4)
+
+    def test_reads_columns_of_other_names(self, archive: Path, spark: SparkSession) -> None:
+        log = self.log(archive, '"a",done,"with, comma"', header="msg.id,State,note")
+        columns = {"key": "msg.id", "status": "State"}
+        result = self.made(archive, spark, theirs=log, columns=columns, statuses={"done": "delivered"})
+        assert (result["same"], result["only_there"]) == (1, 0)
+
+    @pytest.mark.parametrize(
+        ("header", "row", "asked", "error"),
+        [
+            ("id,status", "a,200", {}, "no column key; it has id, status"),
+            ("key", "a", {"columns": {"time": "at"}}, "no column at"),
+            (
+                "key,status",
+                "a,sent",
+                {},
+                "does not know: sent. Translate each, for example --status sent=DELIVERED",
+            ),
+            ("key,time", "a,yesterday", {}, "not ISO 8601.*: yesterday"),
+        ],
+    )
+    def test_of_an_unreadable_log_is_refused_with_the_correction(
+        self, archive: Path, spark: SparkSession, header: str, row: str, asked: dict[str, Any], error: str
+    ) -> None:
+        with pytest.raises(ComparisonError, match=error):
+            self.made(archive, spark, theirs=self.log(archive, row, header=header), **asked)
+
+    def test_before_the_first_export_is_refused_with_the_next_step(
+        self, tmp_path: Path, spark: SparkSession
+    ) -> None:
+        with pytest.raises(ComparisonError, match="run `history export` first"):
+            self.made(tmp_path / "archive", spark, theirs="/log.csv")
+
+
+def test_columns_of_the_csv_are_those_of_the_table(tmp_path: Path) -> None:
+    from delivery.history.steps.report_file import writing
+    from delivery.history.transforms.comparison import COMPARISON
+
+    with writing(tmp_path / "rows.csv", COMPARISON, form="csv"):
+        pass
+    with (tmp_path / "rows.csv").open(newline="") as file:
+        assert next(csv.reader(file)) == COMPARISON.names
