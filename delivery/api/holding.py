@@ -83,6 +83,8 @@ def apply_status(owner: Subscription | Subscriber, given: Mapping[str, Any], *, 
     match given.get("status"):
         case SubscriptionStatus.INACTIVE:
             toggle.deactivate(owner, actor=actor)
+        case SubscriptionStatus.SHADOW if isinstance(owner, Subscription):
+            toggle.shadow(owner, actor=actor)
         case SubscriptionStatus.HELD:
             toggle.hold(owner, actor=actor, release=release_of(owner, given))
         case None if owner.status == SubscriptionStatus.HELD and (release := release_of(owner, given)):

@@ -43,6 +43,8 @@ def apply_document(document: Wanted, *, digest: str, actor: str) -> Plan:
             toggle.deactivate(subscription, actor=actor)
         elif status == SubscriptionStatus.HELD:
             toggle.hold(subscription, actor=actor)
+        elif status == SubscriptionStatus.SHADOW:
+            toggle.shadow(subscription, actor=actor)
         else:
             toggle.activate(subscription, backlog="deliver", actor=actor)
 

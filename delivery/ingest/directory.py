@@ -59,7 +59,7 @@ class Subscribed:
 
     found: Sequence[Candidate]
     always: Sequence[Candidate] | None
-    may_deduplicate: bool
+    may_take_more: bool
 
 
 class Directory:
@@ -127,7 +127,7 @@ def _subscribed(event_type: EventType, filter_string: str, found: Sequence[Candi
     if not any(candidate.filter for candidate in found):
         is_topic = event_type.kind != Kind.QUEUE
         always = qualifying(found, document({FILTER_STRING: filter_string}, b""), by_subscriber=is_topic)
-    return Subscribed(found, always, any(candidate.deduplicates for candidate in found))
+    return Subscribed(found, always, any(candidate.takes_more for candidate in found))
 
 
 def _grant(key: str) -> Grant | None:

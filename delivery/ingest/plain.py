@@ -155,7 +155,7 @@ class PlainReader:
             is_topic = draft.event_type.kind != Kind.QUEUE
             asked = document(draft.headers, draft.body)
             matches = qualifying(subscribed.found, asked, by_subscriber=is_topic)
-        if subscribed.may_deduplicate and any(match.deduplicates for match in matches):
+        if subscribed.may_take_more and any(match.takes_more for match in matches):
             raise NotPlainError
         return matches
 

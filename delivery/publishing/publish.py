@@ -16,7 +16,7 @@ from django.db import IntegrityError, connection, transaction
 
 from delivery.database.queries import array, planned_rows
 from delivery.lifecycle import wake
-from delivery.publishing import callbacks, dedup
+from delivery.publishing import callbacks, dedup, shadow
 from delivery.publishing.drafts import DESTINATION, Destinations, Draft, PublishRefusedError, checked_draft
 from delivery.publishing.idempotency import Claim, claim_keys, store_answers
 from delivery.publishing.owed import Owed, Targets
@@ -101,13 +101,13 @@ def _do_not_wait_for_the_disk() -> None:
 
 
 def _is_more_than_stored(drafts: Sequence[Draft], matched: Sequence[list[Candidate]]) -> bool:
-    """True if a draft has a key or a callback, or may be a duplicate.
+    """True if a draft has a key or a callback, may be a duplicate, or matches a SHADOW subscription.
 
     That is rare, and takes more than one statement.
     """
     if any(draft.idempotency_key or draft.callback for draft in drafts):
         return True
-    return any(match.deduplicates for matches in matched for match in matches)
+    return any(match.takes_more for matches in matched for match in matches)
 
 
 def _publish_again(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[Accepted], NewWork]:
@@ -158,12 +158,13 @@ def _publish_once(
 def _store_whole(
     publisher: Publisher | None, matched: Sequence[tuple[Draft, list[Candidate]]]
 ) -> tuple[list[Accepted], NewWork]:
-    """Store messages like `_store`, then their callbacks, and settle duplicates.
+    """Store messages like `_store`, then their callbacks, and settle shadow matches and duplicates.
 
     Call it in a transaction.
     """
     stored, work = _store(publisher, matched)
     fresh = [(answer.message_id, *pair) for answer, pair in zip(stored, matched, strict=True)]
+    shadow.settle_matches([(id, match) for id, _, matches in fresh for match in matches if match.is_shadow])
     callbacks.add([(id, draft.callback) for id, draft, _ in fresh if draft.callback is not None])
     dedup.settle_duplicates(
         [

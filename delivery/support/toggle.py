@@ -3,7 +3,8 @@
 INACTIVE stops matching at once (messages published meanwhile are not kept) and sending within two
 seconds, even in the middle of a run: PENDING deliveries wait, and those of other subscriptions are
 sent. HELD stops only sending: messages match and are stored. Meanwhile a mailbox hands nothing out;
-messages handed out before can still be acknowledged. A subscription keeps its own status while its
+messages handed out before can still be acknowledged. SHADOW, of a subscription, stops sending too:
+messages match and are recorded as settled (`delivery.publishing.shadow`), earlier ones wait. A subscription keeps its own status while its
 subscriber has another.
 
 Each function locks the row and then checks it, so that if two people act at once, the second sees
@@ -28,6 +29,7 @@ from subscriptions.models import Installation, Subscriber, Subscription, Subscri
 
 Backlog = Literal["deliver", "cancel"]
 ACTIVE, HELD, INACTIVE = SubscriptionStatus.ACTIVE, SubscriptionStatus.HELD, SubscriptionStatus.INACTIVE
+SHADOW = SubscriptionStatus.SHADOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,16 @@ def deactivate(owner: Subscription | Subscriber, *, actor: str) -> bool:
             f"{owner} was made INACTIVE: {whose} held, and messages published meanwhile are not kept for it."
         )
         _tell(owner, JournalKind.DEACTIVATED, text, actor=actor)
+    return True
+
+
+def shadow(subscription: Subscription, *, actor: str) -> bool:
+    """Make it SHADOW; False if it was already."""
+    with transaction.atomic():
+        if not _change(subscription, SHADOW, actor=actor):
+            return False
+        text = f"{subscription} was made SHADOW: messages match and are recorded, and nothing of it is sent; its deliveries are held."
+        _tell(subscription, JournalKind.SHADOW, text, actor=actor)
     return True
 
 
@@ -112,6 +124,8 @@ def restore(owner: Subscription | Subscriber, *, made: str, to: str, actor: str)
                 activate(owner, actor=actor)
             case SubscriptionStatus.HELD:
                 hold(owner, actor=actor)
+            case SubscriptionStatus.SHADOW if isinstance(owner, Subscription):
+                shadow(owner, actor=actor)
             case _:
                 deactivate(owner, actor=actor)
     return True

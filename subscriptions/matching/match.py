@@ -26,6 +26,7 @@ class Candidate:
     dedup_mode: str = DedupMode.NONE
     dedup_path: str = ""
     mode: str = Mode.PUSH
+    is_shadow: bool = False
 
     @property
     def is_first_only(self) -> bool:
@@ -38,6 +39,11 @@ class Candidate:
     @property
     def deduplicates(self) -> bool:
         return self.dedup_mode != DedupMode.NONE
+
+    @property
+    def takes_more(self) -> bool:
+        """Return whether its match takes more than the statement that stores a message."""
+        return self.is_shadow or self.deduplicates
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,7 @@ def candidates(event_type: EventType, headers: Iterable[Mapping[str, str]]) -> l
 def qualifying(
     found: Iterable[Candidate], document: Document, *, by_subscriber: bool = True, to: Destination = EVERYBODY
 ) -> list[Candidate]:
-    """Return the candidates that qualify; for a FIRST subscriber only the first.
+    """Return the candidates that qualify; for a FIRST subscriber only the first that is not SHADOW.
 
     A QUEUE passes `by_subscriber=False`, because it ignores subscribers. A message delivered to one
     destination qualifies for no other.
@@ -76,18 +82,21 @@ def qualifying(
             continue
         if why_not(candidate.header_filter_string, candidate.filter, document) is None:
             chosen.append(candidate)
-            served.add(candidate.subscriber_id)
+            if not candidate.is_shadow:
+                served.add(candidate.subscriber_id)
     return chosen
 
 
 def groups(chosen: Sequence[Candidate]) -> list[int]:
-    """Return the QUEUE group of each candidate, from 0.
+    """Return the QUEUE group of each candidate, from 0; -1 for a SHADOW one, which is in none.
 
     Candidates with the same filter identity and the same header string share a group.
     """
     numbers: dict[tuple[str, str], int] = {}
     return [
-        numbers.setdefault((candidate.header_filter_string, candidate.filter_identity), len(numbers))
+        -1
+        if candidate.is_shadow
+        else numbers.setdefault((candidate.header_filter_string, candidate.filter_identity), len(numbers))
         for candidate in chosen
     ]
 
@@ -170,7 +179,8 @@ def _explanations(
         if not is_addressed:
             reason = "the message was delivered to another destination"
         is_first_only = subscription.subscriber.match_mode == MatchMode.FIRST
-        if reason is None and is_first_only and subscription.event_type.kind == Kind.TOPIC:
+        is_shadow = subscription.status == SubscriptionStatus.SHADOW
+        if reason is None and is_first_only and not is_shadow and subscription.event_type.kind == Kind.TOPIC:
             served.add(subscription.subscriber_id)
         explanations.append(Explanation(subscription, reason is None, reason or _qualifies(subscription)))
     return explanations
@@ -196,6 +206,8 @@ def _called_or_not(explanation: Explanation, first: Subscription) -> Explanation
 
 
 def _qualifies(subscription: Subscription) -> str:
+    if subscription.status == SubscriptionStatus.SHADOW:
+        return "it qualifies, and is SHADOW: its delivery is recorded and not sent"
     if subscription.status == SubscriptionStatus.HELD:
         return "it qualifies, and is HELD: its delivery waits"
     if subscription.subscriber.status == SubscriptionStatus.HELD:
@@ -208,6 +220,8 @@ def _reason(subscription: Subscription, document: Document, *, is_served: bool) 
         return "it is INACTIVE"
     if subscription.subscriber.status == SubscriptionStatus.INACTIVE:
         return "its subscriber is INACTIVE"
+    if subscription.status == SubscriptionStatus.SHADOW and subscription.event_type.kind == Kind.SYNC:
+        return "it is SHADOW, and a SYNC message calls only ACTIVE ones"
     if is_served:
         return "an earlier subscription of this subscriber qualifies, and its match mode is FIRST"
     return why_not(subscription.header_filter_string, subscription.filter, document)

@@ -17,7 +17,6 @@ from delivery.console.event_types import queue_groups
 from delivery.console.health import recent as health
 from delivery.console.health.sparkline import health_cell
 from delivery.console.holding import cost
-from delivery.console.holding.admin import HoldingAdmin
 from delivery.console.lanes import retry_lane, waiting
 from delivery.console.shared.labels import label
 from delivery.console.shared.rights import may_toggle
@@ -25,6 +24,7 @@ from delivery.console.shared.row_extras import CompletedList
 from delivery.console.subscribers import mailboxes
 from delivery.console.subscriptions.buttons import toggle_buttons
 from delivery.console.subscriptions.filter_tester import FilterTester
+from delivery.console.subscriptions.shadowing import ShadowingAdmin
 from delivery.console.subscriptions.trial_page import TestSending
 from delivery.models import EndpointState, EndpointSummary
 from subscriptions.admin.shared.base import FEW_ROWS, id_of
@@ -33,7 +33,7 @@ from subscriptions.models import Subscription
 
 
 @admin.register(Subscription)
-class SubscriptionAdmin(FilterTester, TestSending, HoldingAdmin, CompletedList, BaseSubscriptionAdmin):
+class SubscriptionAdmin(FilterTester, TestSending, ShadowingAdmin, CompletedList, BaseSubscriptionAdmin):
     empty_text = "A subscription says which messages of an event type go to which endpoint, or into a mailbox. It needs a subscriber and an event type."
     list_display = ["full_name", "state", "day", "backlog", "toggle", "wants", "goes_to"]
     button_columns = ("toggle",)

@@ -22,7 +22,7 @@ SAME = "SAME"
 ONLY_THERE, ONLY_HERE = "ONLY_THERE", "ONLY_HERE"
 OTHER_STATUS, OTHER_ORDER = "OTHER_STATUS", "OTHER_ORDER"
 DIFFERENCES = (ONLY_THERE, ONLY_HERE, OTHER_STATUS, OTHER_ORDER)
-DELIVERED = "DELIVERED"
+DELIVERED, SHADOW = "DELIVERED", "SHADOW"
 # Not sent, and no failure: another broker's log need not mention them.
 UNSENT = ("REDUNDANT", "CANCELLED", "DUPLICATE")
 
@@ -68,7 +68,8 @@ def our_rows(deliveries: "DataFrame", attempts: "DataFrame", keyed: "DataFrame")
         .select(
             sql.concat_ws("/", "subscriber", "subscription").alias("subscription"),
             "key",
-            "status",
+            # A shadow match has no outcome: only its key and its order are compared.
+            sql.nullif("status", sql.lit(SHADOW)).alias("status"),
             sql.coalesce("started_at", "settled_at").alias("at"),
             "message_id",
             sql.col("id").alias("delivery_id"),
@@ -87,7 +88,10 @@ def compared(there: "DataFrame", here: "DataFrame", keyed: "DataFrame") -> "Data
         .join(_on_side(ours, "here"), [*_KEY], "full")
         .join(known, "key", "left")
         .withColumn("message_id", sql.coalesce("message_id", "known_id"))
-        .filter(sql.col("is_there").isNotNull() | ~sql.col("status_here").isin(*UNSENT))
+        .filter(
+            sql.col("is_there").isNotNull()
+            | ~sql.coalesce(sql.col("status_here").isin(*UNSENT), sql.lit(False))
+        )
     )
     return COMPARISON.checked(_with_order(rows).withColumn("result", _result()))
 
@@ -133,7 +137,7 @@ def _with_order(rows: "DataFrame") -> "DataFrame":
         and_,
         (
             sql.coalesce(sql.col("status_there"), sql.lit(DELIVERED)) == DELIVERED,
-            sql.col("status_here") == DELIVERED,
+            sql.coalesce(sql.col("status_here"), sql.lit(DELIVERED)) == DELIVERED,
             sql.col("at_there").isNotNull(),
             sql.col("at_here").isNotNull(),
         ),
