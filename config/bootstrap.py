@@ -127,21 +127,18 @@ def enter(checkout: str, argv: Sequence[str]) -> None:
         return
     if inside is None and os.environ.get(ENTERED) == str(os.getpid()):
         _fail("the environment does not run as one: remove the folder .venv and start again")
-    environment, lock = _choose(ours, root, argv)
-    if not environment.is_complete(lock):
-        _complete(environment, lock)
+    environment = _choose(ours, root, argv)
+    if not environment.is_complete(_wanted_lock(environment, root, argv)):
+        _complete(environment, root, argv)
     elif environment is inside:
         return
     _exec(environment)
 
 
-def _choose(
-    ours: list[VirtualEnvironment], root: Path, argv: Sequence[str]
-) -> tuple[VirtualEnvironment, Lock]:
+def _choose(ours: list[VirtualEnvironment], root: Path, argv: Sequence[str]) -> VirtualEnvironment:
     for environment in ours:
-        lock = _wanted_lock(environment, root, argv)
-        if environment.is_complete(lock) or environment.is_writable():
-            return environment, lock
+        if environment.is_complete(_wanted_lock(environment, root, argv)) or environment.is_writable():
+            return environment
     return _fail(f"neither {root} nor {_home(root)} can be written: set INTURN_HOME to a folder that can")
 
 
@@ -151,9 +148,12 @@ def _wanted_lock(environment: VirtualEnvironment, root: Path, argv: Sequence[str
     return Lock(root / "config" / (TEST_LOCK if for_tests else RUNTIME_LOCK))
 
 
-def _complete(environment: VirtualEnvironment, lock: Lock) -> None:
+def _complete(environment: VirtualEnvironment, root: Path, argv: Sequence[str]) -> None:
     try:
         with environment.locked():
+            # During an installation there is no stamp. A plain command that chose its lock then
+            # would install the runtime lock over that of the tests, and the two never end.
+            lock = _wanted_lock(environment, root, argv)
             if environment.is_complete(lock):  # Another process has just done it.
                 return
             began = time.monotonic()

@@ -1,4 +1,4 @@
-"""The tools that create and fill a virtual environment, whichever this machine has. Stdlib only."""
+"""The tools that create and fill a virtual environment: uv, or venv and pip. Stdlib only."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 # Debian's python3 has `venv` but cannot put pip into it without this package.
-HINT = "install Debian's python3-venv (apt-get install python3-venv), or pip, virtualenv or uv"
+HINT = "install Debian's python3-venv (apt-get install python3-venv), or uv"
 
 
 class InstallError(RuntimeError):
@@ -40,25 +40,18 @@ def cache_tag(python: Path) -> str:
 
 
 def _makers(folder: str) -> Iterator[list[str]]:
-    """Yield the commands that create an environment, fastest first; the last one leaves pip out."""
-    base = _base_python()
+    """Yield the commands that create an environment, fastest first."""
     if uv := shutil.which("uv"):
-        yield [uv, "venv", "--allow-existing", "--python", base, folder]
-    yield [base, "-m", "venv", folder]
-    yield [base, "-m", "virtualenv", folder]
-    if virtualenv := shutil.which("virtualenv"):
-        yield [virtualenv, "--python", base, folder]
-    yield [base, "-m", "venv", "--without-pip", folder]
+        yield [uv, "venv", "--allow-existing", "--python", _base_python(), folder]
+    yield [_base_python(), "-m", "venv", folder]
 
 
 def _installers(python: str, lock: str) -> Iterator[list[str]]:
+    """Yield the commands that fill it, fastest first; an environment of uv's has no pip."""
     if uv := shutil.which("uv"):
         yield [uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "-r", lock]
-    arguments = ["install", "-qq", "--no-input", "--require-hashes", "-r", lock]
     if _quietly([python, "-m", "pip", "--version"]):
-        yield [python, "-m", "pip", *arguments]
-    elif _quietly([_base_python(), "-m", "pip", "--version"]):
-        yield [_base_python(), "-m", "pip", "--python", python, *arguments]
+        yield [python, "-m", "pip", "install", "-qq", "--no-input", "--require-hashes", "-r", lock]
 
 
 def _base_python() -> str:

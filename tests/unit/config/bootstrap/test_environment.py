@@ -1,6 +1,7 @@
 """The environment that manage.py creates: real processes on checkouts with empty locks."""
 
 import ast
+import fcntl
 import os
 import shutil
 import subprocess
@@ -10,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from config.bootstrap import RUNTIME_LOCK, STAMP, TEST_LOCK, UNFINISHED
+from config.bootstrap import RUNTIME_LOCK, STAMP, TEST_LOCK, UNFINISHED, Lock
 from config.embedded.programs import USER_NAMESPACE, find_account
 from config.env import CHECKOUT
+from tests.system.operation.installation import eventually
 
 ENTER = """
 import os, sys
@@ -79,6 +81,10 @@ def checkout(made: Path, tmp_path: Path) -> Path:
     return shutil.copytree(made, tmp_path / "checkout", symlinks=True)
 
 
+def has_open(pid: int, folder: Path) -> bool:
+    return any(path.resolve() == folder for path in Path(f"/proc/{pid}/fd").iterdir())
+
+
 def stamp(checkout: Path) -> str:
     return (checkout / ".venv" / STAMP).read_text().split()[0]
 
@@ -123,6 +129,21 @@ def test_the_tests_lock_stays_for_the_commands_after_it(checkout: Path) -> None:
     assert entered(launch(checkout, "check"))[1] == ""
     (checkout / "config" / TEST_LOCK).write_text("# changed\n")
     entered(launch(checkout, "check"))
+    assert stamp(checkout) == TEST_LOCK
+
+
+def test_a_command_that_waits_for_an_install_of_the_tests_keeps_it(checkout: Path) -> None:
+    folder = checkout / ".venv"
+    finished = (folder / STAMP).read_text()
+    held = os.open(folder, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    (folder / STAMP).unlink()
+    waiting = launch(checkout, "check")
+    eventually(lambda: has_open(waiting.pid, folder), "the command waits for the lock")
+    digest = Lock(checkout / "config" / TEST_LOCK).stamp()
+    (folder / STAMP).write_text(f"{digest} {finished.split()[-1]}")
+    os.close(held)
+    assert entered(waiting) == (str(folder), "")
     assert stamp(checkout) == TEST_LOCK
 
 
