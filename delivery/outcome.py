@@ -5,6 +5,9 @@ from datetime import datetime
 
 from delivery.states import OutcomeClass
 
+# The class of an attempt without an answer, and the reason in words.
+Fault = tuple[OutcomeClass, str]
+
 EXCERPT_BYTES = 4096
 # The limit of informational answers (1xx) before the final one.
 MAX_INFORMATIONAL = 10

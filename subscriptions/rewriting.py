@@ -73,7 +73,7 @@ class Rewritten:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class RewritePlan:
     """The changes to make; `seen` is a digest, equal only for the same changes."""
 
     rows: list[Rewritten]
@@ -123,7 +123,7 @@ class Replacement:
 
 def plan(
     selected: QuerySet[Subscription], replacement: Replacement, *, allowed_networks: Collection[Network]
-) -> Plan:
+) -> RewritePlan:
     """Return the changes to the selected subscriptions.
 
     Raises RewriteError if there are too many.
@@ -171,7 +171,7 @@ def _changes(row: Subscription, replacement: Replacement) -> dict[str, tuple[str
     return {name: (befores[name], after) for name, after in afters.items() if after is not None}
 
 
-def _planned(rows: Iterable[Subscription], replacement: Replacement, refused: Mapping[Server, str]) -> Plan:
+def _planned(rows: Iterable[Subscription], replacement: Replacement, refused: Mapping[Server, str]) -> RewritePlan:
     planned = [
         Rewritten(
             subscription=row,
@@ -186,7 +186,7 @@ def _planned(rows: Iterable[Subscription], replacement: Replacement, refused: Ma
         [row.subscription.pk, [[one.field, one.before, one.after, one.refusal] for one in row.changes]]
         for row in planned
     ]
-    return Plan(rows=planned, seen=hashlib.sha256(orjson.dumps(told)).hexdigest())
+    return RewritePlan(rows=planned, seen=hashlib.sha256(orjson.dumps(told)).hexdigest())
 
 
 def _refusal(after: str, refused: Mapping[Server, str]) -> str:

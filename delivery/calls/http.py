@@ -19,7 +19,7 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from delivery.calls.guard import CONNECT_SECONDS, GuardedCall, InformationalFloodError, pool_manager
-from delivery.outcome import EXCERPT_BYTES, Outcome, class_of
+from delivery.outcome import EXCERPT_BYTES, Fault, Outcome, class_of
 from delivery.states import OutcomeClass
 from subscriptions.values.addresses import AddressRefusedError, Network
 
@@ -41,8 +41,6 @@ _MAX_CONTENT_TYPE_LENGTH = 255
 _DECODABLE = frozenset({"", "identity", "gzip", "x-gzip", "deflate"})
 
 Response = requests.Response
-# The outcome class and its text.
-Fault = tuple[OutcomeClass, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

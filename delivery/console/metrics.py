@@ -20,7 +20,7 @@ from delivery.models import TrafficMark, UrlState
 from delivery.states import LaneState
 
 
-class Installation(Collector):
+class InstallationCollector(Collector):
     def describe(self) -> Iterable[Metric]:
         """Return nothing: otherwise to register the collector would query the database."""
         return []
@@ -39,7 +39,7 @@ def register() -> None:
     REGISTRY.register(_INSTALLATION)
 
 
-_INSTALLATION = Installation()
+_INSTALLATION = InstallationCollector()
 
 
 def _backlog(*, now: datetime) -> Iterator[Metric]:

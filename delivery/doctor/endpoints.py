@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from delivery.calls.guard import CONNECT_SECONDS
 from delivery.calls.trial import Trial, send_test
-from delivery.doctor.findings import Finding, Severity
+from delivery.doctor.findings import CheckResult, Severity
 from delivery.states import OutcomeClass
 from subscriptions.models import Mode, Subscription, SubscriptionStatus
 from subscriptions.values.addresses import Network, is_allowed
@@ -51,7 +51,7 @@ class Reached:
     refused: tuple[str, ...] = ()
 
 
-def check_endpoints(*, allowed_networks: Collection[Network]) -> Iterator[Finding]:
+def check_endpoints(*, allowed_networks: Collection[Network]) -> Iterator[CheckResult]:
     """Connect once to each host that an ACTIVE subscription sends to, without sending anything."""
     users = _subscriptions_by_host()
     with ThreadPoolExecutor(max_workers=_HOSTS_AT_ONCE) as pool:
@@ -61,14 +61,14 @@ def check_endpoints(*, allowed_networks: Collection[Network]) -> Iterator[Findin
     yield from _networks(reached)
     for one in reached:
         if one.fault:
-            yield Finding(
+            yield CheckResult(
                 check="endpoint",
                 severity=one.severity,
                 text=f"{one.host}: {one.fault}",
                 advice=f"Used by {_names(users[one.host])}.",
             )
     well = sum(not one.fault for one in reached)
-    yield Finding(check="endpoints", severity=Severity.OK, text=f"{well} of {len(reached)} hosts are reached")
+    yield CheckResult(check="endpoints", severity=Severity.OK, text=f"{well} of {len(reached)} hosts are reached")
 
 
 def check_host(host: Host, *, allowed_networks: Collection[Network]) -> Reached:
@@ -118,7 +118,7 @@ def _check_certificate(host: Host, connected: socket.socket) -> Reached:
     return Reached(host, Severity.OK)
 
 
-def send_test_messages(*, actor: str, now: datetime) -> Iterator[Finding]:
+def send_test_messages(*, actor: str, now: datetime) -> Iterator[CheckResult]:
     """Send the event type's sample as a test message to each ACTIVE subscription, one by one."""
     for subscription in _sending():
         sample = subscription.event_type.sample
@@ -130,14 +130,14 @@ def send_test_messages(*, actor: str, now: datetime) -> Iterator[Finding]:
             continue
         outcome = tested.called.outcome
         is_well = outcome.outcome is OutcomeClass.SUCCESS
-        yield Finding(
+        yield CheckResult(
             check="test message",
             severity=Severity.OK if is_well else Severity.FAILED,
             text=f"{subscription}: {outcome.reason}, after {outcome.duration_ms} ms",
         )
 
 
-def _networks(reached: Iterable[Reached]) -> Iterator[Finding]:
+def _networks(reached: Iterable[Reached]) -> Iterator[CheckResult]:
     """Yield one finding with all networks that are needed but not allowed."""
     needed = [ipaddress.ip_network(address) for one in reached for address in one.refused]
     if not needed:
@@ -145,7 +145,7 @@ def _networks(reached: Iterable[Reached]) -> Iterator[Finding]:
     ipv4 = ipaddress.collapse_addresses(one for one in needed if isinstance(one, ipaddress.IPv4Network))
     ipv6 = ipaddress.collapse_addresses(one for one in needed if isinstance(one, ipaddress.IPv6Network))
     collapsed = [str(network) for network in (*ipv4, *ipv6)]
-    yield Finding(
+    yield CheckResult(
         check="networks",
         severity=Severity.FAILED,
         text=f"INTURN_ALLOWED_NETWORKS lacks {', '.join(collapsed)}",

@@ -14,7 +14,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class CheckResult:
     """The result of one check. `advice` is empty if there is nothing to do."""
 
     check: str
@@ -23,7 +23,7 @@ class Finding:
     advice: str = ""
 
 
-def report(findings: Iterable[Finding]) -> Iterator[str]:
+def report(findings: Iterable[CheckResult]) -> Iterator[str]:
     """Yield a line for each finding, worst first, with the advice on a line of its own."""
     ranks = list(Severity)
     for finding in sorted(findings, key=lambda finding: ranks.index(finding.severity)):

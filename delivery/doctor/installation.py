@@ -13,7 +13,7 @@ from django.db import connection
 from delivery.calls.http import NoAnswerError, ask, bare_session
 from delivery.client.rest import ClientError, RestClient
 from delivery.client.smoke import remove_traces
-from delivery.doctor.findings import Finding, Severity
+from delivery.doctor.findings import CheckResult, Severity
 
 # Retries are due by the database's clock, and signatures have this machine's time: receivers
 # usually accept a difference of five minutes.
@@ -28,7 +28,7 @@ _UNDERSCORES = (
 )
 
 
-def check_installation(base_url: str, *, key: str, home: Path) -> Iterator[Finding]:
+def check_installation(base_url: str, *, key: str, home: Path) -> Iterator[CheckResult]:
     """Check the installation from this machine, with a manage key, and remove all traces."""
     yield check_base_url(base_url)
     ready = check_ready(base_url)
@@ -39,56 +39,56 @@ def check_installation(base_url: str, *, key: str, home: Path) -> Iterator[Findi
     yield check_disk(home)
 
 
-def check_base_url(base_url: str) -> Finding:
+def check_base_url(base_url: str) -> CheckResult:
     """Check the base URL, with which callbacks and links in messages begin."""
     parts = urlsplit(base_url)
     if parts.hostname in _LOCAL_HOSTS:
-        return Finding(
+        return CheckResult(
             check="base URL",
             severity=Severity.WARNING,
             text=f"{base_url} leads to this machine only",
             advice="Set INTURN_BASE_URL to the address that publishers and receivers use.",
         )
     if parts.scheme != "https":
-        return Finding(
+        return CheckResult(
             check="base URL",
             severity=Severity.WARNING,
             text=f"{base_url} is not encrypted",
             advice="Serve it by a proxy that speaks TLS, and set INTURN_BASE_URL to its https:// address.",
         )
-    return Finding(check="base URL", severity=Severity.OK, text=base_url)
+    return CheckResult(check="base URL", severity=Severity.OK, text=base_url)
 
 
-def check_ready(base_url: str) -> Finding:
+def check_ready(base_url: str) -> CheckResult:
     """Request `/readyz` by the base URL, the way in which answers to callbacks reach Inturn."""
     url = f"{base_url}/readyz"
     try:
         with bare_session() as session:
             answer = ask(session, "GET", url, body=None, headers={})
     except NoAnswerError as error:
-        return Finding(
+        return CheckResult(
             check="proxy",
             severity=Severity.FAILED,
             text=f"{url} does not answer: {error}",
             advice="Start Inturn, or mend INTURN_BASE_URL, the proxy or its certificate.",
         )
     if answer.status_code != 200 or b'"ready"' not in answer.content:
-        return Finding(
+        return CheckResult(
             check="proxy",
             severity=Severity.FAILED,
             text=f"{url} answers {answer.status_code}, and not as an Inturn that is ready",
             advice="See the log of Inturn, and whether the proxy hands on to the right port and path.",
         )
-    return Finding(check="proxy", severity=Severity.OK, text=f"{url} is ready")
+    return CheckResult(check="proxy", severity=Severity.OK, text=f"{url} is ready")
 
 
-def check_filter_string(base_url: str, *, key: str) -> Finding:
+def check_filter_string(base_url: str, *, key: str) -> CheckResult:
     """Publish a probe with FILTER_STRING by the base URL, to a subscription that requires it."""
     name = f"doctor-{secrets.token_hex(6)}"
     try:
         arrives = _publish_probe(base_url, name, key=key)
     except ClientError as error:
-        return Finding(
+        return CheckResult(
             check="FILTER_STRING",
             severity=Severity.FAILED,
             text=f"no probe can be published through {base_url}: {error}",
@@ -97,13 +97,13 @@ def check_filter_string(base_url: str, *, key: str) -> Finding:
     finally:
         remove_traces(name)
     if not arrives:
-        return Finding(
+        return CheckResult(
             check="FILTER_STRING",
             severity=Severity.FAILED,
             text="the header is lost on the way to Inturn",
             advice=_UNDERSCORES,
         )
-    return Finding(check="FILTER_STRING", severity=Severity.OK, text="the header arrives")
+    return CheckResult(check="FILTER_STRING", severity=Severity.OK, text="the header arrives")
 
 
 def _publish_probe(base_url: str, name: str, *, key: str) -> bool:
@@ -130,7 +130,7 @@ def _publish_probe(base_url: str, name: str, *, key: str) -> bool:
     return bool(accepted["deliveries"])
 
 
-def check_clock() -> Finding:
+def check_clock() -> CheckResult:
     """Compare this machine's clock with the database's, at the midpoint of a query."""
     connection.ensure_connection()
     with connection.cursor() as cursor:
@@ -140,8 +140,8 @@ def check_clock() -> Finding:
         seconds_there_and_back = time.monotonic() - start
     ahead = (before - theirs).total_seconds() + seconds_there_and_back / 2
     if abs(ahead) < CLOCK_WARNING_SECONDS:
-        return Finding(check="clock", severity=Severity.OK, text="within a second of the database's")
-    return Finding(
+        return CheckResult(check="clock", severity=Severity.OK, text="within a second of the database's")
+    return CheckResult(
         check="clock",
         severity=Severity.FAILED if abs(ahead) >= CLOCK_FAILED_SECONDS else Severity.WARNING,
         text=f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the database's",
@@ -149,15 +149,15 @@ def check_clock() -> Finding:
     )
 
 
-def check_disk(home: Path) -> Finding:
+def check_disk(home: Path) -> CheckResult:
     """Check the free space of the disk at INTURN_HOME, where history and embedded database grow."""
     usage = shutil.disk_usage(home if home.exists() else home.parent)
     text = f"{usage.free / 1e9:.1f} GB of {usage.total / 1e9:.0f} GB are free at {home}"
     if usage.free < usage.total * FREE_DISK_FRACTION:
-        return Finding(
+        return CheckResult(
             check="disk",
             severity=Severity.WARNING,
             text=text,
             advice="Make room, or shorten INTURN_RETENTION_DAYS.",
         )
-    return Finding(check="disk", severity=Severity.OK, text=text)
+    return CheckResult(check="disk", severity=Severity.OK, text=text)

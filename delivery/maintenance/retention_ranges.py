@@ -41,7 +41,7 @@ class Removed:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class RangeSection:
     """The next messages of a pass, up to `last_id`.
 
     `whole` is the range that they form, if the pass has none of it behind it.
@@ -51,18 +51,18 @@ class Section:
     whole: MessageRange | None = None
 
 
-def section_after(position: int, *, last_id: int) -> Section:
+def section_after(position: int, *, last_id: int) -> RangeSection:
     """Return the section of the next message after a position: a range, its rest, or a gap."""
     next_id = Message.objects.filter(pk__gt=position, pk__lte=last_id).aggregate(Min("id"))["id__min"]
     if next_id is None:
-        return Section(last_id)
+        return RangeSection(last_id)
     its_range = MessageRange.objects.filter(first_id__lte=next_id, until_id__gt=next_id).first()
     if its_range is not None:
         # A pass begins with position 0, and so does the first range: no message has the id 0.
         whole = its_range if position <= its_range.first_id else None
-        return Section(min(its_range.until_id - 1, last_id), whole)
+        return RangeSection(min(its_range.until_id - 1, last_id), whole)
     following = MessageRange.objects.filter(first_id__gt=next_id).order_by("first_id").first()
-    return Section(last_id if following is None else min(following.first_id - 1, last_id))
+    return RangeSection(last_id if following is None else min(following.first_id - 1, last_id))
 
 
 def remove(old: MessageRange, rules: RetentionRules, *, now: datetime) -> Removed | None:

@@ -20,7 +20,7 @@ from delivery.outcome import Outcome, lost, script_failed, unsendable
 from delivery.senders.batch import RunBatch
 from delivery.senders.context import SenderContext
 from delivery.senders.entries import Change, Entry, Redundant, Settlement, settle
-from delivery.senders.lane import Lane
+from delivery.senders.lane import SenderLane
 from delivery.senders.parcel import Group, Parcel
 from delivery.senders.suspending import suspend
 from delivery.states import Status
@@ -35,7 +35,7 @@ _STOPPING = frozenset({NextStep.BLOCK, NextStep.AGAIN, NextStep.SUSPEND})
 class SendingJob:
     """One sending task of a lane."""
 
-    def __init__(self, lane: Lane, context: SenderContext) -> None:
+    def __init__(self, lane: SenderLane, context: SenderContext) -> None:
         self._lane = lane
         self._context = context
 
@@ -192,7 +192,7 @@ def _as_lost(settlement: Settlement, rules: Rules, *, is_only: bool) -> Settleme
     return replace(settlement, verdict=verdict, outcome=lost(datetime.now(UTC)), circuit=None)
 
 
-def _siblings(group: Group, parcel: Parcel, lane: Lane) -> Redundant:
+def _siblings(group: Group, parcel: Parcel, lane: SenderLane) -> Redundant:
     assert group.number is not None
     return Redundant(
         lane_id=lane.id,

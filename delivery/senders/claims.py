@@ -27,7 +27,7 @@ from delivery.outcome import lost
 from delivery.senders.context import SenderContext
 from delivery.senders.entries import Run, Settlement
 from delivery.senders.holding import LaneLostError
-from delivery.senders.lane import Lane
+from delivery.senders.lane import SenderLane
 from delivery.senders.serve import serve
 from delivery.senders.sharing import Sharing, shards_of
 from delivery.senders.window import window_of
@@ -147,7 +147,7 @@ class Claims:
                 del self._leaving[shard]
                 self._stays.pop(shard, None)
 
-    def _leave_one(self, shard: int, lanes: Sequence[Lane]) -> None:
+    def _leave_one(self, shard: int, lanes: Sequence[SenderLane]) -> None:
         now = time.monotonic()
         rests_until, rest = self._stays.get(shard, (now, STAY_SECONDS))
         since = self._leaving.get(shard)
@@ -159,7 +159,7 @@ class Claims:
             del self._leaving[shard]
             self._stays[shard] = now + rest, min(2 * rest, MAX_STAY_SECONDS)
 
-    def _are_hanging(self, lanes: Iterable[Lane], *, since: float) -> bool:
+    def _are_hanging(self, lanes: Iterable[SenderLane], *, since: float) -> bool:
         """True if a lane has waited for an answer or a locked row since before `since`."""
         held_up = self._context.settler.held_up
         return any(lane.id in held_up or lane.under_way.is_hanging(since=since) for lane in lanes)
@@ -173,20 +173,20 @@ class Claims:
             if not self._context.settler.holding.is_serving(lane.id):
                 lane.give_back()
 
-    def _lanes_by_shard(self) -> Mapping[int, list[Lane]]:
-        found: defaultdict[int, list[Lane]] = defaultdict(list)
+    def _lanes_by_shard(self) -> Mapping[int, list[SenderLane]]:
+        found: defaultdict[int, list[SenderLane]] = defaultdict(list)
         for lane in self._context.lanes.values():
             found[shard_of(lane.id)].append(lane)
         return found
 
     def _begin(self, row: Mapping[str, Any], settlements: Sequence[Settlement], *, epoch: int) -> None:
-        lane = Lane(row)
+        lane = SenderLane(row)
         self._context.lanes[lane.id] = lane
         self._context.settler.holding.begin(lane.id, epoch=epoch)
         unfinished: list[Settlement | Run] = [*settlements, _no_run(row)] if row["run_ids"] else []
         lane.serve_in(self._tasks.create_task(self._serve(lane, unfinished)))
 
-    async def _serve(self, lane: Lane, unfinished: Sequence[Settlement | Run]) -> None:
+    async def _serve(self, lane: SenderLane, unfinished: Sequence[Settlement | Run]) -> None:
         try:
             if unfinished:
                 # Send nothing before the deliveries in doubt are settled.

@@ -11,7 +11,7 @@ from delivery.senders.clock import seconds_since_boot
 from delivery.senders.connector import NotBegunError
 from delivery.senders.entries import Entry, Settlement
 from delivery.senders.http import HttpClient
-from delivery.senders.lane import Lane
+from delivery.senders.lane import SenderLane
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.reader import Reader
 from delivery.senders.request import Request, make_request
@@ -35,7 +35,7 @@ class SenderContext:
         self.reader = reader
         self.client = client
         self.endpoints: dict[int, Endpoint] = {}
-        self.lanes: dict[int, Lane] = {}
+        self.lanes: dict[int, SenderLane] = {}
         self.successes = Successes()
         # Whether all sending is HELD, as of the last look.
         self.is_held = False
@@ -62,7 +62,7 @@ class SenderContext:
             except NotBegunError:
                 continue
 
-    async def commit(self, lane: Lane, *entries: Entry) -> None:
+    async def commit(self, lane: SenderLane, *entries: Entry) -> None:
         """Return when the entries are on disk, if there are any."""
         if entries:
             await self.settler.commit(lane.id, *entries)
@@ -106,7 +106,7 @@ class SenderContext:
         for lane in self.lanes.values():
             lane.keep_pace(rates.get(lane.id))
 
-    def lanes_of(self, endpoints: Collection[Endpoint]) -> Sequence[Lane]:
+    def lanes_of(self, endpoints: Collection[Endpoint]) -> Sequence[SenderLane]:
         """Return the lanes that send to these endpoints."""
         lane_ids = {endpoint.lane_id for endpoint in endpoints}
         subscription_ids = {endpoint.subscription_id for endpoint in endpoints}

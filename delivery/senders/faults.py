@@ -12,15 +12,13 @@ import ssl
 import aiohttp
 from aiohttp.http_exceptions import LineTooLong
 
-from delivery.outcome import EXCERPT_BYTES
+from delivery.outcome import EXCERPT_BYTES, Fault
 from delivery.senders.connector import FloodError
 from delivery.states import OutcomeClass
 from subscriptions.values.addresses import AddressRefusedError
 
 log = logging.getLogger(__name__)
 
-# The outcome class and its text.
-Fault = tuple[OutcomeClass, str]
 
 
 def fault_of(error: Exception, *, connect_seconds: float, seconds: float) -> Fault:

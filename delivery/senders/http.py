@@ -15,10 +15,10 @@ from types import TracebackType
 import aiohttp
 from yarl import URL
 
-from delivery.outcome import EXCERPT_BYTES, Outcome, class_of
+from delivery.outcome import EXCERPT_BYTES, Fault, Outcome, class_of
 from delivery.senders.connector import GuardedConnector, GuardedRequest, NotBegunError
 from delivery.senders.connector import may_begin as may_begin_now
-from delivery.senders.faults import Fault, evidence, fault_of
+from delivery.senders.faults import evidence, fault_of
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.request import Request, make_request
 from delivery.states import OutcomeClass

@@ -32,7 +32,7 @@ ROWS_AFTER_FAILURE = 16
 SHORT_RUN = 8
 
 
-class Lane:
+class SenderLane:
     """The state of serving one lane; state that must outlive the process is in the database.
 
     `news` is set when there is new work. `nudge` is set when waiting deliveries should be checked

@@ -9,7 +9,7 @@ from delivery.senders.batch import RunBatch
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.context import SenderContext
 from delivery.senders.entries import ScriptOutputMade
-from delivery.senders.lane import Lane
+from delivery.senders.lane import SenderLane
 from delivery.senders.parcel import Group, Key
 from delivery.senders.reader import RunRequest, groups_of
 from delivery.senders.scripted import transformed
@@ -37,7 +37,7 @@ class Found:
     outputs: Sequence[ScriptOutputMade] = ()
 
 
-async def read_on(lane: Lane, context: SenderContext) -> None:
+async def read_on(lane: SenderLane, context: SenderContext) -> None:
     """Read on if the lane needs it, and record an ordered lane's run before any of it is sent."""
     rows, max_bytes = lane.rows(context.rows_of_a_lane()), context.bytes_of_a_lane()
     closed = lane.stock.closed(rows=rows, max_bytes=max_bytes)
@@ -60,7 +60,7 @@ async def read_on(lane: Lane, context: SenderContext) -> None:
         lane.stock.add(found.groups, more=found.more, is_full=found.is_full)
 
 
-async def _read_in_order(lane: Lane, context: SenderContext, reading: ReadRequest) -> Found:
+async def _read_in_order(lane: SenderLane, context: SenderContext, reading: ReadRequest) -> Found:
     """Read the next run.
 
     When it is over the lane reads again: there may be more, even if only skipped deliveries.
@@ -84,7 +84,7 @@ async def _read_in_order(lane: Lane, context: SenderContext, reading: ReadReques
     )
 
 
-async def _read_due(lane: Lane, context: SenderContext, reading: ReadRequest) -> Found:
+async def _read_due(lane: SenderLane, context: SenderContext, reading: ReadRequest) -> Found:
     asked_at = seconds_since_boot()
     most = None if lane.window.capacity is None else reading.rows
     wish: dict[str, Any] = {

@@ -13,7 +13,7 @@ from collections.abc import Collection
 
 from delivery.senders.attempt import SendingJob
 from delivery.senders.context import SenderContext
-from delivery.senders.lane import Lane
+from delivery.senders.lane import SenderLane
 from delivery.senders.parcel import Key
 from delivery.senders.reading import read_on
 from delivery.senders.suspending import see_suspension
@@ -22,7 +22,7 @@ from delivery.senders.suspending import see_suspension
 LINGER_SECONDS = 5.0
 
 
-async def serve(lane: Lane, context: SenderContext) -> None:
+async def serve(lane: SenderLane, context: SenderContext) -> None:
     """Serve the lane until it has been idle for a while, or must yield; raise its fault, if any."""
     try:
         await _serve(lane, context)
@@ -36,7 +36,7 @@ async def serve(lane: Lane, context: SenderContext) -> None:
         raise lane.fault
 
 
-async def _serve(lane: Lane, context: SenderContext) -> None:
+async def _serve(lane: SenderLane, context: SenderContext) -> None:
     await context.commit(lane, *lane.stops.begin())
     is_ended = False
     while not is_ended:
@@ -49,7 +49,7 @@ async def _serve(lane: Lane, context: SenderContext) -> None:
         await _review(lane, context, lane.stops.doubtful)
 
 
-async def _serve_until_yielding(lane: Lane, context: SenderContext) -> None:
+async def _serve_until_yielding(lane: SenderLane, context: SenderContext) -> None:
     """Serve the lane until it has been idle for a while, or must yield."""
     idle_until, was_busy = 0.0, True
     while not lane.is_yielding:
@@ -81,18 +81,18 @@ async def _serve_until_yielding(lane: Lane, context: SenderContext) -> None:
         await _wait(lane, linger=idle_until - time.monotonic())
 
 
-def _begin(lane: Lane, context: SenderContext) -> None:
+def _begin(lane: SenderLane, context: SenderContext) -> None:
     while (taken := lane.take()) is not None:
         lane.jobs.begin(SendingJob(lane, context).deliver(taken))
 
 
-async def _forget(lane: Lane, context: SenderContext, *, had_more: bool) -> None:
+async def _forget(lane: SenderLane, context: SenderContext, *, had_more: bool) -> None:
     """Record that the forgotten deliveries are not under way: unsent, they must not be in doubt."""
     if had_more and lane.window.is_ordered:
         await context.commit(lane, lane.run())
 
 
-async def _review(lane: Lane, context: SenderContext, down: Collection[Key]) -> None:
+async def _review(lane: SenderLane, context: SenderContext, down: Collection[Key]) -> None:
     """Remove the DOWN state of endpoints for which nothing waits any more."""
     lane.stops.begin_review()
     if not down:
@@ -101,14 +101,14 @@ async def _review(lane: Lane, context: SenderContext, down: Collection[Key]) -> 
     await context.commit(lane, *lane.stops.forget(set(down).difference(row["id"] for row in rows)))
 
 
-async def _wait(lane: Lane, *, linger: float) -> None:
+async def _wait(lane: SenderLane, *, linger: float) -> None:
     try:
         await asyncio.wait_for(lane.changed.wait(), lane.seconds_to_wait(linger))
     except TimeoutError:
         lane.notice_time()
 
 
-async def _wait_for_jobs(lane: Lane) -> None:
+async def _wait_for_jobs(lane: SenderLane) -> None:
     """Wait until nothing is under way, if the lane continues only then."""
     while lane.waits_for_jobs:
         lane.changed.clear()

@@ -15,12 +15,12 @@ from typing import Any
 
 from delivery.senders.context import SenderContext
 from delivery.senders.entries import FreshBudget, LaneChange, Settlement
-from delivery.senders.lane import Lane
+from delivery.senders.lane import SenderLane
 from delivery.senders.parcel import Endpoint
 from delivery.states import LaneState, Status
 
 
-def suspend(lane: Lane, settlement: Settlement, endpoint: Endpoint) -> LaneChange:
+def suspend(lane: SenderLane, settlement: Settlement, endpoint: Endpoint) -> LaneChange:
     """Suspend the lane because of this outcome.
 
     The first probe is due at once, as with webMethods' monitoring service, unless a probe has just
@@ -36,7 +36,7 @@ def suspend(lane: Lane, settlement: Settlement, endpoint: Endpoint) -> LaneChang
     )
 
 
-async def see_suspension(lane: Lane, context: SenderContext) -> None:
+async def see_suspension(lane: SenderLane, context: SenderContext) -> None:
     """Wait until a probe is due or a nudge arrives, and check whether the lane may continue."""
     if seconds := lane.stops.suspended_left:
         await _wait_for_nudge(lane, seconds)
@@ -57,7 +57,7 @@ async def see_suspension(lane: Lane, context: SenderContext) -> None:
         await _probe(lane, context, found, endpoint)
 
 
-async def _wait_for_nudge(lane: Lane, seconds: float) -> None:
+async def _wait_for_nudge(lane: SenderLane, seconds: float) -> None:
     try:
         await asyncio.wait_for(lane.nudge.wait(), None if seconds == math.inf else seconds)
     except TimeoutError:
@@ -73,7 +73,7 @@ async def _top(found: Mapping[str, Any], context: SenderContext) -> Endpoint | N
     return endpoint if endpoint.is_active or endpoint.is_held_whole else None
 
 
-async def _probe(lane: Lane, context: SenderContext, found: Mapping[str, Any], endpoint: Endpoint) -> None:
+async def _probe(lane: SenderLane, context: SenderContext, found: Mapping[str, Any], endpoint: Endpoint) -> None:
     with lane.under_way.probing():
         fault = await context.client.probe(endpoint.probe_url, seconds=endpoint.timeout_seconds)
     if not fault:
@@ -87,6 +87,6 @@ async def _probe(lane: Lane, context: SenderContext, found: Mapping[str, Any], e
 
 
 async def _resume(
-    lane: Lane, context: SenderContext, *budget: FreshBudget, reason: str, is_on_trial: bool = False
+    lane: SenderLane, context: SenderContext, *budget: FreshBudget, reason: str, is_on_trial: bool = False
 ) -> None:
     await context.commit(lane, *budget, lane.stops.go_on(is_on_trial=is_on_trial, reason=reason))

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from subscriptions.configuration.document import SUBSCRIPTIONS, Fault
+from subscriptions.configuration.document import SUBSCRIPTIONS, DocumentFault
 from subscriptions.configuration.plan import Plan, PlannedObject, Verb
 from subscriptions.rewriting import Server, refused_servers
 from subscriptions.values.addresses import Network
@@ -25,7 +25,7 @@ def find_refused(plan: Plan, *, allowed_networks: Collection[Network]) -> None:
         also = (
             f" So {'is 1 other URL' if len(others) == 1 else f'are {len(others):,} others'} of this server."
         )
-        plan.faults.append(Fault(object=label, field=field, detail=detail + (also if others else "")))
+        plan.faults.append(DocumentFault(object=label, field=field, detail=detail + (also if others else "")))
 
 
 def _urls(one: PlannedObject) -> Iterator[tuple[str, str, Server]]:

@@ -17,7 +17,7 @@ from psycopg.errors import CheckViolation
 
 from subscriptions.changes import MASKED, SECRET_FIELDS, change_of, snapshot
 from subscriptions.configuration.addresses import find_refused
-from subscriptions.configuration.document import SECTIONS, Fault, RefusedDocumentError, Section
+from subscriptions.configuration.document import SECTIONS, DocumentFault, RefusedDocumentError, Section
 from subscriptions.configuration.draft import draft
 from subscriptions.configuration.export import rows_of
 from subscriptions.configuration.plan import Plan, PlannedObject, Verb, Wanted
@@ -194,6 +194,6 @@ def _refusing_conflicts() -> Iterator[None]:
             detail = (
                 f"Values contradict each other: {error.__cause__.diag.constraint_name}. Nothing was changed."
             )
-            fault = Fault(object=error.__cause__.diag.table_name or "", field="", detail=detail)
+            fault = DocumentFault(object=error.__cause__.diag.table_name or "", field="", detail=detail)
             raise RefusedDocumentError([fault]) from None
         raise PlanChangedError from None

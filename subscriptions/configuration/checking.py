@@ -28,7 +28,7 @@ from subscriptions.configuration.document import (
     SUBSCRIBERS,
     SUBSCRIPTIONS,
     Entry,
-    Fault,
+    DocumentFault,
     Section,
 )
 from subscriptions.filters import filter_identity
@@ -121,7 +121,7 @@ class Checker:
         context = {"known": known, "identities": identities}
         self._serializer = _SERIALIZERS[section.name](context=context)
 
-    def check(self, entry: Entry, *, stored: Model | None, of: str) -> tuple[dict[str, Any], list[Fault]]:
+    def check(self, entry: Entry, *, stored: Model | None, of: str) -> tuple[dict[str, Any], list[DocumentFault]]:
         """Return the values to store, and the faults.
 
         Without a stored row, omitted fields get defaults.
@@ -129,11 +129,11 @@ class Checker:
         unknown = [name for name in entry if name not in self._section.fields]
         if unknown:
             detail = f"There is no such field; known are {', '.join(self._section.fields)}."
-            return {}, [Fault(object=of, field=name[:100], detail=detail) for name in unknown]
+            return {}, [DocumentFault(object=of, field=name[:100], detail=detail) for name in unknown]
         self._serializer.instance = stored
         self._serializer.partial = stored is not None
         try:
             return self._serializer.run_validation(entry), []
         except ValidationError as error:
             found = field_errors(error.detail)
-            return {}, [Fault(object=of, field=one["field"], detail=one["detail"]) for one in found]
+            return {}, [DocumentFault(object=of, field=one["field"], detail=one["detail"]) for one in found]

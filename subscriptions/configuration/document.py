@@ -196,7 +196,7 @@ LEFT_OUT_MODELS: dict[type[models.Model], str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class DocumentFault:
     """A reason to refuse a document, with its object and field.
 
     Both are empty for the whole document.
@@ -214,14 +214,14 @@ class Fault:
 class RefusedDocumentError(ValueError):
     """The document cannot be applied; `faults` has every reason. Nothing was changed."""
 
-    def __init__(self, faults: Sequence[Fault]) -> None:
+    def __init__(self, faults: Sequence[DocumentFault]) -> None:
         super().__init__("\n".join(map(str, faults)))
         self.faults = list(faults)
 
 
 def whole(detail: str) -> RefusedDocumentError:
     """Return an error about the document as a whole."""
-    return RefusedDocumentError([Fault(object="", field="", detail=detail)])
+    return RefusedDocumentError([DocumentFault(object="", field="", detail=detail)])
 
 
 def parsed(text: bytes | str) -> Any:
@@ -253,7 +253,7 @@ def checked(content: Any) -> dict[str, list[Entry]]:
     if content.get("format") != FORMAT:
         raise whole(f'"format": {FORMAT} is missing: this is not a configuration that this version reads.')
     faults = [
-        Fault(object="", field=name, detail=f"There is no such list; known are {', '.join(NAMES)}.")
+        DocumentFault(object="", field=name, detail=f"There is no such list; known are {', '.join(NAMES)}.")
         for name in content
         if name not in (*NAMES, "format")
     ]
@@ -273,9 +273,9 @@ def chosen(only: Collection[str]) -> Iterator[Section]:
     return (section for section in SECTIONS if not only or section.name in only)
 
 
-def _faults(section: Section, entries: Any) -> Iterator[Fault]:
+def _faults(section: Section, entries: Any) -> Iterator[DocumentFault]:
     if not isinstance(entries, list):
-        yield Fault(object="", field=section.name, detail="This is a list of objects.")
+        yield DocumentFault(object="", field=section.name, detail="This is a list of objects.")
         return
     keys: set[tuple[str, ...]] = set()
     for index, entry in enumerate(entries):
@@ -283,10 +283,10 @@ def _faults(section: Section, entries: Any) -> Iterator[Fault]:
         key = section.key_of(entry) if isinstance(entry, dict) else ()
         if not key or not all(isinstance(part, str) and part for part in key):
             detail = f"An object with {' and '.join(section.key)} belongs here."
-            yield Fault(object=place, field="", detail=detail)
+            yield DocumentFault(object=place, field="", detail=detail)
         elif key in keys:
             detail = "It stands twice in the document; leave one of them out."
-            yield Fault(object=f"{section.noun} {'/'.join(key)}", field="", detail=detail)
+            yield DocumentFault(object=f"{section.noun} {'/'.join(key)}", field="", detail=detail)
         keys.add(key)
 
 

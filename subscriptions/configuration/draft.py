@@ -17,7 +17,7 @@ from subscriptions.configuration.document import (
     SUBSCRIBERS,
     SUBSCRIPTIONS,
     Entry,
-    Fault,
+    DocumentFault,
     Section,
 )
 from subscriptions.configuration.export import plain, rows_of, value_of
@@ -100,7 +100,7 @@ class _Drafting:
             entry = self._completed(entry, row, label)
         elif section is POLICIES and name in self._known[Policy] and row is None:
             detail = f"{name} is built in and cannot be changed; give the policy another name."
-            self.plan.faults.append(Fault(object=label, field="name", detail=detail))
+            self.plan.faults.append(DocumentFault(object=label, field="name", detail=detail))
         values, wrong = checker.check(entry, stored=row, of=label)
         self.plan.faults += wrong
         if len(self.plan.faults) > noted:
@@ -137,7 +137,7 @@ class _Drafting:
         stored = self._stored[section.name]
         return [stored[name] for name in sorted(stored) if name not in named]
 
-    def _needs(self, one: PlannedObject) -> Iterator[Fault]:
+    def _needs(self, one: PlannedObject) -> Iterator[DocumentFault]:
         reference = _REFERENCES.get(type(one.row))
         is_named = reference is not None and any(
             values.get(reference, getattr(row, reference)) == one.row
@@ -147,7 +147,7 @@ class _Drafting:
         if dependents:
             what = "make it INACTIVE" if one.section is SUBSCRIPTIONS else "leave it in the document"
             detail = f"It has {dependents}, so it cannot be deleted; {what}."
-            yield Fault(object=one.label, field="", detail=detail)
+            yield DocumentFault(object=one.label, field="", detail=detail)
 
     def find_rivals(self) -> None:
         """Refuse overlapping subscriptions of a SYNC event type.
@@ -163,7 +163,7 @@ class _Drafting:
             other = first.setdefault((row.event_type.name, filter_string, wish), row)
             if other is not row:
                 self.plan.faults.append(
-                    Fault(object=f"{SUBSCRIPTIONS.noun} {row}", field="filter", detail=refusal(other))
+                    DocumentFault(object=f"{SUBSCRIPTIONS.noun} {row}", field="filter", detail=refusal(other))
                 )
 
     def find_taken(self) -> None:
@@ -174,7 +174,7 @@ class _Drafting:
             if queue_id and (other := first.setdefault(queue_id, row)) is not row:
                 detail = f"{other} has this queue id, too; give one of them another."
                 label = f"{SUBSCRIBERS.noun} {row}"
-                self.plan.faults.append(Fault(object=label, field="queue_id", detail=detail))
+                self.plan.faults.append(DocumentFault(object=label, field="queue_id", detail=detail))
 
 
 def _name(section: Section, entry: Entry) -> str:

@@ -14,7 +14,7 @@ from django.db.models import Model
 from django.utils.crypto import salted_hmac
 
 from subscriptions.changes import MASKED, SECRET_FIELDS
-from subscriptions.configuration.document import Entry, Fault, RefusedDocumentError, Section
+from subscriptions.configuration.document import Entry, DocumentFault, RefusedDocumentError, Section
 from subscriptions.configuration.secrets import Lookup
 from subscriptions.filters import filter_identity
 
@@ -95,7 +95,7 @@ class Plan:
     """`kept` are references without a value, whose secrets stay: object, field, reference."""
 
     objects: list[PlannedObject] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[DocumentFault] = field(default_factory=list)
     kept: list[tuple[str, str, str]] = field(default_factory=list)
 
     @property

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from subscriptions.configuration.document import Entry, Fault
+from subscriptions.configuration.document import Entry, DocumentFault
 from subscriptions.models import Subscription
 
 # From a reference such as env:NAME to its value, or None.
@@ -64,7 +64,7 @@ class Resolved:
     """An entry with the values of its secrets; `kept` are fields whose stored secret stays."""
 
     entry: Entry
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[DocumentFault] = field(default_factory=list)
     kept: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -106,7 +106,7 @@ class _Resolving:
         return stored
 
     def _refuse(self, place: str, detail: str) -> str:
-        self.resolved.faults.append(Fault(object=self.of, field=place, detail=detail))
+        self.resolved.faults.append(DocumentFault(object=self.of, field=place, detail=detail))
         # A placeholder that passes the other checks.
         return "missing"
 

@@ -19,7 +19,7 @@ from django.db import connection
 
 from tests.bench import stage
 from tests.bench.measuring import STALL_SECONDS, Measuring, wait_until
-from tests.bench.paced import Pace, PacedPublisher
+from tests.bench.paced import PublishingPace, PacedPublisher
 from tests.bench.results import BenchResult, at_most
 from tests.bench.started import Started, started_beside
 
@@ -62,8 +62,8 @@ def one_message(measuring: Measuring) -> list[BenchResult]:
     return _results({name: count / messages for name, count in counts.items()})
 
 
-def _pace(product: Started, cast: stage.BenchSetup, *, seconds: float) -> Pace:
-    return Pace(
+def _pace(product: Started, cast: stage.BenchSetup, *, seconds: float) -> PublishingPace:
+    return PublishingPace(
         port=product.port, event_type=cast.event_type.name, key=cast.make_key(), rate=RATE, seconds=seconds
     )
 

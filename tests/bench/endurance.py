@@ -13,7 +13,7 @@ from django.db import connection
 from tests.bench import stage, usage
 from tests.bench.children import run_publishers
 from tests.bench.measuring import STALL_SECONDS, Measuring, wait_until
-from tests.bench.paced import Pace, PacedPublisher
+from tests.bench.paced import PublishingPace, PacedPublisher
 from tests.bench.publishers import PublishLoad
 from tests.bench.results import BenchResult, at_most, percentile
 from tests.bench.started import Started, started_beside
@@ -45,7 +45,7 @@ def half_an_hour(measuring: Measuring) -> list[BenchResult]:
     with started_beside() as product:
         key = cast.make_key()
         most = _flooded(measuring, product, cast, key)
-        pace = Pace(
+        pace = PublishingPace(
             port=product.port,
             event_type=cast.event_type.name,
             key=key,
@@ -79,7 +79,7 @@ def _flooded(measuring: Measuring, product: Started, cast: stage.BenchSetup, key
     return accepted * SUBSCRIBERS / (time.monotonic() - began)
 
 
-def _part(measuring: Measuring, product: Started, pace: Pace) -> Part:
+def _part(measuring: Measuring, product: Started, pace: PublishingPace) -> Part:
     measuring.receiver.reset()
     already = stage.delivered()
     publisher = PacedPublisher(pace)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tests.bench import stage
 from tests.bench.measuring import STALL_SECONDS, Measuring, wait_until
-from tests.bench.paced import Pace, PacedPublisher
+from tests.bench.paced import PublishingPace, PacedPublisher
 from tests.bench.results import BenchResult, at_most, percentile
 from tests.bench.started import Started, started_beside
 
@@ -61,7 +61,7 @@ def milliseconds(measuring: Measuring, product: Started, load: LatencyLoad) -> l
 
     def posted(seconds: float) -> dict[int, float]:
         measuring.receiver.reset()
-        pace = Pace(
+        pace = PublishingPace(
             port=product.port, event_type=cast.event_type.name, key=key, rate=load.rate, seconds=seconds
         )
         publisher = PacedPublisher(pace)

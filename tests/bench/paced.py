@@ -21,7 +21,7 @@ JITTER = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class PublishingPace:
     """So many messages per second for so many seconds, with a key, to a local web server."""
 
     port: int
@@ -37,7 +37,7 @@ class PacedPublisher:
     A post that waits for a free connection counts as late.
     """
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: PublishingPace) -> None:
         self._pace = pace
         self._path = f"/api/v1/events/{pace.event_type}/messages".encode()
         self._free: asyncio.Queue[KeepAliveConnection] = asyncio.Queue()
@@ -66,7 +66,7 @@ class PacedPublisher:
         self._free.put_nowait(connection)
 
 
-def _moments(pace: Pace) -> list[float]:
+def _moments(pace: PublishingPace) -> list[float]:
     """Return when each message is due, in seconds from the first: the same in every run."""
     chance = random.Random(0)
     apart = 1 / pace.rate

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.bench.paced import Pace, _moments
+from tests.bench.paced import PublishingPace, _moments
 from tests.bench.plots import Panel, ceiling, write
 from tests.bench.results import at_most, percentile
 
@@ -46,7 +46,7 @@ def test_a_figure_without_a_limit_is_printed_and_not_judged() -> None:
 
 
 def test_a_pace_is_the_same_in_every_run_and_never_turns_back() -> None:
-    pace = Pace(port=1, event_type="x", key="", rate=50, seconds=2)
+    pace = PublishingPace(port=1, event_type="x", key="", rate=50, seconds=2)
     moments = _moments(pace)
     assert len(moments) == 100
     assert moments == _moments(pace) == sorted(moments)

@@ -17,7 +17,7 @@ from django.db import connection
 from tests.bench import stage, usage
 from tests.bench.children import run_publishers
 from tests.bench.measuring import STALL_SECONDS, Measuring, rate_of, wait_until
-from tests.bench.paced import Pace, PacedPublisher
+from tests.bench.paced import PublishingPace, PacedPublisher
 from tests.bench.publishers import PublishLoad
 from tests.bench.results import BenchResult, at_most
 from tests.bench.started import Started, started_beside
@@ -76,7 +76,7 @@ def _paced(measuring: Measuring, ours: SharedStage, *, alone: float) -> list[Ben
     measuring.receiver.reset()
     already = stage.delivered()
     publisher = PacedPublisher(
-        Pace(
+        PublishingPace(
             port=ours.product.port,
             event_type=ours.cast.event_type.name,
             key=ours.key,

@@ -11,13 +11,13 @@ from tests.torture import changing, database, freezing, killing
 from tests.torture.stage import TortureStage
 
 
-class Fault(Protocol):
+class TortureFault(Protocol):
     __name__: str
 
     def __call__(self, stage: TortureStage) -> None: ...
 
 
-KINDS: Sequence[Fault] = (
+KINDS: Sequence[TortureFault] = (
     killing.kill_sender,
     killing.kill_all_senders,
     killing.kill_web,

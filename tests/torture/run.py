@@ -13,7 +13,7 @@ from tests.torture.lanes import QUEUE_ROLES, ROLES, configure_policies, subscrib
 from tests.torture.oracle import Breach
 from tests.torture.records import Journal
 from tests.torture.stage import TortureStage
-from tests.torture.traffic import MailboxClient, TorturePublisher, Worker
+from tests.torture.traffic import MailboxClient, TorturePublisher, TrafficThread
 
 PUBLISHERS = 2
 # Between two requests of a publisher: lanes that block for seconds must keep up.
@@ -63,7 +63,7 @@ class _Run:
         )
 
     def judge_after(self, seconds: float) -> TortureResult:
-        working: list[Worker] = [*self._publishers, *self._clients]
+        working: list[TrafficThread] = [*self._publishers, *self._clients]
         for worker in working:
             worker.start()
         over = threading.Event()

@@ -21,7 +21,7 @@ VISIBILITY_SECONDS = 5
 BATCH = 5
 
 
-class Worker(threading.Thread):
+class TrafficThread(threading.Thread):
     """A thread that works until the run is over; it keeps an error for the run to report."""
 
     def __init__(self, name: str) -> None:
@@ -39,7 +39,7 @@ class Worker(threading.Thread):
         raise NotImplementedError
 
 
-class TorturePublisher(Worker):
+class TorturePublisher(TrafficThread):
     """Publishes numbered messages one after the other, and repeats each until it is answered."""
 
     def __init__(self, flows: list[Flow], *, number: int, seed: int, pause_seconds: float) -> None:
@@ -132,7 +132,7 @@ class TorturePublisher(Worker):
             time.sleep(REPEAT_SECONDS)
 
 
-class MailboxClient(Worker):
+class MailboxClient(TrafficThread):
     """Fetches messages, and acknowledges, releases or forgets them."""
 
     def __init__(self, rest: ProductClient, mailbox: str, *, number: int, seed: int) -> None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from delivery.client.smoke import temporary_key
 from delivery.doctor.endpoints import check_endpoints, send_test_messages
-from delivery.doctor.findings import Finding, Severity, report
+from delivery.doctor.findings import CheckResult, Severity, report
 from delivery.doctor.installation import check_installation
 
 
@@ -36,7 +36,7 @@ class Command(BaseCommand):
             raise SystemExit(1)
 
 
-def _findings(url: str, *, with_test_messages: bool) -> list[Finding]:
+def _findings(url: str, *, with_test_messages: bool) -> list[CheckResult]:
     environment = settings.ENVIRONMENT
     with temporary_key() as key:
         findings = list(check_installation(url, key=key, home=environment.home))
@@ -46,5 +46,5 @@ def _findings(url: str, *, with_test_messages: bool) -> list[Finding]:
     return findings
 
 
-def _as_json(findings: list[Finding]) -> str:
+def _as_json(findings: list[CheckResult]) -> str:
     return json.dumps([dataclasses.asdict(finding) for finding in findings], indent=2, ensure_ascii=False)

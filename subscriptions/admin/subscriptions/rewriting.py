@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from subscriptions.admin.shared.base import actor_of
 from subscriptions.admin.subscriptions.rewrite_form import RewriteForm
-from subscriptions.rewriting import ChangedError, Plan, RewriteError, plan, rewrite
+from subscriptions.rewriting import ChangedError, RewritePlan, RewriteError, plan, rewrite
 
 SHOWN = 200
 
@@ -76,7 +76,7 @@ class EndpointRewriting:
         messages.success(request, f"The URLs of {count:,} {noun} were rewritten.")
         return HttpResponseRedirect(reverse("admin:subscriptions_subscription_changelist"))
 
-    def _page(self, request: HttpRequest, form: RewriteForm, planned: Plan | None) -> HttpResponse:
+    def _page(self, request: HttpRequest, form: RewriteForm, planned: RewritePlan | None) -> HttpResponse:
         context = {
             **self.admin_site.each_context(request),  # type: ignore[attr-defined]
             "opts": self.opts,  # type: ignore[attr-defined]
@@ -88,7 +88,7 @@ class EndpointRewriting:
         return TemplateResponse(request, "console/rewrite.html", context)
 
 
-def _plan(form: RewriteForm) -> Plan | None:
+def _plan(form: RewriteForm) -> RewritePlan | None:
     networks = settings.ENVIRONMENT.allowed_networks
     try:
         return plan(form.selected(), form.cleaned_data["replacement"], allowed_networks=networks)

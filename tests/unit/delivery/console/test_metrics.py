@@ -10,7 +10,7 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import DjangoAssertNumQueries
 
-from delivery.console.metrics import Installation
+from delivery.console.metrics import InstallationCollector
 from delivery.models import TrafficMark
 from delivery.states import Status
 from subscriptions.models import Mode
@@ -73,7 +73,7 @@ def test_the_cost_of_a_scrape_does_not_depend_on_the_backlog(
     for _ in range(3):
         block(factories.delivery())
     with django_assert_num_queries(5):
-        list(Installation().collect())
+        list(InstallationCollector().collect())
 
 
 def test_without_a_database_the_rest_is_answered() -> None:

@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from delivery.doctor.endpoints import Host, check_endpoints, check_host, send_test_messages
-from delivery.doctor.findings import Finding, Severity
+from delivery.doctor.findings import CheckResult, Severity
 from subscriptions.models import SubscriptionStatus
 from tests.support import factories
 from tests.support.receivers import Answer, Receiver
@@ -34,7 +34,7 @@ def secured(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
         yield port
 
 
-def failed(findings: list[Finding]) -> dict[str, Finding]:
+def failed(findings: list[CheckResult]) -> dict[str, CheckResult]:
     return {found.check: found for found in findings if found.severity is Severity.FAILED}
 
 

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from pytest_django.live_server_helper import LiveServer
 
-from delivery.doctor.findings import Finding, Severity, report
+from delivery.doctor.findings import CheckResult, Severity, report
 from delivery.doctor.installation import (
     check_base_url,
     check_clock,
@@ -85,8 +85,8 @@ def test_disk_is_checked_before_home_exists(tmp_path: Path) -> None:
 
 def test_report_begins_with_the_worst() -> None:
     findings = [
-        Finding(check="a", severity=Severity.OK, text="well"),
-        Finding(check="b", severity=Severity.FAILED, text="broken", advice="Mend it."),
+        CheckResult(check="a", severity=Severity.OK, text="well"),
+        CheckResult(check="b", severity=Severity.FAILED, text="broken", advice="Mend it."),
     ]
     assert [line.split() for line in report(findings)] == [
         ["FAILED", "b", "broken"],

@@ -16,7 +16,7 @@ from delivery.models import UrlHealth, UrlState
 from delivery.senders.changes import Changed, Changes
 from delivery.senders.claims import Claims
 from delivery.senders.context import SenderContext
-from delivery.senders.lane import Lane
+from delivery.senders.lane import SenderLane
 from delivery.senders.parcel import Key
 from delivery.senders.reader import Reader
 from subscriptions.models import Policy, SigningSecret, Subscription
@@ -182,7 +182,7 @@ def test_after_a_new_connection_everything_may_be_old(subscription: Subscription
 def test_each_changed_lane_is_checked_once_however_many_endpoints_changed() -> None:
     looked_at: list[int] = []
 
-    class WatchedChanges(Lane):
+    class WatchedChanges(SenderLane):
         @property
         def places(self) -> Collection[Key]:
             looked_at.append(self.id)

@@ -11,7 +11,7 @@ import pytest
 from delivery.models import LaneKind
 from delivery.senders.entries import Change, EndpointChange, LaneChange
 from delivery.senders.keys import KeyHealth
-from delivery.senders.lane import Lane
+from delivery.senders.lane import SenderLane
 from delivery.senders.parcel import Group, Parcel
 from delivery.states import LaneState
 from tests.unit.delivery.senders.parcels import parcel
@@ -34,8 +34,8 @@ ROW: dict[str, Any] = {
 }
 
 
-def concurrent(**fields: Any) -> Lane:
-    return Lane(ROW | fields)
+def concurrent(**fields: Any) -> SenderLane:
+    return SenderLane(ROW | fields)
 
 
 def down(seconds: float) -> KeyHealth:
@@ -44,13 +44,13 @@ def down(seconds: float) -> KeyHealth:
     return KeyHealth(failures=1, failed_at=now - 600, blocked_until=now + seconds)
 
 
-def begin_outage(lane: Lane, at: Parcel, *, seconds: float) -> None:
+def begin_outage(lane: SenderLane, at: Parcel, *, seconds: float) -> None:
     lane.keys.add(at.place, down(300))
     lane.stops.tell(at, reason="timed out")
     lane.keys.health(at.place).blocked_until = time.monotonic() + seconds
 
 
-def begun(lane: Lane) -> Sequence[Parcel]:
+def begun(lane: SenderLane) -> Sequence[Parcel]:
     """Take every parcel that may begin now."""
     found = []
     while (taken := lane.take()) is not None:
@@ -58,7 +58,7 @@ def begun(lane: Lane) -> Sequence[Parcel]:
     return found
 
 
-def fill(lane: Lane, place: int, count: int) -> None:
+def fill(lane: SenderLane, place: int, count: int) -> None:
     ids = range(place * 100, place * 100 + count)
     groups = [Group(id, None, left=[parcel(place, delivery_id=id)]) for id in ids]
     lane.stock.add(groups, more=set())
@@ -133,7 +133,7 @@ def left_down(subscription_id: int, *, seconds: float) -> dict[str, Any]:
 class TestReportingEndpoints:
     """An endpoint's state is reported unless another attempt in flight there may differ."""
 
-    def fail(self, lane: Lane, one: Parcel) -> Sequence[Change]:
+    def fail(self, lane: SenderLane, one: Parcel) -> Sequence[Change]:
         lane.keys.add(one.place, down(300))
         return lane.stops.tell(one, reason="timed out")
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from delivery.models import LaneKind
 from delivery.senders.batch import RunBatch
-from delivery.senders.lane import Lane
+from delivery.senders.lane import SenderLane
 from delivery.senders.parcel import Group
 from delivery.senders.window import WHOLE_LANE
 from delivery.states import LaneState
@@ -15,11 +15,11 @@ from tests.unit.delivery.test_verdict import TEAMFORGE
 SERIAL: dict[str, Any] = ROW | {"processing": "SERIAL", "run_is_concurrent": False}
 
 
-def serial(**fields: Any) -> Lane:
-    return Lane(SERIAL | fields)
+def serial(**fields: Any) -> SenderLane:
+    return SenderLane(SERIAL | fields)
 
 
-def fill(lane: Lane, count: int, *, is_full: bool = True) -> RunBatch:
+def fill(lane: SenderLane, count: int, *, is_full: bool = True) -> RunBatch:
     """Add so many deliveries to the lane, as if it had read them."""
     batch = RunBatch(fresh=count, skipped=0)
     groups = [
@@ -29,14 +29,14 @@ def fill(lane: Lane, count: int, *, is_full: bool = True) -> RunBatch:
     return batch
 
 
-def wants_more(lane: Lane, *, rows: int = 10) -> bool:
+def wants_more(lane: SenderLane, *, rows: int = 10) -> bool:
     return lane.wants_more(lane.stock.closed(rows=rows, max_bytes=10_000), rows=rows)
 
 
 def test_a_lane_that_begins_reads_at_once() -> None:
     assert wants_more(serial())
-    assert wants_more(Lane(ROW))
-    assert wants_more(Lane(ROW | {"kind": LaneKind.RETRY}))
+    assert wants_more(SenderLane(ROW))
+    assert wants_more(SenderLane(ROW | {"kind": LaneKind.RETRY}))
 
 
 def test_an_ordered_lane_reads_ahead_near_the_end_of_a_full_run() -> None:
@@ -101,7 +101,7 @@ def test_the_run_of_an_ordered_lane_names_deliveries_in_flight_before_those_read
 
 
 def test_the_run_of_other_lanes_names_only_deliveries_in_flight() -> None:
-    lane = Lane(ROW)
+    lane = SenderLane(ROW)
     lane.stock.add([Group(id, None, [parcel(1, delivery_id=id)]) for id in range(3)], more=set())
     taken = lane.take()
     assert taken is not None
@@ -141,7 +141,7 @@ def test_held_deliveries_are_set_aside_and_the_others_stay() -> None:
 
 
 def test_a_group_member_that_another_endpoint_may_take_is_not_set_aside() -> None:
-    lane = Lane(ROW | {"kind": LaneKind.QUEUE})
+    lane = SenderLane(ROW | {"kind": LaneKind.QUEUE})
     lane.stock.add([Group(1, 0, [parcel(1), parcel(2)]), Group(2, 0, [parcel(1, delivery_id=9)])], more=set())
     lane.stock.set_aside(1)
     assert {one.delivery_id for one in lane.stock.parcels()} == {1, 2}

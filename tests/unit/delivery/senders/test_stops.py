@@ -7,7 +7,7 @@ import pytest
 
 from delivery.senders.batch import RunBatch
 from delivery.senders.entries import Change, LaneChange
-from delivery.senders.lane import Lane
+from delivery.senders.lane import SenderLane
 from delivery.senders.window import WHOLE_LANE
 from delivery.states import LaneState, OutcomeClass, Status
 from delivery.verdict import NextStep, Verdict
@@ -18,7 +18,7 @@ from tests.unit.delivery.test_verdict import STRICT, TEAMFORGE, outcome
 BLOCKED: dict[str, Any] = {"state": LaneState.BLOCKED, "delivery_id": 7, "failures": 3, "wait_seconds": -1.0}
 
 
-def learn(lane: Lane, kind: OutcomeClass, *, rules: Any = STRICT) -> list[LaneChange]:
+def learn(lane: SenderLane, kind: OutcomeClass, *, rules: Any = STRICT) -> list[LaneChange]:
     one, found = parcel(1, delivery_id=7), outcome(kind)
     return lanes(lane.stops.learn(one, found, lane.window.judge(found, rules, one.tries), rules))
 

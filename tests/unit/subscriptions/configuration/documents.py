@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from delivery.configuration.applying import apply_document, plan_document, wanted
-from subscriptions.configuration.document import Fault, RefusedDocumentError
+from subscriptions.configuration.document import DocumentFault, RefusedDocumentError
 from subscriptions.configuration.plan import Plan
 from subscriptions.configuration.secrets import of_mapping
 from subscriptions.models import (
@@ -86,7 +86,7 @@ def apply(content: Any, *, secrets: Mapping[str, str] | None = None, prune: bool
     return apply_document(document, digest=plan_document(document).digest, actor="tester")
 
 
-def faults(content: Any, **options: Any) -> list[Fault]:
+def faults(content: Any, **options: Any) -> list[DocumentFault]:
     """Return the faults for which a document is refused."""
     try:
         plan(content, **options)
