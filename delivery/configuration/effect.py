@@ -16,7 +16,7 @@ from delivery.database.statements import statement
 from delivery.models.message import public_id
 from subscriptions.configuration.document import SUBSCRIPTIONS
 from subscriptions.configuration.plan import Plan, PlannedObject, Verb
-from subscriptions.filters import FilterError, parse, to_sql
+from subscriptions.filters import FilterError, parse_filter, to_sql
 from subscriptions.models import Subscription, SubscriptionStatus
 
 MESSAGES = 1000
@@ -102,7 +102,7 @@ def _condition(row: Subscription, values: Mapping[str, Any], prefix: str) -> Con
         parameters[f"{prefix}_header"] = header
     if text := values.get("filter", row.filter):
         try:
-            expression, given = to_sql(parse(text), header="headers", body="body")
+            expression, given = to_sql(parse_filter(text), header="headers", body="body")
         except FilterError:
             # A filter that no longer parses qualifies nothing.
             return _NEVER

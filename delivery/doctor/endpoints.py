@@ -68,7 +68,9 @@ def check_endpoints(*, allowed_networks: Collection[Network]) -> Iterator[CheckR
                 advice=f"Used by {_names(users[one.host])}.",
             )
     well = sum(not one.fault for one in reached)
-    yield CheckResult(check="endpoints", severity=Severity.OK, text=f"{well} of {len(reached)} hosts are reached")
+    yield CheckResult(
+        check="endpoints", severity=Severity.OK, text=f"{well} of {len(reached)} hosts are reached"
+    )
 
 
 def check_host(host: Host, *, allowed_networks: Collection[Network]) -> Reached:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from delivery.importing.imported import Imported, SourceError
-from subscriptions.filters import FilterError, parse
+from subscriptions.filters import FilterError, parse_filter
 from subscriptions.models import Kind
 
 _STRAIGHT = str.maketrans("‘’‚‛“”„‟", "''''\"\"\"\"")
@@ -90,7 +90,7 @@ def _add_subscription(imported: Imported, row: Row, names: tuple[str, str, str])
     text = wish.translate(_STRAIGHT)
     try:
         if text:
-            parse(text)
+            parse_filter(text)
     except FilterError as error:
         imported.impossible.append(f"{label}: its filter {wish} is refused ({error}); write it anew")
         return

@@ -56,10 +56,10 @@ def replay_now(options: dict[str, Any], *, write: Callable[[str], object]) -> No
     _select(asked)
     _show(asked, write)
     if not asked.count or not (options["yes"] or _is_wanted(asked)):
-        replays.cancel(asked, actor=actor())
+        replays.cancel_replay(asked, actor=actor())
         write(f"{asked} is cancelled; nothing was delivered.")
         return
-    replays.start(asked, actor=actor())
+    replays.start_replay(asked, actor=actor())
     _follow(asked, write)
 
 

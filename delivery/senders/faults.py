@@ -20,7 +20,6 @@ from subscriptions.values.addresses import AddressRefusedError
 log = logging.getLogger(__name__)
 
 
-
 def fault_of(error: Exception, *, connect_seconds: float, seconds: float) -> Fault:
     """Classify an exception raised instead of an answer: the receiver's fault, or UNSENDABLE."""
     refused = _refusal(error)

@@ -20,7 +20,7 @@ from delivery.senders.parcel import Endpoint
 from delivery.states import LaneState, Status
 
 
-def suspend(lane: SenderLane, settlement: Settlement, endpoint: Endpoint) -> LaneChange:
+def suspend_lane(lane: SenderLane, settlement: Settlement, endpoint: Endpoint) -> LaneChange:
     """Suspend the lane because of this outcome.
 
     The first probe is due at once, as with webMethods' monitoring service, unless a probe has just
@@ -73,7 +73,9 @@ async def _top(found: Mapping[str, Any], context: SenderContext) -> Endpoint | N
     return endpoint if endpoint.is_active or endpoint.is_held_whole else None
 
 
-async def _probe(lane: SenderLane, context: SenderContext, found: Mapping[str, Any], endpoint: Endpoint) -> None:
+async def _probe(
+    lane: SenderLane, context: SenderContext, found: Mapping[str, Any], endpoint: Endpoint
+) -> None:
     with lane.under_way.probing():
         fault = await context.client.probe(endpoint.probe_url, seconds=endpoint.timeout_seconds)
     if not fault:

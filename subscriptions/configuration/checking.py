@@ -27,8 +27,8 @@ from subscriptions.configuration.document import (
     PUBLISHERS,
     SUBSCRIBERS,
     SUBSCRIPTIONS,
-    Entry,
     DocumentFault,
+    Entry,
     Section,
 )
 from subscriptions.filters import filter_identity
@@ -121,7 +121,9 @@ class Checker:
         context = {"known": known, "identities": identities}
         self._serializer = _SERIALIZERS[section.name](context=context)
 
-    def check(self, entry: Entry, *, stored: Model | None, of: str) -> tuple[dict[str, Any], list[DocumentFault]]:
+    def check(
+        self, entry: Entry, *, stored: Model | None, of: str
+    ) -> tuple[dict[str, Any], list[DocumentFault]]:
         """Return the values to store, and the faults.
 
         Without a stored row, omitted fields get defaults.

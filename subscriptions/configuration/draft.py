@@ -16,13 +16,13 @@ from subscriptions.configuration.document import (
     SECTIONS,
     SUBSCRIBERS,
     SUBSCRIPTIONS,
-    Entry,
     DocumentFault,
+    Entry,
     Section,
 )
 from subscriptions.configuration.export import plain, rows_of, value_of
 from subscriptions.configuration.plan import Plan, PlannedField, PlannedObject, Verb, Wanted
-from subscriptions.configuration.secrets import resolve
+from subscriptions.configuration.secrets import resolve_secrets
 from subscriptions.dependents import first_dependents
 from subscriptions.models import EventType, Kind, Policy, Publisher, Subscriber, Subscription
 from subscriptions.models.policy import DEFAULT_POLICY
@@ -31,7 +31,7 @@ from subscriptions.models.policy import DEFAULT_POLICY
 _REFERENCES: dict[type[Model], str] = {EventType: "event_type", Policy: "policy", Subscriber: "subscriber"}
 
 
-def draft(wanted: Wanted) -> Plan:
+def draft_plan(wanted: Wanted) -> Plan:
     """Return the plan with all faults but those of addresses, which are slower: see `addresses`."""
     drafting = _added(wanted)
     if wanted.prune:
@@ -108,7 +108,7 @@ class _Drafting:
         return _made(section, values) if row is None else _compared(section, row, values)
 
     def _completed(self, entry: Entry, row: Subscription | None, label: str) -> Entry:
-        resolved = resolve(entry, of=label, stored=row, lookup=self._wanted.lookup)
+        resolved = resolve_secrets(entry, of=label, stored=row, lookup=self._wanted.lookup)
         self.plan.faults += resolved.faults
         self.plan.kept += [(label, name, reference) for name, reference in resolved.kept]
         if row is None:

@@ -1,6 +1,6 @@
 """A plan: each object of a document is created, changed, deleted or unchanged, field by field.
 
-Its digest is equal only for equal changes. `apply` requires the digest, so that it makes no change
+Its digest is equal only for equal changes. `apply_configuration` requires the digest, so that it makes no change
 that nobody has seen.
 """
 
@@ -14,7 +14,7 @@ from django.db.models import Model
 from django.utils.crypto import salted_hmac
 
 from subscriptions.changes import MASKED, SECRET_FIELDS
-from subscriptions.configuration.document import Entry, DocumentFault, RefusedDocumentError, Section
+from subscriptions.configuration.document import DocumentFault, Entry, RefusedDocumentError, Section
 from subscriptions.configuration.secrets import Lookup
 from subscriptions.filters import filter_identity
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from subscriptions.configuration.document import Entry, DocumentFault
+from subscriptions.configuration.document import DocumentFault, Entry
 from subscriptions.models import Subscription
 
 # From a reference such as env:NAME to its value, or None.
@@ -68,7 +68,7 @@ class Resolved:
     kept: list[tuple[str, str]] = field(default_factory=list)
 
 
-def resolve(entry: Entry, *, of: str, stored: Subscription | None, lookup: Lookup) -> Resolved:
+def resolve_secrets(entry: Entry, *, of: str, stored: Subscription | None, lookup: Lookup) -> Resolved:
     """Replace the references of a subscription's entry by their values; `of` names it in faults."""
     resolving = _Resolving(of=of, lookup=lookup, resolved=Resolved(entry=dict(entry)))
     for name in ("headers", "auth"):

@@ -19,7 +19,7 @@ from django.db import connection
 
 from tests.bench import stage
 from tests.bench.measuring import STALL_SECONDS, Measuring, wait_until
-from tests.bench.paced import PublishingPace, PacedPublisher
+from tests.bench.paced import PacedPublisher, PublishingPace
 from tests.bench.results import BenchResult, at_most
 from tests.bench.started import Started, started_beside
 

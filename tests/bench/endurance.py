@@ -13,7 +13,7 @@ from django.db import connection
 from tests.bench import stage, usage
 from tests.bench.children import run_publishers
 from tests.bench.measuring import STALL_SECONDS, Measuring, wait_until
-from tests.bench.paced import PublishingPace, PacedPublisher
+from tests.bench.paced import PacedPublisher, PublishingPace
 from tests.bench.publishers import PublishLoad
 from tests.bench.results import BenchResult, at_most, percentile
 from tests.bench.started import Started, started_beside

@@ -86,13 +86,13 @@ class Resubmitting(ConsoleAdmin):
         is_pulled = row.subscription.mode == Mode.PULL
         what = "can be fetched again, at its old place in the mailbox"
         done = f"Delivery {object_id} {what if is_pulled else 'is sent again, at its old place in the lane'}."
-        return self._act(request, object_id, resubmit.resubmit, done=done)
+        return self._act(request, object_id, resubmit.resubmit_delivery, done=done)
 
     def cancel_one(self, request: HttpRequest, object_id: int) -> HttpResponse:
         return self._act(
             request,
             object_id,
-            resolve.cancel,
+            resolve.cancel_delivery,
             done=f"Delivery {object_id} is CANCELLED and will not be sent.",
         )
 
@@ -118,7 +118,7 @@ class Resubmitting(ConsoleAdmin):
     @admin.action(description="Cancel: do not send them", permissions=["resubmit"])
     def cancel_chosen(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         left = "were neither open nor IN_DOUBT and stay as they are."
-        self._each(request, queryset, resolve.cancel, status=Status.CANCELLED, left=left)
+        self._each(request, queryset, resolve.cancel_delivery, status=Status.CANCELLED, left=left)
 
     @admin.action(
         description="Mark as delivered: IN_DOUBT deliveries were received", permissions=["resubmit"]

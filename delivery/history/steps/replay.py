@@ -25,7 +25,7 @@ from delivery.history.archive import ledger
 from delivery.history.job import StepJob
 from delivery.history.schemas import MESSAGES
 from subscriptions.filters.document import header_name
-from subscriptions.filters.parse import parse
+from subscriptions.filters.parse import parse_filter
 from subscriptions.filters.to_spark import to_spark
 from subscriptions.filters.tree import And, Comparison, Condition, Operator, Path, Root
 
@@ -62,7 +62,7 @@ class ReplaySelection:
             path = Path(Root.HEADER, (FILTER_STRING,), is_text=True)
             asked.append(Comparison(path, Operator.EQUAL, self.header_filter_string))
         if self.filter:
-            asked.append(parse(self.filter))
+            asked.append(parse_filter(self.filter))
         return And(tuple(asked)) if len(asked) > 1 else next(iter(asked), None)
 
     @property
@@ -86,7 +86,7 @@ def matching(messages: "DataFrame", wanted: ReplaySelection) -> "DataFrame":
     return found.select("id", "event_type", to_date("published_at").alias("day"))
 
 
-def select(job: StepJob, *, replay_id: int) -> dict[str, Any]:
+def select_messages(job: StepJob, *, replay_id: int) -> dict[str, Any]:
     """Store the messages of a replay as its items, and set it to READY; return `count` and `preview`.
 
     A replay that is not SELECTING any more is unchanged; `state` is its state then.

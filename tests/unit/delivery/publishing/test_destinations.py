@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from delivery.calls.sync import exchange
+from delivery.calls.sync import exchange_message
 from delivery.models import Delivery, IdempotencyKey, JournalEntry, JournalKind, Message
 from delivery.publishing.drafts import Draft, PublishRefusedError
 from delivery.publishing.explain import explain_message
@@ -111,7 +111,7 @@ def test_a_sync_message_calls_its_destination(transactional_db: None, settings: 
     factories.subscription(event_type=event_type, filter="$$->'Body'->>'n' is null", position=1)
     crm = factories.subscription(event_type=event_type, subscriber=factories.subscriber("crm"), position=2)
     sent = Draft(event_type=event_type, headers={"destination": "crm"}, body=b"{}")
-    assert exchange(factories.publisher(), sent).subscription == crm
+    assert exchange_message(factories.publisher(), sent).subscription == crm
 
 
 def test_each_message_of_a_batch_goes_to_its_own_destination(orders: Subscription) -> None:

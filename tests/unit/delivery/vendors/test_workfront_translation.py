@@ -5,8 +5,8 @@ from typing import Any
 import orjson
 import pytest
 
-from delivery.vendors.workfront.translate import Translation, translate
-from subscriptions.filters import document, parse, to_python
+from delivery.vendors.workfront.translate import Translation, translate_document
+from subscriptions.filters import document, parse_filter, to_python
 
 NEW: dict[str, Any] = {
     "ID": "59d7ddf7",
@@ -33,7 +33,7 @@ def one(name: str, comparison: str | None = None, value: Any = None, **fields: A
 
 
 def translated(*filters: Any, **fields: Any) -> Translation:
-    found = translate(given(*filters, **fields))
+    found = translate_document(given(*filters, **fields))
     assert found.reasons == []
     return found
 
@@ -41,11 +41,11 @@ def translated(*filters: Any, **fields: Any) -> Translation:
 def matches(*filters: Any, new: Any = NEW, old: Any = OLD, **fields: Any) -> bool:
     text = translated(*filters, **fields).filter
     payload = orjson.dumps({"eventType": "UPDATE", "newState": new, "oldState": old})
-    return not text or to_python(parse(text))(document({}, payload))
+    return not text or to_python(parse_filter(text))(document({}, payload))
 
 
 def refused(*filters: Any, **fields: Any) -> set[str]:
-    return {reason.field for reason in translate(given(*filters, **fields)).reasons}
+    return {reason.field for reason in translate_document(given(*filters, **fields)).reasons}
 
 
 def test_the_event_type_is_of_object_and_event() -> None:
@@ -220,7 +220,7 @@ def test_what_inturn_decides_otherwise_is_told() -> None:
     ],
 )
 def test_what_cannot_be_said_is_refused_with_a_reason(document: dict[str, Any], field: str) -> None:
-    reasons = translate(document).reasons
+    reasons = translate_document(document).reasons
     assert {reason.field for reason in reasons} == ({field} if field else set())
     assert all(reason.detail for reason in reasons)
 
