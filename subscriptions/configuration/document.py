@@ -15,6 +15,7 @@ from typing import Any
 
 from django.db import models
 
+from subscriptions.api.policies import RULE_FIELDS
 from subscriptions.models import (
     ApiKey,
     ConfigurationChange,
@@ -85,36 +86,7 @@ EVENT_TYPES = Section(
 POLICIES = Section(
     name="policies",
     model=Policy,
-    fields=(
-        "name",
-        "description",
-        "on_unreachable",
-        "on_unavailable",
-        "on_server_error",
-        "on_rate_limited",
-        "on_client_error",
-        "on_redirect",
-        "in_doubt",
-        "blocks_when_overloaded",
-        "pause_seconds",
-        "pause_max_seconds",
-        "retry_after_max_seconds",
-        "retry_schedule",
-        "retry_seconds",
-        "retry_jitter",
-        "max_attempts",
-        "when_used_up",
-        "suspends_on_reject",
-        "probe_seconds",
-        "breaks_circuit",
-        "breaker_percent",
-        "breaker_attempts",
-        "breaker_failures",
-        "breaker_probe_seconds",
-        "freeze_failures",
-        "freeze_hours",
-        "freeze_failures_at_once",
-    ),
+    fields=("name", "description", *RULE_FIELDS),
     left_out={**_WATCHED, "is_built_in": "built-in policies stand in no document"},
 )
 SUBSCRIBERS = Section(
