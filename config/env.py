@@ -16,7 +16,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from config.embedded.postgres import running_url
-from config.env_values import Given, wrong
+from config.env_values import EnvReader, wrong
 from config.retention_days import retention_days
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -84,53 +84,53 @@ class Environment:
 
 def read_environment(environment: Mapping[str, str] = os.environ) -> Environment:
     """Read all settings; raises ImproperlyConfigured with the name of a wrong one."""
-    given = Given(environment)
-    home = Path(given.text("INTURN_HOME", default=str(CHECKOUT / "var"))).expanduser().resolve()
-    port = given.whole("PORT", default=8000, least=1, most=65535)
-    listen = _listen(given)
-    base_url = _base_url(given, default=_own_url(listen, port))
+    reader = EnvReader(environment)
+    home = Path(reader.text("INTURN_HOME", default=str(CHECKOUT / "var"))).expanduser().resolve()
+    port = reader.integer("PORT", default=8000, least=1, most=65535)
+    listen = _listen(reader)
+    base_url = _base_url(reader, default=_own_url(listen, port))
     return Environment(
         home=home,
         listen=listen,
         port=port,
         base_url=base_url,
-        allowed_hosts=_allowed_hosts(given, base_url, _own_host(listen)),
-        debug=given.flag("INTURN_DEBUG", default=False),
-        database_url=_database_url(given) or running_url(home) or "",
-        secret_key=given.text("INTURN_SECRET_KEY") or _kept(home / "secret-key"),
-        encryption_keys=(given.text("INTURN_ENCRYPTION_KEYS") or _kept(home / "encryption-keys")).split(),
-        bootstrap_key=_bootstrap_key(given),
-        admin_password=given.text("INTURN_ADMIN_PASSWORD"),
-        fetch_key=given.text("INTURN_FETCH_KEY"),
-        allowed_networks=_allowed_networks(given),
-        sender_processes=given.whole("SENDER_PROCESSES", default=2, least=1, most=100),
-        queue_senders=given.whole("QUEUE_SENDERS", default=5, least=1, most=100),
-        max_message_bytes=given.whole(
+        allowed_hosts=_allowed_hosts(reader, base_url, _own_host(listen)),
+        debug=reader.flag("INTURN_DEBUG", default=False),
+        database_url=_database_url(reader) or running_url(home) or "",
+        secret_key=reader.text("INTURN_SECRET_KEY") or _kept(home / "secret-key"),
+        encryption_keys=(reader.text("INTURN_ENCRYPTION_KEYS") or _kept(home / "encryption-keys")).split(),
+        bootstrap_key=_bootstrap_key(reader),
+        admin_password=reader.text("INTURN_ADMIN_PASSWORD"),
+        fetch_key=reader.text("INTURN_FETCH_KEY"),
+        allowed_networks=_allowed_networks(reader),
+        sender_processes=reader.integer("SENDER_PROCESSES", default=2, least=1, most=100),
+        queue_senders=reader.integer("QUEUE_SENDERS", default=5, least=1, most=100),
+        max_message_bytes=reader.integer(
             "INTURN_MAX_MESSAGE_BYTES", default=1024 * 1024, least=1, most=LARGEST_MESSAGE_BYTES
         ),
-        publish_rate_limit=given.like(
+        publish_rate_limit=reader.matching(
             "INTURN_PUBLISH_RATE_LIMIT", pattern=_RATE, allowed="like 1000/s, 500/m or 100/h"
         ),
-        callback_days=given.whole("INTURN_CALLBACK_DAYS", default=4, least=1, most=366),
-        mailbox_days=given.whole("INTURN_MAILBOX_DAYS", default=4, least=1, most=31),
-        retention_days=retention_days(given.items("INTURN_RETENTION_DAYS")),
-        retention_unarchived=given.flag("INTURN_RETENTION_UNARCHIVED", default=False),
-        history_url=_history_url(given, home),
-        spark_master=_spark_master(given),
-        spark_remote=given.like(
+        callback_days=reader.integer("INTURN_CALLBACK_DAYS", default=4, least=1, most=366),
+        mailbox_days=reader.integer("INTURN_MAILBOX_DAYS", default=4, least=1, most=31),
+        retention_days=retention_days(reader.items("INTURN_RETENTION_DAYS")),
+        retention_unarchived=reader.flag("INTURN_RETENTION_UNARCHIVED", default=False),
+        history_url=_history_url(reader, home),
+        spark_master=_spark_master(reader),
+        spark_remote=reader.matching(
             "SPARK_REMOTE", pattern=_SPARK_REMOTE, allowed="like sc://spark.example.com:15002"
         ),
-        spark_driver_memory=given.like(
+        spark_driver_memory=reader.matching(
             "SPARK_DRIVER_MEMORY", pattern=_MEMORY, allowed="like 512m or 2g, at least 512m", default="1g"
         ),
-        web_workers=given.whole("WEB_WORKERS", default=1, least=1, most=100),
-        web_threads=given.whole("WEB_THREADS", default=8, least=1, most=1000),
-        log_level=given.choice("INTURN_LOG_LEVEL", default="INFO", among=LOG_LEVELS),
+        web_workers=reader.integer("WEB_WORKERS", default=1, least=1, most=100),
+        web_threads=reader.integer("WEB_THREADS", default=8, least=1, most=1000),
+        log_level=reader.choice("INTURN_LOG_LEVEL", default="INFO", choices=LOG_LEVELS),
     )
 
 
-def _listen(given: Given) -> Address:
-    text = given.text("INTURN_LISTEN", default="127.0.0.1")
+def _listen(reader: EnvReader) -> Address:
+    text = reader.text("INTURN_LISTEN", default="127.0.0.1")
     bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     try:
         if "%" in bare:  # A zone, such as %eth0: no URL can have one.
@@ -153,8 +153,8 @@ def _own_url(listen: Address, port: int) -> str:
     return f"http://{_own_host(listen)}:{port}"
 
 
-def _base_url(given: Given, *, default: str) -> str:
-    return given.like(
+def _base_url(reader: EnvReader, *, default: str) -> str:
+    return reader.matching(
         "INTURN_BASE_URL",
         pattern=_BASE_URL,
         allowed="an address like https://broker.example.com or http://127.0.0.1:8000",
@@ -162,9 +162,9 @@ def _base_url(given: Given, *, default: str) -> str:
     ).rstrip("/")
 
 
-def _allowed_hosts(given: Given, base_url: str, own_host: str) -> list[str]:
+def _allowed_hosts(reader: EnvReader, base_url: str, own_host: str) -> list[str]:
     """Return the hosts given, the base URL's, and this machine's own, which `up` and probes use."""
-    hosts = given.items("INTURN_ALLOWED_HOSTS")
+    hosts = reader.items("INTURN_ALLOWED_HOSTS")
     for host in hosts:
         if not _ALLOWED_HOST.fullmatch(host):
             raise wrong("INTURN_ALLOWED_HOSTS", host, allowed="a host name; give it without scheme and port")
@@ -173,8 +173,8 @@ def _allowed_hosts(given: Given, base_url: str, own_host: str) -> list[str]:
     return list(dict.fromkeys([*hosts, base[1].lower(), own_host, *LOCAL_HOSTS]))
 
 
-def _bootstrap_key(given: Given) -> str:
-    key = given.text("INTURN_BOOTSTRAP_KEY")
+def _bootstrap_key(reader: EnvReader) -> str:
+    key = reader.text("INTURN_BOOTSTRAP_KEY")
     if key and not _BOOTSTRAP_KEY.fullmatch(key):
         # Without the value, which is a secret.
         raise ImproperlyConfigured(
@@ -184,17 +184,17 @@ def _bootstrap_key(given: Given) -> str:
     return key
 
 
-def _allowed_networks(given: Given) -> tuple[Network, ...]:
+def _allowed_networks(reader: EnvReader) -> tuple[Network, ...]:
     try:
-        return tuple(ipaddress.ip_network(item) for item in given.items("INTURN_ALLOWED_NETWORKS"))
+        return tuple(ipaddress.ip_network(item) for item in reader.items("INTURN_ALLOWED_NETWORKS"))
     except ValueError as error:
         raise ImproperlyConfigured(
             f"INTURN_ALLOWED_NETWORKS: {error}; give CIDR ranges, e.g. 10.1.0.0/16,127.0.0.0/8"
         ) from error
 
 
-def _database_url(given: Given) -> str:
-    url = given.text("DATABASE_URL")
+def _database_url(reader: EnvReader) -> str:
+    url = reader.text("DATABASE_URL")
     if url and not _names_a_database(url):
         # Without the value, which has a password.
         raise ImproperlyConfigured(
@@ -204,9 +204,9 @@ def _database_url(given: Given) -> str:
     return url
 
 
-def _history_url(given: Given, home: Path) -> str:
+def _history_url(reader: EnvReader, home: Path) -> str:
     """Return the place of the archive: an absolute folder, or a URL to which Spark writes."""
-    text = given.text("HISTORY_URL", default=str(home / "archive"))
+    text = reader.text("HISTORY_URL", default=str(home / "archive"))
     if "://" not in text:
         return str(Path(text).expanduser().resolve())
     if not _URL.fullmatch(text):
@@ -214,13 +214,13 @@ def _history_url(given: Given, home: Path) -> str:
     return text.rstrip("/")
 
 
-def _spark_master(given: Given) -> str:
-    master = given.like(
+def _spark_master(reader: EnvReader) -> str:
+    master = reader.matching(
         "SPARK_MASTER",
         pattern=_SPARK_MASTER,
         allowed="like local[*], local[4], spark://spark.example.com:7077 or yarn",
     )
-    if master and given.text("SPARK_REMOTE"):
+    if master and reader.text("SPARK_REMOTE"):
         raise ImproperlyConfigured(
             "SPARK_MASTER and SPARK_REMOTE are both given, and Spark can run in one place only: unset one of them"
         )

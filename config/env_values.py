@@ -15,7 +15,7 @@ FLAGS = {
 }
 
 
-class Given:
+class EnvReader:
     """The settings in an environment.
 
     If `NAME_FILE` names a file, its content takes precedence over `NAME`. Surrounding white space,
@@ -35,7 +35,7 @@ class Given:
             raise ImproperlyConfigured(f"{source}: the value is blank; set one, or unset the variable")
         return content.strip() or default
 
-    def whole(self, name: str, *, default: int, least: int, most: int) -> int:
+    def integer(self, name: str, *, default: int, least: int, most: int) -> int:
         text = self.text(name, default=str(default))
         # Longer numbers are out of every range, and int() would refuse them.
         if re.fullmatch(r"[0-9]{1,15}", text) and least <= int(text) <= most:
@@ -48,14 +48,14 @@ class Given:
             return FLAGS[text.lower()]
         raise wrong(name, text, allowed="true or false")
 
-    def choice(self, name: str, *, default: str, among: Sequence[str]) -> str:
+    def choice(self, name: str, *, default: str, choices: Sequence[str]) -> str:
         """Return one of the choices, without regard to case."""
         text = self.text(name, default=default)
-        if text.upper() in among:
+        if text.upper() in choices:
             return text.upper()
-        raise wrong(name, text, allowed=f"one of {', '.join(among)}")
+        raise wrong(name, text, allowed=f"one of {', '.join(choices)}")
 
-    def like(self, name: str, *, pattern: re.Pattern[str], allowed: str, default: str = "") -> str:
+    def matching(self, name: str, *, pattern: re.Pattern[str], allowed: str, default: str = "") -> str:
         """Return a text that matches the whole pattern, or the default; `allowed` describes it."""
         text = self.text(name, default=default)
         if text == default or pattern.fullmatch(text):

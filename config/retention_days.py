@@ -42,13 +42,13 @@ def retention_days(items: Iterable[str]) -> Mapping[str, int | None]:
     items = list(items)
     if [item.lower() for item in items] == [NEVER]:
         return dict.fromkeys(DEFAULT_DAYS)
-    given: dict[str, int | None] = {}
+    configured: dict[str, int | None] = {}
     for item in items:
         name, days = _read(item)
-        if name in given:
+        if name in configured:
             raise wrong(SETTING, item, allowed=_ALLOWED)
-        given[name] = days
-    return {**DEFAULT_DAYS, **given}
+        configured[name] = days
+    return {**DEFAULT_DAYS, **configured}
 
 
 def _read(item: str) -> tuple[str, int | None]:

@@ -102,11 +102,11 @@ WALKS_INDEXES = (
 def _database(url: str) -> dict[str, Any]:
     # Commands that need no server, such as `up` itself, have no URL, but Django requires an engine.
     parsed: dict[str, Any] = environ.Env.db_url_config(url or "postgresql://inturn@127.0.0.1:1/inturn")
-    given = parsed.get("OPTIONS", {})
-    options = " ".join(filter(None, (*WALKS_INDEXES, given.get("options", ""))))
+    extra = parsed.get("OPTIONS", {})
+    options = " ".join(filter(None, (*WALKS_INDEXES, extra.get("options", ""))))
     return parsed | {
         "ENGINE": "django.db.backends.postgresql",
-        "OPTIONS": NOTICES_VANISHED | given | {"options": options},
+        "OPTIONS": NOTICES_VANISHED | extra | {"options": options},
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
     }

@@ -97,8 +97,8 @@ class Cluster:
         The programs that work on the data inherit the lock: if this process is killed, no other can
         start a server on the folder meanwhile.
         """
-        account.insist_on_a_way_to(programs.folder)
-        account.insist_on_a_way_to(self.folder)
+        account.require_access(programs.folder)
+        account.require_access(self.folder)
         account.own(self.folder)
         if not self.data.exists():
             self._create(programs, account)
@@ -162,13 +162,13 @@ def execute_statements(
     """Execute statements in single-user mode, because nobody may connect before setup ends."""
     # In single-user mode an empty line ends a statement.
     command = [programs.path("postgres"), "--single", "-j", "-D", str(data), database]
-    _run(command, account, said=f"{statements.strip()}\n\n", lock=lock)
+    _run(command, account, statements=f"{statements.strip()}\n\n", lock=lock)
 
 
-def _run(command: list[str], account: Account, *, said: str = "", lock: BinaryIO | None = None) -> None:
+def _run(command: list[str], account: Account, *, statements: str = "", lock: BinaryIO | None = None) -> None:
     done = subprocess.run(
         [*account.prefix, *command],
-        input=said,
+        input=statements,
         env=processes.environment(postgres=False),
         capture_output=True,
         text=True,

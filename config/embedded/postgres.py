@@ -77,7 +77,7 @@ class Server:
         Waits as long as PostgreSQL takes to recover from a crash. Call it from the main thread: see
         `end_with_parent`.
         """
-        self._insist_on_no_other_major()
+        self._require_same_major()
         self.cluster.folder.mkdir(parents=True, exist_ok=True)
         with self.cluster.lock.open("ab") as lock:
             self._take(lock)
@@ -102,7 +102,7 @@ class Server:
     def is_alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    def _insist_on_no_other_major(self) -> None:
+    def _require_same_major(self) -> None:
         """Refuse to start empty if the data here is another major version's, and unreadable."""
         others = [cluster.folder for cluster in clusters_of(self._home) if cluster.data.exists()]
         if others and self.cluster.folder not in others:

@@ -61,7 +61,7 @@ class Account:
             for owned in (path, *path.rglob("*")):
                 os.chown(owned, uid, uid, follow_symlinks=False)
 
-    def insist_on_a_way_to(self, folder: Path) -> None:
+    def require_access(self, folder: Path) -> None:
         """Raise PostgresError that names a closed folder.
 
         PostgreSQL would only report a missing file.

@@ -89,12 +89,12 @@ class ChildProcess:
         if self._process is None and now >= self.restarts.due_at:
             self.start()
 
-    def ask_to_stop(self) -> None:
+    def request_stop(self) -> None:
         if self._process is not None:
             self._process.terminate()
 
     def stop(self) -> None:
-        """Wait for the end after `ask_to_stop`; kill the processes after `stop_seconds`."""
+        """Wait for the end after `request_stop`; kill the processes after `stop_seconds`."""
         if self._process is None:
             return
         try:

@@ -17,7 +17,7 @@ class CannotStartError(RuntimeError):
 
 
 @contextmanager
-def only_one_on(home: Path) -> Iterator[None]:
+def single_instance(home: Path) -> Iterator[None]:
     home.mkdir(parents=True, exist_ok=True)
     with (home / "up.lock").open("ab") as lock:
 
@@ -46,7 +46,7 @@ def raise_file_limit() -> None:
         return
 
 
-def insist_on_free_port(listen: Address, port: int) -> None:
+def require_free_port(listen: Address, port: int) -> None:
     family = socket.AF_INET if listen.version == 4 else socket.AF_INET6
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -25,7 +25,7 @@ from config.up.parts import (
     say,
     web_command,
 )
-from config.up.preflight import CannotStartError, insist_on_free_port, only_one_on, raise_file_limit
+from config.up.preflight import CannotStartError, raise_file_limit, require_free_port, single_instance
 
 CLUSTER, DEMO = "cluster", "demo"
 
@@ -63,7 +63,7 @@ class Supervisor:
 
         Raises CannotStartError if it never became ready.
         """
-        with _signals_raise(), only_one_on(self._home):
+        with _signals_raise(), single_instance(self._home):
             try:
                 self._start()
                 self._watch()
@@ -76,7 +76,7 @@ class Supervisor:
     def _start(self) -> None:
         raise_file_limit()
         processes.end(lambda: processes.marked(f"{self._home}#"), [(signal.SIGKILL, 10)])
-        insist_on_free_port(self._environment.listen, self._environment.port)
+        require_free_port(self._environment.listen, self._environment.port)
         self._guard()
         self._prepare(self._start_database())
         say(f"logs are in {self._logs}")
@@ -152,7 +152,7 @@ class Supervisor:
         """Restart the parts that have the old URL, if PostgreSQL could not get its port again."""
         for part in self._parts:
             if part.environment["DATABASE_URL"] != url:
-                part.ask_to_stop()
+                part.request_stop()
                 part.stop()
                 part.environment = self._environment_for(url)
 
@@ -180,7 +180,7 @@ class Supervisor:
         in_order = [[part for part in self._parts if part.name in together] for together in names]
         for together in in_order:
             for part in together:
-                part.ask_to_stop()
+                part.request_stop()
             for part in together:
                 part.stop()
         if self._database is not None:

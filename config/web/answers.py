@@ -35,8 +35,8 @@ class Head:
 
     def take(self, name: str) -> str | None:
         """Remove a header, which the application set for the bridge only, and return its value."""
-        for index, (given, value) in enumerate(self.headers):
-            if given.lower() == name:
+        for index, (header, value) in enumerate(self.headers):
+            if header.lower() == name:
                 del self.headers[index]
                 return value
         return None

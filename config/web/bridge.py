@@ -27,8 +27,8 @@ from urllib.parse import parse_qs
 import orjson
 
 from config.web.answers import Answering, Head, Header, send
+from config.web.closing import ConnectionCloser
 from config.web.environ import Environ, RsgiScope, environ_of
-from config.web.hang_up import HangUp
 from config.web.request_bodies import Bodies, Bounds, Streamed
 from config.web.threads import Threads
 from delivery.mailbox.notifications import MailboxNews
@@ -77,10 +77,10 @@ class BridgedRequest:
     def wait_seconds(self) -> float:
         """Return the requested wait; the application has refused invalid and excessive values."""
         try:
-            given = float(parse_qs(self.environ["QUERY_STRING"]).get("wait", ["0"])[-1])
+            seconds = float(parse_qs(self.environ["QUERY_STRING"]).get("wait", ["0"])[-1])
         except ValueError:
             return 0.0
-        return given if 0 < given <= LONGEST_WAIT_SECONDS else 0.0
+        return seconds if 0 < seconds <= LONGEST_WAIT_SECONDS else 0.0
 
 
 class Bridge:
@@ -99,7 +99,7 @@ class Bridge:
         self._threads = Threads(self._answer, count=threads)
         self._bodies = Bodies(bounds)
         self._most_at_a_mailbox = most_at_a_mailbox
-        self._hang_up = HangUp()
+        self._closer = ConnectionCloser()
         self._short_way = short_way
         self._waiters = Waiters()
         self._news = MailboxNews(self._waiters)
@@ -136,7 +136,7 @@ class Bridge:
         except Problem as problem:
             _answer_problem(request, problem)
             if problem.status_code == HTTPStatus.REQUEST_TIMEOUT:
-                self._hang_up.soon(scope.client)
+                self._closer.close_soon(scope.client)
 
     async def _is_answered(self, request: RsgiRequest, environ: Environ, body: bytes) -> bool:
         """Answer requests that need no application; return whether this is one."""

@@ -75,12 +75,12 @@ def _add_headers(environ: Environ, headers: Headers) -> None:
     names = set()
     for name, value in headers.items():
         names.add(name)
-        given = underscored if "_" in name else environ
+        target = underscored if "_" in name else environ
         key = _key(name)
-        if key not in given:
-            given[key] = value
+        if key not in target:
+            target[key] = value
         elif key != "CONTENT_TYPE":
-            given[key] = f"{given[key]}{';' if name == 'cookie' else ','}{value}"
+            target[key] = f"{target[key]}{';' if name == 'cookie' else ','}{value}"
     _add_underscored(environ, underscored)
     if len(names) < len(headers):
         # granian reports of a non-ASCII value only that it exists; it becomes empty, as in WSGI.

@@ -44,15 +44,15 @@ class Streamed(Protocol):
 class Bounds:
     """`limit_of` returns the longest body of a path, `sender_of` the sender, empty for a stranger.
 
-    A sender gets `share` bytes of the room; strangers share one room. A body may be silent or slow
+    A sender gets `share` bytes of the capacity; strangers share their own. A body may be silent or slow
     for `grace_seconds`; after that `bytes_per_second` must have arrived on average.
     """
 
     limit_of: Callable[[str], int]
     sender_of: Callable[[Environ], Awaitable[str]]
-    room: int
+    capacity: int
     share: int
-    room_of_strangers: int
+    capacity_of_strangers: int
     grace_seconds: float = 30.0
     bytes_per_second: int = 50_000
 
@@ -62,9 +62,9 @@ class Bodies:
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
-        self._room = Room(bounds.room)
-        self._rooms: dict[str, Room] = {}
-        self._room_of_strangers = Room(bounds.room_of_strangers)
+        self._capacity = Capacity(bounds.capacity)
+        self._capacities: dict[str, Capacity] = {}
+        self._capacity_of_strangers = Capacity(bounds.capacity_of_strangers)
 
     @asynccontextmanager
     async def reading(self, environ: Environ, streamed: Streamed) -> AsyncIterator[bytes]:
@@ -78,13 +78,15 @@ class Bodies:
             yield await self._read(environ, streamed, share)
         finally:
             share.give_back()
-            if (room := self._rooms.get(share.sender)) is not None and room.free == self._bounds.share:
-                del self._rooms[share.sender]
+            if (
+                capacity := self._capacities.get(share.sender)
+            ) is not None and capacity.free == self._bounds.share:
+                del self._capacities[share.sender]
 
     async def _read(self, environ: Environ, streamed: Streamed, share: "Share") -> bytes:
         limit = self._bounds.limit_of(environ["PATH_INFO"])
-        given = environ.get("CONTENT_LENGTH")
-        length = None if given is None else int(given)
+        declared = environ.get("CONTENT_LENGTH")
+        length = None if declared is None else int(declared)
         if length is not None and length > limit:
             raise _closing(too_large(limit))
         if length == 0 or (length is None and environ["REQUEST_METHOD"] in _WITHOUT_BODY):
@@ -95,15 +97,15 @@ class Bodies:
         if length is not None and length <= SHORT_BYTES:
             return await self._in_time(_whole(streamed), self._bounds.grace_seconds)
         share.sender = await self._bounds.sender_of(environ)
-        share.rooms = self._rooms_of(share.sender)
+        share.capacities = self._capacities_of(share.sender)
         body = await self._read_pieces(streamed, limit, share)
         environ["CONTENT_LENGTH"] = str(len(body))
         return body
 
-    def _rooms_of(self, sender: str) -> "Sequence[Room]":
+    def _capacities_of(self, sender: str) -> "Sequence[Capacity]":
         if not sender:
-            return [self._room_of_strangers]
-        return [self._room, self._rooms.setdefault(sender, Room(self._bounds.share))]
+            return [self._capacity_of_strangers]
+        return [self._capacity, self._capacities.setdefault(sender, Capacity(self._bounds.share))]
 
     async def _read_pieces(self, streamed: Streamed, limit: int, share: "Share") -> bytes:
         body = bytearray()
@@ -143,7 +145,7 @@ class Bodies:
         return coming.result()
 
 
-class Room:
+class Capacity:
     """Capacity for the bytes of bodies in memory."""
 
     def __init__(self, max_bytes: int) -> None:
@@ -151,16 +153,16 @@ class Room:
 
 
 class Share:
-    """The part of its rooms' capacity that one body takes."""
+    """The part of the capacities that one body takes."""
 
     def __init__(self) -> None:
         self.sender = ""
-        self.rooms: Sequence[Room] = ()
+        self.capacities: Sequence[Capacity] = ()
         self._taken = 0
 
     def take(self, count: int) -> bool:
-        """Take capacity in each room; False if any of them lacks it."""
-        if any(count > room.free for room in self.rooms):
+        """Take from each capacity; False if any of them lacks it."""
+        if any(count > capacity.free for capacity in self.capacities):
             return False
         self._add(count)
         return True
@@ -170,8 +172,8 @@ class Share:
 
     def _add(self, count: int) -> None:
         self._taken += count
-        for room in self.rooms:
-            room.free -= count
+        for capacity in self.capacities:
+            capacity.free -= count
 
 
 def _may_have_body(environ: Environ) -> bool:

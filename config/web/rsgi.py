@@ -10,9 +10,9 @@ from prometheus_client import Gauge
 from config.wsgi import application as wsgi_application
 
 # isort: split
+from config.web.body_limits import Senders, limit_of
 from config.web.bridge import Bridge
 from config.web.connections import max_connections
-from config.web.door import Senders, limit_of
 from config.web.request_bodies import Bounds
 from config.web.short_way import Publishing
 
@@ -29,9 +29,9 @@ application = Bridge(
         ),
         sender_of=Senders(),
         # As much as all threads can handle at once.
-        room=settings.ENVIRONMENT.web_threads * MAX_BATCH_BYTES,
+        capacity=settings.ENVIRONMENT.web_threads * MAX_BATCH_BYTES,
         share=max(settings.ENVIRONMENT.web_threads // 4, 1) * MAX_BATCH_BYTES,
-        room_of_strangers=MAX_BATCH_BYTES,
+        capacity_of_strangers=MAX_BATCH_BYTES,
     ),
     # A fraction, so that no key can take all connections.
     most_at_a_mailbox=max(max_connections() // 4, 1),

@@ -10,36 +10,36 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
-Asked = TypeVar("Asked")
-Told = TypeVar("Told")
+Task = TypeVar("Task")
+Result = TypeVar("Result")
 
 
-class Threads(Generic[Asked, Told]):
+class Threads(Generic[Task, Result]):
     """Calls `work` in one of `count` threads, started on demand; `work` must not raise."""
 
-    def __init__(self, work: Callable[[Asked], Told], *, count: int) -> None:
+    def __init__(self, work: Callable[[Task], Result], *, count: int) -> None:
         self._work = work
         self._count = count
         self._threads: list[threading.Thread] = []
         self._under_way = 0
-        self._asked: SimpleQueue[tuple[Asked, asyncio.Future[Told]] | None] = SimpleQueue()
+        self._waiting: SimpleQueue[tuple[Task, asyncio.Future[Result]] | None] = SimpleQueue()
 
-    async def call(self, asked: Asked) -> Told:
+    async def call(self, task: Task) -> Result:
         """Run a task in the next free thread; call this from the event loop's thread only."""
-        told: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
+        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         if self._under_way >= len(self._threads) < self._count:
             self._start()
         self._under_way += 1
-        self._asked.put((asked, told))
+        self._waiting.put((task, result))
         try:
-            return await told
+            return await result
         finally:
             self._under_way -= 1
 
     def close(self) -> None:
         """Wait until all queued tasks are done."""
         for _ in self._threads:
-            self._asked.put(None)
+            self._waiting.put(None)
         for thread in self._threads:
             thread.join()
 
@@ -50,9 +50,9 @@ class Threads(Generic[Asked, Told]):
         thread.start()
 
     def _run(self) -> None:
-        while (asked := self._asked.get()) is not None:
-            question, future = asked
-            told = self._work(question)
-            future.get_loop().call_soon_threadsafe(future.set_result, told)
+        while (waiting := self._waiting.get()) is not None:
+            task, future = waiting
+            result = self._work(task)
+            future.get_loop().call_soon_threadsafe(future.set_result, result)
             # Drop all references to the request before waiting for the next.
-            del asked, question, future, told
+            del waiting, task, future, result

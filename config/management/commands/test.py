@@ -73,12 +73,12 @@ def run(steps: Sequence[str], pytest_arguments: Sequence[str]) -> int:
     # pytest's own conftest chooses a database, and only then names the settings module.
     plain = {name: text for name, text in processes.environment().items() if name != "DJANGO_SETTINGS_MODULE"}
     failed = []
-    with surroundings() as given, ThreadPoolExecutor(1) as pool:
+    with surroundings() as environment, ThreadPoolExecutor(1) as pool:
         is_aside = ASIDE in steps and len(steps) > 1
-        aside = pool.submit(_passes, ASIDE, (), plain | given, is_aside=True) if is_aside else None
+        aside = pool.submit(_passes, ASIDE, (), plain | environment, is_aside=True) if is_aside else None
         for step in (step for step in STEPS if step in steps and not (is_aside and step == ASIDE)):
             arguments = pytest_arguments if step == "pytest" else ()
-            if not _passes(step, arguments, plain if step == "pytest" else plain | given):
+            if not _passes(step, arguments, plain if step == "pytest" else plain | environment):
                 failed.append(step)
         if aside and not aside.result():
             failed.append(ASIDE)
@@ -97,10 +97,10 @@ def torture(seconds: float, *, seed: int) -> int:
 def surroundings() -> Iterator[dict[str, str]]:
     """Yield extra variables for static steps: a home and, unless one is set, a database."""
     with ExitStack() as stack:
-        given = {"INTURN_HOME": stack.enter_context(tempfile.TemporaryDirectory(prefix="inturn-"))}
+        environment = {"INTURN_HOME": stack.enter_context(tempfile.TemporaryDirectory(prefix="inturn-"))}
         if "DATABASE_URL" not in os.environ:
-            given["DATABASE_URL"] = stack.enter_context(throwaway())
-        yield given
+            environment["DATABASE_URL"] = stack.enter_context(throwaway())
+        yield environment
 
 
 def _passes(
@@ -118,7 +118,7 @@ def _passes(
         stderr=subprocess.STDOUT if is_aside else None,
         text=True,
     )
-    said = f"\n== {step}\n{done.stdout}" if is_aside else ""
+    output = f"\n== {step}\n{done.stdout}" if is_aside else ""
     verdict = "passed" if done.returncode == 0 else "FAILED"
-    print(f"{said}== {step} {verdict} in {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
+    print(f"{output}== {step} {verdict} in {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
     return done.returncode == 0

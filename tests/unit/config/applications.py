@@ -94,17 +94,17 @@ async def _key_of(environ: dict[str, Any]) -> str:
 AMPLE = Bounds(
     limit_of=lambda _path: MAX_BODY_BYTES,
     sender_of=_key_of,
-    room=THREADS * MAX_BODY_BYTES,
+    capacity=THREADS * MAX_BODY_BYTES,
     share=THREADS * MAX_BODY_BYTES,
-    room_of_strangers=THREADS * MAX_BODY_BYTES,
+    capacity_of_strangers=THREADS * MAX_BODY_BYTES,
 )
 # Slow senders time out soon, and two long bodies of unknown senders do not fit.
 TIGHT = Bounds(
     limit_of=lambda _path: MAX_BODY_BYTES,
     sender_of=_key_of,
-    room=2 * MAX_BODY_BYTES,
+    capacity=2 * MAX_BODY_BYTES,
     share=200_000,
-    room_of_strangers=150_000,
+    capacity_of_strangers=150_000,
     grace_seconds=0.5,
     bytes_per_second=1_000_000,
 )

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from config.web.door import Senders, limit_of
+from config.web.body_limits import Senders, limit_of
 from delivery.database.connections import connection_parameters
 from delivery.publishing.callback_tokens import callback_key, make_token
 from subscriptions.models import ApiKey
@@ -63,8 +63,8 @@ def test_one_query_serves_all_requests_of_a_sender_and_bounds_the_wait_of_strang
             # As while the database is away, for every key look-up.
             holding.execute("LOCK subscriptions_apikey")
             assert await asyncio.gather(*(senders(known) for _ in range(5))) == [""] * 5
-            assert len(senders._sought) == 1
-        (sought,) = senders._sought.values()
+            assert len(senders._look_ups) == 1
+        (sought,) = senders._look_ups.values()
         assert await sought
         assert await senders(known)
 

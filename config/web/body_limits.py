@@ -27,9 +27,9 @@ MOST_FOR_A_MESSAGE = 4
 # A known sender is not looked up again for this long: a publisher sends one batch after the other.
 KNOWN_SECONDS = 10.0
 UNKNOWN_SECONDS = 1.0
-MOST_REMEMBERED = 10_000
+MAX_REMEMBERED = 10_000
 # A query takes a millisecond, so a sender behind this many would wait too long.
-MOST_SOUGHT = 200
+MAX_LOOK_UPS = 200
 
 
 def limit_of(path: str, *, max_message_bytes: int, max_batch_bytes: int) -> int:
@@ -55,7 +55,7 @@ class Senders:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="known")
         self._known_until: dict[str, float] = {}
         self._unknown_until: dict[str, float] = {}
-        self._sought: dict[str, asyncio.Future[bool]] = {}
+        self._look_ups: dict[str, asyncio.Future[bool]] = {}
 
     async def __call__(self, environ: Environ) -> str:
         """Return the sender's credential, or an empty string for a stranger."""
@@ -72,23 +72,23 @@ class Senders:
             return True
         if self._unknown_until.get(credential, 0.0) > now:
             return False
-        sought = self._sought.get(credential)
-        if sought is None:
-            if len(self._sought) >= MOST_SOUGHT:
+        look_up = self._look_ups.get(credential)
+        if look_up is None:
+            if len(self._look_ups) >= MAX_LOOK_UPS:
                 return False
-            sought = asyncio.ensure_future(self._seek(credential, is_valid))
-            self._sought[credential] = sought
-        found, _ = await asyncio.wait([sought], timeout=self._seconds)
-        return bool(found) and sought.result()
+            look_up = asyncio.ensure_future(self._look_up(credential, is_valid))
+            self._look_ups[credential] = look_up
+        done, _ = await asyncio.wait([look_up], timeout=self._seconds)
+        return bool(done) and look_up.result()
 
-    async def _seek(self, credential: str, is_valid: Callable[[str], bool]) -> bool:
+    async def _look_up(self, credential: str, is_valid: Callable[[str], bool]) -> bool:
         loop = asyncio.get_running_loop()
         try:
             is_known = await loop.run_in_executor(self._thread, _look_up, credential, is_valid)
         finally:
-            del self._sought[credential]
+            del self._look_ups[credential]
         until = self._known_until if is_known else self._unknown_until
-        if len(until) >= MOST_REMEMBERED:
+        if len(until) >= MAX_REMEMBERED:
             until.clear()
         until[credential] = time.monotonic() + (KNOWN_SECONDS if is_known else UNKNOWN_SECONDS)
         return is_known
@@ -100,10 +100,10 @@ def _credential(environ: Environ) -> tuple[str, Callable[[str], bool]]:
     if key and scheme.lower() == "bearer":
         return hash_of(key.strip()), is_usable
     try:
-        morsel = SimpleCookie(environ.get("HTTP_COOKIE", "")).get(settings.SESSION_COOKIE_NAME)
+        cookie = SimpleCookie(environ.get("HTTP_COOKIE", "")).get(settings.SESSION_COOKIE_NAME)
     except CookieError:
-        morsel = None
-    return ("" if morsel is None else morsel.value), _is_session
+        cookie = None
+    return ("" if cookie is None else cookie.value), _is_session
 
 
 def _is_session(key: str) -> bool:

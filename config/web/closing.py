@@ -17,13 +17,13 @@ OPEN_FILES = Path("/proc/self/fd")
 PAUSE_SECONDS = 1.0
 
 
-class HangUp:
+class ConnectionCloser:
     """For the event loop's thread only; `client` is an address with port in granian's format."""
 
     def __init__(self) -> None:
         self._clients: set[str] = set()
 
-    def soon(self, client: str) -> None:
+    def close_soon(self, client: str) -> None:
         if not self._clients:
             asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._begin)
         self._clients.add(client)
@@ -37,16 +37,16 @@ def shut_down(clients: Collection[str]) -> None:
     """Shut down this process's connections with these clients."""
     for name in os.listdir(OPEN_FILES) if OPEN_FILES.is_dir() else []:  # noqa: PTH208 - names, by the thousand
         try:
-            found = socket.socket(fileno=int(name))
+            connection = socket.socket(fileno=int(name))
         except OSError:
             # Not a socket, or closed meanwhile.
             continue
         try:
-            host, port = found.getpeername()[:2]
+            host, port = connection.getpeername()[:2]
             if f"{host}:{port}" in clients or f"[{host}]:{port}" in clients:
-                found.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
         except (OSError, ValueError):
             continue
         finally:
             # granian still owns the descriptor.
-            found.detach()
+            connection.detach()
