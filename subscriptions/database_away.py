@@ -26,6 +26,6 @@ def is_away(error: BaseException | None) -> bool:
     return isinstance(error, OperationalError | InterfaceError) or is_read_only(error)
 
 
-def connect_anew_next_time() -> None:
+def reconnect_next_time() -> None:
     """Make Django close its connection at the end of this request, or before the next."""
     connection.close_at = time.monotonic()

@@ -182,11 +182,11 @@ def _planned(rows: Iterable[Subscription], replacement: Replacement, refused: Ma
         )
         for row in rows
     ]
-    told = [
+    content = [
         [row.subscription.pk, [[one.field, one.before, one.after, one.refusal] for one in row.changes]]
         for row in planned
     ]
-    return Plan(rows=planned, seen=hashlib.sha256(orjson.dumps(told)).hexdigest())
+    return Plan(rows=planned, seen=hashlib.sha256(orjson.dumps(content)).hexdigest())
 
 
 def _refusal(after: str, refused: Mapping[Server, str]) -> str:

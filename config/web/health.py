@@ -7,7 +7,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from subscriptions.api.problems import Problem, database_read_only, problem_of_database
-from subscriptions.database_away import connect_anew_next_time
+from subscriptions.database_away import reconnect_next_time
 
 
 def live(_request: HttpRequest) -> HttpResponse:
@@ -34,7 +34,7 @@ def _require_writable() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('transaction_read_only')::boolean")
         if cursor.fetchone() == (True,):
-            connect_anew_next_time()
+            reconnect_next_time()
             raise database_read_only()
 
 

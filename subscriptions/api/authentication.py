@@ -12,7 +12,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from subscriptions.api.problems import Problem
-from subscriptions.database_away import connect_anew_next_time, is_read_only
+from subscriptions.database_away import is_read_only, reconnect_next_time
 from subscriptions.matching.lookups import key_by_hash
 from subscriptions.models import ApiKey, Publisher, Scope
 from subscriptions.models.api_key import hash_of
@@ -91,7 +91,7 @@ def _note_use(key: ApiKey, *, now: datetime) -> None:
             # Calls that only read still work while the database is read-only.
             if not is_read_only(error):
                 raise
-            connect_anew_next_time()
+            reconnect_next_time()
 
 
 class HasScope(BasePermission):

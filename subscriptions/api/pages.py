@@ -120,12 +120,12 @@ def _defaults(serializer_class: type[Strict]) -> Mapping[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def _remembered(serializer_class: type[Strict], given: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
-    return _validated(serializer_class, dict(given))
+def _remembered(serializer_class: type[Strict], parameters: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
+    return _validated(serializer_class, dict(parameters))
 
 
-def _validated(serializer_class: type[Strict], given: Mapping[str, Any]) -> Mapping[str, Any]:
-    query = serializer_class(data=given)
+def _validated(serializer_class: type[Strict], parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    query = serializer_class(data=parameters)
     query.is_valid(raise_exception=True)
     return MappingProxyType(query.validated_data)
 

@@ -14,7 +14,7 @@ from django.http import Http404, HttpResponse
 from rest_framework import exceptions
 from rest_framework.exceptions import APIException
 
-from subscriptions.database_away import connect_anew_next_time, is_away, is_read_only
+from subscriptions.database_away import is_away, is_read_only, reconnect_next_time
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ def problem_of(error: BaseException | None) -> Problem | None:
 def problem_of_database(error: BaseException | None) -> Problem | None:
     """Return a 503 if the database does not answer or is read-only; None for other errors."""
     if is_read_only(error):
-        connect_anew_next_time()
+        reconnect_next_time()
         return database_read_only()
     return database_away() if is_away(error) else None
 

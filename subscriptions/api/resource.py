@@ -84,7 +84,7 @@ class Resource(ApiView, GenericViewSet[Any]):
         """Return the answer to a POST."""
         return dict(self.get_serializer(instance).data)
 
-    def check_elsewhere(self, given: Any) -> None:
+    def check_elsewhere(self, data: Any) -> None:
         """Check parts of a body by calls to other systems, which are too slow for a lock."""
 
     def locked(self, *, to_delete: bool = False) -> Any:
@@ -126,23 +126,23 @@ class Resource(ApiView, GenericViewSet[Any]):
         )
 
 
-def _renewed(given: Mapping[str, Any]) -> dict[str, str]:
+def _renewed(values: Mapping[str, Any]) -> dict[str, str]:
     """Return log values for secrets that were set: masked, old and new ones would look the same."""
-    return dict.fromkeys(changes.SECRET_FIELDS & set(given), f"{changes.MASKED}, new value")
+    return dict.fromkeys(changes.SECRET_FIELDS & set(values), f"{changes.MASKED}, new value")
 
 
-def _said_of(serializer: serializers.BaseSerializer[Any], violation: UniqueViolation) -> str:
+def _constraint_message(serializer: serializers.BaseSerializer[Any], violation: UniqueViolation) -> str:
     """Return the model's message for a violated constraint, or an empty string."""
     model: type[models.Model] = serializer.Meta.model  # type: ignore[attr-defined]
     own = models.UniqueConstraint.default_violation_error_message
-    said = {one.name: str(one.violation_error_message) for one in model._meta.constraints}
-    detail = said.get(violation.diag.constraint_name or "", "")
+    messages = {one.name: str(one.violation_error_message) for one in model._meta.constraints}
+    detail = messages.get(violation.diag.constraint_name or "", "")
     return "" if detail == str(own) else detail
 
 
 def _conflict(error: IntegrityError, serializer: serializers.BaseSerializer[Any]) -> Problem:
     match error.__cause__:
-        case UniqueViolation() as violation if detail := _said_of(serializer, violation):
+        case UniqueViolation() as violation if detail := _constraint_message(serializer, violation):
             return Problem(409, "in-use-elsewhere", detail)
         case UniqueViolation():
             name = serializer.validated_data.get("name")

@@ -37,8 +37,8 @@ class RotationSerializer(Strict):
 
     @property
     def overlap(self) -> timedelta:
-        given = {name.removeprefix("overlap_"): value for name, value in self.validated_data.items()}
-        return timedelta(**given) if given else DEFAULT_OVERLAP
+        durations = {name.removeprefix("overlap_"): value for name, value in self.validated_data.items()}
+        return timedelta(**durations) if durations else DEFAULT_OVERLAP
 
 
 class RotatedSerializer(serializers.Serializer[Any]):

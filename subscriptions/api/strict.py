@@ -151,10 +151,10 @@ class StrictModel(Strict, serializers.ModelSerializer[Any]):
         meanwhile.
         """
         columns = {field.name: field for field in instance._meta.concrete_fields}
-        given = {name: value for name, value in validated_data.items() if name in columns}
-        changed = {name for name, value in given.items() if getattr(instance, name) != value}
+        values = {name: value for name, value in validated_data.items() if name in columns}
+        changed = {name for name, value in values.items() if getattr(instance, name) != value}
         for name in changed:
-            setattr(instance, name, given[name])
+            setattr(instance, name, values[name])
         stamps = {name for name, field in columns.items() if getattr(field, "auto_now", False)}
         instance.save(update_fields=changed | stamps)
         for name in validated_data.keys() - columns.keys():

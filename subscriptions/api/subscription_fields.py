@@ -61,13 +61,13 @@ class ProbeField(Text):
             raise ValidationError(str(error)) from None
 
 
-def check_addresses(given: Any) -> None:
+def check_addresses(data: Any) -> None:
     """Refuse a body whose `endpoint` or `probe_url` has a host with a forbidden address.
 
     Separate from the fields, because resolving may take seconds, and no lock should be held then.
     """
     for field in ("endpoint", "probe_url"):
-        url = given.get(field) if isinstance(given, Mapping) else None
+        url = data.get(field) if isinstance(data, Mapping) else None
         if isinstance(url, str) and url:
             _check_address(field, url)
 
@@ -213,7 +213,7 @@ def _stored(field: serializers.Field[Any, Any, Any, Any]) -> Mapping[str, Any]:
     return getattr(instance, str(field.source), None) or {}
 
 
-def _unmasked(given: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
-    if unknown := [name for name, value in given.items() if value == MASKED and name not in stored]:
+def _unmasked(values: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+    if unknown := [name for name, value in values.items() if value == MASKED and name not in stored]:
         raise ValidationError(f"{unknown[0]} is masked (•••), but no value is stored; give the real value.")
-    return {name: stored[name] if value == MASKED else value for name, value in given.items()}
+    return {name: stored[name] if value == MASKED else value for name, value in values.items()}

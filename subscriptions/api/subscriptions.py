@@ -21,7 +21,7 @@ from subscriptions.api.subscription_fields import (
     check_addresses,
 )
 from subscriptions.checks import dedup, mode, script
-from subscriptions.checks.sync_overlap import refusal, rival
+from subscriptions.checks.sync_overlap import conflicting_subscription, refusal
 from subscriptions.models import (
     DedupMode,
     EventType,
@@ -130,7 +130,7 @@ class SubscriptionSerializer(StrictModel):
         self._check_credentials(attrs)
         self._check_dedup(attrs)
         super().validate(attrs)
-        self._refuse_rivals(attrs)
+        self._refuse_sync_overlap(attrs)
         return attrs
 
     def validate_event_type(self, value: EventType) -> EventType:
@@ -154,14 +154,14 @@ class SubscriptionSerializer(StrictModel):
         Only the stored endpoint is included, because a PUSH subscription must keep one.
         """
         row = Subscription(**attrs) if self.instance is None else self.instance
-        given = {"mode": row.mode, "endpoint": row.endpoint} | dict(attrs)
-        if refused := mode.refusals(given, event_type=row.event_type):
+        values = {"mode": row.mode, "endpoint": row.endpoint} | dict(attrs)
+        if refused := mode.refusals(values, event_type=row.event_type):
             raise serializers.ValidationError(refused)
 
     def _check_script(self, attrs: Mapping[str, Any]) -> None:
         row = Subscription(**attrs) if self.instance is None else self.instance
-        given = {name: attrs.get(name, getattr(row, name)) for name in ("endpoint", "script")}
-        if refused := script.refusals(given, event_type=row.event_type):
+        values = {name: attrs.get(name, getattr(row, name)) for name in ("endpoint", "script")}
+        if refused := script.refusals(values, event_type=row.event_type):
             raise serializers.ValidationError(refused)
 
     def _check_credentials(self, attrs: Mapping[str, Any]) -> None:
@@ -178,11 +178,11 @@ class SubscriptionSerializer(StrictModel):
         if attrs.get("dedup_mode", DedupMode.PATH) != DedupMode.PATH:
             # Leaving PATH also clears the path, so that callers need not.
             attrs.setdefault("dedup_path", "")
-        given = {name: attrs.get(name, getattr(row, name)) for name in ("dedup_mode", "dedup_path")}
-        if refused := dedup.refusals(given, event_type=row.event_type):
+        values = {name: attrs.get(name, getattr(row, name)) for name in ("dedup_mode", "dedup_path")}
+        if refused := dedup.refusals(values, event_type=row.event_type):
             raise serializers.ValidationError(refused)
 
-    def _refuse_rivals(self, attrs: Mapping[str, Any]) -> None:
+    def _refuse_sync_overlap(self, attrs: Mapping[str, Any]) -> None:
         """Refuse a conflict; runs last, because it locks the event type.
 
         See `subscriptions.checks.sync_overlap`.
@@ -190,11 +190,11 @@ class SubscriptionSerializer(StrictModel):
         if self.instance is not None and not {"filter", "header_filter_string"} & set(attrs):
             return
         row = Subscription(**attrs) if self.instance is None else self.instance
-        other = rival(
+        other = conflicting_subscription(
             row.event_type,
             header_filter_string=attrs.get("header_filter_string", row.header_filter_string),
             filter_text=attrs.get("filter", row.filter),
-            but=row,
+            excluding=row,
         )
         if other is not None:
             raise Problem(409, "same-filter", refusal(other), other=other.pk)
@@ -248,8 +248,8 @@ class SubscriptionViews(Resource):
         }
         return rows.filter(**{columns[name]: value for name, value in self.query.items() if name in columns})
 
-    def check_elsewhere(self, given: Any) -> None:
-        check_addresses(given)
+    def check_elsewhere(self, data: Any) -> None:
+        check_addresses(data)
 
     def created(self, instance: Any) -> Mapping[str, Any]:
         is_signed = instance.mode == Mode.PUSH

@@ -21,12 +21,12 @@ def check_path(text: str) -> None:
         raise FilterError(message, error.line, error.column) from None
 
 
-def refusals(given: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
+def refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
     """Return field → reason for contradictions of `dedup_mode` and `dedup_path`.
 
     Empty if there are none.
     """
-    mode, path = given["dedup_mode"], given["dedup_path"]
+    mode, path = values["dedup_mode"], values["dedup_path"]
     if mode != DedupMode.NONE and event_type.kind in _KINDS:
         reason = (
             f"{event_type} is of kind {event_type.kind}: {_KINDS[Kind(event_type.kind)]}. Leave it at NONE."

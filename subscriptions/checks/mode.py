@@ -34,19 +34,19 @@ PUSH_ONLY: dict[str, tuple[Any, str]] = {
 _NO_AUTH = {"type": "none"}
 
 
-def refusals(given: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
+def refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
     """Return field → reason for fields that contradict `mode`.
 
-    Only `mode` is required in `given`.
+    Only `mode` is required in `values`.
     """
-    if given["mode"] == Mode.PULL:
-        return _of_pull(given, event_type)
-    refused = {} if given.get("endpoint") else {"endpoint": NEEDS_ENDPOINT}
-    if given.get("max_receives") is not None:
+    if values["mode"] == Mode.PULL:
+        return _of_pull(values, event_type)
+    refused = {} if values.get("endpoint") else {"endpoint": NEEDS_ENDPOINT}
+    if values.get("max_receives") is not None:
         refused["max_receives"] = (
             "It counts how often a message is fetched, of a PULL subscription; leave it out."
         )
-    if given.get("forward_authorization") and event_type.kind != Kind.SYNC:
+    if values.get("forward_authorization") and event_type.kind != Kind.SYNC:
         refused["forward_authorization"] = (
             f"{event_type} is of kind {event_type.kind}: it is sent when the publisher has gone, and a credential is not stored. "
             "Only SYNC hands one on; switch this off."
@@ -54,13 +54,13 @@ def refusals(given: Mapping[str, Any], *, event_type: EventType) -> dict[str, st
     return refused
 
 
-def _of_pull(given: Mapping[str, Any], event_type: EventType) -> dict[str, str]:
+def _of_pull(values: Mapping[str, Any], event_type: EventType) -> dict[str, str]:
     refused = {
         name: f"A PULL subscription has none: {why}. Leave it out."
         for name, (unset, why) in PUSH_ONLY.items()
-        if given.get(name, unset) not in (unset, _NO_AUTH)
+        if values.get(name, unset) not in (unset, _NO_AUTH)
     }
-    policy = given.get("policy")
+    policy = values.get("policy")
     if policy is not None and policy.name != DEFAULT_POLICY:
         why = "nothing is sent, so no policy has a say; max_receives bounds how often a message is fetched"
         refused["policy"] = f"A PULL subscription has none: {why}. Leave it out."

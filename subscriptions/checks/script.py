@@ -18,12 +18,12 @@ def fault(text: str) -> ScriptFault | None:
     return pool().check(text)
 
 
-def refusals(given: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
+def refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
     """Return field → reason for contradictions of `endpoint` and `script`.
 
     Empty if there are none.
     """
-    endpoint, script = given["endpoint"], given["script"]
+    endpoint, script = values["endpoint"], values["script"]
     if endpoint == INTERNAL and event_type.kind != Kind.SYNC:
         return {
             "endpoint": f"{INTERNAL} is for SYNC, where a script answers; {event_type} is of kind {event_type.kind}."

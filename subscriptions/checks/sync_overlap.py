@@ -4,12 +4,12 @@ from subscriptions.filters import filter_identity
 from subscriptions.models import EventType, Kind, Subscription
 
 
-def rival(
-    event_type: EventType, *, header_filter_string: str, filter_text: str, but: Subscription
+def conflicting_subscription(
+    event_type: EventType, *, header_filter_string: str, filter_text: str, excluding: Subscription
 ) -> Subscription | None:
     """Return a subscription with the same filter and header string, if the event type is SYNC.
 
-    `but` itself does not count. Call it in the transaction that saves: it locks the event type
+    `excluding` itself does not count. Call it in the transaction that saves: it locks the event type
     until the transaction ends, so that if two people save at once, the second sees the first.
     Publishing goes on meanwhile. INACTIVE subscriptions count as well, because activating one is
     never refused. Filters that overlap without being equal are found only when a message arrives.
@@ -21,7 +21,7 @@ def rival(
         event_type=event_type,
         header_filter_string=header_filter_string,
         filter_identity=filter_identity(filter_text),
-    ).exclude(pk=but.pk)
+    ).exclude(pk=excluding.pk)
     return others.select_related("subscriber").only("name", "subscriber__name").order_by("id").first()
 
 

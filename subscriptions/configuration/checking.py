@@ -100,7 +100,7 @@ class SubscriptionEntry(SubscriptionSerializer):
     def _validate_constraints(self, attrs: Mapping[str, Any]) -> None:
         """Do nothing: the table checks its constraints, see above."""
 
-    def _refuse_rivals(self, attrs: Mapping[str, Any]) -> None:
+    def _refuse_sync_overlap(self, attrs: Mapping[str, Any]) -> None:
         """Do nothing: `find_rivals` checks all subscriptions at once."""
 
 

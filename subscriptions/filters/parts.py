@@ -84,12 +84,12 @@ def value_of(part: ExpressionPart) -> Value:
             raise part.refusal("this is a condition, not a value; join conditions with AND or OR")
 
 
-def path_of(part: ExpressionPart, asker: str) -> Path:
+def path_of(part: ExpressionPart, subject: str) -> Path:
     match value_of(part):
         case Path() as path:
             return path
         case WrittenLiteral():
-            raise part.refusal(f"{asker} needs a path that begins with $$")
+            raise part.refusal(f"{subject} needs a path that begins with $$")
 
 
 def next_path(left: ExpressionPart, arrow: Token, step: ExpressionPart) -> Path:

@@ -13,7 +13,7 @@ class Sql:
     parameters: tuple[Parameter, ...] = ()
 
 
-def given(parameter: Parameter, sql_type: str) -> Sql:
+def typed_parameter(parameter: Parameter, sql_type: str) -> Sql:
     return Sql(f"%s::{sql_type}", (parameter,))
 
 

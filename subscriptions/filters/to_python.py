@@ -63,7 +63,7 @@ _OPPOSITE = {
 
 def to_python(tree: Condition) -> Test:
     """Return a function that tests a document. It never raises and never changes the document."""
-    return _test(tree, sought=True)
+    return _test(tree, expected=True)
 
 
 def text_at(path: Path) -> Callable[[Document], str | None]:
@@ -94,25 +94,25 @@ def identity_at(path: Path) -> Callable[[Document], str | None]:
     return identity
 
 
-def _test(tree: Condition, *, sought: bool) -> Test:
-    """Return a test of whether the condition is true, or false with `sought=False`."""
+def _test(tree: Condition, *, expected: bool) -> Test:
+    """Return a test of whether the condition is true, or false with `expected=False`."""
     match tree:
         case Not(condition):
-            return _test(condition, sought=not sought)
+            return _test(condition, expected=not expected)
         case And(conditions):
-            return (_all if sought else _any)([_test(one, sought=sought) for one in conditions])
+            return (_all if expected else _any)([_test(one, expected=expected) for one in conditions])
         case Or(conditions):
-            return (_any if sought else _all)([_test(one, sought=sought) for one in conditions])
-        case Comparison(path, asked, operand):
-            return _comparison(path, asked if sought else _OPPOSITE[asked], operand)
+            return (_any if expected else _all)([_test(one, expected=expected) for one in conditions])
+        case Comparison(path, relation, operand):
+            return _comparison(path, relation if expected else _OPPOSITE[relation], operand)
         case Membership(path, literals):
-            return _membership(path, literals, sought=sought)
+            return _membership(path, literals, expected=expected)
         case Like(path, pattern):
-            return _like(path, pattern, sought=sought)
+            return _like(path, pattern, expected=expected)
         case Exists(path, key):
-            return _exists(path, key, sought=sought)
+            return _exists(path, key, expected=expected)
         case IsNull(path):
-            return _is_null(path, sought=sought)
+            return _is_null(path, expected=expected)
 
 
 def _all(tests: list[Test]) -> Test:
@@ -140,14 +140,14 @@ def _never(_document: Document) -> bool:
     return False
 
 
-def _comparison(path: Path, asked: Operator, operand: Path | Literal) -> Test:
+def _comparison(path: Path, relation: Operator, operand: Path | Literal) -> Test:
     if isinstance(operand, Path):
-        return _between_paths(path, asked, operand)
-    if not asked.is_order:
-        return _membership(path, (operand,), sought=asked is Operator.EQUAL)
+        return _between_paths(path, relation, operand)
+    if not relation.is_order:
+        return _membership(path, (operand,), expected=relation is Operator.EQUAL)
     if operand is None:
         return _never
-    find, read, compare = _find(path), reader(path, kind_of(operand), [operand]), _COMPARE[asked]
+    find, read, compare = _find(path), reader(path, kind_of(operand), [operand]), _COMPARE[relation]
 
     def is_ordered(document: Document) -> bool:
         value = read(document, find(document))
@@ -156,8 +156,8 @@ def _comparison(path: Path, asked: Operator, operand: Path | Literal) -> Test:
     return is_ordered
 
 
-def _between_paths(path: Path, asked: Operator, other: Path) -> Test:
-    left, right, compare = _find(path), _find(other), _COMPARE[asked]
+def _between_paths(path: Path, relation: Operator, other: Path) -> Test:
+    left, right, compare = _find(path), _find(other), _COMPARE[relation]
 
     def texts(document: Document) -> bool:
         one, two = document.text_of(left(document)), document.text_of(right(document))
@@ -171,18 +171,18 @@ def _between_paths(path: Path, asked: Operator, other: Path) -> Test:
         pair = comparable_pair(left(document), right(document))
         return pair is not None and compare(*pair)
 
-    wanted = asked is Operator.EQUAL
-    return texts if path.is_text else order if asked.is_order else equality
+    wanted = relation is Operator.EQUAL
+    return texts if path.is_text else order if relation.is_order else equality
 
 
-def _membership(path: Path, literals: tuple[Literal, ...], *, sought: bool) -> Test:
+def _membership(path: Path, literals: tuple[Literal, ...], *, expected: bool) -> Test:
     if not path.is_text:
-        return _among_json(path, literals, sought=sought)
-    tests = [_among_text(path, kind, members, sought=sought) for kind, members in by_kind(literals)]
-    return (_any if sought else _all)(tests)
+        return _among_json(path, literals, expected=expected)
+    tests = [_among_text(path, kind, members, expected=expected) for kind, members in by_kind(literals)]
+    return (_any if expected else _all)(tests)
 
 
-def _among_text(path: Path, kind: LiteralKind, literals: tuple[Literal, ...], *, sought: bool) -> Test:
+def _among_text(path: Path, kind: LiteralKind, literals: tuple[Literal, ...], *, expected: bool) -> Test:
     if kind is LiteralKind.NULL:
         return _never
     find, read, members = _find(path), reader(path, kind, literals), frozenset(literals)
@@ -194,13 +194,13 @@ def _among_text(path: Path, kind: LiteralKind, literals: tuple[Literal, ...], *,
         value = read(document, find(document))
         return value is not None and value not in members
 
-    return is_member if sought else is_no_member
+    return is_member if expected else is_no_member
 
 
-def _among_json(path: Path, literals: tuple[Literal, ...], *, sought: bool) -> Test:
+def _among_json(path: Path, literals: tuple[Literal, ...], *, expected: bool) -> Test:
     find = _find(path)
     members = tuple(literal for literal in literals if literal is not None)
-    if not sought and None in literals:
+    if not expected and None in literals:
         return _never
 
     def is_member(document: Document) -> bool:
@@ -209,38 +209,38 @@ def _among_json(path: Path, literals: tuple[Literal, ...], *, sought: bool) -> T
             return False
         for member in members:
             if equal(value, member):
-                return sought
-        return not sought
+                return expected
+        return not expected
 
     return is_member
 
 
-def _like(path: Path, pattern: str, *, sought: bool) -> Test:
+def _like(path: Path, pattern: str, *, expected: bool) -> Test:
     find, fits = _find(path), like_test(pattern)
 
     def is_like(document: Document) -> bool:
         text = document.text_of(find(document))
-        return text is not None and fits(text) is sought
+        return text is not None and fits(text) is expected
 
     return is_like
 
 
-def _exists(path: Path, key: str, *, sought: bool) -> Test:
+def _exists(path: Path, key: str, *, expected: bool) -> Test:
     find = _find(path)
 
     def exists(document: Document) -> bool:
         value = find(document)
-        return value is not MISSING and has_key(value, key) is sought
+        return value is not MISSING and has_key(value, key) is expected
 
     return exists
 
 
-def _is_null(path: Path, *, sought: bool) -> Test:
+def _is_null(path: Path, *, expected: bool) -> Test:
     find = _find(path)
 
     def is_null(document: Document) -> bool:
         value = find(document)
-        return (value is MISSING or (path.is_text and value is None)) is sought
+        return (value is MISSING or (path.is_text and value is None)) is expected
 
     return is_null
 

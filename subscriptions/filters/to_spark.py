@@ -65,7 +65,7 @@ def to_spark(tree: Condition, *, header: "Column", body: "Column") -> "Column":
     neither is null. Use the column in `where`, alone or joined by `&`; otherwise Spark calls Python
     for every row.
     """
-    parts = list(_conjuncts(tree, sought=True))
+    parts = list(_conjuncts(tree, expected=True))
     columns = [_native(one, header) for one in parts if _is_native(one)]
     others = tuple(one for one in parts if not _is_native(one))
     if others:
@@ -73,16 +73,16 @@ def to_spark(tree: Condition, *, header: "Column", body: "Column") -> "Column":
     return _joined(and_, columns)
 
 
-def _conjuncts(tree: Condition, *, sought: bool) -> Iterator[Condition]:
-    """Yield conditions whose conjunction is the tree, or with `sought=False` its negation."""
-    match tree, sought:
+def _conjuncts(tree: Condition, *, expected: bool) -> Iterator[Condition]:
+    """Yield conditions whose conjunction is the tree, or with `expected=False` its negation."""
+    match tree, expected:
         case Not(condition), _:
-            yield from _conjuncts(condition, sought=not sought)
+            yield from _conjuncts(condition, expected=not expected)
         case (And(conditions), True) | (Or(conditions), False):
             for one in conditions:
-                yield from _conjuncts(one, sought=sought)
+                yield from _conjuncts(one, expected=expected)
         case _:
-            yield tree if sought else Not(tree)
+            yield tree if expected else Not(tree)
 
 
 def _is_native(tree: Condition) -> bool:
@@ -151,8 +151,8 @@ def _text(path: Path, header: "Column") -> "Column":
 def _in_python(tree: Condition, columns: "Mapping[Root, Column]") -> "Column":
     from pyspark.sql.pandas.functions import arrow_udf
 
-    asked = set(_roots(tree))
-    roots = [root for root in columns if root in asked]
+    used = set(_roots(tree))
+    roots = [root for root in columns if root in used]
     # The stub requires the function type, but passing it causes a warning: the hints give the type.
     answers = arrow_udf(_answers(tree, roots), "boolean")  # type: ignore[call-overload]
     return cast("Column", answers(*[columns[root] for root in roots]))
@@ -164,9 +164,9 @@ def _answers(tree: Condition, roots: list[Root]) -> Callable[..., Any]:
 
     def answers(*columns: Array) -> Array:
         holds, fails = to_python(tree), to_python(Not(tree))
-        given = dict(zip(roots, [column.to_pylist() for column in columns], strict=True))
-        headers = map(json.loads, given[Root.HEADER]) if Root.HEADER in given else repeat({})
-        documents = map(Document, headers, given.get(Root.BODY, repeat(b"")))
+        values = dict(zip(roots, [column.to_pylist() for column in columns], strict=True))
+        headers = map(json.loads, values[Root.HEADER]) if Root.HEADER in values else repeat({})
+        documents = map(Document, headers, values.get(Root.BODY, repeat(b"")))
         return array([True if holds(one) else False if fails(one) else None for one in documents], bool_())
 
     return answers

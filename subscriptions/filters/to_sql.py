@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from subscriptions.filters import jsonb
-from subscriptions.filters.sql import Parameter, Sql, compose, given, joined
+from subscriptions.filters.sql import Parameter, Sql, compose, joined, typed_parameter
 from subscriptions.filters.tree import (
     NUMBER_LENGTH,
     NUMBER_TEXT,
@@ -89,9 +89,9 @@ def _condition(tree: Condition, roots: _Roots) -> Sql:
         case Membership(path, literals):
             return joined(" OR ", [_among(path, kind, members, roots) for kind, members in by_kind(literals)])
         case Like(path, pattern):
-            return compose('({} COLLATE "C" LIKE {})', _value(path, roots), given(pattern, "text"))
+            return compose('({} COLLATE "C" LIKE {})', _value(path, roots), typed_parameter(pattern, "text"))
         case Exists(path, key):
-            return compose("({} ? {})", _value(path, roots), given(key, "text"))
+            return compose("({} ? {})", _value(path, roots), typed_parameter(key, "text"))
         case IsNull(path):
             return compose("({} IS NULL)", _value(path, roots))
 
@@ -103,7 +103,7 @@ def _value(path: Path, roots: _Roots) -> Sql:
     arrows = ["->"] * (len(path.steps) - 1) + ["->>" if path.is_text else "->"]
     for arrow, step in zip(arrows, path.steps, strict=False):
         value = compose(
-            f"({{}} {arrow} {{}})", value, given(step, "int" if isinstance(step, int) else "text")
+            f"({{}} {arrow} {{}})", value, typed_parameter(step, "int" if isinstance(step, int) else "text")
         )
     return value
 
@@ -118,11 +118,13 @@ def _with_literal(path: Path, operator: Operator, literal: Literal, roots: _Root
         return _NULL
     value, kind = _value(path, roots), kind_of(literal)
     if not path.is_text and not operator.is_order:
-        return compose(f"({{}} {operator.value} {{}})", value, given(jsonb.printed(literal), "jsonb"))
+        return compose(
+            f"({{}} {operator.value} {{}})", value, typed_parameter(jsonb.printed(literal), "jsonb")
+        )
     comparison = compose(
         f"({{}} {operator.value} {{}})",
         _comparable(value, kind, is_text=path.is_text),
-        given(_input(literal), _TYPES[kind]),
+        typed_parameter(_input(literal), _TYPES[kind]),
     )
     return _guarded(value, kind, comparison, is_text=path.is_text)
 
@@ -132,8 +134,10 @@ def _among(path: Path, kind: LiteralKind, literals: tuple[Literal, ...], roots: 
         return _NULL
     value = _value(path, roots)
     if not path.is_text:
-        return compose("({} = ANY ({}))", value, given([jsonb.printed(one) for one in literals], "jsonb[]"))
-    members = given([_input(one) for one in literals], _TYPES[kind] + "[]")
+        return compose(
+            "({} = ANY ({}))", value, typed_parameter([jsonb.printed(one) for one in literals], "jsonb[]")
+        )
+    members = typed_parameter([_input(one) for one in literals], _TYPES[kind] + "[]")
     comparison = compose("({} = ANY ({}))", _comparable(value, kind, is_text=True), members)
     return _guarded(value, kind, comparison, is_text=True)
 

@@ -31,8 +31,8 @@ def errors_destination(name: str) -> Destination:
     except UnknownDestinationError:
         detail = f"There is no {name!r} with a subscription to {FAILED}; name a subscriber, subscriber/subscription, or - for nobody."
         raise UnknownDestinationError(detail) from None
-    wishes = Subscription.objects.filter(subscriber=found.subscriber_id, event_type=event_type)
-    if found.subscription_id is None and not wishes.exists():
+    subscriptions = Subscription.objects.filter(subscriber=found.subscriber_id, event_type=event_type)
+    if found.subscription_id is None and not subscriptions.exists():
         detail = f"There is no {name!r} with a subscription to {FAILED}: create that subscription first."
         raise UnknownDestinationError(detail)
     return found

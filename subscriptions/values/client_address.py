@@ -16,13 +16,13 @@ def client_address(request: HttpRequest) -> str | None:
     that the proxy saw, and all earlier ones may be forged. Without a proxy the client itself sets
     the header, and it is ignored.
     """
-    given = request.META.get("REMOTE_ADDR", "")
+    address = request.META.get("REMOTE_ADDR", "")
     if settings.SECURE_PROXY_SSL_HEADER is not None:
-        given = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip() or given
+        address = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip() or address
     try:
         # The zone of a link-local address means nothing on another machine, and PostgreSQL stores
         # none.
-        return str(ipaddress.ip_address(given.partition("%")[0]))
+        return str(ipaddress.ip_address(address.partition("%")[0]))
     except ValueError:
         return None
 

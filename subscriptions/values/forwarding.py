@@ -68,12 +68,12 @@ def is_never_forwarded(name: str) -> bool:
     return name in _RESERVED_NAMES or name.startswith(_RESERVED_PREFIXES)
 
 
-def checked_patterns(given: Iterable[str]) -> list[str]:
+def checked_patterns(texts: Iterable[str]) -> list[str]:
     """Return the patterns as stored: lower-case, without duplicates.
 
     Raises HeaderError for a pattern that can match nothing.
     """
-    patterns = list(dict.fromkeys(header_name(pattern.strip()) for pattern in given))
+    patterns = list(dict.fromkeys(header_name(pattern.strip()) for pattern in texts))
     if len(patterns) > MAX_PATTERNS:
         raise HeaderError(f"Give at most {MAX_PATTERNS} names; one that ends in * stands for many.")
     for pattern in patterns:

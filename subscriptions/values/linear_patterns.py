@@ -31,7 +31,7 @@ _CATEGORIES = {
 }
 _WORD = re.compile(r"\w")
 
-_Takes: TypeAlias = Callable[[str], bool]
+_Matches: TypeAlias = Callable[[str], bool]
 _END = ""
 _LAST_NEWLINE = "\n$"
 
@@ -44,7 +44,7 @@ class PatternError(ValueError):
 class _Place:
     """A place in the pattern: it consumes one character, or tests a boundary, or only leads on."""
 
-    takes: _Takes | None = None
+    matches: _Matches | None = None
     boundary: Any = None
     following: "list[_Place]" = field(default_factory=list)
 
@@ -53,11 +53,11 @@ class _Place:
 class _State:
     """A set of current places.
 
-    `came_word`: the last character was a word's, None at the beginning.
+    `after_word`: the last character was a word's, None at the beginning.
     """
 
     places: frozenset[_Place]
-    came_word: bool | None
+    after_word: bool | None
     steps: "dict[str, _State | None]" = field(default_factory=dict)
 
 
@@ -69,7 +69,7 @@ class LinearPattern:
         self._found = _Place()
         tree = _parsed(pattern)
         # By the identity of a class in the tree: a repeated class has many places and one test.
-        self._takers: dict[int, _Takes] = {}
+        self._testers: dict[int, _Matches] = {}
         try:
             self._first = self._sequence(tree, self._found)
         except RecursionError:
@@ -102,8 +102,8 @@ class LinearPattern:
         self._states: dict[tuple[frozenset[_Place], bool | None], _State] = {}
         self._begin = self._state(frozenset([self._first]), None)
 
-    def _state(self, places: frozenset[_Place], came_word: bool | None) -> _State:
-        return self._states.setdefault((places, came_word), _State(places, came_word))
+    def _state(self, places: frozenset[_Place], after_word: bool | None) -> _State:
+        return self._states.setdefault((places, after_word), _State(places, after_word))
 
     def _step(self, state: _State, symbol: str) -> _State | None:
         """Return the state after the symbol, or None if the pattern is found before it."""
@@ -115,13 +115,13 @@ class LinearPattern:
         following = None
         if self._found not in reached:
             character = symbol[:1]
-            taken = [
+            next_places = [
                 after
                 for place in reached
-                if place.takes is not None and character and place.takes(character)
+                if place.matches is not None and character and place.matches(character)
                 for after in place.following
             ]
-            following = self._state(frozenset([self._first, *taken]), _is_word(character))
+            following = self._state(frozenset([self._first, *next_places]), _is_word(character))
         state.steps[symbol] = following
         return following
 
@@ -141,7 +141,7 @@ class LinearPattern:
 
     def _node(self, code: Any, argument: Any, after: _Place) -> _Place:
         if code in (op.LITERAL, op.NOT_LITERAL, op.ANY, op.IN):
-            return self._place(takes=self._taker_of(code, argument), following=[after])
+            return self._place(matches=self._tester_of(code, argument), following=[after])
         if code is op.BRANCH:
             return self._place(following=[self._sequence(branch, after) for branch in argument[1]])
         if code is op.SUBPATTERN and not argument[1] and not argument[2]:
@@ -154,18 +154,18 @@ class LinearPattern:
         words = "look-around, references and inline flags are not supported; write it without them"
         raise PatternError(words)
 
-    def _taker_of(self, code: Any, argument: Any) -> _Takes:
+    def _tester_of(self, code: Any, argument: Any) -> _Matches:
         if code is not op.IN:
-            return _taker(code, argument)
-        if id(argument) not in self._takers:
-            self._takers[id(argument)] = _taker(code, argument)
-        return self._takers[id(argument)]
+            return _tester(code, argument)
+        if id(argument) not in self._testers:
+            self._testers[id(argument)] = _tester(code, argument)
+        return self._testers[id(argument)]
 
     def _repeat(self, least: int, most: Any, tree: Any, after: _Place) -> _Place:
         if most is op.MAXREPEAT:
-            again = self._place(following=[after])
-            again.following.append(self._sequence(tree, again))
-            after = again
+            loop = self._place(following=[after])
+            loop.following.append(self._sequence(tree, loop))
+            after = loop
         else:
             for _ in range(most - least):
                 after = self._place(following=[after, self._sequence(tree, after)])
@@ -201,32 +201,32 @@ def _reached(state: _State, symbol: str) -> set[_Place]:
         if place in reached:
             continue
         reached.add(place)
-        if place.takes is None and (
-            place.boundary is None or _is_at(place.boundary, state.came_word, symbol)
+        if place.matches is None and (
+            place.boundary is None or _is_at(place.boundary, state.after_word, symbol)
         ):
             waiting += place.following
     return reached
 
 
-def _is_at(boundary: Any, came_word: bool | None, symbol: str) -> bool:
+def _is_at(boundary: Any, after_word: bool | None, symbol: str) -> bool:
     if boundary in (op.AT_BEGINNING, op.AT_BEGINNING_STRING):
-        return came_word is None
+        return after_word is None
     if boundary is op.AT_END:
         return symbol in (_END, _LAST_NEWLINE)
     if boundary is op.AT_END_STRING:
         return symbol == _END
-    is_boundary = bool(came_word) != _is_word(symbol[:1])
+    is_boundary = bool(after_word) != _is_word(symbol[:1])
     if boundary is op.AT_BOUNDARY:
         return is_boundary
     # In an empty text Python matches neither \b nor \B.
-    return not is_boundary and not (came_word is None and symbol == _END)
+    return not is_boundary and not (after_word is None and symbol == _END)
 
 
 def _is_word(character: str) -> bool:
     return _WORD.match(character) is not None
 
 
-def _taker(code: Any, argument: Any) -> _Takes:
+def _tester(code: Any, argument: Any) -> _Matches:
     if code is op.ANY:
         return lambda character: character != "\n"
     if code is op.LITERAL:
@@ -238,7 +238,7 @@ def _taker(code: Any, argument: Any) -> _Takes:
     return lambda character: any(takes(character) for takes in members) is not is_negated
 
 
-def _member(code: Any, argument: Any) -> _Takes:
+def _member(code: Any, argument: Any) -> _Matches:
     if code is op.LITERAL:
         return chr(argument).__eq__
     if code is op.RANGE:

@@ -29,7 +29,7 @@ RESOLVE_SECONDS = 3.0
 FAILED_SECONDS = 5.0
 # For lost queries and slow servers: repeated after 1 s, then after 2 and 4 s, or sooner if the
 # servers usually answer fast.
-_ASK_AGAIN_SECONDS = 1.0
+_QUERY_SECONDS = 1.0
 _TRIES = 4
 _MOST_FAILED = 10_000
 # For machines where c-ares cannot be used.
@@ -53,9 +53,9 @@ class Resolver:
         self._servers = tuple(servers)
         self._channel: pycares.Channel | None = None
         self._left_behind: list[pycares.Channel] = []
-        self.begin_anew()
+        self.restart()
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         """Discard pending queries: after a fork no thread would receive their answers."""
         if self._channel is not None:
             # Keep a reference: to collect a channel closes it, which waits for the missing thread.
@@ -73,7 +73,7 @@ class Resolver:
         """
         seconds = min(seconds, RESOLVE_SECONDS)
         try:
-            return self._ask(host).result(timeout=seconds)
+            return self._query(host).result(timeout=seconds)
         except TimeoutError:
             raise self._given_up(host, seconds) from None
 
@@ -82,11 +82,11 @@ class Resolver:
         try:
             async with asyncio.timeout(RESOLVE_SECONDS):
                 # Cancelling does not reach the query, because others may wait for the same answer.
-                return await asyncio.wrap_future(self._ask(host))
+                return await asyncio.wrap_future(self._query(host))
         except TimeoutError:
             raise self._given_up(host, RESOLVE_SECONDS) from None
 
-    def _ask(self, host: str) -> "Future[Addresses]":
+    def _query(self, host: str) -> "Future[Addresses]":
         host = host.strip("[]")
         if is_address(host):
             return _ended([host])
@@ -96,65 +96,63 @@ class Resolver:
                 return _ended(UnresolvedError(words))
             if host in self._under_way:
                 return self._under_way[host]
-            asked = self._under_way[host] = Future()
-            asked.set_running_or_notify_cancel()
-            ask = self._ask_libc if self._open_channel() is None else self._ask_ares
+            answer = self._under_way[host] = Future()
+            answer.set_running_or_notify_cancel()
+            query = self._query_libc if self._open_channel() is None else self._query_ares
         # Outside the lock: for a name in /etc/hosts the callback runs before this returns.
-        ask(host, asked)
-        return asked
+        query(host, answer)
+        return answer
 
     def _open_channel(self) -> pycares.Channel | None:
         """Create the c-ares channel on first use; None if that is impossible."""
         if self._channel is None:
             try:
-                self._channel = pycares.Channel(
-                    servers=self._servers, timeout=_ASK_AGAIN_SECONDS, tries=_TRIES
-                )
+                self._channel = pycares.Channel(servers=self._servers, timeout=_QUERY_SECONDS, tries=_TRIES)
             except pycares.AresError:
                 # c-ares watches resolv.conf by inotify, whose instances are limited per user.
                 log.warning("c-ares cannot be used; names whose servers do not answer may delay others")
         return self._channel
 
-    def _ask_ares(self, host: str, asked: "Future[Addresses]") -> None:
+    def _query_ares(self, host: str, future: "Future[Addresses]") -> None:
         assert self._channel is not None
         try:
             self._channel.getaddrinfo(
-                host, None, type=socket.SOCK_STREAM, callback=partial(self._hear, host, asked)
+                host, None, type=socket.SOCK_STREAM, callback=partial(self._receive, host, future)
             )
         except ValueError:
-            self._end(host, asked, "it is not a host name")
+            self._end(host, future, "it is not a host name")
 
-    def _hear(self, host: str, asked: "Future[Addresses]", result: Any, error: int | None) -> None:
+    def _receive(self, host: str, future: "Future[Addresses]", result: Any, error: int | None) -> None:
         """Receive an answer of c-ares, in its thread."""
         if error is None:
             found = list(dict.fromkeys(node.addr[0].decode() for node in result.nodes))
-            self._end(host, asked, found or "the host's name has no address")
+            self._end(host, future, found or "the host's name has no address")
         elif error in _UNKNOWN:
-            self._end(host, asked, "the host's name has no address")
+            self._end(host, future, "the host's name has no address")
         else:
-            self._end(host, asked, "the name servers gave no answer")
+            self._end(host, future, "the name servers gave no answer")
 
-    def _ask_libc(self, host: str, asked: "Future[Addresses]") -> None:
+    def _query_libc(self, host: str, future: "Future[Addresses]") -> None:
         if self._threads is None:
             self._threads = ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="resolver")
-        self._threads.submit(self._wait_for_libc, host, asked)
+        self._threads.submit(self._wait_for_libc, host, future)
 
-    def _wait_for_libc(self, host: str, asked: "Future[Addresses]") -> None:
+    def _wait_for_libc(self, host: str, future: "Future[Addresses]") -> None:
         try:
             found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):
-            self._end(host, asked, "the host name is not resolved")
+            self._end(host, future, "the host name is not resolved")
         else:
-            self._end(host, asked, list(dict.fromkeys(str(address[0]) for *_, address in found)))
+            self._end(host, future, list(dict.fromkeys(str(address[0]) for *_, address in found)))
 
-    def _end(self, host: str, asked: "Future[Addresses]", answer: Addresses | str) -> None:
+    def _end(self, host: str, future: "Future[Addresses]", answer: Addresses | str) -> None:
         with self._turn:
             self._under_way.pop(host, None)
             self._failed.pop(host, None)
         if isinstance(answer, str):
-            asked.set_exception(self._failure(host, answer))
+            future.set_exception(self._failure(host, answer))
         else:
-            asked.set_result(answer)
+            future.set_result(answer)
 
     def _given_up(self, host: str, seconds: float) -> UnresolvedError:
         return self._failure(host, f"the name servers gave no answer within {seconds:g} s")
@@ -188,4 +186,4 @@ def _ended(answer: Addresses | UnresolvedError) -> "Future[Addresses]":
 
 # The resolver of this process.
 resolver = Resolver()
-os.register_at_fork(after_in_child=resolver.begin_anew)
+os.register_at_fork(after_in_child=resolver.restart)

@@ -148,8 +148,8 @@ class SubscriberForm(forms.ModelForm[Subscriber]):
         return headers
 
     def save(self, commit: bool = True) -> Subscriber:
-        if given := self.cleaned_data.get("new_queue_password"):
-            self.instance.queue_password = make_password(given)
+        if password := self.cleaned_data.get("new_queue_password"):
+            self.instance.queue_password = make_password(password)
         self.instance.headers = self.cleaned_data["header_lines"] or None
         return super().save(commit)
 

@@ -67,13 +67,13 @@ class GroupAdmin(RecordedAdmin, DjangoGroupAdmin):
 
     @admin.display(description="rights")
     def in_one_line(self, row: Group) -> str:
-        said = role_words.summary(row)
-        return f"{said[0].upper()}{said[1:]}"
+        summary = role_words.summary(row)
+        return f"{summary[0].upper()}{summary[1:]}"
 
     @admin.display(description="In plain words")
     def in_words(self, row: Group) -> SafeString:
-        said = role_words.sentences(role_words.names_of(row.permissions.all()))
-        lines = format_html_join("", "<li>{}</li>", ((sentence,) for sentence in said))
+        sentences = role_words.sentences(role_words.names_of(row.permissions.all()))
+        lines = format_html_join("", "<li>{}</li>", ((sentence,) for sentence in sentences))
         return format_html('<ul class="inturn-sentences">{}</ul>', lines)
 
     @admin.display(description="people", ordering="n")

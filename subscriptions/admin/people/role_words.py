@@ -42,11 +42,11 @@ def sentences(rights: set[str]) -> list[str]:
     configured = [word for right, word in _CONFIGURES.items() if right in rights]
     done = [words for right, words in _DOES.items() if right in rights]
     views = any(right.partition(".")[2].startswith("view_") for right in rights - {SEES_PAYLOADS})
-    said = [_seeing(rights) if views else "Sees nothing."]
-    said += ["Makes reports of the history."] if MAKES_REPORTS in rights else []
-    said += [f"{words[0].upper()}{words[1:]}." for words in done]
-    said += [f"Configures {', '.join(configured)}."] if configured else []
-    return said if done or configured else [*said, "Changes nothing."]
+    lines = [_seeing(rights) if views else "Sees nothing."]
+    lines += ["Makes reports of the history."] if MAKES_REPORTS in rights else []
+    lines += [f"{words[0].upper()}{words[1:]}." for words in done]
+    lines += [f"Configures {', '.join(configured)}."] if configured else []
+    return lines if done or configured else [*lines, "Changes nothing."]
 
 
 def summary(group: Group) -> str:

@@ -35,14 +35,14 @@ class RolesField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
         return f"{obj.name}: {role_words.summary(obj)}"
 
 
-def roles_field(giver: User) -> RolesField:
+def roles_field(grantor: User) -> RolesField:
     """Return a field with the roles that the giver may grant."""
-    given = rights.roles_within(giver)
-    said = "Without a role they can sign in and see nothing."
-    if Group.objects.exclude(pk__in=given).exists():
-        said += " You can grant only roles with rights that you have yourself."
-    shown = given.order_by("name").prefetch_related("permissions__content_type")
-    return RolesField(shown, label="Roles", required=False, help_text=said)
+    grantable = rights.roles_within(grantor)
+    help_text = "Without a role they can sign in and see nothing."
+    if Group.objects.exclude(pk__in=grantable).exists():
+        help_text += " You can grant only roles with rights that you have yourself."
+    shown = grantable.order_by("name").prefetch_related("permissions__content_type")
+    return RolesField(shown, label="Roles", required=False, help_text=help_text)
 
 
 class UserForm(UserChangeForm):  # type: ignore[misc]  # Unfold has no types

@@ -14,7 +14,7 @@ def retries(policy: Policy) -> int | None:
     return None if policy.max_attempts is None else policy.max_attempts - 1
 
 
-def told(policy: Policy) -> str:
+def describe_schedule(policy: Policy) -> str:
     """Return a sentence on the times of the retries."""
     count = retries(policy)
     if count == 0:

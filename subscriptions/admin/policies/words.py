@@ -65,19 +65,19 @@ def summary(policy: Policy) -> str:
     actions = actions_in_effect(model_to_dict(policy))
     grouped = _grouped(actions, _SUMMED_UP)
     codes = _success_codes(policy)
-    said = [f"only {_either(codes)} is success"] if codes else []
-    said += [
+    parts = [f"only {_either(codes)} is success"] if codes else []
+    parts += [
         f"{_either(codes)} {_IN_SHORT[Action(action)]}{_how_long(policy, action)}"
         for action, codes in grouped.items()
     ]
     if policy.suspends_on_reject:
-        said.append("a rejection suspends")
+        parts.append("a rejection suspends")
     if policy.breaks_circuit:
-        said.append("a URL that keeps failing is disabled")
+        parts.append("a URL that keeps failing is disabled")
     if policy.freezes_when_gone:
-        said.append("410 freezes the URL")
+        parts.append("410 freezes the URL")
     is_resent = policy.in_doubt == InDoubt.RESEND
-    return ", ".join([*said, f"in doubt {'is sent again' if is_resent else 'waits for a person'}"])
+    return ", ".join([*parts, f"in doubt {'is sent again' if is_resent else 'waits for a person'}"])
 
 
 def _success(policy: Policy) -> str:
@@ -124,12 +124,12 @@ def _end_in_short(policy: Policy) -> str:
 
 
 def _retries(policy: Policy) -> list[str]:
-    said = [schedule_words.told(policy)]
+    lines = [schedule_words.describe_schedule(policy)]
     if policy.retry_jitter:
-        said.append(f"Each of these waits varies by up to {policy.retry_jitter * 100:.3g} % by chance.")
+        lines.append(f"Each of these waits varies by up to {policy.retry_jitter * 100:.3g} % by chance.")
     if policy.max_attempts is not None:
-        said.append(_used_up(policy))
-    return said
+        lines.append(_used_up(policy))
+    return lines
 
 
 def _used_up(policy: Policy) -> str:
@@ -143,20 +143,20 @@ def _used_up(policy: Policy) -> str:
 
 
 def _suspended_on_reject(policy: Policy) -> list[str]:
-    said = "A REJECTED delivery also suspends the lane, until a person resumes it: nothing later overtakes it unseen."
-    return [said] if policy.suspends_on_reject else []
+    sentence = "A REJECTED delivery also suspends the lane, until a person resumes it: nothing later overtakes it unseen."
+    return [sentence] if policy.suspends_on_reject else []
 
 
 def _pauses(policy: Policy) -> list[str]:
-    said = [
+    lines = [
         f"A blocked lane tries again after {policy.pause_seconds} s, "
         f"then after twice as long each time, up to {policy.pause_max_seconds} s."
     ]
     if Action.SKIP in actions_in_effect(model_to_dict(policy)).values():
-        said.append("So does a lane after a run in which nothing was delivered.")
+        lines.append("So does a lane after a run in which nothing was delivered.")
     if policy.blocks_when_overloaded:
-        said.append(f"A Retry-After of up to {policy.retry_after_max_seconds} s is honoured.")
-    return said
+        lines.append(f"A Retry-After of up to {policy.retry_after_max_seconds} s is honoured.")
+    return lines
 
 
 def _breaker(policy: Policy) -> list[str]:

@@ -125,5 +125,5 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
         return HttpResponseRedirect(target)
 
 
-def _are_ids(given: Any) -> bool:
-    return all(id_of(str(one)) is not None for one in (given if isinstance(given, list) else [given]))
+def _are_ids(value: Any) -> bool:
+    return all(id_of(str(one)) is not None for one in (value if isinstance(value, list) else [value]))

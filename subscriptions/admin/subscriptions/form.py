@@ -15,7 +15,7 @@ from unfold.widgets import (
 from subscriptions.admin.event_types.form import HeaderPatterns
 from subscriptions.admin.subscriptions import header_lines
 from subscriptions.checks import dedup, mode, script
-from subscriptions.checks.sync_overlap import refusal, rival
+from subscriptions.checks.sync_overlap import conflicting_subscription, refusal
 from subscriptions.filters import FilterError, parse
 from subscriptions.models import DedupMode, EventType, Mode, Policy, Subscription
 from subscriptions.models.policy import DEFAULT_POLICY
@@ -173,13 +173,13 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if cleaned.get("mode") == Mode.PULL:
-            self._forget_what_is_hidden(cleaned)
+            self._drop_hidden_values(cleaned)
         self._take_patterns_of_event_type(cleaned)
         self._clean_mode(cleaned)
         self._clean_headers(cleaned)
         self._clean_dedup(cleaned)
         if not self.errors:
-            self._clean_rivals(cleaned)
+            self._clean_sync_overlap(cleaned)
         return cleaned
 
     def _take_patterns_of_event_type(self, cleaned: dict[str, Any]) -> None:
@@ -204,21 +204,21 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         for field, reason in refused.items():
             self.add_error(field, reason)
 
-    def _clean_rivals(self, cleaned: dict[str, Any]) -> None:
+    def _clean_sync_overlap(self, cleaned: dict[str, Any]) -> None:
         """Refuse a conflict; runs last, because it locks the event type.
 
         See `subscriptions.checks.sync_overlap`.
         """
-        other = rival(
+        other = conflicting_subscription(
             cleaned.get("event_type") or self.instance.event_type,
             header_filter_string=cleaned["header_filter_string"],
             filter_text=cleaned["filter"],
-            but=self.instance,
+            excluding=self.instance,
         )
         if other is not None:
             self.add_error("filter", refusal(other))
 
-    def _forget_what_is_hidden(self, cleaned: dict[str, Any]) -> None:
+    def _drop_hidden_values(self, cleaned: dict[str, Any]) -> None:
         """Clear the fields of the other mode, valid or not, because the page hides them."""
         hidden = {name: unset for name, (unset, _) in mode.PUSH_ONLY.items() if name in self.fields}
         policy = Policy.objects.get(name=DEFAULT_POLICY)

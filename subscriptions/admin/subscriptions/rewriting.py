@@ -48,8 +48,8 @@ class EndpointRewriting:
         """
         if not self.may_change_rows(request):  # type: ignore[attr-defined]
             raise PermissionDenied
-        given = request.POST or request.GET
-        form = RewriteForm(given) if "old" in given else RewriteForm(initial=given.dict())
+        data = request.POST or request.GET
+        form = RewriteForm(data) if "old" in data else RewriteForm(initial=data.dict())
         if form.is_valid() and request.method == "POST" and (done := self._rewrite(request, form)):
             return done
         planned = _plan(form) if form.is_bound and form.is_valid() else None

@@ -45,7 +45,7 @@ class ShownSecret:
     expires_at: datetime | None
 
 
-def valid_secrets(subscription_id: int, *, now: datetime, may_tell_apart: bool) -> list[ShownSecret]:
+def valid_secrets(subscription_id: int, *, now: datetime, shows_characters: bool) -> list[ShownSecret]:
     """Return the secrets that sign now, the newest first."""
     valid = SigningSecret.objects.filter(subscription=subscription_id).valid(now=now)
     # Read in stored form, because one that cannot be decrypted must not hide the others.
@@ -53,7 +53,7 @@ def valid_secrets(subscription_id: int, *, now: datetime, may_tell_apart: bool) 
     return [
         ShownSecret(
             id=pk,
-            masked=_masked(stored) if may_tell_apart else MASKED,
+            masked=_masked(stored) if shows_characters else MASKED,
             created_at=created_at,
             expires_at=expires_at,
         )
@@ -93,7 +93,7 @@ class SecretsOfSubscription:
         shown = dict(extra_context or {})
         if (subscription_id := id_of(object_id)) is not None:
             may_change = self.may_change_rows(request)  # type: ignore[attr-defined]
-            shown["secrets"] = valid_secrets(subscription_id, now=timezone.now(), may_tell_apart=may_change)
+            shown["secrets"] = valid_secrets(subscription_id, now=timezone.now(), shows_characters=may_change)
         page: HttpResponse = super().change_view(request, object_id, form_url, shown)  # type: ignore[misc]
         return page
 

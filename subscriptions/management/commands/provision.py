@@ -28,10 +28,10 @@ class Command(BaseCommand):
     help = "Create the administrator and the bootstrap key unless they exist. May be repeated."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        given: str = settings.ENVIRONMENT.admin_password
-        password = given or secrets.token_urlsafe(15)
+        configured: str = settings.ENVIRONMENT.admin_password
+        password = configured or secrets.token_urlsafe(15)
         if create_administrator(password):
-            shown = "of INTURN_ADMIN_PASSWORD" if given else password
+            shown = "of INTURN_ADMIN_PASSWORD" if configured else password
             self.stdout.write(f"administrator {ADMINISTRATOR}, password {shown}")
         if settings.ENVIRONMENT.bootstrap_key:
             key = install_bootstrap_key(settings.ENVIRONMENT.bootstrap_key, now=timezone.now())

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test import Client
 
-from subscriptions.checks.sync_overlap import rival
+from subscriptions.checks.sync_overlap import conflicting_subscription
 from subscriptions.models import EventType, Kind, Scope, Subscription
 from tests.support import factories
 from tests.system.operation.installation import eventually
@@ -120,7 +120,12 @@ def saving(event_type: EventType) -> Iterator[threading.Event]:
 
     def save_and_wait() -> None:
         with transaction.atomic():
-            assert rival(event_type, header_filter_string="p1", filter_text="", but=Subscription()) is None
+            assert (
+                conflicting_subscription(
+                    event_type, header_filter_string="p1", filter_text="", excluding=Subscription()
+                )
+                is None
+            )
             factories.subscription("first", event_type=event_type, header_filter_string="p1")
             saved.set()
             may_commit.wait()

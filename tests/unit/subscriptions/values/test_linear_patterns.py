@@ -102,6 +102,6 @@ def test_a_pattern_that_is_nested_too_deep_is_refused() -> None:
 def test_a_large_class_that_is_repeated_is_compiled_once() -> None:
     members = "".join(chr(0x400 + number) for number in range(0, 600, 2))
     pattern = LinearPattern(f"[{members}]{{900}}")
-    assert len(pattern._takers) == 1
+    assert len(pattern._testers) == 1
     assert pattern.is_found_in(members[0] * 900)
     assert not pattern.is_found_in(members[0] * 899)
