@@ -31,7 +31,7 @@ from config.web.closing import ConnectionCloser
 from config.web.environ import Environ, RsgiScope, environ_of
 from config.web.request_bodies import Bodies, Bounds, Streamed
 from config.web.threads import Threads
-from delivery.mailbox.notifications import MailboxNews
+from delivery.mailbox.notifications import MailboxNotifications
 from delivery.mailbox.waiters import WAIT_HEADER, Waiter, Waiters
 from subscriptions.api.problems import CONTENT_TYPE, Problem, unexpected
 
@@ -102,7 +102,7 @@ class Bridge:
         self._closer = ConnectionCloser()
         self._short_way = short_way
         self._waiters = Waiters()
-        self._news = MailboxNews(self._waiters)
+        self._notifications = MailboxNotifications(self._waiters)
 
     @property
     def waiting(self) -> int:
@@ -115,7 +115,7 @@ class Bridge:
 
     def __rsgi_del__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Close everything; granian calls this after it has served."""
-        loop.run_until_complete(self._news.close())
+        loop.run_until_complete(self._notifications.close())
         self._threads.close()
         if self._short_way is not None:
             self._short_way.close()
@@ -181,7 +181,7 @@ class Bridge:
     async def _wait(self, call: BridgedRequest, mailbox: int) -> None:
         if self._waiters.count_at(mailbox) >= self._most_at_a_mailbox:
             raise _too_many_waiting()
-        self._news.start()
+        self._notifications.start()
         call.gone = asyncio.ensure_future(call.request.client_disconnect())
         waiter = self._waiters.enter(mailbox, since=call.began_at)
         may_be_more = True
@@ -190,7 +190,7 @@ class Bridge:
                 if await self._threads.call(call) is None:
                     may_be_more = call.gone.done() or call.head.status == HTTPStatus.OK
                     return
-                self._waiters.again(waiter)
+                self._waiters.return_turn(waiter)
             call.request.response_bytes(call.head.status, call.head.headers, b"")
         finally:
             self._waiters.leave(waiter, may_be_more=may_be_more)

@@ -176,8 +176,8 @@ def draft_of(item: Item, event_type_of: Callable[[str], EventType]) -> Draft:
     if len(item.body) > settings.ENVIRONMENT.max_message_bytes:
         raise too_large(settings.ENVIRONMENT.max_message_bytes)
     event_type = event_type_of(item.event)
-    given = incoming.storable_headers(_headers(item).items())
-    headers, content_type = with_content_type(given, event_type)
+    stored = incoming.storable_headers(_headers(item).items())
+    headers, content_type = with_content_type(stored, event_type)
     return Draft(
         event_type=event_type,
         headers=headers,

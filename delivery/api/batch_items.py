@@ -100,53 +100,51 @@ def attempts(body: bytes, *, content_type: str) -> list[Item | Problem]:
     """
     if _is_lines(content_type):
         return [_attempt(item_of, text) for text in split(body, content_type=content_type)]
-    given = orjson.loads(body)
-    if not isinstance(given, list) or len(given) > MAX_ITEMS:
+    items = orjson.loads(body)
+    if not isinstance(items, list) or len(items) > MAX_ITEMS:
         raise ValueError("no array of messages")
-    check_json(given)
-    return [_attempt(_item, *pair) for pair in zip(given, _elements(body.decode()), strict=True)]
+    check_json(items)
+    return [_attempt(_item, *pair) for pair in zip(items, _elements(body.decode()), strict=True)]
 
 
-def _attempt(read: Callable[..., Item], *given: Any) -> Item | Problem:
+def _attempt(read: Callable[..., Item], *arguments: Any) -> Item | Problem:
     try:
-        return read(*given)
+        return read(*arguments)
     except Problem as problem:
         return problem
 
 
-def _item(given: Any, text: str) -> Item:
+def _item(item: Any, text: str) -> Item:
     """Return the item parsed from the text; raise Problem."""
-    if not isinstance(given, dict):
+    if not isinstance(item, dict):
         raise Problem(
             400,
             "invalid",
             "An item is an object with event, body and, if wanted, headers and idempotency_key.",
         )
-    if unknown := set(given) - _FIELDS:
+    if unknown := set(item) - _FIELDS:
         raise invalid_field(min(unknown), f"There is no such field; known are {', '.join(sorted(_FIELDS))}.")
     return Item(
-        event=_string(given, "event"),
-        headers=headers_of(given.get("headers", {})),
-        body=body_of(given, text),
-        is_json="body" in given,
-        idempotency_key=_string(given, "idempotency_key")
-        if given.get("idempotency_key") is not None
-        else None,
+        event=_string(item, "event"),
+        headers=headers_of(item.get("headers", {})),
+        body=body_of(item, text),
+        is_json="body" in item,
+        idempotency_key=_string(item, "idempotency_key") if item.get("idempotency_key") is not None else None,
     )
 
 
-def body_of(given: Mapping[str, Any], text: str) -> bytes:
+def body_of(item: Mapping[str, Any], text: str) -> bytes:
     """Return the bytes of `body`, exactly as in the text that was parsed, or of `body_base64`."""
-    if ("body" in given) == ("body_base64" in given):
+    if ("body" in item) == ("body_base64" in item):
         raise invalid_field("body", "Give either body (as JSON) or body_base64 (any bytes).")
-    return _bytes(given) if "body_base64" in given else _slice_of_body(text)
+    return _bytes(item) if "body_base64" in item else _slice_of_body(text)
 
 
-def headers_of(given: Any) -> dict[str, str]:
+def headers_of(headers: Any) -> dict[str, str]:
     """Return headers by lower-case hyphenated name; raise Problem."""
-    if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
+    if not isinstance(headers, dict) or not all(isinstance(value, str) for value in headers.values()):
         raise invalid_field("headers", "Give an object of header names and values, both text.")
-    return {header_name(name): value for name, value in given.items()}
+    return {header_name(name): value for name, value in headers.items()}
 
 
 def _text(body: bytes) -> str:
@@ -158,17 +156,17 @@ def _text(body: bytes) -> str:
         ) from None
 
 
-def _string(given: Mapping[str, Any], name: str) -> str:
-    value = given.get(name)
+def _string(item: Mapping[str, Any], name: str) -> str:
+    value = item.get(name)
     if not isinstance(value, str) or not value:
         raise invalid_field(name, "Give a text.")
     return value
 
 
-def _bytes(given: Mapping[str, Any]) -> bytes:
+def _bytes(item: Mapping[str, Any]) -> bytes:
     try:
         return base64.b64decode(
-            _string(given, "body_base64") if given["body_base64"] != "" else "", validate=True
+            _string(item, "body_base64") if item["body_base64"] != "" else "", validate=True
         )
     except ValueError:
         raise invalid_field("body_base64", "This is not base64.") from None

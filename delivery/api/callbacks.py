@@ -63,8 +63,8 @@ def _answer(request: Request, token: str) -> int:
     if len(content_type) > MAX_CONTENT_TYPE_LENGTH:
         raise Problem(400, "invalid", f"Content-Type is longer than {MAX_CONTENT_TYPE_LENGTH} characters.")
     body = read_body(request._request, max_bytes=settings.ENVIRONMENT.max_message_bytes)
-    given = callbacks.CallbackAnswer(headers=headers, content_type=content_type, body=body)
-    return callbacks.answer(callback, given, now=now)
+    received = callbacks.CallbackAnswer(headers=headers, content_type=content_type, body=body)
+    return callbacks.answer(callback, received, now=now)
 
 
 def _accepted(message_id: int) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from rest_framework.viewsets import GenericViewSet
 from delivery.api.edits import EditSerializer, edit_of
 from delivery.api.message_query import MessageIdField
 from delivery.api.publish import problem_of_refusal
-from delivery.api.shapes import AROUND_A_DELIVERY, DeliveryDetailSerializer, DeliverySerializer
+from delivery.api.shapes import DELIVERY_RELATIONS, DeliveryDetailSerializer, DeliverySerializer
 from delivery.models import Attempt, Delivery
 from delivery.models.delivery import ids_of_message
 from delivery.models.message import public_id
@@ -68,7 +68,7 @@ class DeliveryViews(ApiView, GenericViewSet[Delivery]):
     order = PageOrder(column="id", newest_first=True)
     pagination_class = KeysetPages
     query_classes: ClassVar[Mapping[str, type[Strict]]] = {"list": DeliveryQuery}
-    queryset = Delivery.objects.select_related("message__event_type", *AROUND_A_DELIVERY).defer(
+    queryset = Delivery.objects.select_related("message__event_type", *DELIVERY_RELATIONS).defer(
         "message__body", "message__headers", "subscription__headers", "subscription__auth"
     )
     serializer_class = DeliverySerializer

@@ -18,7 +18,7 @@ from subscriptions.api.strict import Strict
 
 _FIELDS = frozenset({"body", "body_base64", "headers"})
 # Base64 takes a third more space than the bytes, and JSON may escape every character.
-_ROOM = 6
+_GROWTH = 6
 
 
 class EditSerializer(Strict):
@@ -42,25 +42,25 @@ def edit_of(request: HttpRequest, delivery: Delivery) -> Edit | None:
     Raise Problem.
     """
     most = settings.ENVIRONMENT.max_message_bytes
-    body = read_body(request, max_bytes=most * _ROOM + incoming.MAX_HEADER_BYTES * _ROOM)
-    given = parse_json(body) if body.strip() else {}
-    if not isinstance(given, dict):
+    body = read_body(request, max_bytes=most * _GROWTH + incoming.MAX_HEADER_BYTES * _GROWTH)
+    content = parse_json(body) if body.strip() else {}
+    if not isinstance(content, dict):
         raise Problem(400, "invalid", "Send an object with body or body_base64 and, if wanted, headers.")
-    if unknown := set(given) - _FIELDS:
+    if unknown := set(content) - _FIELDS:
         raise invalid_field(min(unknown), f"There is no such field; known are {', '.join(sorted(_FIELDS))}.")
-    if not given:
+    if not content:
         return None
-    edited = body_of(given, body.decode())
+    edited = body_of(content, body.decode())
     if len(edited) > most:
         raise too_large(most)
-    headers, content_type = with_content_type(_headers(given, delivery), delivery.message.event_type)
+    headers, content_type = with_content_type(_headers(content, delivery), delivery.message.event_type)
     return Edit(headers=headers, content_type=content_type, body=edited)
 
 
-def _headers(given: Mapping[str, Any], delivery: Delivery) -> dict[str, str]:
-    if "headers" not in given:
+def _headers(content: Mapping[str, Any], delivery: Delivery) -> dict[str, str]:
+    if "headers" not in content:
         return dict(delivery.message.headers)
-    headers = headers_of(given["headers"])
-    if "body" in given:
+    headers = headers_of(content["headers"])
+    if "body" in content:
         headers.setdefault("content-type", "application/json")
     return incoming.storable_headers(headers.items())

@@ -52,50 +52,52 @@ class BacklogField(serializers.ChoiceField):
         super().__init__(["deliver", "cancel"], required=False, write_only=True)
 
 
-def check_holding(given: Mapping[str, Any], *, now: datetime, status: str) -> None:
+def check_holding(values: Mapping[str, Any], *, now: datetime, status: str) -> None:
     """Raise ValidationError for fields that contradict the status, whose field is named `status`.
 
     Null is valid with every status, so that an answer can be sent back.
     """
-    wanted, until = given.get(status), given.get("held_until")
+    wanted, until = values.get(status), values.get("held_until")
     wrong = {}
-    if "backlog" in given and wanted != _ACTIVE:
+    if "backlog" in values and wanted != _ACTIVE:
         wrong["backlog"] = f"Give it together with {status}: ACTIVE."
     if until is not None and wanted != _HELD:
         wrong["until"] = f"Give it together with {status}: HELD."
     elif until is not None and until <= now:
         wrong["until"] = "That moment has passed; give one that is to come, or leave it out."
-    if given.get("catch_up_rate") is not None and wanted not in (_ACTIVE, _HELD):
+    if values.get("catch_up_rate") is not None and wanted not in (_ACTIVE, _HELD):
         wrong["catch_up_rate"] = f"Give it together with {status}: HELD, or with {status}: ACTIVE."
     if wrong:
         raise serializers.ValidationError(wrong)
 
 
-def release_of(owner: Subscription | Subscriber | Installation, given: Mapping[str, Any]) -> Release | None:
+def release_of(owner: Subscription | Subscriber | Installation, values: Mapping[str, Any]) -> Release | None:
     """Return the end of the hold with the fields given; None if none of them is given."""
-    if not {"held_until", "catch_up_rate"} & set(given):
+    if not {"held_until", "catch_up_rate"} & set(values):
         return None
-    return Release(given.get("held_until", owner.held_until), given.get("catch_up_rate", owner.catch_up_rate))
+    return Release(
+        values.get("held_until", owner.held_until), values.get("catch_up_rate", owner.catch_up_rate)
+    )
 
 
-def apply_status(owner: Subscription | Subscriber, given: Mapping[str, Any], *, actor: str) -> None:
+def apply_status(owner: Subscription | Subscriber, values: Mapping[str, Any], *, actor: str) -> None:
     """Set the status if it is given, and the end of a hold if one is given."""
-    match given.get("status"):
+    match values.get("status"):
         case SubscriptionStatus.INACTIVE:
             toggle.deactivate(owner, actor=actor)
         case SubscriptionStatus.HELD:
-            toggle.hold(owner, actor=actor, release=release_of(owner, given))
-        case None if owner.status == SubscriptionStatus.HELD and (release := release_of(owner, given)):
+            toggle.hold(owner, actor=actor, release=release_of(owner, values))
+        case None if owner.status == SubscriptionStatus.HELD and (release := release_of(owner, values)):
             toggle.hold(owner, actor=actor, release=release)
         case SubscriptionStatus.ACTIVE:
-            backlog, rate = given.get("backlog", "deliver"), given.get("catch_up_rate")
+            backlog, rate = values.get("backlog", "deliver"), values.get("catch_up_rate")
             toggle.activate(owner, actor=actor, backlog=backlog, catch_up_rate=rate)
 
 
-def split(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def split(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the values for the serializer, and those for the toggle."""
-    toggled = {name: given.pop(name) for name in (*TOGGLED, "backlog") if name in given}
-    return given, toggled
+    toggled = {name: values.pop(name) for name in (*TOGGLED, "backlog") if name in values}
+    return values, toggled
 
 
 class InstallationSerializer(HoldingFields, Strict):
@@ -132,9 +134,9 @@ class InstallationViews(ApiView, GenericViewSet[Installation]):
 
         All machines follow within two seconds.
         """
-        given = InstallationSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        values, owner = given.validated_data, holdings.installation()
+        serializer = InstallationSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        values, owner = serializer.validated_data, holdings.installation()
         match values.get("sending", owner.sending):
             case Sending.HELD:
                 toggle.hold(owner, actor=actor_of(request), release=release_of(owner, values))

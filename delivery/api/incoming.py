@@ -52,9 +52,9 @@ def sent_headers(environ: Mapping[str, Any]) -> dict[str, str]:
     return storable_headers(headers.items())
 
 
-def storable_headers(given: Iterable[tuple[str, str]]) -> dict[str, str]:
+def storable_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return the headers to store, without the others; raise Problem for invalid ones."""
-    headers = {name: value for name, value in given if _is_stored(name)}
+    headers = {name: value for name, value in pairs if _is_stored(name)}
     if (
         len(headers) > MAX_HEADERS
         or sum(map(len, headers)) + sum(map(len, headers.values())) > MAX_HEADER_BYTES

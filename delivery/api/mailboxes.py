@@ -123,9 +123,9 @@ class MailboxViews(ApiView, ViewSet):
         if "receipt" not in self.query:
             if _are_receipts(content):
                 return cast("Sequence[str]", content["receipts"])
-            given = shapes.ReceiptsSerializer(data=content)
-            given.is_valid(raise_exception=True)
-            receipts: list[str] = given.validated_data["receipts"]
+            serializer = shapes.ReceiptsSerializer(data=content)
+            serializer.is_valid(raise_exception=True)
+            receipts: list[str] = serializer.validated_data["receipts"]
             return receipts
         if content:
             raise invalid_field(
@@ -141,9 +141,9 @@ def _are_receipts(content: Any) -> bool:
     """
     if not isinstance(content, dict) or content.keys() != {"receipts"}:
         return False
-    given = content["receipts"]
-    is_some = isinstance(given, list) and 1 <= len(given) <= fetch.MOST_AT_ONCE
-    return is_some and all(isinstance(one, str) and one.isascii() and "\0" not in one for one in given)
+    receipts = content["receipts"]
+    is_some = isinstance(receipts, list) and 1 <= len(receipts) <= fetch.MOST_AT_ONCE
+    return is_some and all(isinstance(one, str) and one.isascii() and "\0" not in one for one in receipts)
 
 
 def _own_mailbox(request: Request, name: str) -> int:

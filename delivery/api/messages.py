@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from delivery.api.message_query import MessageQuery, searched
-from delivery.api.shapes import AROUND_A_DELIVERY, MessageDetailSerializer, MessageSerializer
+from delivery.api.shapes import DELIVERY_RELATIONS, MessageDetailSerializer, MessageSerializer
 from delivery.models import Attempt, Callback, Delivery, Message
 from delivery.models.message import parse_public_id
 from delivery.publishing.explain import explain_message
@@ -105,7 +105,7 @@ class MessageViews(ApiView, GenericViewSet[Message]):
 def _shown_deliveries(message: Message) -> list[Delivery]:
     attempts = Prefetch("history", Attempt.objects.newest(SHOWN_ATTEMPTS))
     rows = Delivery.objects.of_message(message.pk)
-    rows = rows.select_related(*AROUND_A_DELIVERY).prefetch_related(attempts)
+    rows = rows.select_related(*DELIVERY_RELATIONS).prefetch_related(attempts)
     rows = rows.defer("subscription__headers", "subscription__auth").order_by("id")
     deliveries = list(rows[:SHOWN_DELIVERIES])
     for delivery in deliveries:

@@ -27,7 +27,7 @@ from subscriptions.values.names import is_reserved
 
 MAX_CONTENT_TYPE_LENGTH = 255
 # The default of clients such as curl when no content type is set.
-UNSAID = "application/x-www-form-urlencoded"
+FORM_TYPE = "application/x-www-form-urlencoded"
 
 _CODES = {400: "not-json", 404: "deleted-meanwhile", 409: "idempotency-key-reused", 422: "schema-violation"}
 
@@ -154,19 +154,19 @@ def with_content_type(headers: dict[str, str], event_type: EventType) -> tuple[d
 
     The event type's content type counts: clients such as curl call every body a form by default.
     """
-    given = headers.get("content-type", "")
-    if len(given) > MAX_CONTENT_TYPE_LENGTH:
+    sent = headers.get("content-type", "")
+    if len(sent) > MAX_CONTENT_TYPE_LENGTH:
         raise Problem(400, "invalid", f"Content-Type is longer than {MAX_CONTENT_TYPE_LENGTH} characters.")
     declared = event_type.content_type
     if not takes_json(event_type):
-        return headers, given or declared
-    if media_type(given) in ("", UNSAID):
+        return headers, sent or declared
+    if media_type(sent) in ("", FORM_TYPE):
         content_type = declared if is_json(declared) else JSON
-        return headers | ({"content-type": content_type} if given else {}), content_type
-    if is_json(given) or media_type(given) == media_type(declared):
-        return headers, given
+        return headers | ({"content-type": content_type} if sent else {}), content_type
+    if is_json(sent) or media_type(sent) == media_type(declared):
+        return headers, sent
     detail = (
-        f"Messages of {event_type} are JSON, not {given[:100]}. Send JSON with Content-Type: {JSON}; or have an "
+        f"Messages of {event_type} are JSON, not {sent[:100]}. Send JSON with Content-Type: {JSON}; or have an "
         "administrator give the event type another content type, and no schema."
     )
     raise Problem(415, "unsupported-media-type", detail)

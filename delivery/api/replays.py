@@ -125,12 +125,12 @@ class ReplayViews(ApiView, GenericViewSet[Replay]):
         It selects the messages that match the filter, whether or not the subscription existed when
         they were published.
         """
-        wish = ReplayWishSerializer(data=request.data)
-        wish.is_valid(raise_exception=True)
-        wished = dict(wish.validated_data)
-        subscription = _subscription(wished.pop("subscription"))
+        serializer = ReplayWishSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        fields = dict(serializer.validated_data)
+        subscription = _subscription(fields.pop("subscription"))
         try:
-            made = replays.request_replay(subscription, actor=actor_of(request), now=timezone.now(), **wished)
+            made = replays.request_replay(subscription, actor=actor_of(request), now=timezone.now(), **fields)
         except ReplayRefusedError as refused:
             raise _problem(refused) from None
         return Response(ReplaySerializer(made).data, status=201)

@@ -38,10 +38,10 @@ class Statuses(serializers.Field[Any, Any, Any, Any]):
 
     def to_internal_value(self, data: Any) -> list[str]:
         offered = [status.value for status in OFFERED[self.verb]]
-        given = data if isinstance(data, list) else [data]
-        if not given or any(one not in offered for one in given):
+        items = data if isinstance(data, list) else [data]
+        if not items or any(one not in offered for one in items):
             raise serializers.ValidationError(f"Give one or more of {', '.join(offered)}; {self.others}.")
-        return list(dict.fromkeys(given))
+        return list(dict.fromkeys(items))
 
     def to_representation(self, value: Any) -> Any:
         return value
@@ -188,7 +188,7 @@ class CancellationSerializer(ResubmissionSerializer):
 
 class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):
     verb = BulkVerb.RESUBMIT
-    wish_class: type[WishSerializer] = WishSerializer
+    request_class: type[WishSerializer] = WishSerializer
     order = PageOrder(column="id", newest_first=True)
     pagination_class = KeysetPages
     query_classes = {"list": ById}
@@ -231,12 +231,12 @@ class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):
         return self._shown()
 
     def _made(self, request: Request) -> Response:
-        wish = self.wish_class(data=request.data)
-        wish.is_valid(raise_exception=True)
-        chosen = wish.validated_data["filter"]
-        if wish.validated_data["dry_run"]:
+        serializer = self.request_class(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        chosen = serializer.validated_data["filter"]
+        if serializer.validated_data["dry_run"]:
             return Response(_previewed(chosen, self.verb))
-        rate = wish.validated_data.get("rate")
+        rate = serializer.validated_data.get("rate")
         job = bulk_jobs.start(chosen, rate=rate, actor=actor_of(request), verb=self.verb)
         return Response(self.serializer_class(job).data, status=201)
 
@@ -247,7 +247,7 @@ class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):
 
 class CancellationViews(ResubmissionViews):
     verb = BulkVerb.CANCEL
-    wish_class = CancellationWishSerializer
+    request_class = CancellationWishSerializer
     queryset = Resubmission.objects.filter(verb=BulkVerb.CANCEL)
     serializer_class = CancellationSerializer
 

@@ -16,7 +16,7 @@ from delivery.states import OutcomeClass, Status
 from subscriptions.models import Mode
 
 # Relations that the answers show with a delivery: select them along with it.
-AROUND_A_DELIVERY = ("subscription__subscriber", "subscription__policy", "lane")
+DELIVERY_RELATIONS = ("subscription__subscriber", "subscription__policy", "lane")
 
 
 class AttemptSerializer(serializers.ModelSerializer[Attempt]):

@@ -88,10 +88,10 @@ class StatefulSubscriberViews(SubscriberViews):
         return SubscriberChangeSerializer if self.action == "partial_update" else self.serializer_class
 
     def snapshot(self, instance: Subscriber) -> dict[str, Any]:
-        said = super().snapshot(instance)
+        values = super().snapshot(instance)
         if self.action == "partial_update":
-            return {name: value for name, value in said.items() if name not in TOGGLED}
-        return said
+            return {name: value for name, value in values.items() if name not in TOGGLED}
+        return values
 
     def record(self, action: str, instance: Any, **states: Any) -> None:
         if action != "changed" or set(self.request.data) - TOGGLING:

@@ -108,10 +108,10 @@ class StatefulSubscriptionViews(SubscriptionViews):
         return own.get(self.action, self.serializer_class)
 
     def snapshot(self, instance: Subscription) -> dict[str, Any]:
-        said = super().snapshot(instance)
+        values = super().snapshot(instance)
         if self.action == "partial_update":
-            return {name: value for name, value in said.items() if name not in TOGGLED}
-        return said
+            return {name: value for name, value in values.items() if name not in TOGGLED}
+        return values
 
     def record(self, action: str, instance: Any, **states: Any) -> None:
         if action != "changed" or _is_more_than_toggled(self.request):

@@ -87,9 +87,9 @@ class UrlHealthViews(ApiView, GenericViewSet[UrlHealth]):
     @extend_schema(request=ReleaseSerializer, responses=UrlHealthSerializer)
     def release(self, request: Request) -> Response:
         """Enable a URL that is DISABLED or FROZEN, and reset its counts. 409 when it is ENABLED."""
-        given = ReleaseSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        url: str = given.validated_data["url"]
+        serializer = ReleaseSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        url: str = serializer.validated_data["url"]
         try:
             release_url.release_url(url, actor=actor_of(request))
         except UrlHealth.DoesNotExist:

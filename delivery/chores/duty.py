@@ -35,11 +35,11 @@ class Duty:
     name: str
     run_once: Callable[[datetime], int]
     failures: int = 0
-    _rests_until: float = 0.0
+    _paused_until: float = 0.0
 
-    def attend(self, now: datetime) -> int:
+    def run_part(self, now: datetime) -> int:
         """Do one part, unless another process holds the duty's lock; return how much was done."""
-        if time.monotonic() < self._rests_until:
+        if time.monotonic() < self._paused_until:
             return 0
         try:
             with transaction.atomic():
@@ -55,11 +55,11 @@ class Duty:
             log.warning("duty broken off", extra={"duty": self.name, "error": str(error)})
             # The next turn opens a new connection.
             connection.close()
-            self._rest(AWAY_SECONDS)
+            self._pause(AWAY_SECONDS)
             return
         log.error("duty failed", exc_info=error, extra={"duty": self.name})
         self.failures += 1
-        self._rest(min(2.0 ** (self.failures - 1), LONGEST_PAUSE_SECONDS))
+        self._pause(min(2.0 ** (self.failures - 1), LONGEST_PAUSE_SECONDS))
 
     def _is_ours(self) -> bool:
         with connection.cursor() as cursor:
@@ -71,5 +71,5 @@ class Duty:
     def key(self) -> int:
         return DUTY_LOCKS << 32 | zlib.crc32(self.name.encode())
 
-    def _rest(self, seconds: float) -> None:
-        self._rests_until = time.monotonic() + seconds
+    def _pause(self, seconds: float) -> None:
+        self._paused_until = time.monotonic() + seconds

@@ -17,28 +17,28 @@ from delivery.chores.duties import QUICK, SLOW
 from delivery.chores.duty import Duty
 from delivery.cluster.loops import connections_of, pause
 from delivery.cluster.stopping import stopping
-from delivery.database.connections import LETS_GO_OF_VANISHED
+from delivery.database.connections import TCP_TIMEOUTS
 
 QUICK_POLL_SECONDS = 2.0
 SLOW_POLL_SECONDS = 3.0
 # The server releases our locks soon after this process is killed or this machine vanishes.
-_SETTINGS = LETS_GO_OF_VANISHED + "SET client_connection_check_interval = '500ms'"
+_SETTINGS = TCP_TIMEOUTS + "SET client_connection_check_interval = '500ms'"
 
 
 def run() -> None:
     """Run duties until Inturn stops."""
-    slow = Thread(target=_attend, args=(SLOW, SLOW_POLL_SECONDS), name="slow chores", daemon=True)
+    slow = Thread(target=_run_duties, args=(SLOW, SLOW_POLL_SECONDS), name="slow chores", daemon=True)
     slow.start()
-    _attend(QUICK, QUICK_POLL_SECONDS)
+    _run_duties(QUICK, QUICK_POLL_SECONDS)
     slow.join()
 
 
-def _attend(duties: Sequence[Duty], poll_seconds: float) -> None:
+def _run_duties(duties: Sequence[Duty], poll_seconds: float) -> None:
     """Run these duties on a connection of this thread."""
     with connections_of("chores", settings=_SETTINGS):
         try:
             while not stopping.is_set():
-                if not sum([duty.attend(timezone.now()) for duty in duties]):
+                if not sum([duty.run_part(timezone.now()) for duty in duties]):
                     pause(time.monotonic() + poll_seconds)
         finally:
             connection.close()

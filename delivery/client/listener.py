@@ -15,7 +15,7 @@ from delivery.client.mailbox import LONGEST_WAIT_SECONDS, MOST_AT_ONCE, FetchedM
 from delivery.client.rest import ClientError, RefusedError, UnreachableError
 
 # Returns the reason why it could not take the message; empty if it has taken it.
-Taker = Callable[[FetchedMessage], str]
+Handler = Callable[[FetchedMessage], str]
 
 LONGEST_PAUSE_SECONDS = 10
 LONGEST_DELAY_SECONDS = 300
@@ -41,7 +41,7 @@ def delay_seconds(receive_count: int) -> int:
 
 @dataclass(slots=True, kw_only=True)
 class MailboxListener:
-    """The messages `held` were fetched, and those `taken` were passed on.
+    """The messages `held` were fetched, and those `handled` were passed on.
 
     The rest of them is released and acknowledged at the end. `at_once` messages are fetched
     together, and all of them have to be taken within `visibility` seconds. `say` informs a person,
@@ -49,18 +49,18 @@ class MailboxListener:
     """
 
     mailbox: RemoteMailbox
-    take: Taker
+    handle: Handler
     say: Callable[[str], None]
     at_once: int
     visibility: int
     pause: Callable[[float], None] = time.sleep
     acknowledged: int = 0
-    given_back: int = 0
+    released: int = 0
     held: list[FetchedMessage] = field(default_factory=list)
-    taken: list[FetchedMessage] = field(default_factory=list)
+    handled: list[FetchedMessage] = field(default_factory=list)
     _gives_up: bool = False
     _failures: int = 0
-    _untaken_in_row: int = 0
+    _failed_in_row: int = 0
 
     def listen(self, *, most: int | None, ends_when_empty: bool) -> None:
         """Take messages until there were `most`, or none is left, or forever.
@@ -73,7 +73,7 @@ class MailboxListener:
         left = most
         while left is None or left > 0:
             began = time.monotonic()
-            count = self._take_some(self.at_once if left is None else min(self.at_once, left), wait=wait)
+            count = self._handle_batch(self.at_once if left is None else min(self.at_once, left), wait=wait)
             if count == 0:
                 if ends_when_empty:
                     return
@@ -87,7 +87,7 @@ class MailboxListener:
         """
         self.held = self.mailbox.fetch(most=min(most, MOST_AT_ONCE), visibility=self.visibility)
         for message in self.held:
-            self.take(message)
+            self.handle(message)
         return len(self.held)
 
     def end(self) -> None:
@@ -96,55 +96,55 @@ class MailboxListener:
         This is tried once: messages for which it fails return by themselves.
         """
         try:
-            if receipts := [message.receipt for message in self.taken]:
+            if receipts := [message.receipt for message in self.handled]:
                 self._count_acknowledged(self.mailbox.acknowledge(receipts))
             if receipts := [message.receipt for message in self.held]:
-                self.given_back += len(receipts) - len(self.mailbox.release(receipts))
+                self.released += len(receipts) - len(self.mailbox.release(receipts))
         except ClientError as error:
-            count = len(self.taken) + len(self.held)
+            count = len(self.handled) + len(self.held)
             self.say(f"{error}\n{count} fetched messages return within {self.visibility} s.")
 
-    def _take_some(self, most: int, *, wait: int) -> int:
-        self.held = self._insist(lambda: self.mailbox.fetch(most=most, wait=wait, visibility=self.visibility))
+    def _handle_batch(self, most: int, *, wait: int) -> int:
+        self.held = self._retry(lambda: self.mailbox.fetch(most=most, wait=wait, visibility=self.visibility))
         count = len(self.held)
         while self.held:
             message = self.held[0]
-            if why_not := self.take(message):
-                self._give_back(message, why_not)
+            if reason := self.handle(message):
+                self._release(message, reason)
             else:
-                self.taken.append(message)
+                self.handled.append(message)
                 self.held.pop(0)
-                self._untaken_in_row = 0
+                self._failed_in_row = 0
         self._acknowledge()
         return count
 
     def _acknowledge(self) -> None:
-        if not self.taken:
+        if not self.handled:
             return
-        receipts = [message.receipt for message in self.taken]
-        self._count_acknowledged(self._insist(lambda: self.mailbox.acknowledge(receipts)))
+        receipts = [message.receipt for message in self.handled]
+        self._count_acknowledged(self._retry(lambda: self.mailbox.acknowledge(receipts)))
 
     def _count_acknowledged(self, late: dict[str, str]) -> None:
-        taken, self.taken = self.taken, []
-        self.acknowledged += len(taken) - len(late)
-        for message in taken:
+        handled, self.handled = self.handled, []
+        self.acknowledged += len(handled) - len(late)
+        for message in handled:
             if message.receipt in late:
                 self.say(f"{message.id} was not acknowledged: {late[message.receipt]}")
 
-    def _give_back(self, message: FetchedMessage, why: str) -> None:
+    def _release(self, message: FetchedMessage, reason: str) -> None:
         delay = delay_seconds(message.receive_count)
-        late = self._insist(lambda: self.mailbox.release([message.receipt], delay=delay))
+        late = self._retry(lambda: self.mailbox.release([message.receipt], delay=delay))
         # Before the pause, which Ctrl-C may end: `end` releases only the messages in `held`.
         self.held.pop(0)
-        self.given_back += not late
-        fate = late.get(message.receipt) or f"released, and returns in {delay} s"
-        self.say(f"{message.id} was not taken ({why}): {fate}")
+        self.released += not late
+        result = late.get(message.receipt) or f"released, and returns in {delay} s"
+        self.say(f"{message.id} was not taken ({reason}): {result}")
         # One failure may be due to the message; several in a row are due to the taker, and each
         # fetch counts towards max_receives.
-        self.pause(min(self._untaken_in_row, LONGEST_PAUSE_SECONDS))
-        self._untaken_in_row += 1
+        self.pause(min(self._failed_in_row, LONGEST_PAUSE_SECONDS))
+        self._failed_in_row += 1
 
-    def _insist(self, call: Callable[[], _T]) -> _T:
+    def _retry(self, call: Callable[[], _T]) -> _T:
         """Repeat a call until Inturn answers.
 
         A listener that ends when the mailbox is empty raises the error instead. Each of these calls

@@ -83,10 +83,10 @@ def forwarded(message: FetchedMessage) -> dict[str, str | bytes]:
 
 
 def as_text(message: FetchedMessage) -> str:
-    again = f"  fetched {message.receive_count} times" if message.receive_count > 1 else ""
+    receives = f"  fetched {message.receive_count} times" if message.receive_count > 1 else ""
     shown = payload(message.body)
     cut = f"\n… {shown.size:,} bytes in all" if shown.is_cut else ""
-    return visible(f"{message.id}  {message.event}  {message.published_at}{again}\n{shown.text}{cut}\n")
+    return visible(f"{message.id}  {message.event}  {message.published_at}{receives}\n{shown.text}{cut}\n")
 
 
 def as_json_line(message: FetchedMessage) -> str:
@@ -94,7 +94,7 @@ def as_json_line(message: FetchedMessage) -> str:
 
     The body is as published, but on one line and with control characters escaped.
     """
-    known = {
+    fields = {
         "id": message.id,
         "event": message.event,
         "published_at": message.published_at,
@@ -107,4 +107,4 @@ def as_json_line(message: FetchedMessage) -> str:
         content: dict[str, Any] = {"body": orjson.Fragment(body)}
     else:
         content = {"body_base64": base64.b64encode(message.body).decode()}
-    return visible_json(orjson.dumps(known | content).decode())
+    return visible_json(orjson.dumps(fields | content).decode())

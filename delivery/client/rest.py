@@ -139,9 +139,9 @@ def _refusal(response: Response) -> RefusedError:
         problem = orjson.loads(response.content)
     except orjson.JSONDecodeError:
         problem = {"title": response.reason}
-    asked = response.headers.get("Retry-After", "")
+    retry_after = response.headers.get("Retry-After", "")
     return RefusedError(
         response.status_code,
         problem if isinstance(problem, dict) else {},
-        retry_after_seconds=float(asked) if asked.isdecimal() else 1.0,
+        retry_after_seconds=float(retry_after) if retry_after.isdecimal() else 1.0,
     )

@@ -108,16 +108,16 @@ def _configure(client: RestClient, name: str, *, endpoint: str) -> tuple[str, st
     client.post("publishers", {"name": name, "event_types": [name]})
     key = client.post(f"publishers/{name}/keys", {})["key"]
     client.post("subscribers", {"name": name})
-    wish = {"subscriber": name, "event_type": name}
-    secret = _subscribe(client, {**wish, "name": "smoke", "endpoint": endpoint, "policy": "teamforge"})
-    client.post("subscriptions", {**wish, "name": "smoke-mailbox", "mode": "PULL"})
+    names = {"subscriber": name, "event_type": name}
+    secret = _subscribe(client, {**names, "name": "smoke", "endpoint": endpoint, "policy": "teamforge"})
+    client.post("subscriptions", {**names, "name": "smoke-mailbox", "mode": "PULL"})
     return key, secret
 
 
-def _subscribe(client: RestClient, wish: dict[str, str]) -> str:
+def _subscribe(client: RestClient, fields: dict[str, str]) -> str:
     """Return the signing secret; raise SmokeError if this Inturn may not send to the receiver."""
     try:
-        secret: str = client.post("subscriptions", wish)["secret"]
+        secret: str = client.post("subscriptions", fields)["secret"]
     except RefusedError as refused:
         if any(error["field"] == "endpoint" for error in refused.problem.get("errors", [])):
             raise SmokeError(LOOPBACK_REFUSED) from refused

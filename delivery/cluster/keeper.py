@@ -32,7 +32,7 @@ NO_TIMEOUT = -1
 Loop = Callable[[], None]
 
 
-def insist_on(loop: Loop) -> None:
+def run_until_stopped(loop: Loop) -> None:
     """Run a loop until Inturn stops; run it again if it fails."""
     while not stopping.is_set():
         try:
@@ -52,12 +52,12 @@ def side_by_side(first: Loop, *others: Loop) -> Loop:
 
     def run() -> None:
         threads = [
-            threading.Thread(target=insist_on, args=(loop,), name=f"loop {number}", daemon=True)
+            threading.Thread(target=run_until_stopped, args=(loop,), name=f"loop {number}", daemon=True)
             for number, loop in enumerate(others, start=1)
         ]
         for thread in threads:
             thread.start()
-        insist_on(first)
+        run_until_stopped(first)
         for thread in threads:
             thread.join()
 
@@ -81,9 +81,9 @@ class Keeper:
 
     def work(self) -> None:
         """Run a loop that no other worker runs; run it again if it fails."""
-        insist_on(lambda: insist_on(self._take()))
+        run_until_stopped(lambda: run_until_stopped(self._claim_loop()))
 
-    def _take(self) -> Loop:
+    def _claim_loop(self) -> Loop:
         for place, loop in enumerate(self._loops):
             try:
                 fcntl.lockf(self._runners, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
@@ -103,14 +103,14 @@ def work() -> None:
 
 
 def _start_worker(**_: Any) -> None:
-    _insist(lambda: async_task("delivery.cluster.keeper.work", save=False, timeout=NO_TIMEOUT))
+    _retry(lambda: async_task("delivery.cluster.keeper.work", save=False, timeout=NO_TIMEOUT))
 
 
 def _drop_row(*, task: Mapping[str, Any], **_: Any) -> None:
-    _insist(lambda: OrmQ.objects.filter(pk=task["ack_id"]).delete())
+    _retry(lambda: OrmQ.objects.filter(pk=task["ack_id"]).delete())
 
 
-def _insist(act: Callable[[], object]) -> None:
+def _retry(act: Callable[[], object]) -> None:
     """Act as soon as the database is available, unless Inturn stops."""
     while not stopping.is_set():
         try:

@@ -12,7 +12,7 @@ CHANNEL = "inturn"
 # One for all web servers where clients wait: ids of subscribers with new messages, as `12,34`.
 MAILBOX_CHANNEL = "inturn_mailboxes"
 # The server in turn releases the locks of a machine that vanished within about ten seconds.
-LETS_GO_OF_VANISHED = """
+TCP_TIMEOUTS = """
     SET tcp_keepalives_idle = 5;
     SET tcp_keepalives_interval = 2;
     SET tcp_keepalives_count = 3;
@@ -26,8 +26,8 @@ AWAY = (psycopg.OperationalError, psycopg.InterfaceError, ReadOnlySqlTransaction
 def connection_parameters() -> dict[str, Any]:
     """Return libpq parameters for Django's database, including TLS and detection of lost hosts."""
     parameters = connection.get_connection_params()
-    known = {default.keyword.decode() for default in pq.Conninfo.get_defaults()}
-    return {name: value for name, value in parameters.items() if name in known}
+    keywords = {default.keyword.decode() for default in pq.Conninfo.get_defaults()}
+    return {name: value for name, value in parameters.items() if name in keywords}
 
 
 async def connect(application_name: str) -> psycopg.AsyncConnection:
@@ -35,7 +35,7 @@ async def connect(application_name: str) -> psycopg.AsyncConnection:
     connection = await psycopg.AsyncConnection.connect(
         **connection_parameters(), autocommit=True, application_name=application_name
     )
-    await connection.execute(LETS_GO_OF_VANISHED)
+    await connection.execute(TCP_TIMEOUTS)
     connection.prepare_threshold = 0
     return connection
 

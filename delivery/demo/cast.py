@@ -82,7 +82,7 @@ class DemoSubscription:
         return f"http://{HOST}:{ports.refusing if self.is_down else ports.answering}{self.path}"
 
 
-WISHES = (
+SUBSCRIPTIONS = (
     DemoSubscription(subscriber="demo-reporting", name="all-created", event_type=CREATE),
     DemoSubscription(
         subscriber="demo-reporting",
@@ -108,34 +108,36 @@ WISHES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class DemoObjects:
     publisher: Publisher
     event_types: dict[str, EventType]
 
 
 @transaction.atomic
-def provision(ports: Ports) -> Cast:
+def provision(ports: Ports) -> DemoObjects:
     """Create missing objects, and update endpoints whose port was not available again.
 
     Changes that a person has made since stay.
     """
     samples = _samples()
     event_types = {
-        name: _have(EventType, name, kind=_kind(name), description=description, sample=samples[name])
+        name: _get_or_create(EventType, name, kind=_kind(name), description=description, sample=samples[name])
         for name, description in EVENT_TYPES.items()
     }
-    publisher = _have(Publisher, PUBLISHER, description="Publishes the demo's trickle of messages.")
-    _have_retries()
-    subscribers = {name: _have(Subscriber, name, description=text) for name, text in SUBSCRIBERS.items()}
-    for wish in WISHES:
-        _subscribe(wish, subscribers[wish.subscriber], event_types[wish.event_type], ports)
-    return Cast(publisher, event_types)
+    publisher = _get_or_create(Publisher, PUBLISHER, description="Publishes the demo's trickle of messages.")
+    _ensure_retries()
+    subscribers = {
+        name: _get_or_create(Subscriber, name, description=text) for name, text in SUBSCRIBERS.items()
+    }
+    for selection in SUBSCRIPTIONS:
+        _subscribe(selection, subscribers[selection.subscriber], event_types[selection.event_type], ports)
+    return DemoObjects(publisher, event_types)
 
 
 _Row = TypeVar("_Row", bound=Named)
 
 
-def _have(model: type[_Row], name: str, **fields: Any) -> _Row:
+def _get_or_create(model: type[_Row], name: str, **fields: Any) -> _Row:
     row, is_new = model._default_manager.get_or_create(name=name, defaults=fields)
     if is_new:
         _record("created", row)
@@ -146,39 +148,41 @@ def _kind(event_type: str) -> Kind:
     return Kind.QUEUE if event_type in QUEUES else Kind.TOPIC
 
 
-def _have_retries() -> None:
+def _ensure_retries() -> None:
     values = model_to_dict(Policy.objects.get(name=RETRIES_LIKE), exclude=["id", "name", "description"])
     text = f"A copy of {RETRIES_LIKE} that tries again after {RETRY_SECONDS:g} s."
-    _have(Policy, RETRIES, **values | {"retry_seconds": RETRY_SECONDS, "description": text})
+    _get_or_create(Policy, RETRIES, **values | {"retry_seconds": RETRY_SECONDS, "description": text})
 
 
-def _subscribe(wish: DemoSubscription, subscriber: Subscriber, event_type: EventType, ports: Ports) -> None:
+def _subscribe(
+    selection: DemoSubscription, subscriber: Subscriber, event_type: EventType, ports: Ports
+) -> None:
     wanted = {
         "event_type": event_type,
-        "policy": Policy.objects.get(name=wish.policy),
-        "mode": wish.mode,
-        "endpoint": wish.endpoint(ports),
-        "max_receives": wish.max_receives,
-        "header_filter_string": wish.header_filter_string,
-        "filter": wish.filter,
+        "policy": Policy.objects.get(name=selection.policy),
+        "mode": selection.mode,
+        "endpoint": selection.endpoint(ports),
+        "max_receives": selection.max_receives,
+        "header_filter_string": selection.header_filter_string,
+        "filter": selection.filter,
     }
     subscription, is_new = Subscription.objects.get_or_create(
-        subscriber=subscriber, name=wish.name, defaults=wanted
+        subscriber=subscriber, name=selection.name, defaults=wanted
     )
     if is_new:
-        if wish.mode == Mode.PUSH:
+        if selection.mode == Mode.PUSH:
             SigningSecret.objects.create(subscription=subscription)
         _record("created", subscription)
-    elif _has_old_port(subscription, wish, ports):
+    elif _has_old_port(subscription, selection, ports):
         before = changes.snapshot(subscription)
-        subscription.endpoint = wish.endpoint(ports)
+        subscription.endpoint = selection.endpoint(ports)
         subscription.save(update_fields=["endpoint", "updated_at"])
         _record("changed", subscription, before=before)
 
 
-def _has_old_port(subscription: Subscription, wish: DemoSubscription, ports: Ports) -> bool:
+def _has_old_port(subscription: Subscription, selection: DemoSubscription, ports: Ports) -> bool:
     endpoint = urlsplit(subscription.endpoint)
-    is_ours = endpoint.hostname == HOST and endpoint.path == wish.path
+    is_ours = endpoint.hostname == HOST and endpoint.path == selection.path
     return is_ours and endpoint.port not in (ports.answering, ports.refusing)
 
 

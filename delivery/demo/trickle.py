@@ -9,7 +9,7 @@ from django.db import Error, IntegrityError, connection
 from django.utils import timezone
 
 from delivery.demo.artifacts import CREATE, Artifacts, Happening
-from delivery.demo.cast import QUEUES, Cast, provision
+from delivery.demo.cast import QUEUES, DemoObjects, provision
 from delivery.demo.receivers import HOST, Ports
 from delivery.publishing.callback_urls import CALLBACK_URL
 from delivery.publishing.drafts import Draft, PublishRefusedError
@@ -33,14 +33,14 @@ def trickle(ports: Ports) -> None:
     """Provision and publish forever; while the database is away, a few messages are lost."""
     artifacts = Artifacts(Random())
     began = time.monotonic()
-    cast: Cast | None = None
+    objects: DemoObjects | None = None
     while True:
         try:
-            cast = cast or provision(ports)
-            _publish(cast, artifacts.happen(now=timezone.now()), ports)
+            objects = objects or provision(ports)
+            _publish(objects, artifacts.happen(now=timezone.now()), ports)
         except IntegrityError:
             # Someone deleted a row that it needs: provision again.
-            cast = None
+            objects = None
         except Error as error:
             if not is_away(error):
                 raise
@@ -55,7 +55,7 @@ def pause_seconds(running_seconds: float) -> float:
     return PAUSE_SECONDS if running_seconds < BRISK_SECONDS else LATER_PAUSE_SECONDS
 
 
-def _publish(cast: Cast, happening: Happening, ports: Ports) -> None:
+def _publish(objects: DemoObjects, happening: Happening, ports: Ports) -> None:
     headers = {
         "content-type": "application/json",
         "filter-string": happening.project,
@@ -66,9 +66,9 @@ def _publish(cast: Cast, happening: Happening, ports: Ports) -> None:
     if happening.event in QUEUES:
         headers[CALLBACK_URL] = f"http://{HOST}:{ports.answering}{BUILDS_DONE}"
     draft = Draft(
-        event_type=cast.event_types[happening.event],
+        event_type=objects.event_types[happening.event],
         headers=headers,
         body=orjson.dumps(happening.body),
         content_type="application/json",
     )
-    publish(cast.publisher, [draft])
+    publish(objects.publisher, [draft])

@@ -57,8 +57,8 @@ class Committer:
                 break
             answers = self._stored(plain)
             if answers is not None:
-                taken = {id(post) for post, _ in answers}
-                return [*answers, *((post, None) for post in posts if id(post) not in taken)]
+                answered = {id(post) for post, _ in answers}
+                return [*answers, *((post, None) for post in posts if id(post) not in answered)]
             self._directory.forget()
         return [(post, None) for post in posts]
 

@@ -153,8 +153,8 @@ class PlainReader:
         matches = subscribed.always
         if matches is None:
             is_topic = draft.event_type.kind != Kind.QUEUE
-            asked = document(draft.headers, draft.body)
-            matches = qualifying(subscribed.found, asked, by_subscriber=is_topic)
+            content = document(draft.headers, draft.body)
+            matches = qualifying(subscribed.found, content, by_subscriber=is_topic)
         if subscribed.may_deduplicate and any(match.deduplicates for match in matches):
             raise NotPlainError
         return matches

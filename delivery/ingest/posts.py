@@ -61,18 +61,18 @@ class Posts:
         """
         with self._arrived:
             self._arrived.wait_for(lambda: self._waiting or self._is_closed)
-            taken: list[Post] = []
+            batch: list[Post] = []
             size = messages = 0
             while self._waiting and messages < MOST_TOGETHER and size < MOST_BYTES_TOGETHER:
                 key, posts = self._waiting.popitem(last=False)
-                taken.append(posts.popleft())
-                size += len(taken[-1].body)
-                messages += taken[-1].messages
+                batch.append(posts.popleft())
+                size += len(batch[-1].body)
+                messages += batch[-1].messages
                 if posts:
                     self._waiting[key] = posts
-            self._count -= len(taken)
+            self._count -= len(batch)
             self._messages -= messages
-        return taken
+        return batch
 
     def close(self) -> None:
         """End the committers when all waiting posts are stored."""

@@ -33,7 +33,7 @@ def store_together(plain: Sequence[Plain], *, as_of: Configuration) -> list[tupl
     if half:
         others = store_together([one for one in plain if one not in half], as_of=as_of)
         return None if others is None else [*others, *((one.post, None) for one in half)]
-    found[1].tell()
+    found[1].notify()
     return [(one.post, _answer(one, accepted)) for one, accepted in answers]
 
 

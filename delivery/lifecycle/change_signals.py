@@ -10,5 +10,5 @@ from subscriptions.models import ConfigurationChange
 
 
 @receiver(post_save, sender=ConfigurationChange)
-def tell_senders(**_: Any) -> None:
+def notify_senders(**_: Any) -> None:
     wake.changed()

@@ -31,7 +31,7 @@ RESUBMITTABLE = (
 )
 CANCELLABLE = (Status.PENDING, Status.IN_FLIGHT, Status.IN_DOUBT)
 # A person replaces one settlement by another: the archive has both.
-_SETTLED_ANEW: Mapping[str, Any] = {"settled_at": ArchiveClock(), "settled_before": F("settled_before") + 1}
+_SETTLED_AGAIN: Mapping[str, Any] = {"settled_at": ArchiveClock(), "settled_before": F("settled_before") + 1}
 
 
 def cancel(delivery_ids: Collection[int], *, actor: str, reason: str = "cancelled") -> int:
@@ -44,7 +44,7 @@ def cancel(delivery_ids: Collection[int], *, actor: str, reason: str = "cancelle
     with transaction.atomic():
         cancelled = _cancel(delivery_ids, reason=f"{reason} by {actor}")
         if cancelled:
-            _tell_senders(delivery_ids)
+            _notify_senders(delivery_ids)
             text = f"{cancelled} deliveries were {reason}."
             only = next(iter(delivery_ids)) if len(delivery_ids) == 1 else None
             journal.record(JournalKind.CANCELLED, text, actor=actor, delivery_id=only)
@@ -61,9 +61,9 @@ def cancel_some(delivery_ids: Collection[int], *, reason: str, are_read: bool = 
     with transaction.atomic():
         cancelled = _cancel(delivery_ids, reason=reason)
         doubtful = Delivery.objects.filter(pk__in=delivery_ids, status=Status.IN_DOUBT)
-        cancelled += doubtful.update(status=Status.CANCELLED, **_SETTLED_ANEW, reason=f"in doubt, {reason}")
+        cancelled += doubtful.update(status=Status.CANCELLED, **_SETTLED_AGAIN, reason=f"in doubt, {reason}")
         if cancelled and are_read:
-            _tell_senders(delivery_ids)
+            _notify_senders(delivery_ids)
     return cancelled
 
 
@@ -121,10 +121,10 @@ def cancel_doubt(delivery_id: int, *, actor: str) -> bool:
 
 def _decide(delivery_id: int, status: Status, *, actor: str, words: str) -> bool:
     decided = Delivery.objects.filter(pk=delivery_id, status=Status.IN_DOUBT).update(
-        status=status, **_SETTLED_ANEW, reason=f"in doubt, {words} by {actor}"
+        status=status, **_SETTLED_AGAIN, reason=f"in doubt, {words} by {actor}"
     )
     if decided:
-        _tell_senders([delivery_id])
+        _notify_senders([delivery_id])
         text = f"The delivery in doubt was {words}."
         journal.record(JournalKind.RESOLVED, text, actor=actor, delivery_id=delivery_id)
     return bool(decided)
@@ -137,7 +137,7 @@ def _make_siblings_redundant(delivery_id: int) -> None:
         queries.execute("make_redundant", {"rows": rows})
 
 
-def _tell_senders(delivery_ids: Collection[int]) -> None:
+def _notify_senders(delivery_ids: Collection[int]) -> None:
     """Make the lanes read again: a sender may still hold deliveries that it has read."""
     lanes = Delivery.objects.filter(pk__in=delivery_ids).exclude(lane=None).values_list("lane_id", flat=True)
     wake.nudge(*lanes.distinct().order_by())

@@ -40,12 +40,12 @@ def mailboxes(subscriber_ids: Iterable[int]) -> None:
 
 def nudge(*lane_ids: int) -> None:
     """Make these lanes read unsent deliveries again and end their pauses, after the commit."""
-    _tell_by_transaction({f"nudge {id}" for id in lane_ids})
+    _notify_by_transaction({f"nudge {id}" for id in lane_ids})
 
 
 def changed() -> None:
     """Notify the senders of a changed subscription, policy or secret, after the commit."""
-    _tell_by_transaction({"changed"})
+    _notify_by_transaction({"changed"})
 
 
 def disconnect() -> None:
@@ -70,7 +70,7 @@ class _Collector:
             self._words |= words
             self._is_disconnected = False
             if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._tell_for_ever, name="wake", daemon=True)
+                self._thread = threading.Thread(target=self._notify_for_ever, name="wake", daemon=True)
                 self._thread.start()
             self._arrived.notify()
 
@@ -80,7 +80,7 @@ class _Collector:
             words, self._words = self._words, set()
         if words:
             with contextlib.suppress(psycopg.Error), _connect() as connection:
-                _tell(connection, words)
+                _notify(connection, words)
 
     def disconnect(self) -> None:
         """Send nothing more: the database goes away."""
@@ -88,7 +88,7 @@ class _Collector:
         if self._connection is not None:
             self._connection.close()
 
-    def _tell_for_ever(self) -> None:
+    def _notify_for_ever(self) -> None:
         while True:
             with self._arrived:
                 self._arrived.wait_for(lambda: self._words)
@@ -96,7 +96,7 @@ class _Collector:
             try:
                 if self._connection is None or self._connection.closed:
                     self._connection = _connect()
-                _tell(self._connection, words)
+                _notify(self._connection, words)
             except psycopg.Error as error:
                 if self._is_disconnected:
                     return
@@ -111,23 +111,23 @@ def _connect() -> psycopg.Connection:
     return psycopg.connect(**connection_parameters(), autocommit=True, application_name="inturn wake")
 
 
-def _tell_by_transaction(words: set[str]) -> None:
+def _notify_by_transaction(words: set[str]) -> None:
     with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
         for notification in notifications(words):
             cursor.execute("SELECT pg_notify(%s, %s)", notification)
 
 
-def _tell(connection: psycopg.Connection, words: set[str]) -> None:
+def _notify(connection: psycopg.Connection, words: set[str]) -> None:
     for channel, payload in notifications(words):
         connection.execute("SELECT pg_notify(%s, %s)", (channel, payload))
 
 
 def notifications(words: set[str]) -> list[tuple[str, str]]:
     """Return the channel and payload of each: mailboxes for web servers, all others for senders."""
-    told = [(CHANNEL, word) for word in words if " " not in word]
+    result = [(CHANNEL, word) for word in words if " " not in word]
     for kind in ("work", "nudge"):
-        told += [(CHANNEL, f"{kind} {ids}") for ids in _ids(words, kind)]
-    return told + [(MAILBOX_CHANNEL, ids) for ids in _ids(words, "mailbox")]
+        result += [(CHANNEL, f"{kind} {ids}") for ids in _ids(words, kind)]
+    return result + [(MAILBOX_CHANNEL, ids) for ids in _ids(words, "mailbox")]
 
 
 def _ids(words: set[str], kind: str) -> list[str]:

@@ -46,8 +46,8 @@ class Figures:
 
 def of_subscription(subscription_id: int, *, now: datetime, limit: int) -> Figures | None:
     """Return the figures of a subscription; None if its mode is not PULL."""
-    asked = {"subscriptions": [subscription_id], "subscribers": [], "limit": limit}
-    return next(iter(_figures(asked, now=now).values()), None)
+    parameters = {"subscriptions": [subscription_id], "subscribers": [], "limit": limit}
+    return next(iter(_figures(parameters, now=now).values()), None)
 
 
 def of_subscribers(subscriber_ids: Collection[int], *, now: datetime, limit: int) -> dict[int, Figures]:
@@ -60,9 +60,9 @@ def forget_rates() -> None:
     queries.execute("forget_rates", {})
 
 
-def _figures(asked: dict[str, Any], *, now: datetime) -> dict[int, Figures]:
+def _figures(parameters: dict[str, Any], *, now: datetime) -> dict[int, Figures]:
     grouped: defaultdict[int, list[Sequence[Any]]] = defaultdict(list)
-    for subscriber_id, *row in queries.planned_rows("mailboxes", asked):
+    for subscriber_id, *row in queries.planned_rows("mailboxes", parameters):
         grouped[subscriber_id].append(row)
     rates = _rates(grouped.keys(), now=now) if grouped else {}
     return {id: _summed(id, rows, rates.get(id, (0, 0))) for id, rows in grouped.items()}

@@ -137,7 +137,7 @@ def _fetched(*columns: Any) -> LeasedMessage:
 def _end(subscriber_id: int, texts: Sequence[str], outcome: OutcomeClass, *, delay: int = 0) -> list[Result]:
     read = _read(texts)
     found = _locked("end_fetches", subscriber_id, read, {"outcome": outcome.value, "delay": delay})
-    return [_result(text, receipt, found, asked=outcome) for text, receipt in read]
+    return [_result(text, receipt, found, outcome=outcome) for text, receipt in read]
 
 
 def _read(texts: Sequence[str]) -> list[tuple[str, Receipt | None]]:
@@ -171,12 +171,12 @@ def _locked(
 
 
 def _result(
-    text: str, receipt: Receipt | None, found: _Found, *, asked: OutcomeClass | None = None
+    text: str, receipt: Receipt | None, found: _Found, *, outcome: OutcomeClass | None = None
 ) -> Result:
     if receipt is None or receipt.delivery_id not in found:
         return Result(text, _UNKNOWN, is_unknown=True)
     status, count, token, ended = found[receipt.delivery_id]
-    is_repeated = asked is not None and (ended == asked or status == _DONE[asked])
+    is_repeated = outcome is not None and (ended == outcome or status == _DONE[outcome])
     if token == receipt.token or (count == receipt.number and is_repeated):
         return Result(text)
     return Result(text, _why_late(status, is_fetched_since=count > receipt.number))

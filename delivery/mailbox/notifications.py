@@ -17,20 +17,20 @@ from delivery.mailbox.waiters import Waiters
 log = logging.getLogger(__name__)
 
 APPLICATION_NAME = "inturn web mailboxes"
-ASK_SECONDS = 1.0
+QUERY_SECONDS = 1.0
 RECONNECT_SECONDS = 0.5
 # A server that does not answer within this time counts as lost: its machine may have vanished.
 ANSWER_SECONDS = 5.0
 _LOST = (*AWAY, TimeoutError)
 
 
-class MailboxNews:
+class MailboxNotifications:
     """Notifies `waiters` of new messages, from the first `start` until `close`."""
 
     def __init__(self, waiters: Waiters) -> None:
         self._waiters = waiters
         self._task: asyncio.Task[None] | None = None
-        self._is_told_lost = False
+        self._is_loss_logged = False
 
     def start(self) -> None:
         """Start listening, unless it has started; needs the running event loop."""
@@ -47,9 +47,9 @@ class MailboxNews:
             try:
                 await self._listen()
             except _LOST as error:
-                if not self._is_told_lost:
+                if not self._is_loss_logged:
                     log.warning("cannot hear of mailboxes", extra={"error": str(error)})
-                self._is_told_lost = True
+                self._is_loss_logged = True
             except Exception:
                 # Without this the waiting clients would never be notified again.
                 log.exception("cannot hear of mailboxes")
@@ -58,13 +58,13 @@ class MailboxNews:
     async def _listen(self) -> None:
         async with await connect(APPLICATION_NAME) as connection:
             await connection.execute(f"LISTEN {MAILBOX_CHANNEL}")
-            self._is_told_lost = False
+            self._is_loss_logged = False
             while True:
-                await self._ask(connection)
-                async for notification in connection.notifies(timeout=ASK_SECONDS):
-                    self._waiters.tell(understand(notification.payload))
+                await self._notify_unread(connection)
+                async for notification in connection.notifies(timeout=QUERY_SECONDS):
+                    self._waiters.notify(understand(notification.payload))
 
-    async def _ask(self, connection: psycopg.AsyncConnection) -> None:
+    async def _notify_unread(self, connection: psycopg.AsyncConnection) -> None:
         """Query which mailboxes have messages.
 
         This also finds those that arrived while no connection listened.
@@ -75,7 +75,7 @@ class MailboxNews:
             found = await connection.execute(
                 statement("mailboxes_with_messages").encode(), {"subscribers": list(self._waiters.mailboxes)}
             )
-            self._waiters.tell([subscriber for (subscriber,) in await found.fetchall()])
+            self._waiters.notify([subscriber for (subscriber,) in await found.fetchall()])
 
 
 def understand(payload: str) -> list[int]:

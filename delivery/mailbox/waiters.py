@@ -30,7 +30,7 @@ class Waiter:
 class _Queue:
     waiting: deque[Waiter] = field(default_factory=deque)
     looking: Waiter | None = None
-    has_news: bool = False
+    has_messages: bool = False
 
 
 class Waiters:
@@ -41,7 +41,7 @@ class Waiters:
 
     def __init__(self) -> None:
         self._queues: dict[int, _Queue] = {}
-        self._news_at: dict[int, float] = {}
+        self._notified_at: dict[int, float] = {}
         self._is_stopped = False
 
     @property
@@ -66,23 +66,25 @@ class Waiters:
         queue.waiting.append(waiter)
         if self._is_stopped:
             waiter.turn.set_result(False)
-        elif (told_at := self._news_at.get(mailbox)) is not None and told_at >= since:
-            queue.has_news = True
+        elif (notified_at := self._notified_at.get(mailbox)) is not None and notified_at >= since:
+            queue.has_messages = True
             _wake(queue)
         return waiter
 
-    def tell(self, mailboxes: Iterable[int]) -> None:
+    def notify(self, mailboxes: Iterable[int]) -> None:
         """Notify each of these mailboxes of news: its first waiting client may fetch."""
         now = asyncio.get_running_loop().time()
         for mailbox in mailboxes:
-            self._news_at[mailbox] = now
+            self._notified_at[mailbox] = now
             if queue := self._queues.get(mailbox):
-                queue.has_news = True
+                queue.has_messages = True
                 _wake(queue)
-        if len(self._news_at) > REMEMBERED:
-            self._news_at = {mailbox: at for mailbox, at in self._news_at.items() if at > now - FETCH_SECONDS}
+        if len(self._notified_at) > REMEMBERED:
+            self._notified_at = {
+                mailbox: at for mailbox, at in self._notified_at.items() if at > now - FETCH_SECONDS
+            }
 
-    def again(self, waiter: Waiter) -> None:
+    def return_turn(self, waiter: Waiter) -> None:
         """Put a client that found nothing back as the first in its queue."""
         queue = self._queues[waiter.mailbox]
         queue.looking = None
@@ -101,7 +103,7 @@ class Waiters:
         queue = self._queues[waiter.mailbox]
         if queue.looking is waiter:
             queue.looking = None
-            queue.has_news |= may_be_more
+            queue.has_messages |= may_be_more
         else:
             queue.waiting.remove(waiter)
         _wake(queue)
@@ -122,8 +124,8 @@ def _turn() -> asyncio.Future[bool]:
 
 
 def _wake(queue: _Queue) -> None:
-    if queue.has_news and queue.looking is None and queue.waiting:
-        queue.has_news = False
+    if queue.has_messages and queue.looking is None and queue.waiting:
+        queue.has_messages = False
         queue.looking = queue.waiting.popleft()
         if not queue.looking.turn.done():
             queue.looking.turn.set_result(True)

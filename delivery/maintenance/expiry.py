@@ -23,25 +23,25 @@ _WORDS = {Status.EXPIRED: (JournalKind.EXPIRED, "expired"), Status.FAILED: (Jour
 
 def settle_overdue(*, limit: int) -> int:
     """Settle up to `limit` deliveries for each cause; return how many. Call it in a transaction."""
-    found = queries.named_rows("lock_overdue", {"limit": limit})
-    if len(found) < limit:
+    rows = queries.named_rows("lock_overdue", {"limit": limit})
+    if len(rows) < limit:
         # Otherwise the next call settles the groups.
-        found += queries.named_rows("lock_overdue_groups", {"limit": limit})
+        rows += queries.named_rows("lock_overdue_groups", {"limit": limit})
     # A delivery may be overdue for several reasons: keep the first.
-    overdue = list({row["id"]: row for row in reversed(found)}.values())
+    overdue = list({row["id"]: row for row in reversed(rows)}.values())
     if not overdue:
         return 0
     settled = _settle(overdue)
-    _tell([row for row in overdue if row["id"] in settled])
-    _let_flow({lane_id for lane_id in settled.values() if lane_id is not None})
+    _record([row for row in overdue if row["id"] in settled])
+    _wake({lane_id for lane_id in settled.values() if lane_id is not None})
     return len(settled)
 
 
 def _settle(overdue: Iterable[Mapping[str, Any]]) -> dict[int, int | None]:
     """Settle the deliveries; return the settled ids, each with the lane that it stopped, if any."""
     rows = [{"id": row["id"], "status": _status(row).value, "reason": _reason(row)} for row in overdue]
-    found = queries.named_rows("settle_overdue", {"rows": orjson.dumps(rows).decode()})
-    return {row["id"]: row["stopped_lane"] for row in found}
+    settled = queries.named_rows("settle_overdue", {"rows": orjson.dumps(rows).decode()})
+    return {row["id"]: row["stopped_lane"] for row in settled}
 
 
 def _status(row: Mapping[str, Any]) -> Status:
@@ -80,19 +80,19 @@ def lasting(seconds: float) -> str:
     return f"{whole} s"
 
 
-def _tell(settled: Iterable[Mapping[str, Any]]) -> None:
+def _record(settled: Iterable[Mapping[str, Any]]) -> None:
     """Record one journal entry for each subscription and cause, whatever the single durations."""
-    found: defaultdict[tuple[int, str, Status, str], list[Mapping[str, Any]]] = defaultdict(list)
+    groups: defaultdict[tuple[int, str, Status, str], list[Mapping[str, Any]]] = defaultdict(list)
     for row in settled:
-        found[row["subscription_id"], row["subscription"], _status(row), _cause(row)].append(row)
-    for (subscription_id, name, status, cause), rows in sorted(found.items(), key=itemgetter(0)):
+        groups[row["subscription_id"], row["subscription"], _status(row), _cause(row)].append(row)
+    for (subscription_id, name, status, cause), rows in sorted(groups.items(), key=itemgetter(0)):
         subject = "1 delivery" if len(rows) == 1 else f"{len(rows):,} deliveries"
         kind, verb = _WORDS[status]
-        words = " ".join([cause, *_lasting_all(rows)])
+        words = " ".join([cause, *_range_of_durations(rows)])
         journal.record(kind, f"{subject} of {name} {verb}: {words}.", subscription_id=subscription_id)
 
 
-def _lasting_all(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+def _range_of_durations(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     seconds = [row["seconds"] for row in rows if row["cause"] == "EXPIRED"]
     if not seconds:
         return []
@@ -100,7 +100,7 @@ def _lasting_all(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return [shortest if shortest == longest else f"{shortest} to {longest}"]
 
 
-def _let_flow(lane_ids: set[int]) -> None:
+def _wake(lane_ids: set[int]) -> None:
     """Wake the lanes whose stopping delivery is settled.
 
     Their senders read again, or a process takes a lane that has no sender.

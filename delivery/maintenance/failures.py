@@ -29,36 +29,36 @@ Notice = Mapping[str, Any]
 
 def tell(*, limit: int) -> int:
     """Publish the oldest failures and return the number of deleted notices; needs a transaction."""
-    return _tell(limit=limit, deliveries=None)
+    return _publish(limit=limit, deliveries=None)
 
 
-def tell_of(delivery_ids: Collection[int]) -> None:
+def publish_notices_of(delivery_ids: Collection[int]) -> None:
     """Publish outstanding failures of deliveries; call it in the transaction that changes them.
 
     The deliveries are locked from here on: a sender that settled one of them now would leave its
     notice to a row that no longer holds the cause.
     """
     queries.execute("lock_groups", {"delivery": list(delivery_ids)})
-    _tell(limit=None, deliveries=list(delivery_ids))
+    _publish(limit=None, deliveries=list(delivery_ids))
 
 
-def _tell(*, limit: int | None, deliveries: list[int] | None) -> int:
+def _publish(*, limit: int | None, deliveries: list[int] | None) -> int:
     """Publish the failures among the notices.
 
     A delivery that a person settled while its last attempt was under way is not a failure.
     """
     notices = queries.named_rows("take_failures", {"limit": limit, "delivery": deliveries})
-    told = [
+    failed = [
         notice
         for notice in map(_with_publisher, notices)
         if notice["status"] in FAILURES and notice["event"] != FAILED and not notice["is_of_group"]
     ]
-    told = [notice for notice in told if _errors_to(notice) != NOBODY]
-    if told:
-        found = lru_cache(maxsize=None)(_found)
+    failed = [notice for notice in failed if _errors_to(notice) != NOBODY]
+    if failed:
+        destination_of = lru_cache(maxsize=None)(_destination)
         event_type = failed_event_type()
-        drafts = [_draft(event_type, notice, found) for notice in told]
-        _note_unwanted(told, drafts, publish_own(drafts))
+        drafts = [_draft(event_type, notice, destination_of) for notice in failed]
+        _note_unwanted(failed, drafts, publish_own(drafts))
     return len(notices)
 
 
@@ -81,7 +81,7 @@ def _errors_to(notice: Notice) -> str:
     return name
 
 
-def _found(name: str) -> Destination | None:
+def _destination(name: str) -> Destination | None:
     """Return the named destination, None if it no longer exists."""
     try:
         return errors_destination(name) if name else EVERYBODY
@@ -89,9 +89,11 @@ def _found(name: str) -> Destination | None:
         return None
 
 
-def _draft(event_type: EventType, notice: Notice, found: Callable[[str], Destination | None]) -> Draft:
+def _draft(
+    event_type: EventType, notice: Notice, destination_of: Callable[[str], Destination | None]
+) -> Draft:
     name = _errors_to(notice)
-    to = found(name)
+    to = destination_of(name)
     if to is None:
         text = f"The failure of delivery {notice['delivery']} was to be reported to {name}, which does not exist any more: published to all matching subscriptions."
         of = {"message_id": notice["message_id"], "delivery_id": notice["delivery"]}
@@ -99,7 +101,7 @@ def _draft(event_type: EventType, notice: Notice, found: Callable[[str], Destina
     return Draft(
         event_type=event_type,
         headers=_headers(notice),
-        body=orjson.dumps(_told(notice), option=orjson.OPT_UTC_Z),
+        body=orjson.dumps(_body(notice), option=orjson.OPT_UTC_Z),
         content_type=JSON,
         destination=to or EVERYBODY,
     )
@@ -111,9 +113,9 @@ def _headers(notice: Notice) -> dict[str, str]:
     return headers if notice["publisher"] is None else headers | {"publisher": notice["publisher"]}
 
 
-def _note_unwanted(told: Sequence[Notice], drafts: Sequence[Draft], accepted: Sequence[Accepted]) -> None:
+def _note_unwanted(notices: Sequence[Notice], drafts: Sequence[Draft], accepted: Sequence[Accepted]) -> None:
     """Record in the journal the messages with a named recipient that matched no subscription."""
-    for notice, draft, answer in zip(told, drafts, accepted, strict=True):
+    for notice, draft, answer in zip(notices, drafts, accepted, strict=True):
         if not answer.deliveries and draft.destination != EVERYBODY:
             text = (
                 f"Nobody wants {public_id(answer.message_id)}, the failure of delivery {notice['delivery']}, which was "
@@ -122,7 +124,7 @@ def _note_unwanted(told: Sequence[Notice], drafts: Sequence[Draft], accepted: Se
             JournalEntry.objects.create(kind=JournalKind.UNMATCHED, text=text, message_id=answer.message_id)
 
 
-def _told(notice: Notice) -> dict[str, Any]:
+def _body(notice: Notice) -> dict[str, Any]:
     """Return the body of the failure's message, as in the event type's sample."""
     tried = ("number", "started_at", "duration_ms", "outcome", "status_code", "error")
     return {

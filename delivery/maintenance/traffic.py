@@ -37,8 +37,8 @@ def count() -> bool:
 
 
 def _due() -> tuple[datetime, datetime]:
-    asked = {"longest": PIECE, "furthest": FURTHEST, "lag": LAG, "longest_lag": LONGEST_LAG}
-    ((since, until),) = queries.planned_rows("due_traffic", asked)
+    parameters = {"longest": PIECE, "furthest": FURTHEST, "lag": LAG, "longest_lag": LONGEST_LAG}
+    ((since, until),) = queries.planned_rows("due_traffic", parameters)
     return since, until
 
 

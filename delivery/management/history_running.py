@@ -13,7 +13,7 @@ from delivery.history.spark.session import SparkSessions
 from delivery.management.history_bar import StepBar
 from delivery.models import PipelineRun, RunState, Step
 from delivery.pipeline import RunOpenError, running
-from delivery.pipeline.running import Ran
+from delivery.pipeline.running import ExecutedRun
 
 # Exit codes: failed or stopped; a run of the step is open already; verify found violations; 128
 # plus the signal's number, as in shells.
@@ -87,7 +87,7 @@ def _lines(result: Mapping[str, Any]) -> Iterator[str]:
             yield f"  {name}: {_value(value)}"
 
 
-def _told(ran: Ran, write: Callable[[str], object]) -> PipelineRun:
+def _told(ran: ExecutedRun, write: Callable[[str], object]) -> PipelineRun:
     run = ran.run
     if ran.interrupted_by is not None:
         again = "it waits again" if run.state == RunState.WAITING else "unfinished work does not count"

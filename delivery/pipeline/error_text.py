@@ -6,7 +6,7 @@ import traceback
 import psycopg
 
 _MOST = 2000
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
+_DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 _OURS = "delivery."
 
 
@@ -15,15 +15,15 @@ def words(error: Exception) -> str:
 
     The errors of steps are written for people; other errors get a text by their kind.
     """
-    said = " ".join(str(error).split())[:_MOST]
+    text = " ".join(str(error).split())[:_MOST]
     first, _, plan = str(error).strip().partition("\n")
     if type(error).__module__.startswith(_OURS):
         # Spark appends its whole plan.
-        return f"{first[:_MOST]} The log of this run has the full error." if plan else said
+        return f"{first[:_MOST]} The log of this run has the full error." if plan else text
     if isinstance(error, psycopg.OperationalError):
-        return f"The database connection failed: {said} Unfinished work does not count: run it again."
+        return f"The database connection failed: {text} Unfinished work does not count: run it again."
     if isinstance(error, OSError):
-        return _of_the_system(error, said)
+        return _of_the_system(error, text)
     return f"{type(error).__name__}: {first[:_MOST] or 'no details'}. The log of this run has the full error."
 
 
@@ -31,9 +31,9 @@ def log_of(error: Exception) -> str:
     return "".join(traceback.format_exception(error))
 
 
-def _of_the_system(error: OSError, said: str) -> str:
-    if error.errno in _NO_ROOM:
+def _of_the_system(error: OSError, text: str) -> str:
+    if error.errno in _DISK_FULL:
         return (
-            f"There is no room left ({said}): free some, and run it again. Partly written files do not count."
+            f"There is no room left ({text}): free some, and run it again. Partly written files do not count."
         )
-    return f"{said}. If that is the archive, see HISTORY_URL: it must be a place that Inturn may write. Then run it again."
+    return f"{text}. If that is the archive, see HISTORY_URL: it must be a place that Inturn may write. Then run it again."

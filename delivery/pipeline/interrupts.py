@@ -50,7 +50,7 @@ class Interrupts:
             raise KeyboardInterrupt
 
 
-def _tells_news(record: logging.LogRecord) -> bool:
+def _is_worth_logging(record: logging.LogRecord) -> bool:
     """Return whether a record is worth logging.
 
     Spark's bridge logs its own interruption with a traceback, by the root logger.
@@ -65,10 +65,10 @@ def interruptible() -> Iterator[Interrupts]:
     before = {number: signal.getsignal(number) for number in _NUMBERS}
     interrupts.listen()
     root = logging.getLogger()
-    root.addFilter(_tells_news)
+    root.addFilter(_is_worth_logging)
     try:
         yield interrupts
     finally:
-        root.removeFilter(_tells_news)
+        root.removeFilter(_is_worth_logging)
         for number, kept in before.items():
             signal.signal(number, kept)

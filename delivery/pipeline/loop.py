@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from delivery.cluster.loops import connections_of, pause
 from delivery.cluster.stopping import stopping
-from delivery.database.connections import LETS_GO_OF_VANISHED
+from delivery.database.connections import TCP_TIMEOUTS
 from delivery.models import SOLE_STEPS, PipelineRun, RunState
 from delivery.pipeline import cleanup, runs, schedules
 from delivery.pipeline.child import Child
@@ -32,7 +32,7 @@ class Loop:
     def __init__(self) -> None:
         self._child: Child | None = None
         self._failed_starts = 0
-        self._rests_until = 0.0
+        self._paused_until = 0.0
 
     def run(self) -> None:
         """Loop until Inturn stops; then stop the current run."""
@@ -51,7 +51,7 @@ class Loop:
             if schedules.fire(now):
                 cleanup.forget(now)
                 cleanup.forget_reports(now)
-            self._attend()
+            self._supervise_child()
         except Error as error:
             if not is_away(error):
                 raise
@@ -59,14 +59,14 @@ class Loop:
             # The next turn opens a new connection.
             connection.close()
 
-    def _attend(self) -> None:
+    def _supervise_child(self) -> None:
         if self._child is not None:
             code = self._child.exit_code
             if code is None:
                 return
             self._judge(self._child.run_id, code)
             self._child = None
-        if time.monotonic() >= self._rests_until and (run := next_run()) is not None:
+        if time.monotonic() >= self._paused_until and (run := next_run()) is not None:
             self._child = Child(run.pk)
 
     def _judge(self, run_id: int, code: int) -> None:
@@ -76,7 +76,7 @@ class Loop:
             self._failed_starts = 0
             return
         self._failed_starts += 1
-        self._rests_until = time.monotonic() + 2.0**self._failed_starts
+        self._paused_until = time.monotonic() + 2.0**self._failed_starts
         log.error("a run could not be begun", extra={"run": run_id, "exit_code": code})
         if self._failed_starts >= MOST_STARTS:
             error = NOT_BEGUN.format(starts=self._failed_starts, code=code)
@@ -96,5 +96,5 @@ def next_run() -> PipelineRun | None:
 
 
 def run() -> None:
-    with connections_of("pipeline", settings=LETS_GO_OF_VANISHED):
+    with connections_of("pipeline", settings=TCP_TIMEOUTS):
         Loop().run()

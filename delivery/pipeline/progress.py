@@ -21,7 +21,7 @@ import psycopg
 from delivery.database.statements import statement
 from delivery.history.job import Progress, Stopped
 
-TELL_SECONDS = 0.5
+REPORT_SECONDS = 0.5
 # A step that has swallowed the interruption is stopped by an exception after this time.
 SWALLOWED_SECONDS = 10.0
 
@@ -54,7 +54,7 @@ class RunProgress:
         self._interrupted_at = 0.0
 
     def doing(self, text: str) -> None:
-        self._insist_on_going_on()
+        self._raise_if_interrupted()
         with self._lock:
             self._doing = text
             self._log += line(text)
@@ -62,7 +62,7 @@ class RunProgress:
             one.doing(text)
 
     def advance(self, done: int, count: int | None) -> None:
-        self._insist_on_going_on()
+        self._raise_if_interrupted()
         with self._lock:
             self._done, self._count = done, count
         for one in self._shown:
@@ -78,15 +78,15 @@ class RunProgress:
         finally:
             self._is_over.set()
             thread.join()
-            self._tell()
+            self._report()
 
-    def _insist_on_going_on(self) -> None:
+    def _raise_if_interrupted(self) -> None:
         if self.interruption is not None and time.monotonic() > self._interrupted_at + SWALLOWED_SECONDS:
             raise Stopped
 
     def _follow(self) -> None:
-        while not self._is_over.wait(TELL_SECONDS):
-            interruption = self._tell()
+        while not self._is_over.wait(REPORT_SECONDS):
+            interruption = self._report()
             if interruption is not None:
                 self._interrupted_at, self.interruption = time.monotonic(), interruption
                 main = threading.main_thread().ident
@@ -94,13 +94,13 @@ class RunProgress:
                 signal.pthread_kill(main, signal.SIGTERM)
                 return
 
-    def _tell(self) -> Interruption | None:
+    def _report(self) -> Interruption | None:
         with self._lock:
             log, self._log = self._log, ""
-            told = {"doing": self._doing, "done": self._done, "count": self._count, "log": log}
+            values = {"doing": self._doing, "done": self._done, "count": self._count, "log": log}
         try:
             row = self._database.execute(
-                statement("tell_run").encode(), {"id": self._run_id, **told}
+                statement("tell_run").encode(), {"id": self._run_id, **values}
             ).fetchone()
         except psycopg.OperationalError:
             return Interruption.LOST

@@ -4,7 +4,7 @@ from delivery.models import PipelineRun, Replay, ReplayState, RunState, Step
 from delivery.models.moment import Clock
 
 
-def let_go(run: PipelineRun, *, state: RunState, error: str) -> None:
+def end_selection(run: PipelineRun, *, state: RunState, error: str) -> None:
     """End the replay whose selection was this run; call it in the transaction that ends the run."""
     if run.step != Step.REPLAY:
         return

@@ -23,7 +23,7 @@ import psycopg
 from django.db import connection, transaction
 from django.utils import timezone
 
-from delivery.database.connections import LETS_GO_OF_VANISHED
+from delivery.database.connections import TCP_TIMEOUTS
 from delivery.history.archive import ledger
 from delivery.history.job import Progress, StepJob, Stopped, job
 from delivery.history.spark.session import SparkSessions
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 APPLICATION = "inturn history"
 
 
-class StillAtItError(Exception):
+class StillRunningError(Exception):
     """A process presumed dead is still executing the step; it ends by itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class ExecutedRun:
     """An executed run; `interrupted_by` is the signal that interrupted it, if any."""
 
     run: PipelineRun
@@ -60,7 +60,7 @@ def run_now(
     actor: str,
     shown: Sequence[Progress] = (),
     sessions: SparkSessions | None = None,
-) -> Ran:
+) -> ExecutedRun:
     """Create a run and execute it, or the waiting run of its kind; RunOpenError if that is running.
 
     With `sessions`, several runs of this process share one Spark.
@@ -88,7 +88,7 @@ def run_waiting(
     shown: Sequence[Progress] = (),
     gives_back: bool = False,
     sessions: SparkSessions | None = None,
-) -> Ran | None:
+) -> ExecutedRun | None:
     """Execute a waiting run; None if it is not waiting any more, or another process took it first.
 
     With `gives_back` a signal returns the run to WAITING instead of cancelling it. So a signal must
@@ -105,7 +105,7 @@ def run_waiting(
 def _connected() -> Iterator[psycopg.Connection[Any]]:
     """Open the connection for locks; the server releases them soon after this machine vanishes."""
     with psycopg.connect(settings.conninfo(APPLICATION), autocommit=True) as database:
-        database.execute(LETS_GO_OF_VANISHED)
+        database.execute(TCP_TIMEOUTS)
         yield database
 
 
@@ -117,7 +117,7 @@ def _run(
     shown: Sequence[Progress],
     gives_back: bool = False,
     sessions: SparkSessions | None,
-) -> Ran:
+) -> ExecutedRun:
     # If the server restarts during the step, the next statement on this connection would fail.
     connection.close()
     course = RunProgress(run.pk, database, shown=shown)
@@ -125,10 +125,10 @@ def _run(
     if ending is not None:
         runs.end(run, ending, now=timezone.now())
         run.refresh_from_db()
-        return Ran(run)
+        return ExecutedRun(run)
     _end_interrupted(run, course, gives_back=gives_back)
     run.refresh_from_db()
-    return Ran(run, _signal(course, interrupts))
+    return ExecutedRun(run, _signal(course, interrupts))
 
 
 def _ending(
@@ -137,12 +137,12 @@ def _ending(
     """Execute the step and return how it ended; None if it was interrupted before its end."""
     ending: Ending | None = None
     try:
-        with interrupts.raising(), course.followed(), _job(run, course, interrupts, sessions) as given:
-            _hold(run, given)
+        with interrupts.raising(), course.followed(), _job(run, course, interrupts, sessions) as step_job:
+            _hold(run, step_job)
             if run.step != Step.EXPORT:
                 words = "waiting until the archive is compacted"
-                ledger.read_files(given.database, before_waiting=partial(course.doing, words))
-            ending = Ending(state=RunState.DONE, result=steps.call_step(run.step, run.options, job=given))
+                ledger.read_files(step_job.database, before_waiting=partial(course.doing, words))
+            ending = Ending(state=RunState.DONE, result=steps.call_step(run.step, run.options, job=step_job))
     except (Stopped, KeyboardInterrupt):
         # During the shutdown of Spark, which takes seconds, the step is done and `ending` is set.
         return ending
@@ -164,8 +164,8 @@ def _job(
         spark=settings.spark(run.step, is_shared=sessions is not None),
         progress=course,
         sessions=sessions,
-    ) as given:
-        start = given.start
+    ) as step_job:
+        start = step_job.start
 
         def start_and_listen() -> "SparkSession":
             session = start()
@@ -173,13 +173,13 @@ def _job(
             interrupts.listen()
             return session
 
-        given.start = start_and_listen
-        yield given
+        step_job.start = start_and_listen
+        yield step_job
 
 
-def _hold(run: PipelineRun, given: StepJob) -> None:
-    if run.step in SOLE_STEPS and not is_taken(given.database, step_lock(run.step)):
-        raise StillAtItError(
+def _hold(run: PipelineRun, step_job: StepJob) -> None:
+    if run.step in SOLE_STEPS and not is_taken(step_job.database, step_lock(run.step)):
+        raise StillRunningError(
             f"An earlier {run.get_step_display()}, whose run was presumed dead, is still running. It ends by itself within seconds: run it again then."
         )
 

@@ -23,10 +23,10 @@ class RunOpenError(Exception):
     def __init__(self, run: PipelineRun) -> None:
         self.run = run
         if run.started_at is not None:
-            told = f"{run} has been running since {run.started_at:%Y-%m-%d %H:%M:%S} UTC; it continues by itself."
+            message = f"{run} has been running since {run.started_at:%Y-%m-%d %H:%M:%S} UTC; it continues by itself."
         else:
-            told = f"{run} was asked for at {run.asked_at:%Y-%m-%d %H:%M:%S} UTC and waits for its turn."
-        super().__init__(told)
+            message = f"{run} was asked for at {run.asked_at:%Y-%m-%d %H:%M:%S} UTC and waits for its turn."
+        super().__init__(message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ def stop(run: PipelineRun, *, actor: str) -> bool:
     log = Concat("log", Value(f"Stopped by {actor}.\n"))
     with transaction.atomic():
         if waiting.update(state=RunState.CANCELLED, ended_at=Clock(), log=log):
-            replays.let_go(run, state=RunState.CANCELLED, error="")
+            replays.end_selection(run, state=RunState.CANCELLED, error="")
             return True
         return bool(running.update(is_stopping=True, log=log))
 
@@ -85,7 +85,7 @@ def end(run: PipelineRun, ending: Ending, *, now: datetime) -> bool:
             log=Concat("log", Value(ending.log)),
         )
         if is_ended and ending.state != RunState.DONE:
-            replays.let_go(run, state=ending.state, error=ending.error)
+            replays.end_selection(run, state=ending.state, error=ending.error)
     return bool(is_ended)
 
 
@@ -104,5 +104,5 @@ def refuse(run: PipelineRun, *, error: str, now: datetime) -> bool:
     with transaction.atomic():
         is_ended = waiting.update(state=RunState.FAILED, ended_at=now, error=error)
         if is_ended:
-            replays.let_go(run, state=RunState.FAILED, error=error)
+            replays.end_selection(run, state=RunState.FAILED, error=error)
     return bool(is_ended)

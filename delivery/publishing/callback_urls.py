@@ -44,10 +44,10 @@ def wanted(headers: Mapping[str, str], *, hops: int = 0) -> CallbackTarget | Non
 
     `hops` callbacks have led here already.
     """
-    given = headers.get(CALLBACK_URL)
-    if given is None:
+    text = headers.get(CALLBACK_URL)
+    if text is None:
         return None
-    url = _checked_url(given)
+    url = _checked_url(text)
     hop = max(hops, _hops_of_ours(url)) + 1
     if hop > MAX_HOPS:
         raise CallbackRefusedError(
@@ -56,13 +56,13 @@ def wanted(headers: Mapping[str, str], *, hops: int = 0) -> CallbackTarget | Non
     return CallbackTarget(url, hop)
 
 
-def _checked_url(given: str) -> str:
-    if _CREDENTIALS.match(given):
+def _checked_url(text: str) -> str:
+    if _CREDENTIALS.match(text):
         raise CallbackRefusedError(
             "CallbackURL: leave user and password out; it is called without credentials."
         )
     try:
-        parsed = parse_url(given)
+        parsed = parse_url(text)
         check_literal(parsed, allowed_networks=settings.ENVIRONMENT.allowed_networks)
     except (EndpointError, AddressRefusedError) as error:
         raise CallbackRefusedError(f"CallbackURL: {error}") from None

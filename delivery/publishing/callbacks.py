@@ -85,7 +85,7 @@ def refuse_expired(callback: Callback, *, now: datetime) -> None:
         )
 
 
-def answer(callback: Callback, given: CallbackAnswer, *, now: datetime) -> int:
+def answer(callback: Callback, received: CallbackAnswer, *, now: datetime) -> int:
     """Store the answer with its delivery and return the message's id.
 
     A repetition gets the same id. When it returns, everything is on disk and the senders are
@@ -93,11 +93,11 @@ def answer(callback: Callback, given: CallbackAnswer, *, now: datetime) -> int:
     an impossible `CallbackURL`.
     """
     if callback.answer_id is None:
-        following = wanted(given.headers, hops=callback.hop)
-        if (message_id := _store(callback, given, following)) is not None:
+        following = wanted(received.headers, hops=callback.hop)
+        if (message_id := _store(callback, received, following)) is not None:
             return message_id
         callback.refresh_from_db()
-    return _answered(callback, given, now=now)
+    return _answered(callback, received, now=now)
 
 
 def state_of(callback: Callback, *, now: datetime) -> State:
@@ -106,16 +106,16 @@ def state_of(callback: Callback, *, now: datetime) -> State:
     return "WAITING" if callback.expires_at > now else "EXPIRED"
 
 
-def _answered(callback: Callback, given: CallbackAnswer, *, now: datetime) -> int:
+def _answered(callback: Callback, received: CallbackAnswer, *, now: datetime) -> int:
     if callback.answer is None:
         refuse_expired(callback, now=max(now, callback.expires_at))
     assert callback.answer is not None
-    if bytes(callback.answer.body) != given.body:
+    if bytes(callback.answer.body) != received.body:
         raise CallbackRefusedError("This callback was answered already, with another body.", status=409)
     return callback.answer.pk
 
 
-def _store(callback: Callback, given: CallbackAnswer, following: CallbackTarget | None) -> int | None:
+def _store(callback: Callback, received: CallbackAnswer, following: CallbackTarget | None) -> int | None:
     """Return the id of the message, None if the callback can no longer be answered."""
     # One statement is a transaction of its own: no BEGIN, no COMMIT.
     row = queries.first_row(
@@ -123,9 +123,9 @@ def _store(callback: Callback, given: CallbackAnswer, following: CallbackTarget 
         {
             "callback": callback.pk,
             "subscription": _subscription_id(),
-            "headers": orjson.dumps(dict(given.headers)).decode(),
-            "content_type": given.content_type,
-            "body": given.body,
+            "headers": orjson.dumps(dict(received.headers)).decode(),
+            "content_type": received.content_type,
+            "body": received.body,
             "next_url": following.url if following else None,
             "next_hop": following.hop if following else None,
             "days": settings.ENVIRONMENT.callback_days,

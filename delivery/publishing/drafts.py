@@ -52,15 +52,17 @@ class PublishRefusedError(Exception):
         self.code = code
 
 
-def checked_draft(draft: Draft, *, index: int = 0, known: Destinations | None = None) -> Draft:
+def checked_draft(draft: Draft, *, index: int = 0, destinations: Destinations | None = None) -> Draft:
     """Return the draft with the values of its headers; raise PublishRefusedError.
 
     A destination may have existed when a message with its key was published, which is then the
-    answer. Drafts of one batch share the destinations that are `known`.
+    answer. Drafts of one batch share the known `destinations`.
     """
     check_body(draft, index=index)
     draft = _with_destination(
-        _with_callback(draft, index=index), index=index, known={} if known is None else known
+        _with_callback(draft, index=index),
+        index=index,
+        destinations={} if destinations is None else destinations,
     )
     if ERRORS_TO in draft.headers and draft.refusal is None:
         draft = _with_errors_to(draft, index=index)
@@ -102,15 +104,15 @@ def _with_callback(draft: Draft, *, index: int) -> Draft:
         raise PublishRefusedError(refused.detail, index=index, status=400, code="callback-refused") from None
 
 
-def _with_destination(draft: Draft, *, index: int, known: Destinations) -> Draft:
+def _with_destination(draft: Draft, *, index: int, destinations: Destinations) -> Draft:
     name = draft.headers.get(DESTINATION)
     if name is None:
         return draft
     place = name, draft.event_type.pk
     try:
-        if place not in known:
-            known[place] = destination(name, event_type=draft.event_type)
-        return replace(draft, destination=known[place])
+        if place not in destinations:
+            destinations[place] = destination(name, event_type=draft.event_type)
+        return replace(draft, destination=destinations[place])
     except UnknownDestinationError as unknown:
         code = "no-such-destination"
         return replace(draft, refusal=PublishRefusedError(unknown.detail, index=index, status=404, code=code))

@@ -40,12 +40,12 @@ def claim_keys(publisher: Publisher, claims: Sequence[Claim]) -> list[Claim]:
     for claim in claims:
         if claim.key:
             digests.setdefault(claim.key, claim.digest)
-    taken = _take(publisher, digests)
+    stored = _store_keys(publisher, digests)
     used = {
         row.key: row
-        for row in IdempotencyKey.objects.filter(publisher=publisher, key__in=digests.keys() - taken)
+        for row in IdempotencyKey.objects.filter(publisher=publisher, key__in=digests.keys() - stored)
     }
-    return [_judged(claim, used.get(claim.key), digests, taken) for claim in claims]
+    return [_judged(claim, used.get(claim.key), digests, stored) for claim in claims]
 
 
 def store_answers(publisher: Publisher, answers: Mapping[str, tuple[int, int]]) -> None:
@@ -64,11 +64,11 @@ def store_answers(publisher: Publisher, answers: Mapping[str, tuple[int, int]]) 
     )
 
 
-def _take(publisher: Publisher, digests: Mapping[str, bytes]) -> set[str]:
+def _store_keys(publisher: Publisher, digests: Mapping[str, bytes]) -> set[str]:
     if not digests:
         return set()
-    asked = {"publisher": publisher.pk, "key": list(digests), "digest": list(digests.values())}
-    return {key for (key,) in queries.rows("take_keys", asked)}
+    parameters = {"publisher": publisher.pk, "key": list(digests), "digest": list(digests.values())}
+    return {key for (key,) in queries.rows("take_keys", parameters)}
 
 
 def _judged(claim: Claim, used: IdempotencyKey | None, digests: Mapping[str, bytes], new: set[str]) -> Claim:

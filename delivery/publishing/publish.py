@@ -49,7 +49,7 @@ class NewWork:
     lane_ids: Collection[int] = ()
     subscriber_ids: Collection[int] = ()
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         wake.lanes(self.lane_ids)
         wake.mailboxes(self.subscriber_ids)
 
@@ -63,13 +63,15 @@ def publish(publisher: Publisher, drafts: Sequence[Draft]) -> list[Accepted]:
     meanwhile.
     """
     destinations: Destinations = {}
-    drafts = [checked_draft(draft, index=index, known=destinations) for index, draft in enumerate(drafts)]
+    drafts = [
+        checked_draft(draft, index=index, destinations=destinations) for index, draft in enumerate(drafts)
+    ]
     try:
         accepted, work = _publish(publisher, drafts)
     except IntegrityError:
         # A subscription was deleted between matching and storing: match again.
         accepted, work = _publish_again(publisher, drafts)
-    work.tell()
+    work.notify()
     return accepted
 
 
@@ -79,7 +81,7 @@ def publish_own(drafts: Sequence[Draft]) -> list[Accepted]:
     Notify the senders after its commit.
     """
     accepted, work = _store_whole(None, list(zip(drafts, _match(drafts), strict=True)))
-    transaction.on_commit(work.tell)
+    transaction.on_commit(work.notify)
     return accepted
 
 
@@ -125,9 +127,9 @@ def deleted(publisher: Publisher, drafts: Sequence[Draft]) -> PublishRefusedErro
     if not Publisher.objects.filter(pk=publisher.pk).exists():
         return PublishRefusedError(f"The publisher {publisher} has just been deleted.", index=0, status=404)
     event_types = {draft.event_type.pk for draft in drafts}
-    known = set(EventType.objects.filter(pk__in=event_types).values_list("pk", flat=True))
+    existing = set(EventType.objects.filter(pk__in=event_types).values_list("pk", flat=True))
     for index, draft in enumerate(drafts):
-        if draft.event_type.pk not in known:
+        if draft.event_type.pk not in existing:
             detail = f"The event type {draft.event_type} has just been deleted."
             return PublishRefusedError(detail, index=index, status=404)
     return None

@@ -14,7 +14,7 @@ from django.utils import timezone
 from delivery import pipeline
 from delivery.lifecycle import journal
 from delivery.models import JournalKind, PipelineRun, Replay, ReplayState, Step
-from delivery.replays.requests import ReplayRefusedError, Wished, checked_request
+from delivery.replays.requests import ReplayRefusedError, ReplayRequest, checked_request
 from subscriptions import changes
 from subscriptions.models import Subscription
 
@@ -24,13 +24,13 @@ ENDED = (ReplayState.DONE, ReplayState.CANCELLED, ReplayState.FAILED)
 
 
 def request_replay(
-    subscription: Subscription, *, actor: str, now: datetime | None = None, **wished: Unpack[Wished]
+    subscription: Subscription, *, actor: str, now: datetime | None = None, **request: Unpack[ReplayRequest]
 ) -> Replay:
     """Store a replay for the pipeline to select; raises ReplayRefusedError.
 
     Omitted fields are taken from the subscription.
     """
-    fields = checked_request(subscription, wished)
+    fields = checked_request(subscription, request)
     with transaction.atomic():
         replay = Replay.objects.create(subscription=subscription, asked_by=actor, **fields)
         replay.refresh_from_db()

@@ -11,7 +11,7 @@ from subscriptions.models import EventType, Kind, Subscription
 from subscriptions.values.names import UNSUBSCRIBABLE
 
 
-class Wished(TypedDict, total=False):
+class ReplayRequest(TypedDict, total=False):
     """Messages published from `since` to before `until`; no `until` means all archived messages.
 
     `rate` is deliveries per second. None or a missing key means the subscription's value; an empty
@@ -42,7 +42,7 @@ class ReplayRefusedError(Exception):
         self.column = column
 
 
-def checked_request(subscription: Subscription, wished: Wished) -> dict[str, Any]:
+def checked_request(subscription: Subscription, request: ReplayRequest) -> dict[str, Any]:
     """Return the fields of the replay; raises ReplayRefusedError."""
     if subscription.event_type.kind == Kind.SYNC:
         raise ReplayRefusedError(
@@ -50,21 +50,21 @@ def checked_request(subscription: Subscription, wished: Wished) -> dict[str, Any
             "Replay to a subscription of a TOPIC or QUEUE event type.",
             field="subscription",
         )
-    since, until = _times(wished)
-    header_filter_string = wished.get("header_filter_string")
+    since, until = _times(request)
+    header_filter_string = request.get("header_filter_string")
     return {
         "since": since,
         "until": until,
-        "filter": _filter(wished.get("filter"), of=subscription),
+        "filter": _filter(request.get("filter"), of=subscription),
         "header_filter_string": subscription.header_filter_string
         if header_filter_string is None
         else header_filter_string,
-        "event_types": _event_types(wished.get("event_types"), of=subscription),
-        "rate": _rate(wished.get("rate")),
+        "event_types": _event_types(request.get("event_types"), of=subscription),
+        "rate": _rate(request.get("rate")),
     }
 
 
-def _times(wished: Wished) -> tuple[datetime, datetime]:
+def _times(request: ReplayRequest) -> tuple[datetime, datetime]:
     archived = Archived.objects.values_list("until", flat=True).first()
     if archived is None:
         raise ReplayRefusedError(
@@ -72,16 +72,16 @@ def _times(wished: Wished) -> tuple[datetime, datetime]:
             "`manage.py history export`, or Run now in the console.",
             field="until",
         )
-    until = wished.get("until") or archived
+    until = request.get("until") or archived
     if until > archived:
         raise ReplayRefusedError(
             f"The archive has messages published before {_moment(archived)}, and a replay reads the archive. "
             "Give that as until or something earlier, or run the export first.",
             field="until",
         )
-    if wished["since"] >= until:
+    if request["since"] >= until:
         raise ReplayRefusedError(f"since has to be before until, which is {_moment(until)}.", field="since")
-    return wished["since"], until
+    return request["since"], until
 
 
 def _filter(text: str | None, *, of: Subscription) -> str:
@@ -99,9 +99,9 @@ def _filter(text: str | None, *, of: Subscription) -> str:
 def _event_types(names: Sequence[str] | None, *, of: Subscription) -> list[str]:
     if not names:
         return [of.event_type.name]
-    known = set(EventType.objects.filter(name__in=names).values_list("name", flat=True)) - {UNSUBSCRIBABLE}
+    existing = set(EventType.objects.filter(name__in=names).values_list("name", flat=True)) - {UNSUBSCRIBABLE}
     for name in names:
-        if name not in known:
+        if name not in existing:
             detail = f"There is no event type {name!r} to replay; the catalogue lists those there are."
             raise ReplayRefusedError(detail, field="event_types")
     return list(dict.fromkeys(names))

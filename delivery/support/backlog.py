@@ -61,7 +61,7 @@ def hold(subscription: Subscription, *, cancellation_id: int) -> None:
     wake.nudge(*_lane_ids(subscription))
 
 
-def let_flow(subscription_id: int, *, cancellation_id: int) -> None:
+def end_hold(subscription_id: int, *, cancellation_id: int) -> None:
     """End this job's hold: newer deliveries are sent now, unless another job must end first."""
     subscription = Subscription.objects.filter(pk=subscription_id, cancellation_id=cancellation_id).first()
     if subscription is not None:

@@ -54,8 +54,8 @@ def start(
         job.refresh_from_db(fields=["created_at", "next_at"])
         what = "that were settled" if verb == BulkVerb.RESUBMIT else "that are not settled"
         _record(job, f"Begins: {counted(job)} deliveries {what} are to be {done_to(job)}.", actor)
-        said = {"filter": job.filter, "rate": rate, "count": counted(job)}
-        changes.record(actor=actor, action="created", instance=job, before=None, after=said)
+        values = {"filter": job.filter, "rate": rate, "count": counted(job)}
+        changes.record(actor=actor, action="created", instance=job, before=None, after=values)
     return job
 
 
@@ -146,7 +146,7 @@ def _left(job: Resubmission) -> QuerySet[Delivery, int]:
 
 def _do(job: Resubmission, ids: list[int], *, now: datetime) -> None:
     # This also locks all rows. Those that somebody else changed first are no longer selected below.
-    failures.tell_of(ids)
+    failures.publish_notices_of(ids)
     left = (
         selection.selected(job.filter, job.verb).values_list("id", flat=True)
         if job.is_backlog
@@ -167,7 +167,7 @@ def _end(job: Resubmission, *, now: datetime) -> None:
     job.state = ResubmissionState.DONE
     job.ended_at = now
     if job.is_backlog:
-        backlog.let_flow(_held_by(job), cancellation_id=job.pk)
+        backlog.end_hold(_held_by(job), cancellation_id=job.pk)
     _record(job, f"Done: {job.changed:,} of {job.done:,} deliveries were {done_to(job)}.", job.actor)
 
 

@@ -36,10 +36,10 @@ def release_url(url: str, *, actor: str) -> None:
             next_probe_at=None,
         )
         journal.record(JournalKind.ENABLED, f"{url} was {health.state} and is released.", actor=actor)
-        _tell_senders(_lanes(url))
+        _notify_senders(_lanes(url))
 
 
-def _tell_senders(lane_ids: list[int]) -> None:
+def _notify_senders(lane_ids: list[int]) -> None:
     wake.changed()
     wake.nudge(*lane_ids)
     # No sender serves a lane that had nothing to send.

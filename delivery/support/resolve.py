@@ -14,7 +14,7 @@ class NotResolvedError(Exception):
 def mark_delivered(delivery_id: int, *, actor: str) -> None:
     """Settle an IN_DOUBT delivery as DELIVERED; raises NotResolvedError."""
     with transaction.atomic():
-        failures.tell_of([delivery_id])
+        failures.publish_notices_of([delivery_id])
         if transitions.mark_delivered(delivery_id, actor=actor):
             return
         if _status(delivery_id) == Status.IN_DOUBT:
@@ -40,7 +40,7 @@ def cancel(delivery_id: int, *, actor: str) -> None:
 
 def _cancel_doubt(delivery_id: int, *, actor: str) -> bool:
     with transaction.atomic():
-        failures.tell_of([delivery_id])
+        failures.publish_notices_of([delivery_id])
         return transitions.cancel_doubt(delivery_id, actor=actor)
 
 

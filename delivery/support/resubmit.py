@@ -118,7 +118,7 @@ def why_not(delivery_id: int) -> str:
 
 def _reopen(delivery_ids: Collection[int], *, actor: str) -> dict[int, str]:
     """Reopen deliveries, record the changes, and return the former status of those now PENDING."""
-    failures.tell_of(delivery_ids)
+    failures.publish_notices_of(delivery_ids)
     was = dict(Delivery.objects.filter(pk__in=delivery_ids).values_list("pk", "status"))
     reopened = transitions.reopen(delivery_ids, reason=f"resubmitted by {actor}")
     for id in reopened:
@@ -130,9 +130,9 @@ def _reopen(delivery_ids: Collection[int], *, actor: str) -> dict[int, str]:
 
 
 def _log_copy(copy: Copy, delivery: Delivery, *, actor: str) -> None:
-    said = {"edited_from": public_id(delivery.message_id), "subscription": str(delivery.subscription)}
+    values = {"edited_from": public_id(delivery.message_id), "subscription": str(delivery.subscription)}
     instance = Message(pk=copy.message_id)
-    changes.record(actor=actor, action="resubmitted", instance=instance, before=None, after=said)
+    changes.record(actor=actor, action="resubmitted", instance=instance, before=None, after=values)
 
 
 def _why_not_edited(delivery_id: int) -> str:

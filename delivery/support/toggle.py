@@ -54,7 +54,7 @@ def deactivate(owner: Subscription | Subscriber, *, actor: str) -> bool:
         text = (
             f"{owner} was made INACTIVE: {whose} held, and messages published meanwhile are not kept for it."
         )
-        _tell(owner, JournalKind.DEACTIVATED, text, actor=actor)
+        _record(owner, JournalKind.DEACTIVATED, text, actor=actor)
     return True
 
 
@@ -70,7 +70,7 @@ def hold(owner: Held, *, actor: str, release: Release | None = None) -> bool:
         verb = "was" if isinstance(owner, Installation) else "was made"
         until = f" until {owner.held_until:%Y-%m-%d %H:%M:%S} UTC" if owner.held_until else ""
         text = f"{whose} {verb} HELD{until}: messages are stored, and nothing of it is sent or handed out."
-        _tell(
+        _record(
             owner,
             JournalKind.HELD,
             f"{text[0].upper()}{text[1:]}" if isinstance(owner, Installation) else text,
@@ -97,7 +97,7 @@ def activate(
         jobs = list(_cancelling(owner, actor=actor)) if backlog == "cancel" else []
         _change(owner, ACTIVE, actor=actor)
         holdings.catch_up(owner, rate=None if jobs else rate)
-        _tell(owner, JournalKind.ACTIVATED, _activated(owner, jobs, rate), actor=actor)
+        _record(owner, JournalKind.ACTIVATED, _activated(owner, jobs, rate), actor=actor)
         holdings.wake_senders(owner)
     return jobs
 
@@ -167,16 +167,22 @@ def _change(owner: Held, status: str, *, actor: str, release: Release | None = N
     type(owner)._default_manager.filter(pk=owner.pk).update(**after, updated_at=timezone.now())
     for name, value in after.items():
         setattr(owner, name, value)
-    changes.record(actor=actor, action="changed", instance=owner, before=_said(before), after=_said(after))
+    changes.record(
+        actor=actor,
+        action="changed",
+        instance=owner,
+        before=_logged_values(before),
+        after=_logged_values(after),
+    )
     return True
 
 
-def _said(values: Mapping[str, Any]) -> dict[str, Any]:
+def _logged_values(values: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value.isoformat() if isinstance(value, datetime) else value for name, value in values.items()
     }
 
 
-def _tell(owner: Held, kind: JournalKind, text: str, *, actor: str) -> None:
+def _record(owner: Held, kind: JournalKind, text: str, *, actor: str) -> None:
     journal.record(kind, text, actor=actor, **holdings.subject(owner))
     wake.changed()

@@ -113,7 +113,7 @@ def test_of_two_machines_one_creates_a_batch(subscription: Subscription) -> None
         try:
             both.wait(10)
             for _ in range(20):
-                duty.attend(timezone.now())
+                duty.run_part(timezone.now())
         finally:
             connections.close_all()
 

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from delivery.console.shared.form_fields import checked_filter, filter_field, moment_field, rate_field
-from delivery.replays.requests import Wished
+from delivery.replays.requests import ReplayRequest
 from subscriptions.models import Subscription
 
 
@@ -53,13 +53,13 @@ class ReplayForm(forms.Form):
     def clean_filter(self) -> str:
         return checked_filter(self.cleaned_data["filter"])
 
-    def wished(self) -> Wished:
+    def wished(self) -> ReplayRequest:
         """Return the arguments of `request_replay`.
 
         All are explicit: the form starts with the subscription's own values, so none is left to
         them.
         """
-        given: Wished = {
+        given: ReplayRequest = {
             "since": self.cleaned_data["since"],
             "until": self.cleaned_data["until"],
             "filter": self.cleaned_data["filter"],

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from delivery.client.listener import MailboxListener, Taker, is_away
+from delivery.client.listener import Handler, MailboxListener, is_away
 from delivery.client.mailbox import RemoteMailbox
 from delivery.client.outputs import Forwarder, Printer
 from delivery.client.rest import ClientError, RestClient
@@ -67,16 +67,16 @@ class Command(BaseCommand):
                 raise CommandError(visible(f"{error}{_advice(error, options)}")) from error
             finally:
                 listener.end()
-        self._say(f"{listener.acknowledged} acknowledged, {listener.given_back} given back")
+        self._say(f"{listener.acknowledged} acknowledged, {listener.released} given back")
 
     def _listener(self, mailbox: RemoteMailbox, options: dict[str, Any]) -> MailboxListener:
         url = options["forward"]
-        take: Taker = (
+        handle: Handler = (
             Forwarder(url, say=self._write) if url else Printer(self._write, as_json=options["json"])
         )
         return MailboxListener(
             mailbox=mailbox,
-            take=take,
+            handle=handle,
             say=self._say,
             at_once=FORWARDED_AT_ONCE if url else SHOWN_AT_ONCE,
             visibility=FORWARDED_SECONDS if url else SHOWN_SECONDS,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from delivery.demo.cast import WISHES
+from delivery.demo.cast import SUBSCRIPTIONS
 from delivery.demo.trickle import BRISK_SECONDS, LATER_PAUSE_SECONDS, PAUSE_SECONDS, pause_seconds
 from tests.support.product import Product
 from tests.support.rest import Json
@@ -23,7 +23,7 @@ class Demo(Product):
     def start(self) -> None:
         """Start, and wait for the demo: it provisions after the web server is ready."""
         super().start()
-        eventually(lambda: len(self.subscriptions()) == len(WISHES), "everything is provisioned")
+        eventually(lambda: len(self.subscriptions()) == len(SUBSCRIPTIONS), "everything is provisioned")
 
     def subscriptions(self) -> dict[str, Json]:
         """Return the demo's subscriptions, without the built-in ones that callbacks need."""

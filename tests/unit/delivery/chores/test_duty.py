@@ -26,21 +26,21 @@ def noted() -> list[str]:
 
 
 def test_a_duty_gets_the_time_and_returns_its_count() -> None:
-    assert Duty("a", note).attend(NOW) == 1
+    assert Duty("a", note).run_part(NOW) == 1
     assert JournalEntry.objects.get().at == NOW
 
 
 def test_a_duty_of_another_process_is_skipped() -> None:
     first, second = Duty("a", partial(note, text="first")), Duty("a", partial(note, text="second"))
-    with unfinished(lambda: first.attend(NOW)):
-        assert second.attend(NOW) == 0
-    assert second.attend(NOW) == 1
+    with unfinished(lambda: first.run_part(NOW)):
+        assert second.run_part(NOW) == 0
+    assert second.run_part(NOW) == 1
     assert noted() == ["first", "second"]
 
 
 def test_another_duty_runs_meanwhile() -> None:
-    with unfinished(lambda: Duty("a", note).attend(NOW)):
-        assert Duty("b", note).attend(NOW) == 1
+    with unfinished(lambda: Duty("a", note).run_part(NOW)):
+        assert Duty("b", note).run_part(NOW) == 1
 
 
 def test_a_failed_duty_rolls_back_and_pauses(caplog: pytest.LogCaptureFixture) -> None:
@@ -53,9 +53,9 @@ def test_a_failed_duty_rolls_back_and_pauses(caplog: pytest.LogCaptureFixture) -
 
     duty = Duty("a", fail)
     with caplog.at_level(logging.ERROR):
-        assert [duty.attend(NOW) for _ in range(3)] == [0, 0, 0]
+        assert [duty.run_part(NOW) for _ in range(3)] == [0, 0, 0]
     assert (len(tries), noted()) == (1, [])
-    assert Duty("b", note).attend(NOW) == 1
+    assert Duty("b", note).run_part(NOW) == 1
 
 
 def test_a_lost_connection_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
@@ -65,7 +65,7 @@ def test_a_lost_connection_is_replaced(caplog: pytest.LogCaptureFixture) -> None
             cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
         return 1
 
-    assert Duty("a", lose).attend(NOW) == 0
+    assert Duty("a", lose).run_part(NOW) == 0
     assert "duty broken off" in caplog.text
-    assert Duty("a", note).attend(NOW) == 1
+    assert Duty("a", note).run_part(NOW) == 1
     assert noted() == ["done"]

@@ -49,14 +49,14 @@ class Listening:
     def listener(self) -> MailboxListener:
         return MailboxListener(
             mailbox=RemoteMailbox(self.client, "depot"),
-            take=self.take,
+            handle=self.handle,
             say=self.said.append,
             pause=self.pauses.append,
             at_once=10,
             visibility=30,
         )
 
-    def take(self, message: FetchedMessage) -> str:
+    def handle(self, message: FetchedMessage) -> str:
         if message.id in self.refused:
             return "no"
         self.taken.append(message.id)
@@ -156,19 +156,19 @@ def test_a_server_without_long_poll_is_called_with_pauses(listening: Listening) 
 def test_at_the_end_accepted_messages_are_acknowledged_and_others_released(listening: Listening) -> None:
     listening.endpoint("next").next(fetched_messages("a", "b", "c"))
     listener = listening.listener()
-    taken = listening.take
+    taken = listening.handle
 
     def interrupted(message: FetchedMessage) -> str:
         if message.id == "b":
             raise KeyboardInterrupt
         return taken(message)
 
-    listener.take = interrupted
+    listener.handle = interrupted
     with pytest.raises(KeyboardInterrupt):
         listener.listen(most=None, ends_when_empty=False)
     listener.end()
     assert (listening.ended("ack"), listening.ended("release")) == (["a"], ["b", "c"])
-    assert (listener.acknowledged, listener.given_back) == (1, 2)
+    assert (listener.acknowledged, listener.released) == (1, 2)
 
 
 def test_a_released_message_is_not_released_again(listening: Listening) -> None:
@@ -182,7 +182,7 @@ def test_a_released_message_is_not_released_again(listening: Listening) -> None:
     with pytest.raises(KeyboardInterrupt):
         listener.listen(most=None, ends_when_empty=False)
     listener.end()
-    assert (listening.ended("release"), listener.given_back) == (["a"], 1)
+    assert (listening.ended("release"), listener.released) == (["a"], 1)
 
 
 @pytest.mark.parametrize("away", [Close(), AWAY])

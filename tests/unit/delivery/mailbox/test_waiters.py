@@ -33,7 +33,7 @@ def test_a_notification_wakes_only_the_first_client_of_its_mailbox() -> None:
     async def scenario() -> None:
         waiters = Waiters()
         first, second, elsewhere = enter(waiters), enter(waiters), enter(waiters, mailbox=OTHER)
-        waiters.tell([BOX])
+        waiters.notify([BOX])
         assert [looks(first), looks(second), looks(elsewhere)] == [True, False, False]
 
     run(scenario())
@@ -44,8 +44,8 @@ def test_more_notifications_wake_nobody_while_one_client_fetches() -> None:
         waiters = Waiters()
         enter(waiters)
         second = enter(waiters)
-        waiters.tell([BOX])
-        waiters.tell([BOX])
+        waiters.notify([BOX])
+        waiters.notify([BOX])
         assert not looks(second)
 
     run(scenario())
@@ -55,7 +55,7 @@ def test_a_client_with_messages_wakes_the_next() -> None:
     async def scenario() -> None:
         waiters = Waiters()
         first, second, third = enter(waiters), enter(waiters), enter(waiters)
-        waiters.tell([BOX])
+        waiters.notify([BOX])
         waiters.leave(first, may_be_more=True)
         assert [looks(second), looks(third)] == [True, False]
 
@@ -66,10 +66,10 @@ def test_a_client_without_messages_is_first_again() -> None:
     async def scenario() -> None:
         waiters = Waiters()
         first, second = enter(waiters), enter(waiters)
-        waiters.tell([BOX])
-        waiters.again(first)
+        waiters.notify([BOX])
+        waiters.return_turn(first)
         assert [looks(first), looks(second)] == [False, False]
-        waiters.tell([BOX])
+        waiters.notify([BOX])
         assert [looks(first), looks(second)] == [True, False]
 
     run(scenario())
@@ -79,9 +79,9 @@ def test_a_notification_during_a_fetch_leads_to_another_fetch() -> None:
     async def scenario() -> None:
         waiters = Waiters()
         first = enter(waiters)
-        waiters.tell([BOX])
-        waiters.tell([BOX])
-        waiters.again(first)
+        waiters.notify([BOX])
+        waiters.notify([BOX])
+        waiters.return_turn(first)
         assert looks(first)
 
     run(scenario())
@@ -91,7 +91,7 @@ def test_a_notification_after_an_empty_fetch_is_not_lost() -> None:
     async def scenario() -> None:
         waiters = Waiters()
         began_at = now()
-        waiters.tell([BOX])
+        waiters.notify([BOX])
         assert looks(waiters.enter(BOX, since=began_at))
         assert not looks(waiters.enter(OTHER, since=began_at))
 
@@ -101,7 +101,7 @@ def test_a_notification_after_an_empty_fetch_is_not_lost() -> None:
 def test_news_from_before_the_fetch_is_old() -> None:
     async def scenario() -> None:
         waiters = Waiters()
-        waiters.tell([BOX])
+        waiters.notify([BOX])
         assert not looks(enter(waiters))
 
     run(scenario())
@@ -111,7 +111,7 @@ def test_a_client_leaving_in_its_turn_passes_the_turn_on() -> None:
     async def scenario() -> None:
         waiters = Waiters()
         first, second = enter(waiters), enter(waiters)
-        waiters.tell([BOX])
+        waiters.notify([BOX])
         waiters.leave(first, may_be_more=True)
         assert looks(second)
 
@@ -122,10 +122,10 @@ def test_a_failed_fetch_wakes_nobody() -> None:
     async def scenario() -> None:
         waiters = Waiters()
         first, second = enter(waiters), enter(waiters)
-        waiters.tell([BOX])
+        waiters.notify([BOX])
         waiters.leave(first, may_be_more=False)
         assert not looks(second)
-        waiters.tell([BOX])
+        waiters.notify([BOX])
         assert looks(second)
 
     run(scenario())
@@ -137,7 +137,7 @@ def test_a_client_leaving_the_queue_does_not_affect_others() -> None:
         first, second = enter(waiters), enter(waiters)
         waiters.leave(first, may_be_more=True)
         assert not looks(second)
-        waiters.tell([BOX])
+        waiters.notify([BOX])
         assert looks(second)
 
     run(scenario())
@@ -148,7 +148,7 @@ def test_a_mailbox_without_clients_is_removed() -> None:
         waiters = Waiters()
         first, second = enter(waiters), enter(waiters)
         assert list(waiters.mailboxes) == [BOX]
-        waiters.tell([BOX])
+        waiters.notify([BOX])
         waiters.leave(first, may_be_more=True)
         waiters.leave(second, may_be_more=True)
         assert list(waiters.mailboxes) == []
@@ -161,7 +161,7 @@ def test_old_news_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
         waiters = Waiters()
         began_at = now()
         monkeypatch.setattr("delivery.mailbox.waiters.FETCH_SECONDS", -1.0)
-        waiters.tell(range(REMEMBERED + 1))
+        waiters.notify(range(REMEMBERED + 1))
         assert not looks(waiters.enter(BOX, since=began_at))
 
     run(scenario())
@@ -171,12 +171,12 @@ def test_a_stop_ends_every_wait() -> None:
     async def scenario() -> None:
         waiters = Waiters()
         looking, waiting = enter(waiters), enter(waiters)
-        waiters.tell([BOX])
+        waiters.notify([BOX])
         waiters.stop()
         late = enter(waiters)
         assert looks(looking)
         assert [(one.turn.done(), looks(one)) for one in (waiting, late)] == [(True, False)] * 2
-        waiters.again(looking)
+        waiters.return_turn(looking)
         assert (looking.turn.done(), looks(looking)) == (True, False)
         for one in (looking, waiting, late):
             waiters.leave(one, may_be_more=True)

@@ -131,7 +131,7 @@ def test_a_signal_returns_the_clusters_run_to_waiting() -> None:
         ran = run_waiting(run.pk, gives_back=True)
     assert ran is not None
     assert (ran.run.state, ran.run.started_at) == (RunState.WAITING, None)
-    assert run_waiting(run.pk, gives_back=True) == running.Ran(run)
+    assert run_waiting(run.pk, gives_back=True) == running.ExecutedRun(run)
     assert only_run().state == RunState.DONE
 
 
