@@ -83,4 +83,4 @@ class OutcomeClass(models.TextChoices):
 
 
 # A fault of ours, or of the script: the endpoint was not called.
-NEVER_ASKED = frozenset({OutcomeClass.UNSENDABLE, OutcomeClass.SCRIPT})
+NEVER_CALLED = frozenset({OutcomeClass.UNSENDABLE, OutcomeClass.SCRIPT})

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from delivery.outcome import Outcome
-from delivery.states import NEVER_ASKED, OutcomeClass, Status
+from delivery.states import NEVER_CALLED, OutcomeClass, Status
 from subscriptions.values.schedules import offset_seconds
 
 # The pause of a blocked lane varies by this share, so that lanes that were blocked together do not
@@ -117,7 +117,7 @@ def judge(outcome: Outcome, rules: Rules, tries: Tries = FIRST_TRY) -> Verdict:
     """
     if outcome.outcome is OutcomeClass.SUCCESS:
         return _DELIVERED
-    if outcome.outcome in NEVER_ASKED:
+    if outcome.outcome in NEVER_CALLED:
         return _FAILED
     verdict = _judge_failure(outcome, rules, tries)
     if not tries.is_only or verdict.step is NextStep.NEXT:

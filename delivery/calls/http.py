@@ -79,7 +79,7 @@ def call(request: "Request", *, allowed_networks: Collection[Network]) -> Called
             outcome, words = _failure(error, call)
             called = Called(Outcome(outcome=outcome, started_at=request.made_at, duration_ms=0, error=words))
     duration_ms = round((time.perf_counter() - start) * 1000)
-    told = request.told(called.outcome.error)
+    told = request.recorded_error(called.outcome.error)
     return replace(called, outcome=replace(called.outcome, duration_ms=duration_ms, error=told))
 
 

@@ -54,7 +54,7 @@ def cancel(delivery_ids: Collection[int], *, actor: str, reason: str = "cancelle
 def cancel_some(delivery_ids: Collection[int], *, reason: str, are_read: bool = True) -> int:
     """Settle the CANCELLABLE deliveries of a bulk job's batch as CANCELLED and return how many.
 
-    The caller writes the journal. Call it after `failures.tell_of`, which locks the deliveries in
+    The caller writes the journal. Call it after `failures.publish_notices_of`, which locks the deliveries in
     one order and reports those in doubt. Senders are notified only if `are_read`, because otherwise
     they hold none of them.
     """

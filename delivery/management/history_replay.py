@@ -11,7 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db.models import Q
 from tqdm import tqdm
 
-from delivery.management.history_running import actor, run_asked
+from delivery.management.history_running import actor, run_requested
 from delivery.models import Replay, ReplayState, RunState
 from delivery.replays import replays
 from delivery.replays.replays import ReplayRefusedError
@@ -42,7 +42,7 @@ def replay_now(options: dict[str, Any], *, write: Callable[[str], object]) -> No
     """
     subscription = find_subscription(options["subscription"])
     try:
-        asked = replays.request_replay(
+        replay = replays.request_replay(
             subscription,
             actor=actor(),
             since=options["since"],
@@ -53,14 +53,14 @@ def replay_now(options: dict[str, Any], *, write: Callable[[str], object]) -> No
         )
     except ReplayRefusedError as refused:
         raise CommandError(f"{refused.field}: {refused.detail}") from None
-    _select(asked)
-    _show(asked, write)
-    if not asked.count or not (options["yes"] or _is_wanted(asked)):
-        replays.cancel(asked, actor=actor())
-        write(f"{asked} is cancelled; nothing was delivered.")
+    _select(replay)
+    _show(replay, write)
+    if not replay.count or not (options["yes"] or _is_confirmed(replay)):
+        replays.cancel(replay, actor=actor())
+        write(f"{replay} is cancelled; nothing was delivered.")
         return
-    replays.start(asked, actor=actor())
-    _follow(asked, write)
+    replays.start(replay, actor=actor())
+    _follow(replay, write)
 
 
 def find_subscription(text: str) -> Subscription:
@@ -83,54 +83,54 @@ def moment(text: str) -> datetime:
     return read if read.tzinfo else read.replace(tzinfo=UTC)
 
 
-def _select(asked: Replay) -> None:
-    run = replays.run_of(asked)
+def _select(replay: Replay) -> None:
+    run = replays.run_of(replay)
     assert run is not None
     if run.state == RunState.WAITING:
         try:
-            run_asked(run.pk, write=lambda _: None)
+            run_requested(run.pk, write=lambda _: None)
         except CommandError:
             run.refresh_from_db()
             # The cluster has taken the run already, which is just as well.
             if run.state not in (RunState.RUNNING, RunState.DONE):
                 raise
-    _await_selected(asked)
-    if asked.state != ReplayState.READY:
-        raise CommandError(f"{asked} is {asked.state}. {asked.error}")
+    _await_selected(replay)
+    if replay.state != ReplayState.READY:
+        raise CommandError(f"{replay} is {replay.state}. {replay.error}")
 
 
-def _await_selected(asked: Replay) -> None:
-    asked.refresh_from_db()
-    while asked.state == ReplayState.SELECTING:
+def _await_selected(replay: Replay) -> None:
+    replay.refresh_from_db()
+    while replay.state == ReplayState.SELECTING:
         time.sleep(LOOK_SECONDS)
-        asked.refresh_from_db()
+        replay.refresh_from_db()
 
 
-def _show(asked: Replay, write: Callable[[str], object]) -> None:
+def _show(replay: Replay, write: Callable[[str], object]) -> None:
     write(
-        f"{asked} to {asked.subscription}: {asked.count:,} messages, {asked.since:%F %T} to {asked.until:%F %T} UTC"
+        f"{replay} to {replay.subscription}: {replay.count:,} messages, {replay.since:%F %T} to {replay.until:%F %T} UTC"
     )
-    for one in asked.preview:
+    for one in replay.preview:
         write(f"  {one['day']}  {one['count']:>12,}  {one['event']}")
 
 
-def _is_wanted(asked: Replay) -> bool:
+def _is_confirmed(replay: Replay) -> bool:
     if not sys.stdin.isatty():
-        raise CommandError(f"{asked} is READY; give --yes to start it without a question.")
-    return input(f"Deliver {asked.count:,} messages to {asked.subscription} once more? [y/N] ").lower() in (
+        raise CommandError(f"{replay} is READY; give --yes to start it without a question.")
+    return input(f"Deliver {replay.count:,} messages to {replay.subscription} once more? [y/N] ").lower() in (
         "y",
         "yes",
     )
 
 
-def _follow(asked: Replay, write: Callable[[str], object]) -> None:
-    asked.refresh_from_db()
-    with tqdm(total=asked.count, unit=" messages", desc=str(asked), file=sys.stderr, disable=None) as bar:
-        while asked.state in _UNDER_WAY:
+def _follow(replay: Replay, write: Callable[[str], object]) -> None:
+    replay.refresh_from_db()
+    with tqdm(total=replay.count, unit=" messages", desc=str(replay), file=sys.stderr, disable=None) as bar:
+        while replay.state in _UNDER_WAY:
             time.sleep(LOOK_SECONDS)
-            asked.refresh_from_db()
-            bar.n = asked.done
-            bar.set_postfix_str(asked.error, refresh=True)
-    write(f"{asked}: {asked.state}; {asked.made:,} deliveries of {asked.count:,} messages were made.")
-    if asked.state != ReplayState.DONE:
-        raise CommandError(asked.error or f"It is {asked.state}.")
+            replay.refresh_from_db()
+            bar.n = replay.done
+            bar.set_postfix_str(replay.error, refresh=True)
+    write(f"{replay}: {replay.state}; {replay.made:,} deliveries of {replay.count:,} messages were made.")
+    if replay.state != ReplayState.DONE:
+        raise CommandError(replay.error or f"It is {replay.state}.")

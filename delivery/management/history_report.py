@@ -35,12 +35,12 @@ def report_now(options: dict[str, Any], *, write: Callable[[str], object]) -> No
     from delivery.history.steps.report import ReportError, read_report_request
     from subscriptions.filters import FilterError
 
-    asked = {name: options[name] for name in _PASSED_ON if options[name]}
-    asked |= {name: options[name].isoformat() for name in ("since", "until")}
+    parameters = {name: options[name] for name in _PASSED_ON if options[name]}
+    parameters |= {name: options[name].isoformat() for name in ("since", "until")}
     if options["to"]:
-        asked["to"] = str(Path(options["to"]).resolve())
+        parameters["to"] = str(Path(options["to"]).resolve())
     try:
-        read_report_request(asked)  # type: ignore[arg-type]
+        read_report_request(parameters)  # type: ignore[arg-type]
     except (ReportError, FilterError) as error:
         raise CommandError(str(error)) from None
-    run_step(Step.REPORT, options=asked, write=write)
+    run_step(Step.REPORT, options=parameters, write=write)

@@ -40,13 +40,15 @@ def run_step(
     """Run a step and write its result; raise CommandError."""
     try:
         with StepBar(step.label) as bar:
-            ran = running.run_now(step, options=options or {}, actor=actor(), shown=[bar], sessions=sessions)
+            executed = running.run_now(
+                step, options=options or {}, actor=actor(), shown=[bar], sessions=sessions
+            )
     except RunOpenError as error:
         raise CommandError(str(error), returncode=REFUSED) from None
-    return _told(ran, write)
+    return _reported(executed, write)
 
 
-def run_asked(id: int, *, write: Callable[[str], object], gives_back: bool = False) -> PipelineRun:
+def run_requested(id: int, *, write: Callable[[str], object], gives_back: bool = False) -> PipelineRun:
     """Run a waiting run, and write its result; raise CommandError.
 
     With `gives_back` it waits again after a signal ends it.
@@ -55,13 +57,13 @@ def run_asked(id: int, *, write: Callable[[str], object], gives_back: bool = Fal
     if found is None:
         raise CommandError(f"There is no run {id}; see `history runs`.")
     with StepBar(found.get_step_display()) as bar:
-        ran = running.run_waiting(id, shown=[bar], gives_back=gives_back)
-    if ran is None:
+        executed = running.run_waiting(id, shown=[bar], gives_back=gives_back)
+    if executed is None:
         found.refresh_from_db()
         raise CommandError(
             f"{found} does not wait to be run: it is {found.state}. See `history runs`.", returncode=REFUSED
         )
-    return _told(ran, write)
+    return _reported(executed, write)
 
 
 def actor() -> str:
@@ -87,11 +89,13 @@ def _lines(result: Mapping[str, Any]) -> Iterator[str]:
             yield f"  {name}: {_value(value)}"
 
 
-def _told(ran: ExecutedRun, write: Callable[[str], object]) -> PipelineRun:
-    run = ran.run
-    if ran.interrupted_by is not None:
-        again = "it waits again" if run.state == RunState.WAITING else "unfinished work does not count"
-        raise CommandError(f"{run}: interrupted; {again}.", returncode=INTERRUPTED + int(ran.interrupted_by))
+def _reported(executed: ExecutedRun, write: Callable[[str], object]) -> PipelineRun:
+    run = executed.run
+    if executed.interrupted_by is not None:
+        consequence = "it waits again" if run.state == RunState.WAITING else "unfinished work does not count"
+        raise CommandError(
+            f"{run}: interrupted; {consequence}.", returncode=INTERRUPTED + int(executed.interrupted_by)
+        )
     if run.state == RunState.CANCELLED:
         raise CommandError(f"{run}: stopped; unfinished work does not count.", returncode=FAILED)
     if run.state != RunState.DONE:

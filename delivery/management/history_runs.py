@@ -8,7 +8,7 @@ from delivery.models import PipelineRun, RunState
 from delivery.pipeline.cleanup import tidy
 
 _FORMAT = "{:>6}  {:<7} {:<9} {:<19} {:>9} {:>12} {:>9}  {}"
-_SAID = 100
+_TEXT_LENGTH = 100
 
 
 def write_runs(count: int, *, write: Callable[[str], object], now: datetime) -> None:
@@ -27,5 +27,5 @@ def _row(run: PipelineRun, *, now: datetime) -> str:
     rows = f"{run.done:,}" if run.done else "–"
     rate = f"{run.done / seconds:,.0f}" if run.done and seconds else "–"
     took = f"{seconds:.1f}" if seconds is not None else "–"
-    said = visible(run.error or run.doing or f"asked for by {run.asked_by or 'the schedule'}")[:_SAID]
-    return _FORMAT.format(run.pk, run.get_step_display(), run.state, started, took, rows, rate, said)
+    text = visible(run.error or run.doing or f"asked for by {run.asked_by or 'the schedule'}")[:_TEXT_LENGTH]
+    return _FORMAT.format(run.pk, run.get_step_display(), run.state, started, took, rows, rate, text)

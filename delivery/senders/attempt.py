@@ -39,13 +39,13 @@ class SendingJob:
         self._lane = lane
         self._context = context
 
-    async def deliver(self, taken: tuple[Group, Parcel] | None) -> None:
+    async def deliver(self, chosen: tuple[Group, Parcel] | None) -> None:
         """Deliver one group after another while the lane has something to send."""
         # Read once: each look at the running task costs a system call.
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
-        while taken is not None:
-            await self._deliver_group(*taken)
-            taken = self._lane.take()
+        while chosen is not None:
+            await self._deliver_group(*chosen)
+            chosen = self._lane.take()
 
     async def _deliver_group(self, group: Group, first: Parcel) -> None:
         """Try the endpoints of the group until one accepts the message.
@@ -88,7 +88,7 @@ class SendingJob:
             if group.batch is not None and group.generation == lane.stock.generation:
                 # The rest of the run may be overdue as well.
                 lane.stock.forget()
-            await context.commit(lane, lane.run(), *lane.stops.tell(parcel))
+            await context.commit(lane, lane.run(), *lane.stops.report(parcel))
             return False
         return await self._conclude(group, parcel, outcome)
 
@@ -147,7 +147,7 @@ class SendingJob:
             also.append(_siblings(group, parcel, lane))
         is_stored = await self._record(settlement, parcel, also)
         if settlement.circuit is not None:
-            await context.see_circuit(settlement)
+            await context.update_circuit(settlement)
         if group.batch is not None and verdict.step not in _STOPPING:
             _count(group.batch, parcel, settlement, endpoint.rules)
             if not group.batch.left:

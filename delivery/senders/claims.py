@@ -53,21 +53,21 @@ class Claims:
         # The slots that share the shards, and our own slot.
         self._shared: tuple[frozenset[int], int] | None = None
         self._leaving: dict[int, float] = {}
-        self._stays: dict[int, tuple[float, float]] = {}
+        self._stay_until: dict[int, tuple[float, float]] = {}
         self._beginning: set[int] = set()
         self._unfinished: set[int] = set()
         self._is_closed = False
 
-    async def meet(self, *, busy_percent: int = 0) -> None:
+    async def update_members(self, *, busy_percent: int = 0) -> None:
         """Find the senders at work, claim this sender's shards, and leave the others."""
         settler = self._context.settler
         sharing = self.sharing
-        myself, others = await settler.members(busy_percent=busy_percent, sharing=sharing.sharing)
-        sharing.meet(myself, others, now=time.monotonic())
-        if (shared := (sharing.slots, myself.slot)) != self._shared:
+        own, others = await settler.members(busy_percent=busy_percent, sharing=sharing.sharing)
+        sharing.update_members(own, others, now=time.monotonic())
+        if (shared := (sharing.slots, own.slot)) != self._shared:
             self._shared = shared
-            self._wanted = shards_of(myself.slot, sharing.slots)
-        self._let_lost_go()
+            self._wanted = shards_of(own.slot, sharing.slots)
+        self._wake_lost_lanes()
         if self._is_closed:
             return
         await self._leave(set(settler.holding.shards) - self._wanted)
@@ -145,11 +145,11 @@ class Claims:
             await self._context.settler.release(left)
             for shard in left:
                 del self._leaving[shard]
-                self._stays.pop(shard, None)
+                self._stay_until.pop(shard, None)
 
     def _leave_one(self, shard: int, lanes: Sequence[Lane]) -> None:
         now = time.monotonic()
-        rests_until, rest = self._stays.get(shard, (now, STAY_SECONDS))
+        rests_until, rest = self._stay_until.get(shard, (now, STAY_SECONDS))
         since = self._leaving.get(shard)
         if since is None and now >= rests_until and not self._are_hanging(lanes, since=now - LEAVE_SECONDS):
             self._leaving[shard] = now
@@ -157,14 +157,14 @@ class Claims:
                 lane.quiesce()
         elif since is not None and lanes and now >= since + LEAVE_SECONDS:
             del self._leaving[shard]
-            self._stays[shard] = now + rest, min(2 * rest, MAX_STAY_SECONDS)
+            self._stay_until[shard] = now + rest, min(2 * rest, MAX_STAY_SECONDS)
 
     def _are_hanging(self, lanes: Iterable[Lane], *, since: float) -> bool:
         """True if a lane has waited for an answer or a locked row since before `since`."""
         held_up = self._context.settler.held_up
         return any(lane.id in held_up or lane.under_way.is_hanging(since=since) for lane in lanes)
 
-    def _let_lost_go(self) -> None:
+    def _wake_lost_lanes(self) -> None:
         """Wake the lanes that another sender has now.
 
         Otherwise they would notice only when they commit.
@@ -200,7 +200,7 @@ class Claims:
         finally:
             self._context.settler.holding.end(lane.id)
             del self._context.lanes[lane.id]
-            if lane.news.is_set():
+            if lane.notified.is_set():
                 # The notification came while the lane was being given back, when no task read it.
                 self._tasks.create_task(self.serve([lane.id]))
 
@@ -210,7 +210,7 @@ class Claims:
         if not lane_ids:
             return found
         rows = await self._context.reader.fetch("lost", {"lane": lane_ids})
-        await self._context.know(row["subscription_id"] for row in rows)
+        await self._context.load(row["subscription_id"] for row in rows)
         now = datetime.now(UTC)
         for row in rows:
             found[row["lane_id"]].append(self._settled_as_lost(row, now=now))

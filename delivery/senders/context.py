@@ -39,7 +39,7 @@ class SenderContext:
         self.successes = Successes()
         # Whether all sending is HELD, as of the last look.
         self.is_held = False
-        self._asked: set[int] = set()
+        self._requested: set[int] = set()
         self._asking = asyncio.Lock()
 
     async def send(self, lane_id: int, parcel: Parcel, *, request: Request | None = None) -> Outcome:
@@ -72,18 +72,18 @@ class SenderContext:
         endpoint = self.endpoints.get(parcel.subscription_id)
         return make_request(parcel, endpoint, now=datetime.now(UTC)) if endpoint is not None else None
 
-    async def know(self, subscription_ids: Iterable[int]) -> None:
+    async def load(self, subscription_ids: Iterable[int]) -> None:
         """Load these subscriptions unless they are loaded."""
         unknown = {id for id in subscription_ids if id not in self.endpoints}
         if not unknown:
             return
-        self._asked |= unknown
+        self._requested |= unknown
         async with self._asking:
             # One statement serves all callers that waited here: thousands of lanes begin at once.
-            asked = [id for id in self._asked if id not in self.endpoints]
-            if asked:
-                await self.refresh(asked)
-            self._asked.difference_update(asked)
+            requested = [id for id in self._requested if id not in self.endpoints]
+            if requested:
+                await self.refresh(requested)
+            self._requested.difference_update(requested)
 
     async def refresh(self, subscription_ids: Collection[int]) -> list[Endpoint]:
         """Read these subscriptions again; return those that have changed."""
@@ -116,7 +116,7 @@ class SenderContext:
             if lane.id in lane_ids or not subscription_ids.isdisjoint(lane.places)
         ]
 
-    async def see_circuit(self, settlement: Settlement) -> None:
+    async def update_circuit(self, settlement: Settlement) -> None:
         """Check whether a counted failure has disabled the URL.
 
         If so, the next delivery is not sent.

@@ -19,14 +19,14 @@ from delivery.senders.entries import (
     ScriptOutputMade,
     Settlement,
 )
-from delivery.states import FAILURES, NEVER_ASKED, LaneState, OutcomeClass, Status
+from delivery.states import FAILURES, NEVER_CALLED, LaneState, OutcomeClass, Status
 from delivery.verdict import NextStep
 
 Query = tuple[str, dict[str, Any]]
 
 # These outcomes count neither for nor against a URL: nobody knows whether it was called, or we
 # could not call it.
-_TELL_NOTHING = NEVER_ASKED | {OutcomeClass.LOST}
+_INCONCLUSIVE = NEVER_CALLED | {OutcomeClass.LOST}
 
 
 def queries(entries: Sequence[Entry]) -> list[Query]:
@@ -177,15 +177,17 @@ def _endpoints(
 
 def _circuits(settlements: Iterable[Settlement]) -> list[tuple[str, list[dict[str, Any]]]]:
     """Return the statements that count attempts at URLs and then judge the URLs."""
-    told: dict[int, list[bool]] = {}
+    failures: dict[int, list[bool]] = {}
     gone: set[int] = set()
     for entry in settlements:
-        if entry.circuit is not None and entry.outcome.outcome not in _TELL_NOTHING:
+        if entry.circuit is not None and entry.outcome.outcome not in _INCONCLUSIVE:
             failed = entry.outcome.outcome is not OutcomeClass.SUCCESS
-            told.setdefault(entry.circuit, []).extend([*[False] * entry.successes_before, failed])
+            failures.setdefault(entry.circuit, []).extend([*[False] * entry.successes_before, failed])
             if entry.outcome.status_code == GONE:
                 gone.add(entry.circuit)
-    rows = [_circuit_row(circuit, failed) | {"is_gone": circuit in gone} for circuit, failed in told.items()]
+    rows = [
+        _circuit_row(circuit, failed) | {"is_gone": circuit in gone} for circuit, failed in failures.items()
+    ]
     return [(statement("count_at_urls"), rows), (statement("judge_urls"), rows)]
 
 

@@ -90,7 +90,7 @@ class ShardHolding:
     async def release(self, shards: Sequence[int]) -> None:
         """Give shards back; a lane of theirs that is still served is lost."""
         held = [shard for shard in shards if self._epochs.pop(shard, None) is not None]
-        self._let_go()
+        self._drop_lost_lanes()
         await self._session.release(held)
 
     async def reconnect(self) -> None:
@@ -99,13 +99,13 @@ class ShardHolding:
         while True:
             try:
                 if await self._session.take_slot():
-                    await self._take_back(await self._session.lock(list(self._epochs)))
+                    await self._reclaim(await self._session.lock(list(self._epochs)))
                     return
             except AWAY as error:
                 log.debug("cannot connect", extra={"error": str(error)})
             await asyncio.sleep(RECONNECT_SECONDS)
 
-    async def _take_back(self, locked: Sequence[int]) -> None:
+    async def _reclaim(self, locked: Sequence[int]) -> None:
         """Keep the shards that nobody else had meanwhile; work under way in the others is lost."""
         claimed = await self._claim_back(locked)
         kept = {shard: epoch for shard, epoch in claimed.items() if self._epochs[shard] == epoch}
@@ -114,10 +114,10 @@ class ShardHolding:
         self.may_claim_at = time.monotonic() + GRACE_SECONDS
         log.info("connected again", extra={"shards": len(kept), "lost": len(self._epochs) - len(kept)})
         self._epochs = kept
-        self._let_go()
+        self._drop_lost_lanes()
         self._is_doubtful = False
 
-    def _let_go(self) -> None:
+    def _drop_lost_lanes(self) -> None:
         """Stop serving lanes whose shard is not ours."""
         self._lanes = {lane_id for lane_id in self._lanes if shard_of(lane_id) in self._epochs}
 

@@ -101,7 +101,7 @@ class HttpClient:
             started_at=started_at,
             duration_ms=round((time.perf_counter() - start) * 1000),
             status_code=answer.status_code,
-            error=answer.error if request is None else request.told(answer.error),
+            error=answer.error if request is None else request.recorded_error(answer.error),
             excerpt=answer.excerpt,
             retry_after_seconds=answer.retry_after_seconds,
         )

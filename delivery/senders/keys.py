@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from delivery.outcome import Outcome
 from delivery.senders.parcel import Key, Parcel
 from delivery.senders.window import WHOLE_LANE, Window
-from delivery.states import NEVER_ASKED, OutcomeClass, Status
+from delivery.states import NEVER_CALLED, OutcomeClass, Status
 from delivery.verdict import NextStep, Rules, Verdict, asked_seconds, pause_seconds
 
 # For this long a failed endpoint is tried after its siblings.
@@ -124,7 +124,7 @@ def learn_of_endpoint(health: KeyHealth, outcome: Outcome, verdict: Verdict, rul
     An attempt that was never made changes nothing. A failure of an endpoint that is blocked already
     changes nothing either.
     """
-    if outcome.outcome in NEVER_ASKED:
+    if outcome.outcome in NEVER_CALLED:
         return
     if verdict.status is Status.DELIVERED:
         health.accepted()

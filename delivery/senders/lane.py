@@ -19,7 +19,7 @@ from delivery.senders.holding import LaneLostError
 from delivery.senders.pace import Pace
 from delivery.senders.parcel import Group, Key, Parcel
 from delivery.senders.request import Request
-from delivery.senders.stock import NEWS_SECONDS, Stock
+from delivery.senders.stock import READ_SECONDS, Stock
 from delivery.senders.stops import Stops
 from delivery.senders.under_way import Jobs, UnderWay
 from delivery.senders.window import WHOLE_LANE, window_of
@@ -35,7 +35,7 @@ SHORT_RUN = 8
 class Lane:
     """The state of serving one lane; state that must outlive the process is in the database.
 
-    `news` is set when there is new work. `nudge` is set when waiting deliveries should be checked
+    `notified` is set when there is new work. `nudge` is set when waiting deliveries should be checked
     again, because a person requested it or a subscription changed. `changed` is set whenever there
     may be something to do.
     """
@@ -45,7 +45,7 @@ class Lane:
         # Never changes: a lane whose subscriber needs another window is given back, and begun
         # again.
         self.window = window_of(row["kind"], row)
-        self.news, self.nudge, self.changed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.notified, self.nudge, self.changed = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.task: asyncio.Task[None] | None = None
         self.fault: Exception | None = None
         self._is_given_back = self._is_quiescing = False
@@ -69,16 +69,16 @@ class Lane:
     def serve_in(self, task: asyncio.Task[None]) -> None:
         self.task = task
 
-    def bring_news(self) -> None:
+    def notify(self) -> None:
         """Note that there is new work."""
-        self.news.set()
+        self.notified.set()
         self.changed.set()
 
     def wake(self) -> None:
         """Check all again and end a pause; deliveries read before are stale."""
         self.stock.outdate()
         self.nudge.set()
-        self.bring_news()
+        self.notify()
 
     @property
     def is_yielding(self) -> bool:
@@ -135,11 +135,11 @@ class Lane:
             return None
         if self.pace.is_kept and self.pace.seconds_left > 0:
             return None
-        taken = self.stock.take()
-        if taken is not None:
+        chosen = self.stock.take()
+        if chosen is not None:
             self.pace.count()
-            self._enter(taken[1])
-        return taken
+            self._enter(chosen[1])
+        return chosen
 
     def take_sibling(self, group: Group) -> Parcel | None:
         """Choose the parcel to try next in a group that another endpoint did not accept."""
@@ -202,13 +202,13 @@ class Lane:
 
     def wants_more(self, closed: Collection[Key], *, rows: int) -> bool:
         return self.stock.wants_more(
-            closed, rows=rows, is_sending=self.is_sending, has_news=self.news.is_set()
+            closed, rows=rows, is_sending=self.is_sending, is_notified=self.notified.is_set()
         )
 
     def look_again(self) -> bool:
         """End all pauses, and read everything again. Return whether anything had been read."""
         self.nudge.clear()
-        self.news.set()
+        self.notified.set()
         self.keys.try_now()
         return self.stock.forget()
 
@@ -226,7 +226,7 @@ class Lane:
 
         A settled delivery in a run means nothing, but the next sender of the shard checks each one.
         """
-        is_idle = not (self.stock or self.stock.more or self.news.is_set() or self.is_sending)
+        is_idle = not (self.stock or self.stock.more or self.notified.is_set() or self.is_sending)
         if not self.window.is_ordered or not is_idle:
             return []
         self.keys.health(WHOLE_LANE).answered()
@@ -241,7 +241,7 @@ class Lane:
         if self.pace.is_kept and self.stock and not (self.window.is_ordered and self.is_sending):
             return min(self.pace.seconds_left, LOOK_SECONDS)
         if not self.window.is_ordered:
-            return NEWS_SECONDS if self.news.is_set() else LOOK_SECONDS
+            return READ_SECONDS if self.notified.is_set() else LOOK_SECONDS
         if self.is_sending:
             return None
         blocked_left = self.keys.health(WHOLE_LANE).blocked_until - time.monotonic()
@@ -250,4 +250,4 @@ class Lane:
     def notice_time(self) -> None:
         """Note that nothing has changed for that time: postponed deliveries may be due."""
         if not self.window.is_ordered or self.stops.skipped.end_if_over():
-            self.news.set()
+            self.notified.set()

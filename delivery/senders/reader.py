@@ -29,7 +29,7 @@ MOST_REFUSALS = 3
 # statement for each ten of a hundred lanes with one delivery each took twice as long as one for
 # all.
 ROWS_A_STATEMENT = 50
-FEWEST_WISHES, MOST_WISHES = 10, 50
+MIN_REQUESTS, MAX_REQUESTS = 10, 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,18 +51,18 @@ class Reader:
         self._waiting: list[tuple[RunRequest, asyncio.Future[list[Parcel]]]] = []
         self._arrived = asyncio.Event()
         self._turn = asyncio.Lock()
-        self._together = FEWEST_WISHES
+        self._together = MIN_REQUESTS
         self._connection: psycopg.AsyncConnection | None = None
         # The number of connections made so far.
         self.connected = 0
 
-    async def parcels(self, wish: RunRequest) -> list[Parcel]:
+    async def parcels(self, request: RunRequest) -> list[Parcel]:
         """Return the lane's oldest sendable deliveries, in order.
 
         Waits while the database is away.
         """
         answer: asyncio.Future[list[Parcel]] = asyncio.get_running_loop().create_future()
-        self._waiting.append((wish, answer))
+        self._waiting.append((request, answer))
         self._arrived.set()
         return await answer
 
@@ -72,24 +72,24 @@ class Reader:
             await self._arrived.wait()
             self._arrived.clear()
             while self._waiting:
-                wishes, self._waiting = self._waiting[: self._together], self._waiting[self._together :]
+                requests, self._waiting = self._waiting[: self._together], self._waiting[self._together :]
                 # A lane that cancelled a request may have made another.
-                await self._grant([(wish, answer) for wish, answer in wishes if not answer.done()])
+                await self._grant([(request, answer) for request, answer in requests if not answer.done()])
 
-    async def _grant(self, wishes: "list[tuple[RunRequest, asyncio.Future[list[Parcel]]]]") -> None:
-        asked_at = seconds_since_boot()
+    async def _grant(self, requests: "list[tuple[RunRequest, asyncio.Future[list[Parcel]]]]") -> None:
+        requested_at = seconds_since_boot()
         try:
-            rows = await self.fetch("read_runs", _columns([wish for wish, _ in wishes]))
+            rows = await self.fetch("read_runs", _columns([request for request, _ in requests]))
         except psycopg.Error as error:
-            for _, answer in wishes:
+            for _, answer in requests:
                 if not answer.done():
                     answer.set_exception(error)
             return
-        self._together = wishes_together(len(wishes), rows=len(rows))
-        found = _by_wish(rows, asked_at=asked_at)
-        for place, (_, answer) in enumerate(wishes, start=1):
+        self._together = requests_together(len(requests), rows=len(rows))
+        parcels = _by_request(rows, requested_at=requested_at)
+        for place, (_, answer) in enumerate(requests, start=1):
             if not answer.done():
-                answer.set_result(found.get(place, []))
+                answer.set_result(parcels.get(place, []))
 
     async def endpoints(self, subscription_ids: Sequence[int]) -> list[Endpoint]:
         rows = await self.fetch("endpoints", {"subscription": list(subscription_ids)})
@@ -129,25 +129,25 @@ class Reader:
             return await cursor.fetchall()
 
 
-def wishes_together(wishes: int, *, rows: int) -> int:
+def requests_together(requests: int, *, rows: int) -> int:
     """Return how many requests the next statement answers, when so many had so many rows."""
-    return min(max(ROWS_A_STATEMENT * wishes // max(rows, 1), FEWEST_WISHES), MOST_WISHES)
+    return min(max(ROWS_A_STATEMENT * requests // max(rows, 1), MIN_REQUESTS), MAX_REQUESTS)
 
 
-def _columns(wishes: Sequence[RunRequest]) -> dict[str, Any]:
+def _columns(requests: Sequence[RunRequest]) -> dict[str, Any]:
     return {
-        "lane": [wish.lane_id for wish in wishes],
-        "rows": [wish.rows for wish in wishes],
-        "skipped_rows": [wish.skipped_rows for wish in wishes],
-        "bytes": [wish.max_bytes for wish in wishes],
-        "held": ["{" + ",".join(map(str, wish.held)) + "}" for wish in wishes],
+        "lane": [request.lane_id for request in requests],
+        "rows": [request.rows for request in requests],
+        "skipped_rows": [request.skipped_rows for request in requests],
+        "bytes": [request.max_bytes for request in requests],
+        "held": ["{" + ",".join(map(str, request.held)) + "}" for request in requests],
     }
 
 
 def groups_of(rows: Sequence[dict[str, Any]], *, asked_at: float, generation: int = 0) -> list[Group]:
     """Make groups from rows of `read_groups.sql`, or one group for each row of `read_due.sql`.
 
-    `asked_at`, in seconds since boot, is from before the read: so deliveries with a time to live
+    `requested_at`, in seconds since boot, is from before the read: so deliveries with a time to live
     are not sent past it. `generation` is from before the read as well: so a delivery cancelled
     during the read is not sent.
     """
@@ -163,10 +163,10 @@ def groups_of(rows: Sequence[dict[str, Any]], *, asked_at: float, generation: in
     return list(groups.values())
 
 
-def _by_wish(rows: Sequence[dict[str, Any]], *, asked_at: float) -> dict[int, list[Parcel]]:
+def _by_request(rows: Sequence[dict[str, Any]], *, requested_at: float) -> dict[int, list[Parcel]]:
     found: defaultdict[int, list[Parcel]] = defaultdict(list)
     for row in rows:
-        found[row["wish"]].append(_parcel(row, row["body"], asked_at=asked_at))
+        found[row["wish"]].append(_parcel(row, row["body"], asked_at=requested_at))
     return found
 
 

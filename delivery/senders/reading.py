@@ -43,12 +43,12 @@ async def read_on(lane: Lane, context: SenderContext) -> None:
     closed = lane.stock.closed(rows=rows, max_bytes=max_bytes)
     if not lane.wants_more(closed, rows=rows):
         return
-    lane.news.clear()
+    lane.notified.clear()
     generation, held = lane.stock.begin_reading()
     reading = ReadRequest(rows=rows, max_bytes=max_bytes, closed=closed, generation=generation, held=held)
     found = await (_read_in_order if lane.window.is_ordered else _read_due)(lane, context, reading)
     parcels = [parcel for group in found.groups for parcel in group.left]
-    await context.know(parcel.subscription_id for parcel in parcels)
+    await context.load(parcel.subscription_id for parcel in parcels)
     if lane.window.is_ordered and parcels and lane.stock.generation == generation:
         await context.commit(lane, lane.run(parcels), *found.outputs)
         if lane.stock.generation != generation:
@@ -65,14 +65,14 @@ async def _read_in_order(lane: Lane, context: SenderContext, reading: ReadReques
 
     When it is over the lane reads again: there may be more, even if only skipped deliveries.
     """
-    wish = RunRequest(
+    request = RunRequest(
         lane_id=lane.id,
         rows=reading.rows,
         skipped_rows=lane.stops.skipped.rows(reading.rows),
         max_bytes=reading.max_bytes,
         held=tuple(reading.held),
     )
-    read = await context.reader.parcels(wish)
+    read = await context.reader.parcels(request)
     parcels, outputs = await transformed(read, context, max_bytes=reading.max_bytes)
     skipped = sum(parcel.is_skipped for parcel in parcels)
     batch = RunBatch(fresh=len(parcels) - skipped, skipped=skipped)
@@ -85,9 +85,9 @@ async def _read_in_order(lane: Lane, context: SenderContext, reading: ReadReques
 
 
 async def _read_due(lane: Lane, context: SenderContext, reading: ReadRequest) -> Found:
-    asked_at = seconds_since_boot()
+    requested_at = seconds_since_boot()
     most = None if lane.window.capacity is None else reading.rows
-    wish: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "lane": lane.id,
         "rows": reading.rows,
         "most": most,
@@ -96,12 +96,12 @@ async def _read_due(lane: Lane, context: SenderContext, reading: ReadRequest) ->
         "excluded": [key for key in reading.closed if isinstance(key, int)],
         "excluded_origins": [key for key in reading.closed if isinstance(key, str)],
     }
-    rows = await context.reader.fetch(lane.window.statement, wish)
+    rows = await context.reader.fetch(lane.window.statement, parameters)
     # A delivery held in memory during the read may be settled by now, although its row says
     # otherwise.
     groups = [
         group
-        for group in groups_of(rows, asked_at=asked_at, generation=reading.generation)
+        for group in groups_of(rows, asked_at=requested_at, generation=reading.generation)
         if reading.held.isdisjoint(parcel.delivery_id for parcel in group.left)
     ]
     is_cut = len(rows) == most or 2 * sum(len(group.left[0].body) for group in groups) >= reading.max_bytes

@@ -40,7 +40,7 @@ class Request:
         is_fresh = self.made_at <= now < self.made_at + KEEPS_FOR
         return self.parcel is parcel and self.endpoint is endpoint and is_fresh
 
-    def told(self, error: str) -> str:
+    def recorded_error(self, error: str) -> str:
         """Return the recorded error text of an attempt: the error, if any, and the note."""
         return f"{error}; {self.note}" if error and self.note else error or self.note
 

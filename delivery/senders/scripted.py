@@ -33,12 +33,12 @@ async def transformed(
 
     Without any script the result is the same list object.
     """
-    await context.know(parcel.subscription_id for parcel in read)
+    await context.load(parcel.subscription_id for parcel in read)
     scripted = [parcel for parcel in read if context.endpoints[parcel.subscription_id].script_version]
     if not scripted:
         return read, ()
-    wish = {"delivery": [parcel.delivery_id for parcel in scripted], "bytes": max_bytes}
-    rows = {row["id"]: row for row in await context.reader.fetch("script_inputs", wish)}
+    parameters = {"delivery": [parcel.delivery_id for parcel in scripted], "bytes": max_bytes}
+    rows = {row["id"]: row for row in await context.reader.fetch("script_inputs", parameters)}
     if len(rows) < len(scripted):
         # The stored outputs of the rest exceed the memory limit.
         read = read[: read.index(scripted[len(rows)])]

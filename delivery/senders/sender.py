@@ -29,7 +29,7 @@ from delivery.senders.settler import Settler
 log = logging.getLogger(__name__)
 
 # The interval of looking for other senders: the lanes of a dead sender wait for it.
-MEET_SECONDS = 0.5
+MEMBERS_SECONDS = 0.5
 # The interval of the poll for lost notifications.
 POLL_SECONDS = 1.0
 # The interval of checking whether Inturn stops, and whether a shard can be released.
@@ -82,7 +82,7 @@ class Sender:
                     return
             except AWAY as error:
                 log.warning("cannot connect", extra={"error": str(error)})
-            await asyncio.sleep(MEET_SECONDS)
+            await asyncio.sleep(MEMBERS_SECONDS)
 
     async def _work(self, context: SenderContext) -> None:
         listener = NotificationListener(name=f"inturn listener {os.getpid()}")
@@ -103,11 +103,11 @@ class Sender:
             claims = Claims(context, lanes)
             polled_at = float("-inf")
             while not self._must_stop():
-                await self._meet(claims)
+                await self._update_members(claims)
                 if time.monotonic() >= polled_at + POLL_SECONDS:
                     polled_at = time.monotonic()
                     await self._poll(context, claims)
-                await self._attend(context, claims, listener)
+                await self._handle_notifications(context, claims, listener)
             claims.close()
             await self._cut_off(context)
             await context.successes.write(context.reader)
@@ -121,42 +121,44 @@ class Sender:
         ]
         if pauses:
             lanes, deliveries, failures = map(list, zip(*pauses, strict=True))
-            asked = {"lane": lanes, "delivery": deliveries, "failures": failures}
-            for row in await context.reader.fetch("due_lanes", asked):
+            parameters = {"lane": lanes, "delivery": deliveries, "failures": failures}
+            for row in await context.reader.fetch("due_lanes", parameters):
                 _wake(context, row["id"])
         if shards := list(self._settler.holding.shards):
             rows = await context.reader.fetch("lanes_with_work", {"shard": shards})
-            await self._bring_news(context, claims, [row["lane_id"] for row in rows])
+            await self._notify_lanes(context, claims, [row["lane_id"] for row in rows])
 
-    async def _meet(self, claims: Claims) -> None:
+    async def _update_members(self, claims: Claims) -> None:
         """Look for other senders."""
-        await claims.meet(busy_percent=self._busy.percent())
+        await claims.update_members(busy_percent=self._busy.percent())
         await claims.serve_unfinished()
 
-    async def _attend(self, context: SenderContext, claims: Claims, listener: NotificationListener) -> None:
+    async def _handle_notifications(
+        self, context: SenderContext, claims: Claims, listener: NotificationListener
+    ) -> None:
         """Act on notifications until it is time to look for other senders again."""
-        due = time.monotonic() + MEET_SECONDS
+        due = time.monotonic() + MEMBERS_SECONDS
         while (seconds := due - time.monotonic()) > 0 and not self._must_stop():
             call = await listener.next(seconds=min(seconds, LOOK_SECONDS))
             await claims.release_left()
             if call is not None:
-                await self._act_on(call, context, claims)
+                await self._handle_notification(call, context, claims)
 
-    async def _act_on(self, call: Notification, context: SenderContext, claims: Claims) -> None:
+    async def _handle_notification(self, call: Notification, context: SenderContext, claims: Claims) -> None:
         # First, because it takes no time: from here on nothing that was cancelled is sent.
         for lane_id in list(context.lanes) if call.is_gap else call.nudged:
             _wake(context, lane_id)
         if call.is_release:
-            await self._meet(claims)
+            await self._update_members(claims)
         if call.is_change or call.is_gap:
             await self._notice_changes(context, claims)
-        await self._bring_news(context, claims, call.lanes)
+        await self._notify_lanes(context, claims, call.lanes)
 
-    async def _bring_news(self, context: SenderContext, claims: Claims, lane_ids: Collection[int]) -> None:
+    async def _notify_lanes(self, context: SenderContext, claims: Claims, lane_ids: Collection[int]) -> None:
         for lane_id in lane_ids:
             lane = context.lanes.get(lane_id)
             if lane is not None:
-                lane.bring_news()
+                lane.notify()
         await claims.serve(lane_ids)
 
     async def _notice_changes(self, context: SenderContext, claims: Claims) -> None:
@@ -189,9 +191,9 @@ class Busy:
         self._at, self._computed = time.monotonic(), time.process_time()
 
     def percent(self) -> int:
-        """Return the percentage of time spent computing since a look MEET_SECONDS ago or more."""
+        """Return the percentage of time spent computing since a look MEMBERS_SECONDS ago or more."""
         at, computed = time.monotonic(), time.process_time()
-        if at - self._at >= MEET_SECONDS:
+        if at - self._at >= MEMBERS_SECONDS:
             self._percent = min(round(100 * (computed - self._computed) / (at - self._at)), 100)
             self._at, self._computed = at, computed
         return self._percent

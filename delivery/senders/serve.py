@@ -66,7 +66,7 @@ async def _serve_until_yielding(lane: Lane, context: SenderContext) -> None:
         is_review_due = lane.stops.is_review_due
         if is_review_due:
             # Read before the review: the deliveries may show that an endpoint is still down.
-            lane.news.set()
+            lane.notified.set()
         await read_on(lane, context)
         _begin(lane, context)
         if is_review_due:
@@ -82,8 +82,8 @@ async def _serve_until_yielding(lane: Lane, context: SenderContext) -> None:
 
 
 def _begin(lane: Lane, context: SenderContext) -> None:
-    while (taken := lane.take()) is not None:
-        lane.jobs.begin(SendingJob(lane, context).deliver(taken))
+    while (chosen := lane.take()) is not None:
+        lane.jobs.begin(SendingJob(lane, context).deliver(chosen))
 
 
 async def _forget(lane: Lane, context: SenderContext, *, had_more: bool) -> None:

@@ -66,7 +66,7 @@ class Session:
         self._cursor: psycopg.AsyncCursor | None = None
         self._owner = uuid.uuid4()
         self._silence = Silence()
-        self._spoke_at = float("-inf")
+        self._last_statement_at = float("-inf")
         self._name = ""
         self.slot: int | None = None
         self.server_started_at: datetime | None = None
@@ -83,7 +83,7 @@ class Session:
     @property
     def seconds_silent(self) -> float:
         """The seconds since the last answered statement began."""
-        return seconds_since_boot() - self._spoke_at
+        return seconds_since_boot() - self._last_statement_at
 
     async def take_slot(self) -> bool:
         """Connect again and take the previous slot, or the lowest free one.
@@ -104,7 +104,7 @@ class Session:
             # Publish the previous values, so that senders who look meanwhile see no change.
             await self.fetch("members", {"name": self._name})
         self.slot = slot
-        self._spoke_at = began
+        self._last_statement_at = began
         return slot is not None
 
     async def members(self, *, busy_percent: int, sharing: int) -> tuple[Member, list[Member]]:
@@ -177,7 +177,7 @@ class Session:
             async with connection.pipeline(), connection.transaction():
                 for text, columns in statements:
                     await connection.execute(cast("Any", text), columns)
-        self._spoke_at = began
+        self._last_statement_at = began
 
     async def fetch(self, name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Execute a named statement and return its rows."""
@@ -185,7 +185,7 @@ class Session:
         async with self._open().cursor(row_factory=dict_row) as cursor:
             await cursor.execute(cast("Any", statement(name)), parameters)
             rows = await cursor.fetchall()
-        self._spoke_at = began
+        self._last_statement_at = began
         return rows
 
     def _open(self) -> psycopg.AsyncConnection:

@@ -28,7 +28,7 @@ Answer = TypeVar("Answer")
 
 RETRY_SECONDS = 0.2
 # The interval of the heartbeat: without it the server and other senders treat us as frozen.
-SPEAK_SECONDS = 1.0
+HEARTBEAT_SECONDS = 1.0
 # Groups that met a lock are tried again at this interval.
 HELD_UP_SECONDS = 0.5
 
@@ -66,7 +66,7 @@ class Settler:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._commit_what_arrives())
             tasks.create_task(self._commit_held_up())
-            tasks.create_task(self._speak())
+            tasks.create_task(self._send_heartbeats())
 
     @property
     def held_up(self) -> Sequence[int]:
@@ -94,12 +94,12 @@ class Settler:
             if self._held_up.lane_ids:
                 await asyncio.sleep(HELD_UP_SECONDS)
 
-    async def _speak(self) -> None:
+    async def _send_heartbeats(self) -> None:
         """Send the server a statement if no commit does, however long that lasts."""
         while True:
-            await asyncio.sleep(SPEAK_SECONDS)
-            if self._session.seconds_silent >= SPEAK_SECONDS:
-                await self._insist(lambda: self._session.fetch("speak", {}))
+            await asyncio.sleep(HEARTBEAT_SECONDS)
+            if self._session.seconds_silent >= HEARTBEAT_SECONDS:
+                await self._retry(lambda: self._session.fetch("speak", {}))
 
     async def _commit_first_held_up(self, lane_id: int) -> bool:
         """Try the lane's first group; False if there is none, or it still meets a lock."""
@@ -116,7 +116,7 @@ class Settler:
 
     async def members(self, *, busy_percent: int = 0, sharing: int = 1) -> tuple[Member, list[Member]]:
         """Return this sender and the others, and publish its values to them; see `members.sql`."""
-        return await self._insist(lambda: self._session.members(busy_percent=busy_percent, sharing=sharing))
+        return await self._retry(lambda: self._session.members(busy_percent=busy_percent, sharing=sharing))
 
     async def claim(self, shards: Sequence[int]) -> set[int]:
         """Claim those of these shards that nobody holds, and return them."""
@@ -201,12 +201,12 @@ class Settler:
         log.error("not committed", exc_info=error, extra={"lane": groups[0].lane_id})
         fail(groups, error)
 
-    async def _insist(self, ask: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
+    async def _retry(self, query: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
         """Query the database; repeat it after a lost connection is back."""
         while True:
             async with self._turn:
                 try:
-                    return await ask()
+                    return await query()
                 except AWAY as error:
                     # The locks were lost with the connection; take them back before anything else.
                     await self._recover(error)

@@ -70,11 +70,11 @@ class Sharing:
         self._busy_since: float | None = None
         self._idle_since: float | None = None
 
-    def meet(self, myself: Member, others: Sequence[Member], *, now: float) -> None:
+    def update_members(self, own: Member, others: Sequence[Member], *, now: float) -> None:
         """Update the view from the senders that run at that moment of the monotonic clock."""
-        members = sorted([myself, *(one for one in others if one.slot != myself.slot)], key=_slot)
+        members = sorted([own, *(one for one in others if one.slot != own.slot)], key=_slot)
         first = members[0]
-        if first.slot == myself.slot:
+        if first.slot == own.slot:
             self.sharing = self._decide(members, now=now)
         else:
             self.sharing = first.sharing

@@ -28,7 +28,7 @@ class Silence:
 
     def frozen(self, waiting: Collection[Heard], *, now: float) -> list[Heard]:
         """Return the sessions that have waited too long at `now`, by `seconds_since_boot`."""
-        known = self._since if now - self._looked_at <= GAP_SECONDS else {}
+        previous = self._since if now - self._looked_at <= GAP_SECONDS else {}
         self._looked_at = now
-        self._since = {session: known.get(session, now) for session in waiting}
+        self._since = {session: previous.get(session, now) for session in waiting}
         return [session for session, since in self._since.items() if now - since >= FROZEN_SECONDS]

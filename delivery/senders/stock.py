@@ -14,7 +14,7 @@ from delivery.senders.ready import Ready
 from delivery.senders.window import WHOLE_LANE, Window
 
 # With deliveries in memory, new work is read at this interval.
-NEWS_SECONDS = 0.1
+READ_SECONDS = 0.1
 
 
 class Stock:
@@ -54,7 +54,7 @@ class Stock:
         share = max(rows // sharers, 2 * (self._window.per_key or self._window.size))
         return self._ready.full(groups=share, max_bytes=max_bytes // sharers).union(blocked)
 
-    def wants_more(self, closed: Collection[Key], *, rows: int, is_sending: bool, has_news: bool) -> bool:
+    def wants_more(self, closed: Collection[Key], *, rows: int, is_sending: bool, is_notified: bool) -> bool:
         """Return whether to read on: few sendable groups are left, and there is more to read.
 
         News of more counts as well, but not without an interval. An ordered lane reads on while it
@@ -70,8 +70,8 @@ class Stock:
             return False
         if self.more.difference(closed):
             return True
-        is_rested = not self._ready or time.monotonic() >= self._read_at + NEWS_SECONDS
-        return has_news and is_rested
+        is_rested = not self._ready or time.monotonic() >= self._read_at + READ_SECONDS
+        return is_notified and is_rested
 
     def begin_reading(self) -> tuple[int, frozenset[int]]:
         """Return the generation of the read, and the deliveries in memory, which it leaves out."""

@@ -24,7 +24,7 @@ from delivery.senders.entries import Change, EndpointChange, LaneChange
 from delivery.senders.keys import Failure, KeyHealth, Keys, learn_in_order, learn_of_endpoint
 from delivery.senders.parcel import Key, Parcel
 from delivery.senders.window import WHOLE_LANE, Window
-from delivery.states import NEVER_ASKED, LaneState, Status
+from delivery.states import NEVER_CALLED, LaneState, Status
 from delivery.verdict import NextStep, Rules, Verdict, pause_seconds
 
 # The interval of reviewing the blocked endpoints.
@@ -120,7 +120,7 @@ class Stops:
             learn_of_endpoint(health, outcome, verdict, rules)
         if verdict.status is Status.DELIVERED:
             return self.end(key)
-        return self.tell(parcel, reason="" if outcome.outcome in NEVER_ASKED else outcome.reason)
+        return self.report(parcel, reason="" if outcome.outcome in NEVER_CALLED else outcome.reason)
 
     def learn_fault(self, parcel: Parcel, rules: Rules, *, fault: str) -> list[Change]:
         """Block a key whose endpoint cannot be sent to by a fault of ours, until that is fixed."""
@@ -129,7 +129,7 @@ class Stops:
             health.block(pause_seconds(rules, failures=health.failures + 1))
         if self._window.is_ordered:
             return self._block(parcel.delivery_id, reason=fault)
-        return self.tell(parcel, reason=fault)
+        return self.report(parcel, reason=fault)
 
     def learn_of_batch(self, batch: RunBatch) -> list[Change]:
         """Pause at the end of a run that settled nothing; see `RunBatch`."""
@@ -152,7 +152,7 @@ class Stops:
         self._known[WHOLE_LANE] = Failure(delivery_id, reason)
         return self.changes(WHOLE_LANE)
 
-    def tell(self, parcel: Parcel, *, reason: str = "") -> list[Change]:
+    def report(self, parcel: Parcel, *, reason: str = "") -> list[Change]:
         """Return the row changes of an endpoint that has not accepted a message.
 
         Without a `reason` it was not tried. A block is recorded when no attempt is under way there
@@ -167,8 +167,8 @@ class Stops:
             return self.end(key)
         if reason and health.is_blocked():
             health.failure = Failure(parcel.delivery_id, reason)
-        is_news = health.failure is not None and self._known.get(key) is not health.failure
-        if not is_news or not health.is_blocked() or self._is_tried(key):
+        is_new = health.failure is not None and self._known.get(key) is not health.failure
+        if not is_new or not health.is_blocked() or self._is_tried(key):
             return []
         assert health.failure is not None
         self._known[key] = health.failure
@@ -180,11 +180,11 @@ class Stops:
 
     def forget(self, subscription_ids: Collection[Key]) -> list[Change]:
         """Drop the stops of endpoints for which nothing waits any more."""
-        gone = [key for key in self._known if key in subscription_ids]
-        for key in gone:
+        ended = [key for key in self._known if key in subscription_ids]
+        for key in ended:
             del self._known[key]
             self.keys.health(key).failure = None
-        return self.changes(*gone) if gone else []
+        return self.changes(*ended) if ended else []
 
     def changes(self, *keys: Key) -> list[Change]:
         """Return the changes of the lane's row and of these keys' rows.
@@ -196,12 +196,12 @@ class Stops:
             ends_run = self._window.is_ordered and self.is_blocked
             state = LaneState.BLOCKED if self.is_blocked else LaneState.IDLE
             longest = next(iter(self._known), WHOLE_LANE)
-            changes.append(LaneChange(state=state, ends_run=ends_run, **self._told(longest)))
+            changes.append(LaneChange(state=state, ends_run=ends_run, **self._failure_columns(longest)))
         endpoints = [key for key in keys if isinstance(key, int)]
-        changes += [EndpointChange(subscription_id=key, **self._told(key)) for key in endpoints]
+        changes += [EndpointChange(subscription_id=key, **self._failure_columns(key)) for key in endpoints]
         return changes
 
-    def _told(self, key: Key) -> dict[str, Any]:
+    def _failure_columns(self, key: Key) -> dict[str, Any]:
         failure = self._known.get(key)
         if failure is None:
             return {"lane_id": self._lane_id}

@@ -78,13 +78,13 @@ class UnderWay:
 
 
 class Jobs:
-    """The sending tasks of one lane; calls `tell` when one has ended, with its fault, if any.
+    """The sending tasks of one lane; calls `report` when one has ended, with its fault, if any.
 
     None is cancelled while the sender lives: a commit must not be aborted.
     """
 
-    def __init__(self, tell: Callable[[Exception | None], None]) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[[Exception | None], None]) -> None:
+        self._report = report
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
@@ -103,4 +103,4 @@ class Jobs:
     def _end(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         fault = None if task.cancelled() else task.exception()
-        self._tell(fault if isinstance(fault, Exception) else None)
+        self._report(fault if isinstance(fault, Exception) else None)

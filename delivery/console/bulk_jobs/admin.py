@@ -29,9 +29,9 @@ _TONES = {ResubmissionState.RUNNING: "open", ResubmissionState.DONE: "good"}
 
 def bulk_url(filters: QueryDict, verb: BulkVerb) -> str:
     """Return the URL of the page that counts the deliveries which match the list's filters."""
-    asked = [("verb", verb.value)] if verb == BulkVerb.CANCEL else []
-    asked += [(name, str(filters[name])) for name in ResubmissionForm.base_fields if filters.get(name)]
-    return f"{reverse('admin:delivery_resubmission_add')}?{urlencode(asked)}"
+    parameters = [("verb", verb.value)] if verb == BulkVerb.CANCEL else []
+    parameters += [(name, str(filters[name])) for name in ResubmissionForm.base_fields if filters.get(name)]
+    return f"{reverse('admin:delivery_resubmission_add')}?{urlencode(parameters)}"
 
 
 class BulkJobStateFilter(ChoiceFilter):
@@ -68,9 +68,9 @@ class ResubmissionAdmin(WatchedAdmin):
         """Count the deliveries that match a filter; on POST, start the bulk job."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        given = request.POST if request.method == "POST" else request.GET
+        data = request.POST if request.method == "POST" else request.GET
         verb = BulkVerb.CANCEL if request.GET.get("verb") == BulkVerb.CANCEL else BulkVerb.RESUBMIT
-        form = ResubmissionForm({name: given[name] for name in given if name != "verb"} or None, verb=verb)
+        form = ResubmissionForm({name: data[name] for name in data if name != "verb"} or None, verb=verb)
         if request.method == "POST" and form.is_valid():
             return self._start(request, form, verb)
         context = {

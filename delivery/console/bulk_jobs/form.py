@@ -74,8 +74,8 @@ class ResubmissionForm(forms.Form):
     def chosen(self) -> dict[str, Any]:
         """Return the selection in the form that `delivery.support.selection` takes."""
         status = self.cleaned_data.get("status")
-        given = {name: _plain(self.cleaned_data.get(name)) for name in _WORDS}
-        return ({"status": [status]} if status else {}) | {name: one for name, one in given.items() if one}
+        values = {name: _plain(self.cleaned_data.get(name)) for name in _WORDS}
+        return ({"status": [status]} if status else {}) | {name: one for name, one in values.items() if one}
 
 
 def _plain(value: Any) -> Any:

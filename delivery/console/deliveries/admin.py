@@ -44,7 +44,7 @@ from subscriptions.admin.shared.times import ago, due, exact
 # Only the newest are shown: a delivery may have been tried for weeks.
 SHOWN_ATTEMPTS = 200
 _UNSHOWN = ["message__body", "message__headers", "subscription__headers", "subscription__auth"]
-_AROUND = ("message__event_type", "subscription__subscriber", "subscription__policy", "lane__subscriber")
+_RELATIONS = ("message__event_type", "subscription__subscriber", "subscription__policy", "lane__subscriber")
 
 
 @admin.register(Delivery)
@@ -60,7 +60,7 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
         DeliveryPublishedUntil,
         ReplayFilter,
     ]
-    list_select_related = list(_AROUND)
+    list_select_related = list(_RELATIONS)
     search_fields = ["id"]
     search_help_text = "Search by the id of a delivery or a message, e.g. 1234 or msg_1234"
     list_before_template = "console/resubmit_all.html"
@@ -89,7 +89,7 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
 
     def pane_context(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
         may_see = may_see_payload(request.user)
-        rows = Delivery.objects.select_related(*_AROUND, "callback")
+        rows = Delivery.objects.select_related(*_RELATIONS, "callback")
         # The curl command contains the body.
         rows = rows.defer("message__headers") if may_see else rows.defer("message__headers", "message__body")
         delivery = get_object_or_404(rows, pk=id_of(object_id) or 0)

@@ -58,8 +58,8 @@ def sending(delivery: Delivery) -> str:
 
 
 def _command(method: str, url: str, headers: Iterable[Header]) -> str:
-    said = [f"body | curl -sS -X {method} {shlex.quote(url)}", *map(_option, headers), "--data-binary @-"]
-    return " \\\n  ".join(said)
+    parts = [f"body | curl -sS -X {method} {shlex.quote(url)}", *map(_option, headers), "--data-binary @-"]
+    return " \\\n  ".join(parts)
 
 
 def _option(header: Header) -> str:

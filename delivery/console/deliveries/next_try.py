@@ -32,8 +32,12 @@ def of_each(deliveries: Sequence[Delivery]) -> dict[int, NextTry]:
     waiting = [
         row for row in deliveries if row.status == Status.PENDING and row.subscription.mode != Mode.PULL
     ]
-    asked = {row.subscription_id for row in waiting if _may_be_down(row)}
-    found = EndpointSummary.objects.exclude(state=EndpointState.UP).in_bulk(asked) if asked else {}
+    subscription_ids = {row.subscription_id for row in waiting if _may_be_down(row)}
+    found = (
+        EndpointSummary.objects.exclude(state=EndpointState.UP).in_bulk(subscription_ids)
+        if subscription_ids
+        else {}
+    )
     return {
         row.pk: _of(row, found.get(row.subscription_id) if _may_be_down(row) else None) for row in waiting
     }

@@ -113,7 +113,9 @@ class Resubmitting(ConsoleAdmin):
         ids = list(queryset.order_by("id").values_list("pk", flat=True))
         count = resubmit.resubmit_some(ids, actor=actor_of(request))
         left = f"{len(ids) - count} cannot be resubmitted and are unchanged."
-        self._tell(request, f"{count} are sent again.", left if count < len(ids) else "", is_good=bool(count))
+        self._report(
+            request, f"{count} are sent again.", left if count < len(ids) else "", is_good=bool(count)
+        )
 
     @admin.action(description="Cancel: do not send them", permissions=["resubmit"])
     def cancel_chosen(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
@@ -138,9 +140,9 @@ class Resubmitting(ConsoleAdmin):
                 done += 1
             except resolve.NotResolvedError:
                 undone += 1
-        self._tell(request, f"{done} {status}.", f"{undone} {left}" if undone else "", is_good=bool(done))
+        self._report(request, f"{done} {status}.", f"{undone} {left}" if undone else "", is_good=bool(done))
 
-    def _tell(self, request: HttpRequest, done: str, left: str, *, is_good: bool) -> None:
+    def _report(self, request: HttpRequest, done: str, left: str, *, is_good: bool) -> None:
         level = messages.SUCCESS if is_good else messages.WARNING
         self.message_user(request, f"{done} {left}".strip(), level)
 
@@ -173,12 +175,12 @@ class Resubmitting(ConsoleAdmin):
 
     def _sent(self, request: HttpRequest, row: Delivery, copy: resubmit.Copy) -> HttpResponse:
         original = reverse("admin:delivery_delivery_change", args=[row.pk])
-        told = format_html(
+        message = format_html(
             '{} is sent to {} alone. <a class="inturn-link" href="{}">Delivery {}</a> stays as it was.',
             public_id(copy.message_id),
             row.subscription,
             original,
             row.pk,
         )
-        self.message_user(request, told)
+        self.message_user(request, message)
         return HttpResponseRedirect(reverse("admin:delivery_delivery_change", args=[copy.delivery_id]))

@@ -101,7 +101,7 @@ def _publish_command(event_type: EventType) -> str:
 
 
 def _subscribe_command(event_type: EventType) -> str:
-    wish = {
+    fields = {
         "name": "my-subscription",
         "subscriber": "my-application",
         "event_type": event_type.name,
@@ -110,7 +110,7 @@ def _subscribe_command(event_type: EventType) -> str:
     return (
         'curl -H "Authorization: Bearer $MANAGE_KEY" -H "Content-Type: application/json" \\\n'
         f"     {settings.ENVIRONMENT.base_url}/api/v1/subscriptions \\\n"
-        f"     -d {shlex.quote(json.dumps(wish))}"
+        f"     -d {shlex.quote(json.dumps(fields))}"
     )
 
 

@@ -38,12 +38,12 @@ def guide_text(name: str) -> GuideText:
 
 def _add_anchors(tokens: Sequence[Token]) -> None:
     """Give each heading an id made from its text, with a number if the page repeats the heading."""
-    taken: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for opening, content in pairwise(tokens):
         if opening.type == "heading_open":
             slug = slugify(_plain(content))
-            taken[slug] = taken.get(slug, 0) + 1
-            opening.attrSet("id", slug if taken[slug] == 1 else f"{slug}-{taken[slug]}")
+            counts[slug] = counts.get(slug, 0) + 1
+            opening.attrSet("id", slug if counts[slug] == 1 else f"{slug}-{counts[slug]}")
 
 
 def _sections(tokens: Sequence[Token]) -> Iterator[GuideSection]:

@@ -87,23 +87,23 @@ def share_in_words(part: int, whole: int) -> str:
 def of_subscriptions(
     ids: Collection[int], *, now: datetime, step: timedelta = HOUR
 ) -> dict[int, RecentHealth]:
-    asked = {"subscriptions": list(ids), "subscribers": []}
-    return _health(ids, asked, now=now, step=step)
+    parameters = {"subscriptions": list(ids), "subscribers": []}
+    return _health(ids, parameters, now=now, step=step)
 
 
 def of_subscribers(ids: Collection[int], *, now: datetime, step: timedelta = HOUR) -> dict[int, RecentHealth]:
     """Return the health of each subscriber, over all its subscriptions."""
-    asked = {"subscriptions": [], "subscribers": list(ids)}
-    return _health(ids, asked, now=now, step=step)
+    parameters = {"subscriptions": [], "subscribers": list(ids)}
+    return _health(ids, parameters, now=now, step=step)
 
 
 def _health(
-    ids: Collection[int], asked: dict[str, Any], *, now: datetime, step: timedelta
+    ids: Collection[int], parameters: dict[str, Any], *, now: datetime, step: timedelta
 ) -> dict[int, RecentHealth]:
     until = now - timedelta(seconds=now.timestamp() % QUARTER.total_seconds()) + QUARTER
     since = until - DAY
     found = {id: RecentHealth(bars=list(_bars(since, step))) for id in ids}
-    for row in named_rows("traffic_of_subscriptions", asked | {"since": since, "step": step}):
+    for row in named_rows("traffic_of_subscriptions", parameters | {"since": since, "step": step}):
         _add(row, found[row["owner_id"]], since=since, step=step)
     return found
 

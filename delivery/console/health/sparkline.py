@@ -25,9 +25,11 @@ def sparkline_in_detail(health: RecentHealth, *, height: int) -> SafeString:
 
 def health_cell(health: RecentHealth) -> SafeString:
     """Return the cell of a list: the bars, and below them the success rate and the p95 duration."""
-    told = f"{health.success}, p95 {milliseconds(health.p95_ms)}" if health.settled else "nothing settled"
+    summary = f"{health.success}, p95 {milliseconds(health.p95_ms)}" if health.settled else "nothing settled"
     return format_html(
-        '<span class="inturn-lines">{}<span class="inturn-second">{}</span></span>', sparkline(health), told
+        '<span class="inturn-lines">{}<span class="inturn-second">{}</span></span>',
+        sparkline(health),
+        summary,
     )
 
 
@@ -73,8 +75,8 @@ def _box(x: int, top: float, height: float) -> str:
 
 def _spots(health: RecentHealth, height: int) -> Iterator[tuple[object, ...]]:
     for number, bar in enumerate(health.bars):
-        yield number * (_BAR + _GAP), _BAR + _GAP, height, _told(bar)
+        yield number * (_BAR + _GAP), _BAR + _GAP, height, _bar_text(bar)
 
 
-def _told(bar: SettledCount) -> str:
+def _bar_text(bar: SettledCount) -> str:
     return f"from {bar.at:%H:%M} UTC: {bar.delivered:,} delivered, {bar.failed:,} failed"

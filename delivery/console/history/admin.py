@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from delivery.console.history import page as history
-from delivery.console.history.range import asked
+from delivery.console.history.range import requested_range
 from delivery.models import HistoryHour
 from subscriptions.admin.shared.keyset import KeysetAdmin
 
@@ -24,7 +24,7 @@ class HistoryHourAdmin(KeysetAdmin):
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "title": "History",
-            "history": history.read_history_page(asked(request.GET.dict(), now=timezone.now())),
+            "history": history.read_history_page(requested_range(request.GET.dict(), now=timezone.now())),
             "suggestions": history.suggestions(),
             "may_run": request.user.has_perm("delivery.add_pipelinerun"),
         }

@@ -132,17 +132,17 @@ class HistoryPage:
         return orjson.dumps(drawn | {"is_by_day": is_by_day}).decode()
 
 
-def read_history_page(asked: HistoryRange) -> HistoryPage:
+def read_history_page(period: HistoryRange) -> HistoryPage:
     newest = HistoryHour.objects.aggregate(newest=Max("id"))["newest"]
-    by_hour, by_subscription = _counted(asked, newest)
+    by_hour, by_subscription = _counted(period, newest)
     failing = sorted(
         (row for row in by_subscription if row["failed"]), key=lambda row: row["failed"], reverse=True
     )
     return HistoryPage(
-        asked=asked,
+        asked=period,
         until=Archived.objects.values_list("until", flat=True).first(),
         has_any=newest is not None,
-        points=_points(by_hour, asked),
+        points=_points(by_hour, period),
         heat=_heat(by_hour),
         failing=_named(failing[:SHOWN]),
         blocked=_blocked(by_subscription),
@@ -168,7 +168,7 @@ def suggestions() -> dict[str, list[str]]:
 
 
 @lru_cache(maxsize=_KEPT_ANSWERS)
-def _counted(asked: HistoryRange, _newest: int | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _counted(period: HistoryRange, _newest: int | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the rows by hour and the rows by subscription.
 
     The result is cached until the next rollup, which replaces rows and therefore raises the newest
@@ -177,11 +177,11 @@ def _counted(asked: HistoryRange, _newest: int | None) -> tuple[list[dict[str, A
     rows = named_rows(
         "history_hours",
         {
-            "since": asked.since,
-            "until": asked.until,
-            "subscriptions": _ids(asked.subscription),
-            "subscriber": asked.subscriber,
-            "event_type": asked.event_type,
+            "since": period.since,
+            "until": period.until,
+            "subscriptions": _ids(period.subscription),
+            "subscriber": period.subscriber,
+            "event_type": period.event_type,
         },
     )
     by_hour = sorted((row for row in rows if row["hour"] is not None), key=lambda row: row["hour"])
@@ -200,19 +200,19 @@ def _ids(subscription: str) -> list[int] | None:
     return list(Subscription.objects.filter(name=subscription).order_by().values_list("pk", flat=True))
 
 
-def _points(rows: Sequence[dict[str, Any]], asked: HistoryRange) -> list[HistoryPoint]:
-    begin = _first(asked)
+def _points(rows: Sequence[dict[str, Any]], period: HistoryRange) -> list[HistoryPoint]:
+    begin = _first(period)
     steps: dict[datetime, list[dict[str, Any]]] = {
-        begin + number * asked.step: [] for number in range(-(-(asked.until - begin) // asked.step))
+        begin + number * period.step: [] for number in range(-(-(period.until - begin) // period.step))
     }
     for row in rows:
-        steps[begin + (row["hour"] - begin) // asked.step * asked.step].append(row)
+        steps[begin + (row["hour"] - begin) // period.step * period.step].append(row)
     return [_point(at, found) for at, found in steps.items()]
 
 
-def _first(asked: HistoryRange) -> datetime:
+def _first(period: HistoryRange) -> datetime:
     """Return the start of the first step; steps of whole days start at midnight."""
-    return asked.since - timedelta(seconds=asked.since.timestamp() % asked.step.total_seconds())
+    return period.since - timedelta(seconds=period.since.timestamp() % period.step.total_seconds())
 
 
 def _point(at: datetime, rows: Sequence[dict[str, Any]]) -> HistoryPoint:

@@ -79,17 +79,17 @@ class HistoryRange:
 _STEPS = ((HOUR, 8 * DAY), (6 * HOUR, 32 * DAY), (DAY, 200 * DAY), (7 * DAY, LONGEST))
 
 
-def asked(given: Mapping[str, str], *, now: datetime) -> HistoryRange:
+def requested_range(parameters: Mapping[str, str], *, now: datetime) -> HistoryRange:
     """Read the query from an address; ignore invalid values.
 
     A `since` or an `until` makes the range custom.
     """
     names = {
-        name: given.get(name, "").strip().replace("\0", "")[:LONGEST_NAME]
+        name: parameters.get(name, "").strip().replace("\0", "")[:LONGEST_NAME]
         for name in ("subscriber", "subscription", "event_type")
     }
-    since, until = _moment(given.get("since")), _moment(given.get("until"))
-    span = HistorySpan.CUSTOM if since or until else _span(given.get("span"))
+    since, until = _moment(parameters.get("since")), _moment(parameters.get("until"))
+    span = HistorySpan.CUSTOM if since or until else _span(parameters.get("span"))
     end = _hour_after(min(until or now, now + DAY))
     begin = _hour_after(since) - HOUR if since else end - span.length
     begin = max(min(begin, end - HOUR), end - LONGEST)

@@ -68,8 +68,8 @@ class HoldingAdmin(ConsoleAdmin):
         before = owner.status
         if not toggle.hold(owner, actor=actor_of(request), release=form.release):
             return self.back(request, f"{owner} was HELD already.", level=messages.WARNING)
-        told = f"{owner} is HELD{form.words}: messages for it are stored, and nothing of it is sent or handed out."
-        return self.back(request, self._with_undo(owner, told, to=before))
+        text = f"{owner} is HELD{form.words}: messages for it are stored, and nothing of it is sent or handed out."
+        return self.back(request, self._with_undo(owner, text, to=before))
 
     def deactivate(self, request: HttpRequest, object_id: int) -> HttpResponse:
         owner = self._toggled(request, object_id)
@@ -77,8 +77,8 @@ class HoldingAdmin(ConsoleAdmin):
         if not toggle.deactivate(owner, actor=actor_of(request)):
             return self.back(request, f"{owner} was INACTIVE already.", level=messages.WARNING)
         others = " The others flow." if isinstance(owner, Subscription) else ""
-        told = f"{owner} is INACTIVE: its deliveries are held, and messages published from now on are not kept for it.{others}"
-        return self.back(request, self._with_undo(owner, told, to=before))
+        text = f"{owner} is INACTIVE: its deliveries are held, and messages published from now on are not kept for it.{others}"
+        return self.back(request, self._with_undo(owner, text, to=before))
 
     def activate(self, request: HttpRequest, object_id: int, backlog: str) -> HttpResponse:
         owner = self._toggled(request, object_id)
@@ -100,13 +100,13 @@ class HoldingAdmin(ConsoleAdmin):
             request, _delivering(owner) if to == SubscriptionStatus.ACTIVE else f"{owner} is {to} again."
         )
 
-    def _with_undo(self, owner: Owner, told: str, *, to: str) -> SafeString:
+    def _with_undo(self, owner: Owner, text: str, *, to: str) -> SafeString:
         undo = reverse(
             f"admin:subscriptions_{self.opts.model_name}_restore", args=[owner.pk, owner.status, to]
         )
         return format_html(
             '{} <button type="submit" id="undo" class="inturn-undo" form="console-post" formaction="{}">Undo</button>',
-            told,
+            text,
             undo,
         )
 

@@ -17,8 +17,8 @@ def of_subscribers(ids: Collection[int]) -> dict[int, str]:
     return _costs({"subscriptions": [], "subscribers": list(ids)}, ids)
 
 
-def _costs(asked: dict[str, list[int]], ids: Collection[int]) -> dict[int, str]:
-    rows = named_rows("messages_a_day", asked | {"limit": LIMIT}) if ids else []
+def _costs(parameters: dict[str, list[int]], ids: Collection[int]) -> dict[int, str]:
+    rows = named_rows("messages_a_day", parameters | {"limit": LIMIT}) if ids else []
     found = {row["owner_id"]: in_words(row["messages"], row["hours"]) for row in rows}
     return {id: found.get(id, in_words(0, 24)) for id in ids}
 

@@ -18,8 +18,8 @@ class HoldForm(forms.Form):
     until = forms.DateTimeField(required=False)
     catch_up_rate = forms.FloatField(required=False, min_value=SLOWEST_RATE, max_value=FASTEST_RATE)
 
-    def __init__(self, given: Any, *, now: datetime) -> None:
-        super().__init__(given)
+    def __init__(self, data: Any, *, now: datetime) -> None:
+        super().__init__(data)
         self._now = now
 
     def clean_until(self) -> datetime | None:

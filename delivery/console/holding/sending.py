@@ -64,6 +64,6 @@ def release_all(request: HttpRequest) -> HttpResponse:
     return _back(request, "All sending is released: waiting deliveries are sent in order.")
 
 
-def _back(request: HttpRequest, told: str, *, level: int = messages.SUCCESS) -> HttpResponse:
-    messages.add_message(request, level, told)
+def _back(request: HttpRequest, text: str, *, level: int = messages.SUCCESS) -> HttpResponse:
+    messages.add_message(request, level, text)
     return HttpResponseRedirect(reverse("admin:sending"))

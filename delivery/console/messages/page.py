@@ -93,8 +93,8 @@ class ShownDelivery:
     @property
     def reason(self) -> str:
         """The reason for its status, unless the newest attempt says the same."""
-        told = self.attempts[0].attempt.error if self.attempts else ""
-        return "" if self.delivery.reason == told else self.delivery.reason
+        error = self.attempts[0].attempt.error if self.attempts else ""
+        return "" if self.delivery.reason == error else self.delivery.reason
 
     @property
     def sent_again(self) -> str:
@@ -102,8 +102,8 @@ class ShownDelivery:
 
         Empty if its `reason` says so already.
         """
-        is_told = self.delivery.reason.startswith(RESUBMITTED)
-        if is_told or not self.delivery.redelivery:
+        is_in_reason = self.delivery.reason.startswith(RESUBMITTED)
+        if is_in_reason or not self.delivery.redelivery:
             return ""
         why = self.delivery.get_redelivery_display()
         if self.delivery.redelivery == Redelivery.IN_DOUBT and self._ends_in_doubt:

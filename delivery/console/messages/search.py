@@ -82,7 +82,7 @@ class MessageChangeList(SplitChangeList):
     progress: SearchProgress | None = None
 
     def get_results(self, request: HttpRequest) -> None:
-        search = asked(self.params)
+        search = requested_search(self.params)
         if not search:
             super().get_results(request)
             return
@@ -132,7 +132,7 @@ class MessageChangeList(SplitChangeList):
         return [(name, value) for name, value in self.params.items() if name not in typed]
 
 
-def asked(params: Any) -> Search:
+def requested_search(params: Any) -> Search:
     def text(name: str) -> str:
         return str(params.get(name, "")).strip().replace("\0", "")[:LONGEST_TEXT]
 
@@ -145,10 +145,10 @@ def with_range(params: Any) -> str | None:
 
     None if the query needs no change.
     """
-    given = {name: value for name, value in params.items() if value}
-    if not asked(given).reads_payloads or given.keys() & {"since", "id_from", BEFORE}:
+    parameters = {name: value for name, value in params.items() if value}
+    if not requested_search(parameters).reads_payloads or parameters.keys() & {"since", "id_from", BEFORE}:
         return None
-    return urlencode(given | _since(DEFAULT_HOURS))
+    return urlencode(parameters | _since(DEFAULT_HOURS))
 
 
 def _since(hours: int | None) -> dict[str, str]:

@@ -87,9 +87,9 @@ class Chart:
         ).decode()
 
 
-def chosen(asked: str | None) -> ChartSpan:
+def chosen(value: str | None) -> ChartSpan:
     """Return the span named in the address; HOUR if it names none or an unknown one."""
-    return ChartSpan(asked) if asked in list(ChartSpan) else ChartSpan.HOUR
+    return ChartSpan(value) if value in list(ChartSpan) else ChartSpan.HOUR
 
 
 def read_chart(span: ChartSpan, *, now: datetime) -> Chart:
@@ -97,10 +97,10 @@ def read_chart(span: ChartSpan, *, now: datetime) -> Chart:
     mark = TrafficMark.objects.values_list("until", flat=True).first()
     until = _floor(min(mark or now, now), span.step)
     since = until - span.length
-    asked = {"step": span.step, "since": since, "until": until}
-    found = {row.pop("begins_at"): row for row in named_rows("traffic_chart", asked)}
+    parameters = {"step": span.step, "since": since, "until": until}
+    rows = {row.pop("begins_at"): row for row in named_rows("traffic_chart", parameters)}
     moments = [since + number * span.step for number in range(span.length // span.step)]
-    points = [ChartPoint(at=at, **found.get(at, {})) for at in moments]
+    points = [ChartPoint(at=at, **rows.get(at, {})) for at in moments]
     is_stale = mark is None or mark < now - _STALE
     return Chart(span=span, points=points, counted_until=mark, is_stale=is_stale)
 

@@ -32,7 +32,7 @@ _REMEDIES = {
     Step.REPORT: "Make the report again.",
 }
 # Results that have their own place on a page, or that only programs read.
-_UNTOLD = {"checks", "verdict", "path", "to", "columns"}
+_HIDDEN = {"checks", "verdict", "path", "to", "columns"}
 _CLOCK = "%Y-%m-%d %H:%M:%S UTC"
 
 
@@ -129,14 +129,14 @@ def pace(every_minutes: int) -> str:
     return f"every {named[every_minutes]}" if every_minutes in named else f"every {every_minutes:,} minutes"
 
 
-def in_words(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def in_words(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield names and values as text; a nested value gets a name of its own.
 
     Such a name has the outer one in it, for example `rows of messages`.
     """
-    for name, value in told.items():
+    for name, value in values.items():
         words = name.replace("_", " ")
-        if name in _UNTOLD or value is None or value in ("", [], {}):
+        if name in _HIDDEN or value is None or value in ("", [], {}):
             continue
         if isinstance(value, Mapping):
             yield from ((f"{words} of {inner}", text) for inner, text in in_words(value))

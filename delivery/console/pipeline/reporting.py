@@ -89,8 +89,8 @@ class Reporting(ConsoleAdmin):
         file = report_file(run)
         if file is None:
             raise Http404("The file is no longer on this machine: make the report again.")
-        taken = {"file": file.name, "rows": run.result.get("rows")}
-        changes.record(actor=actor_of(request), action="downloaded", instance=run, before=None, after=taken)
+        values = {"file": file.name, "rows": run.result.get("rows")}
+        changes.record(actor=actor_of(request), action="downloaded", instance=run, before=None, after=values)
         content_type = _CONTENT_TYPES.get(file.suffix, "application/octet-stream")
         headers = {
             "Content-Disposition": f'attachment; filename="{file.name}"',

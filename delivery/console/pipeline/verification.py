@@ -49,7 +49,7 @@ def read_verification(run: PipelineRun) -> Verification | None:
     findings = list(Finding.objects.filter(run=run).order_by("id")[: SHOWN + 1])
     return Verification(
         is_proven=str(run.result.get("verdict", "")).lower() == PROVEN,
-        checks=[_check(told) for told in run.result.get("checks", [])],
+        checks=[_check(check) for check in run.result.get("checks", [])],
         findings=with_what_is_there(findings[:SHOWN]),
         more=len(findings) > SHOWN,
     )
@@ -68,12 +68,12 @@ def _deliveries(finding: Finding) -> Iterable[int]:
     return [id for id in (finding.delivery_id, finding.other_delivery_id) if id is not None]
 
 
-def _check(told: dict[str, Any]) -> Check:
-    explained = told.get("explained") or {}
+def _check(check: dict[str, Any]) -> Check:
+    explained = check.get("explained") or {}
     return Check(
-        kind=told["kind"],
-        words=_WORDS.get(told["kind"], told["kind"].lower().replace("_", " ")),
-        checked=told.get("checked", 0),
-        broken=told.get("broken", 0),
+        kind=check["kind"],
+        words=_WORDS.get(check["kind"], check["kind"].lower().replace("_", " ")),
+        checked=check.get("checked", 0),
+        broken=check.get("broken", 0),
         explained=[(reason.replace("_", " "), count) for reason, count in explained.items() if count],
     )

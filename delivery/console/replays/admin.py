@@ -84,7 +84,7 @@ class ReplayAdmin(WatchedAdmin):
         subscription = chosen.cleaned_data["subscription"] if chosen.is_valid() else None
         form = None if subscription is None else ReplayForm(request.POST or None, subscription=subscription)
         if request.method == "POST" and form is not None and form.is_valid():
-            replay = _asked(form, actor=actor_of(request))
+            replay = _requested(form, actor=actor_of(request))
             if replay is not None:
                 return self._to(request, replay, "Its messages are being looked for; nothing is sent yet.")
         context = {
@@ -177,10 +177,12 @@ class ReplayAdmin(WatchedAdmin):
         return ago(row.ended_at, now=timezone.now())
 
 
-def _asked(form: ReplayForm, *, actor: str) -> Replay | None:
+def _requested(form: ReplayForm, *, actor: str) -> Replay | None:
     """Request the replay; if it is refused, put the reason into the form and return None."""
     try:
-        return replays.request_replay(form.subscription, actor=actor, now=timezone.now(), **form.wished())
+        return replays.request_replay(
+            form.subscription, actor=actor, now=timezone.now(), **form.replay_request()
+        )
     except replays.ReplayRefusedError as refused:
         form.add_error(refused.field if refused.field in form.fields else None, refused.detail)
         return None

@@ -53,13 +53,13 @@ class ReplayForm(forms.Form):
     def clean_filter(self) -> str:
         return checked_filter(self.cleaned_data["filter"])
 
-    def wished(self) -> ReplayRequest:
+    def replay_request(self) -> ReplayRequest:
         """Return the arguments of `request_replay`.
 
         All are explicit: the form starts with the subscription's own values, so none is left to
         them.
         """
-        given: ReplayRequest = {
+        request: ReplayRequest = {
             "since": self.cleaned_data["since"],
             "until": self.cleaned_data["until"],
             "filter": self.cleaned_data["filter"],
@@ -67,4 +67,4 @@ class ReplayForm(forms.Form):
             "event_types": self.cleaned_data["event_types"],
             "rate": self.cleaned_data["rate"],
         }
-        return given
+        return request

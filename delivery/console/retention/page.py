@@ -13,7 +13,7 @@ _FOR_EVER = 10**9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class RetentionPeriod:
     """The kinds of rows with the same retention period."""
 
     how_long: str
@@ -24,7 +24,7 @@ class Kept:
 class RetentionPage:
     """The values of the page; `run` is the running pass."""
 
-    kept: list[Kept]
+    kept: list[RetentionPeriod]
     waits_for_archive: bool
     archived_until: datetime | None
     run: RetentionRun | None
@@ -40,12 +40,14 @@ def read_retention_page() -> RetentionPage:
     )
 
 
-def kept(rules: RetentionRules) -> list[Kept]:
+def kept(rules: RetentionRules) -> list[RetentionPeriod]:
     """Return the periods, shortest first, in the order of the settings."""
     # Sorting keeps the order of equal elements.
     ordered = sorted(rules.days.items(), key=_length)
     return [
-        Kept(how_long=_in_words(length), what=", ".join(_WORDS.get(name, name) for name, _ in group))
+        RetentionPeriod(
+            how_long=_in_words(length), what=", ".join(_WORDS.get(name, name) for name, _ in group)
+        )
         for length, group in groupby(ordered, key=_length)
     ]
 

@@ -76,8 +76,8 @@ class SplitAdmin(KeysetAdmin):
     def page(self, request: HttpRequest, object_id: str, *, title: str, template: str) -> TemplateResponse:
         """Return the pane's content as a page of its own."""
         context = self.pane_context(request, object_id)
-        around = {**self.admin_site.each_context(request), "opts": self.opts, "title": title}
-        return TemplateResponse(request, template, around | context | {"original": context["opened"]})
+        page_context = {**self.admin_site.each_context(request), "opts": self.opts, "title": title}
+        return TemplateResponse(request, template, page_context | context | {"original": context["opened"]})
 
     def opening(self, row: Any, text: str) -> SafeString:
         """Return the link of a row: to its page, or to the pane on a wide window."""

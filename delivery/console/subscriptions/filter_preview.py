@@ -73,19 +73,19 @@ def preview_filter(event_type_id: int, *, header_filter_string: str, filter_text
     """Evaluate the filter on the newest messages; it must be one that `parse` accepts."""
     rows = named_rows("newest_messages", {"event_type": event_type_id, "messages": MESSAGES, "bytes": BYTES})
     published = [row for row in rows if not row["destination"]]
-    asked = [_ask(row, header_filter_string, filter_text) for row in published]
-    matching = [one for one in asked if not one.reason]
+    evaluated = [_evaluated(row, header_filter_string, filter_text) for row in published]
+    matching = [one for one in evaluated if not one.reason]
     return FilterPreview(
         asked=len(rows),
         delivered=len(rows) - len(published),
         matched=len(matching),
         bytes=sum(len(row["body"]) for row in rows),
         matching=matching[:EXAMPLES],
-        others=[one for one in asked if one.reason][:EXAMPLES],
+        others=[one for one in evaluated if one.reason][:EXAMPLES],
     )
 
 
-def _ask(row: dict[str, Any], header_filter_string: str, filter_text: str) -> PreviewedMessage:
+def _evaluated(row: dict[str, Any], header_filter_string: str, filter_text: str) -> PreviewedMessage:
     seen = document(_headers(row["headers"]), bytes(row["body"]))
     return PreviewedMessage(
         message_id=row["id"],

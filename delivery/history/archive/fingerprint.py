@@ -49,7 +49,7 @@ def in_postgresql(columns: Sequence[Column]) -> str:
     return " # ".join([*laid, f"('x' || {digest})::bit({8 * _DIGEST_BYTES})::bigint"])
 
 
-def given(checksums: pa.Array) -> Fingerprint:
+def fingerprint_of(checksums: pa.Array) -> Fingerprint:
     """Return the fingerprint of rows with these checksums: the sum of the spread checksums.
 
     Without spreading, values swapped between two rows would not change the sum.
@@ -63,7 +63,7 @@ def given(checksums: pa.Array) -> Fingerprint:
 
 def of_batches(columns: Sequence[Column], batches: Iterable[pa.RecordBatch]) -> Fingerprint:
     """Compute the fingerprint of these columns of batches."""
-    return sum((given(_checksums(columns, batch)) for batch in batches), Fingerprint())
+    return sum((fingerprint_of(_checksums(columns, batch)) for batch in batches), Fingerprint())
 
 
 def _checksums(columns: Sequence[Column], batch: pa.RecordBatch) -> pa.Array:

@@ -133,13 +133,13 @@ def _by_transaction(rows: "DataFrame") -> "DataFrame":
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 
-    # `asks` compares a delivery with all that its transaction had seen: it sorts before the rows of
+    # `question` compares a delivery with all that its transaction had seen: it sorts before the rows of
     # transaction `seen_before`. `written` adds the delivery at its own transaction, in the order of
     # its batch.
-    asks = _event(place="seen_before", nth=sql.lit(0), stands=sql.lit(None))
+    question = _event(place="seen_before", nth=sql.lit(0), stands=sql.lit(None))
     stands = sql.when(sql.col("holds_others"), sql.col("due_at"))
     written = _event(place="transaction_id", nth=sql.col("message_id"), stands=stands)
-    events = rows.select(*_LANE, *_NAMED, sql.inline(sql.array(asks, written)))
+    events = rows.select(*_LANE, *_NAMED, sql.inline(sql.array(question, written)))
     before = Window.partitionBy(*_LANE).orderBy("place", "nth").rowsBetween(Window.unboundedPreceding, -1)
     # Excludes the same message: a subscriber may get several deliveries of it, in any order.
     batch = Window.partitionBy(*_LANE, "place").orderBy("nth").rangeBetween(Window.unboundedPreceding, -1)

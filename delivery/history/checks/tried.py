@@ -89,8 +89,8 @@ def _gaps() -> "Column":
         *("Delivery ", sql.col("id"), " was settled ", sql.col("times"), " times, and the history has "),
         *(sql.col("times_kept"), " of them."),
     )
-    said = sql.when(lacks, settled).otherwise(text)
-    return finding(GAPS, said, when=(sql.col("settlements") > 0) & (lacks | ~is_whole))
+    explanation = sql.when(lacks, settled).otherwise(text)
+    return finding(GAPS, explanation, when=(sql.col("settlements") > 0) & (lacks | ~is_whole))
 
 
 def _stray() -> "Column":

@@ -19,7 +19,13 @@ from pyarrow import compute, parquet
 
 from delivery.history.archive.archive import Archive
 from delivery.history.archive.chunk import Chunk, WrittenFile
-from delivery.history.archive.fingerprint import CHECKSUM, Fingerprint, given, in_postgresql, of_batches
+from delivery.history.archive.fingerprint import (
+    CHECKSUM,
+    Fingerprint,
+    fingerprint_of,
+    in_postgresql,
+    of_batches,
+)
 from delivery.history.postgres.names import Names
 from delivery.history.postgres.source import Piece, in_snapshot, read_batches
 from delivery.history.schemas import ATTEMPTS, BY_NAME, DAY, Column, Table, arrow_schema
@@ -52,7 +58,7 @@ class Extraction:
         sent = Fingerprint()
         with ExitStack() as closing:
             for batch in read_batches(select, schema, conninfo=self.conninfo, snapshot=self.snapshot):
-                sent += given(batch.column(CHECKSUM))
+                sent += fingerprint_of(batch.column(CHECKSUM))
                 for day, rows in _by_day(self.names.completed(table, batch), table.at):
                     if day not in files:
                         file = _File(self.archive, table, self._named(table, day, numbered.number))
@@ -96,10 +102,10 @@ class Extracted:
     counted: int
 
     @classmethod
-    def of_json(cls, told: Mapping[str, Any]) -> Self:
-        files = [WrittenFile(**file | {"day": date.fromisoformat(file["day"])}) for file in told["files"]]
+    def of_json(cls, values: Mapping[str, Any]) -> Self:
+        files = [WrittenFile(**file | {"day": date.fromisoformat(file["day"])}) for file in values["files"]]
         return cls(
-            table=told["table"], files=files, sent=Fingerprint(**told["sent"]), counted=told["counted"]
+            table=values["table"], files=files, sent=Fingerprint(**values["sent"]), counted=values["counted"]
         )
 
 

@@ -84,7 +84,7 @@ class Jvm:
                 stdout=log,
                 stderr=log,
                 env=self._environment() | {"_PYSPARK_DRIVER_CONN_INFO_PATH": str(listens)},
-                preexec_fn=_stand_back,
+                preexec_fn=_lower_priority,
             )
             try:
                 port, secret = self._await(process, listens)
@@ -102,8 +102,8 @@ class Jvm:
 
         Workers on this machine would read PySpark from a zip there, and compile it again each time.
         """
-        given = {name: value for name, value in os.environ.items() if name != "SPARK_HOME"}
-        return given if self.is_local else given | {"SPARK_HOME": str(spark_home())}
+        environment = {name: value for name, value in os.environ.items() if name != "SPARK_HOME"}
+        return environment if self.is_local else environment | {"SPARK_HOME": str(spark_home())}
 
     def _command(self, options: Mapping[str, str], logging: Path) -> list[str]:
         return [
@@ -152,9 +152,9 @@ class Jvm:
                 process.kill()
                 raise JavaError(f"Spark's JVM did not start within {START_SECONDS:.0f} s: see {self.log}.")
             time.sleep(LOOK_SECONDS)
-        told = listens.read_bytes()
-        port, length = struct.unpack_from("!ii", told)
-        return port, told[8 : 8 + length].decode()
+        message = listens.read_bytes()
+        port, length = struct.unpack_from("!ii", message)
+        return port, message[8 : 8 + length].decode()
 
 
 def _kibibytes(memory: str) -> int:
@@ -162,7 +162,7 @@ def _kibibytes(memory: str) -> int:
     return int(memory[:-1]) * {"k": 1, "m": 1024, "g": 1024**2, "t": 1024**3}[memory[-1].lower()]
 
 
-def _stand_back() -> None:
+def _lower_priority() -> None:
     """Ignore Ctrl-C in the new process, which we end in order, and lower its priority."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICE)

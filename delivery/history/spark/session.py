@@ -116,7 +116,7 @@ class SparkSessions:
         """Yield the session for a run; errors of Spark stay readable after the session's end."""
         if self._session is None:
             self._session = self._ending.enter_context(spark_session(spark))
-        with _said_in_time():
+        with _spark_errors():
             yield self._session
 
 
@@ -152,7 +152,7 @@ def _connected(spark: Spark) -> Iterator["SparkSession"]:
 
 
 @contextmanager
-def _said_in_time() -> Iterator[None]:
+def _spark_errors() -> Iterator[None]:
     """Raise SparkError for PySpark's exceptions, whose text needs the JVM to be running."""
     from pyspark.errors import PySparkException
 

@@ -30,7 +30,7 @@ def each(spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task], Any]
     if not tasks:
         return []
     spread = by_frame if is_remote() else by_context
-    return [orjson.loads(told) for told in spread(spark, tasks, lambda task: orjson.dumps(do(task)))]
+    return [orjson.loads(text) for text in spread(spark, tasks, lambda task: orjson.dumps(do(task)))]
 
 
 def shares(items: Sequence[Task]) -> list[Sequence[Task]]:

@@ -57,13 +57,13 @@ class ReplaySelection:
     @property
     def condition(self) -> Condition | None:
         """The condition on header and body, as in matching."""
-        asked: list[Condition] = []
+        conditions: list[Condition] = []
         if self.header_filter_string:
             path = Path(Root.HEADER, (FILTER_STRING,), is_text=True)
-            asked.append(Comparison(path, Operator.EQUAL, self.header_filter_string))
+            conditions.append(Comparison(path, Operator.EQUAL, self.header_filter_string))
         if self.filter:
-            asked.append(parse(self.filter))
-        return And(tuple(asked)) if len(asked) > 1 else next(iter(asked), None)
+            conditions.append(parse(self.filter))
+        return And(tuple(conditions)) if len(conditions) > 1 else next(iter(conditions), None)
 
     @property
     def days(self) -> tuple[date, date]:
@@ -91,7 +91,7 @@ def select(job: StepJob, *, replay_id: int) -> dict[str, Any]:
 
     A replay that is not SELECTING any more is unchanged; `state` is its state then.
     """
-    state, wanted = _wish(job, replay_id)
+    state, wanted = _load_selection(job, replay_id)
     if state != SELECTING:
         return {"replay": replay_id, "state": state, "count": 0, "preview": []}
     since, until = wanted.days
@@ -106,7 +106,7 @@ def select(job: StepJob, *, replay_id: int) -> dict[str, Any]:
         return _keep(job, replay_id, spool, counts)
 
 
-def _wish(job: StepJob, replay_id: int) -> tuple[str, ReplaySelection]:
+def _load_selection(job: StepJob, replay_id: int) -> tuple[str, ReplaySelection]:
     row = job.database.execute(statement("replay_to_select"), {"replay": replay_id}).fetchone()
     if row is None:
         raise LookupError(f"There is no replay {replay_id}: its subscription was deleted.")
@@ -138,15 +138,15 @@ def _keep(job: StepJob, replay_id: int, spool: IO[bytes], counts: Counts) -> dic
         {"event": event_type, "day": day.isoformat(), "count": count}
         for (event_type, day), count in sorted(counts.items(), key=lambda item: (item[0][1], item[0][0]))
     ]
-    told = {"replay": replay_id, "count": counts.total(), "preview": preview}
+    result = {"replay": replay_id, "count": counts.total(), "preview": preview}
     with job.database.transaction():
         locked = job.database.execute(statement("lock_replay"), {"replay": replay_id}).fetchone()
         if locked is None or locked[0] != SELECTING:
-            return told | {"state": locked and locked[0], "count": 0, "preview": []}
+            return result | {"state": locked and locked[0], "count": 0, "preview": []}
         spool.seek(0)
         with job.database.cursor().copy(statement("copy_replay_items")) as copy:
             while part := spool.read(1 << 20):
                 copy.write(part)
         ready = {"replay": replay_id, "count": counts.total(), "preview": orjson.dumps(preview).decode()}
         job.database.execute(statement("ready_replay"), ready)
-    return told | {"state": "READY"}
+    return result | {"state": "READY"}

@@ -90,12 +90,12 @@ class ReportRequest:
         return self.with_bodies and self.format == "csv"
 
 
-def report(job: StepJob, **asked: Unpack[ReportOptions]) -> dict[str, Any]:
+def report(job: StepJob, **options: Unpack[ReportOptions]) -> dict[str, Any]:
     """Write the file; return its `path`, `rows`, `bytes`, `columns` and `until`.
 
     The file is complete up to `until`, which is no later than the watermark.
     """
-    wanted = read_report_request(asked)
+    wanted = read_report_request(options)
     archived = ledger.archived_until(job.database)
     if archived is None:
         raise ReportError("Nothing is archived yet, and a report reads the archive: run the export first.")
@@ -104,7 +104,7 @@ def report(job: StepJob, **asked: Unpack[ReportOptions]) -> dict[str, Any]:
     folder = f"{PARTS}/{job.run_id}"
     try:
         _write_parts(job, wanted, folder)
-        target = Path(asked["to"], _name(job, wanted))
+        target = Path(options["to"], _name(job, wanted))
         rows = _join(job, wanted, folder=folder, target=target)
     finally:
         job.archive.clear(folder)
@@ -117,25 +117,25 @@ def report(job: StepJob, **asked: Unpack[ReportOptions]) -> dict[str, Any]:
     }
 
 
-def read_report_request(asked: ReportOptions) -> ReportRequest:
+def read_report_request(options: ReportOptions) -> ReportRequest:
     """Return the request; raises ReportError, and FilterError for its filter."""
-    form = asked.get("format", "csv")
+    form = options.get("format", "csv")
     if form not in FORMATS:
         raise ReportError(f"A report is {' or '.join(FORMATS)}, not {form}.")
-    since, until = _moment(asked["since"]), _moment(asked["until"])
+    since, until = _moment(options["since"]), _moment(options["until"])
     if since >= until:
         raise ReportError("since has to be before until.")
-    if text := asked.get("filter", "").strip():
+    if text := options.get("filter", "").strip():
         parse(text)
-    status = asked.get("status") or ()
+    status = options.get("status") or ()
     return ReportRequest(
         since=since,
         until=until,
-        equal=_equal(asked),
+        equal=_equal(options),
         statuses=(status,) if isinstance(status, str) else tuple(status),
         filter=text,
         format=form,
-        with_bodies=asked.get("with_bodies", False),
+        with_bodies=options.get("with_bodies", False),
     )
 
 
@@ -174,11 +174,11 @@ def reported(
         condition = to_spark(parse(wanted.filter), header=col("headers"), body=col("body"))
         messages = messages.where(condition)
     bodies = ["headers", "body"] if wanted.with_bodies else []
-    told = messages.select(
+    texts = messages.select(
         col("id").alias("message_id"), "publisher", "content_type", "destination", "edited_from", *bodies
     )
     figures = tried(attempts).withColumnRenamed("delivery_id", "id")
-    joined = deliveries.join(told, "message_id", "inner" if wanted.filter else "left").join(
+    joined = deliveries.join(texts, "message_id", "inner" if wanted.filter else "left").join(
         figures, ["id", "settled_at"], "left"
     )
     frame = joined.withColumnRenamed("id", "delivery_id").withColumn(
@@ -253,14 +253,14 @@ def _moment(text: str) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-def _equal(asked: ReportOptions) -> dict[str, str | int]:
+def _equal(options: ReportOptions) -> dict[str, str | int]:
     equal: dict[str, str | int] = {}
-    if "subscriber" in asked:
-        equal["subscriber"] = asked["subscriber"]
-    if "event_type" in asked:
-        equal["event_type"] = asked["event_type"]
-    if "subscription" in asked:
-        given = str(asked["subscription"])
-        is_id = given.isascii() and given.isdigit() and len(given) <= _LONGEST_ID
-        equal["subscription_id" if is_id else "subscription"] = int(given) if is_id else given
+    if "subscriber" in options:
+        equal["subscriber"] = options["subscriber"]
+    if "event_type" in options:
+        equal["event_type"] = options["event_type"]
+    if "subscription" in options:
+        subscription = str(options["subscription"])
+        is_id = subscription.isascii() and subscription.isdigit() and len(subscription) <= _LONGEST_ID
+        equal["subscription_id" if is_id else "subscription"] = int(subscription) if is_id else subscription
     return equal

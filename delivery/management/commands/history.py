@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from delivery.management.history_replay import add_replay_arguments, replay_now
 from delivery.management.history_report import add_report_arguments, report_now
-from delivery.management.history_running import run_asked, run_step, run_steps
+from delivery.management.history_running import run_requested, run_step, run_steps
 from delivery.management.history_runs import write_runs
 from delivery.models import Step
 
@@ -87,7 +87,7 @@ def _add_run(parser: CommandParser) -> None:
 
 
 def _run(options: Options, write: Write) -> None:
-    run_asked(options["id"], write=write, gives_back=True)
+    run_requested(options["id"], write=write, gives_back=True)
 
 
 SUBCOMMANDS = (

@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from delivery.console.history import page as history
-from delivery.console.history.range import DAY, HOUR, LONGEST, HistoryRange, HistorySpan, asked
+from delivery.console.history.range import DAY, HOUR, LONGEST, HistoryRange, HistorySpan, requested_range
 from subscriptions.models import Subscription
 from tests.support import factories
 from tests.unit.delivery.console import history_rows
@@ -21,11 +21,11 @@ TEN = NOW.replace(minute=0)
 
 class TestQuery:
     def test_the_default_is_the_week_until_the_end_of_this_hour(self) -> None:
-        found = asked({}, now=NOW)
+        found = requested_range({}, now=NOW)
         assert (found.span, found.until, found.until - found.since) == (HistorySpan.WEEK, TEN + HOUR, 7 * DAY)
 
     def test_since_and_until_are_extended_to_whole_hours(self) -> None:
-        found = asked({"since": "2026-01-02T03:30", "until": "2026-01-04T05:10"}, now=NOW)
+        found = requested_range({"since": "2026-01-02T03:30", "until": "2026-01-04T05:10"}, now=NOW)
         assert found.span is HistorySpan.CUSTOM
         assert found.since == datetime(2026, 1, 2, 3, tzinfo=UTC)
         assert found.until == datetime(2026, 1, 4, 6, tzinfo=UTC)
@@ -43,7 +43,7 @@ class TestQuery:
         ],
     )
     def test_a_wrong_address_falls_back_to_the_default(self, given: dict[str, str]) -> None:
-        found = asked(given, now=NOW)
+        found = requested_range(given, now=NOW)
         assert timedelta() < found.until - found.since <= LONGEST
         assert found.step <= found.until - found.since + 7 * DAY
 
@@ -59,7 +59,7 @@ def orders(db: None) -> Subscription:
 
 
 def read(**given: str) -> history.HistoryPage:
-    return history.read_history_page(asked(given, now=NOW))
+    return history.read_history_page(requested_range(given, now=NOW))
 
 
 def test_hours_are_added_up_and_percentiles_are_the_worst(orders: Subscription) -> None:

@@ -10,7 +10,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from delivery.database.connections import connection_parameters
-from delivery.history.archive.fingerprint import Fingerprint, given, in_postgresql, of_batches
+from delivery.history.archive.fingerprint import Fingerprint, fingerprint_of, in_postgresql, of_batches
 from delivery.history.schemas import ATTEMPTS, TABLES, Table
 from tests.unit.delivery.history import archived
 from tests.unit.delivery.history.archived import Row
@@ -58,7 +58,7 @@ def by_postgresql(table: Table, rows: list[Row]) -> Fingerprint:
     select = sql.SQL("SELECT {} FROM (VALUES {}) AS found ({})").format(checksum, values, sql.SQL(names))
     with psycopg.connect(make_conninfo(**connection_parameters()), autocommit=True) as connection:
         sent = [row[0] for row in connection.execute(select).fetchall()]
-    return given(pa.array(sent, pa.int64()))
+    return fingerprint_of(pa.array(sent, pa.int64()))
 
 
 @pytest.mark.django_db

@@ -79,7 +79,7 @@ async def claims_at_work(
         ):
             context = SenderContext(settler=settler, reader=reader, client=client)
             claims = Claims(context, tasks)
-            await claims.meet()
+            await claims.update_members()
             yield claims, context
             claims.close()
     finally:

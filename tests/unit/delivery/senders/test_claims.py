@@ -71,10 +71,10 @@ def test_a_sender_that_lost_the_database_lets_others_claim_first(lane: Lane) -> 
     async def scenario(claims: Claims, context: SenderContext) -> None:
         await context.settler.release(list(context.settler.holding.shards))
         context.settler.holding.may_claim_at = float("inf")
-        await claims.meet()
+        await claims.update_members()
         assert not list(context.settler.holding.shards)
         context.settler.holding.may_claim_at = 0.0
-        await claims.meet()
+        await claims.update_members()
         assert set(context.settler.holding.shards) == set(range(SHARDS))
 
     with_claims(scenario)
@@ -104,7 +104,7 @@ def test_a_shard_that_another_sender_is_to_have_is_released_when_its_lanes_have_
         task = context.lanes[others.pk].task
         assert task is not None
         other = await share(claims)
-        await claims.meet()
+        await claims.update_members()
         async with asyncio.timeout(SECONDS):
             await task
         await claims.release_left()
@@ -123,7 +123,7 @@ def test_no_lane_of_a_shard_begins_while_that_waits_to_be_released(others: Lane)
         task = context.lanes[others.pk].task
         assert task is not None
         other = await share(claims)
-        await claims.meet()
+        await claims.update_members()
         async with asyncio.timeout(SECONDS):
             await task
         # As by a slow commit.
@@ -146,7 +146,7 @@ def test_a_shard_is_kept_while_one_of_its_lanes_waits_for_an_answer(others: Lane
         hanging.under_way.add(parcel(1), 1)
         hanging.under_way.begin(parcel(1), None, now=0.0)
         other = await share(claims)
-        await claims.meet()
+        await claims.update_members()
         assert not hanging.is_yielding
         assert set(context.settler.holding.shards) == shards_of(0, {0, 1}) | {shard_of(others.pk)}
         await other.close()
@@ -165,7 +165,7 @@ def test_lanes_of_a_shard_that_was_lost_end(lane: Lane) -> None:
         async with asyncio.timeout(SECONDS):
             while not await other.claim([shard_of(lane.pk)]):
                 await elsewhere(end_sessions)
-        await claims.meet()
+        await claims.update_members()
         async with asyncio.timeout(SECONDS):
             await task
         assert not context.lanes

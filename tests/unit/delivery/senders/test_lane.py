@@ -46,7 +46,7 @@ def down(seconds: float) -> KeyHealth:
 
 def begin_outage(lane: Lane, at: Parcel, *, seconds: float) -> None:
     lane.keys.add(at.place, down(300))
-    lane.stops.tell(at, reason="timed out")
+    lane.stops.report(at, reason="timed out")
     lane.keys.health(at.place).blocked_until = time.monotonic() + seconds
 
 
@@ -135,14 +135,14 @@ class TestReportingEndpoints:
 
     def fail(self, lane: Lane, one: Parcel) -> Sequence[Change]:
         lane.keys.add(one.place, down(300))
-        return lane.stops.tell(one, reason="timed out")
+        return lane.stops.report(one, reason="timed out")
 
     def test_the_last_may_be_dropped(self) -> None:
         lane, failing, dropped = concurrent(), parcel(1, delivery_id=7), parcel(1, delivery_id=8)
         lane.under_way.add(parcel(1, delivery_id=8), 1)
         assert self.fail(lane, failing) == []
         lane.under_way.remove(parcel(1, delivery_id=8))
-        change, endpoint = lane.stops.tell(dropped)
+        change, endpoint = lane.stops.report(dropped)
         assert isinstance(change, LaneChange)
         assert change.state == LaneState.BLOCKED
         assert isinstance(endpoint, EndpointChange)
@@ -181,17 +181,17 @@ class TestReportingEndpoints:
         self.fail(lane, parcel(1, delivery_id=7))
         lane.under_way.remove(parcel(1, delivery_id=8))
         lane.keys.health(1).accepted()
-        assert lane.stops.tell(parcel(1, delivery_id=8)) == []
+        assert lane.stops.report(parcel(1, delivery_id=8)) == []
         assert not lane.stops.is_blocked
 
     def test_a_dropped_delivery_reports_nothing(self) -> None:
-        assert concurrent().stops.tell(parcel(1)) == []
+        assert concurrent().stops.report(parcel(1)) == []
 
 
 def test_notifications_are_checked_at_once() -> None:
     lane = concurrent()
-    lane.bring_news()
-    assert lane.news.is_set()
+    lane.notify()
+    assert lane.notified.is_set()
     assert lane.changed.is_set()
 
 

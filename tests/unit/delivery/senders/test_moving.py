@@ -73,7 +73,7 @@ def neighbour(receiver: Receiver, hanging: MovedLanes) -> MovedLanes:
 
 async def look(claims: Claims, lane_ids: list[int]) -> None:
     """Take one turn of a sender's loop."""
-    await claims.meet()
+    await claims.update_members()
     await claims.release_left()
     await claims.serve(lane_ids)
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from delivery.models import Delivery, Status
 from delivery.models.shard import SHARDS
 from delivery.senders.parcel import Parcel
-from delivery.senders.reader import Reader, RunRequest, wishes_together
+from delivery.senders.reader import Reader, RunRequest, requests_together
 from subscriptions.models import Subscription, SubscriptionStatus
 from tests.support import factories
 from tests.unit.delivery.senders.running import elsewhere
@@ -215,4 +215,4 @@ def test_many_lanes_that_are_read_at_once_each_get_their_own(transactional_db: N
     [(10, 10, 50), (10, 0, 50), (50, 50, 50), (10, 20, 25), (10, 50, 10), (10, 1_000, 10), (1, 500, 10)],
 )
 def test_the_fewer_rows_lanes_have_the_more_are_read_together(wishes: int, rows: int, together: int) -> None:
-    assert wishes_together(wishes, rows=rows) == together
+    assert requests_together(wishes, rows=rows) == together

@@ -37,7 +37,7 @@ def members(*busy: int) -> list[Member]:
 
 def meet(sharing: Sharing, *busy: int, now: float) -> int:
     first, *others = members(*busy)
-    sharing.meet(first, others, now=now)
+    sharing.update_members(first, others, now=now)
     return len(sharing.slots)
 
 
@@ -70,12 +70,14 @@ def test_the_work_is_gathered_when_half_of_the_senders_could_do_it_for_a_while()
 def test_the_sender_of_the_lowest_slot_decides_the_number_of_sharers() -> None:
     sharing = Sharing()
     first = Member(0, 10, sharing=3)
-    sharing.meet(Member(5, 99, sharing=1), [first, *[Member(slot, 10, 1) for slot in (2, 5, 7)]], now=0)
+    sharing.update_members(
+        Member(5, 99, sharing=1), [first, *[Member(slot, 10, 1) for slot in (2, 5, 7)]], now=0
+    )
     assert sharing.slots == {0, 2, 5}
 
 
 def test_a_new_first_sender_keeps_the_previous_decision() -> None:
     sharing = Sharing()
-    sharing.meet(Member(5, 50, sharing=1), [Member(0, 50, sharing=2)], now=0)
-    sharing.meet(Member(5, 50, sharing=2), [Member(6, 50, sharing=2)], now=1)
+    sharing.update_members(Member(5, 50, sharing=1), [Member(0, 50, sharing=2)], now=0)
+    sharing.update_members(Member(5, 50, sharing=2), [Member(6, 50, sharing=2)], now=1)
     assert sharing.slots == {5, 6}

@@ -52,7 +52,7 @@ def test_an_ordered_lane_reads_ahead_near_the_end_of_a_full_run() -> None:
 def test_an_ordered_lane_does_not_read_ahead_after_the_last_delivery_although_notified() -> None:
     lane = serial()
     fill(lane, 3, is_full=False)
-    lane.bring_news()
+    lane.notify()
     assert not wants_more(lane)
 
 
@@ -71,13 +71,13 @@ def test_an_ordered_lane_does_not_read_ahead_of_an_unrecorded_failure() -> None:
     fill(lane, 10)
     lane.take()
     lane.stock.forget()
-    assert not lane.stock.wants_more(set(), rows=10, is_sending=True, has_news=True)
-    assert lane.stock.wants_more(set(), rows=10, is_sending=False, has_news=False)
+    assert not lane.stock.wants_more(set(), rows=10, is_sending=True, is_notified=True)
+    assert lane.stock.wants_more(set(), rows=10, is_sending=False, is_notified=False)
 
 
 def test_a_blocked_lane_reads_nothing_although_notified() -> None:
     lane = serial(state=LaneState.BLOCKED, delivery_id=7, failures=1, wait_seconds=60.0)
-    lane.bring_news()
+    lane.notify()
     assert not wants_more(lane)
 
 
