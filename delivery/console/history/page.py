@@ -85,7 +85,7 @@ class HistoryPage:
     count.
     """
 
-    asked: HistoryRange
+    period: HistoryRange
     until: datetime | None
     has_any: bool
     points: Sequence[HistoryPoint]
@@ -98,7 +98,7 @@ class HistoryPage:
     @property
     def is_exact(self) -> bool:
         """True if each point has the percentiles of one row, rather than the worst of many rows."""
-        return self.asked.step == HOUR and self.subscriptions == 1 and bool(self.asked.event_type)
+        return self.period.step == HOUR and self.subscriptions == 1 and bool(self.period.event_type)
 
     @property
     def success(self) -> str:
@@ -110,7 +110,7 @@ class HistoryPage:
 
     @property
     def step_in_words(self) -> str:
-        hours = self.asked.step // HOUR
+        hours = self.period.step // HOUR
         return {1: "an hour", 6: "6 hours", 24: "a day"}.get(hours, "a week")
 
     @property
@@ -128,7 +128,7 @@ class HistoryPage:
         }
         for name in PERCENTILES:
             drawn[name] = [point.percentiles[name] for point in self.points]
-        is_by_day = self.asked.span is not HistorySpan.DAY
+        is_by_day = self.period.span is not HistorySpan.DAY
         return orjson.dumps(drawn | {"is_by_day": is_by_day}).decode()
 
 
@@ -139,7 +139,7 @@ def read_history_page(period: HistoryRange) -> HistoryPage:
         (row for row in by_subscription if row["failed"]), key=lambda row: row["failed"], reverse=True
     )
     return HistoryPage(
-        asked=period,
+        period=period,
         until=Archived.objects.values_list("until", flat=True).first(),
         has_any=newest is not None,
         points=_points(by_hour, period),

@@ -43,11 +43,11 @@ class PreviewedMessage:
 class FilterPreview:
     """The result of a preview.
 
-    `asked` counts the newest messages; `delivered` counts those with a destination, which are left
-    out.
+    `evaluated` counts the newest messages; `delivered` counts those with a destination, which are
+    left out.
     """
 
-    asked: int
+    evaluated: int
     delivered: int
     matched: int
     bytes: int
@@ -57,7 +57,7 @@ class FilterPreview:
     @property
     def published(self) -> int:
         """The number of messages that the filter was evaluated on."""
-        return self.asked - self.delivered
+        return self.evaluated - self.delivered
 
     @property
     def unmatched(self) -> int:
@@ -66,7 +66,7 @@ class FilterPreview:
     @property
     def is_cut(self) -> bool:
         """True if long bodies reduced the number of messages below MESSAGES."""
-        return self.asked < MESSAGES and self.bytes >= BYTES
+        return self.evaluated < MESSAGES and self.bytes >= BYTES
 
 
 def preview_filter(event_type_id: int, *, header_filter_string: str, filter_text: str) -> FilterPreview:
@@ -76,7 +76,7 @@ def preview_filter(event_type_id: int, *, header_filter_string: str, filter_text
     evaluated = [_evaluated(row, header_filter_string, filter_text) for row in published]
     matching = [one for one in evaluated if not one.reason]
     return FilterPreview(
-        asked=len(rows),
+        evaluated=len(rows),
         delivered=len(rows) - len(published),
         matched=len(matching),
         bytes=sum(len(row["body"]) for row in rows),

@@ -64,7 +64,7 @@ def test_the_preview_reads_the_newest_messages_of_the_event_type(
     factories.message()
     said = preview_filter(event_type.pk, header_filter_string="", filter_text="")
     assert [one.message_id for one in said.matching] == [row.pk for row in rows[:1:-1]]
-    assert (said.asked, said.is_cut) == (3, False)
+    assert (said.evaluated, said.is_cut) == (3, False)
 
 
 def test_the_preview_ends_where_the_bodies_are_long(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +73,7 @@ def test_the_preview_ends_where_the_bodies_are_long(db: None, monkeypatch: pytes
     for _ in range(5):
         factories.message(b'{"number":1}', event_type=event_type)
     said = preview_filter(event_type.pk, header_filter_string="", filter_text="$$->'Body'->'number' = 1")
-    assert (said.asked, said.matched, said.bytes, said.is_cut) == (3, 3, 36, True)
+    assert (said.evaluated, said.matched, said.bytes, said.is_cut) == (3, 3, 36, True)
 
 
 def test_messages_to_one_destination_are_left_out(db: None) -> None:
@@ -81,7 +81,7 @@ def test_messages_to_one_destination_are_left_out(db: None) -> None:
     factories.message(event_type=event_type)
     factories.message(event_type=event_type, destination="crm")
     said = preview_filter(event_type.pk, header_filter_string="", filter_text="")
-    assert (said.asked, said.published, said.delivered, said.matched) == (2, 1, 1, 1)
+    assert (said.evaluated, said.published, said.delivered, said.matched) == (2, 1, 1, 1)
 
 
 class TestInTheForm:
