@@ -121,13 +121,13 @@ def enter(checkout: str, argv: Sequence[str]) -> None:
     If an active environment of somebody else's has Django, it is used unchanged.
     """
     root = Path(checkout)
-    ours = [VirtualEnvironment(root / ".venv"), VirtualEnvironment(_home(root) / ".venv")]
-    inside = next((environment for environment in ours if environment.is_current()), None)
+    environments = [VirtualEnvironment(root / ".venv"), VirtualEnvironment(_home(root) / ".venv")]
+    inside = next((environment for environment in environments if environment.is_current()), None)
     if inside is None and _is_provided():
         return
     if inside is None and os.environ.get(ENTERED) == str(os.getpid()):
         _fail("the environment does not run as one: remove the folder .venv and start again")
-    environment, lock = _choose(ours, root, argv)
+    environment, lock = _choose(environments, root, argv)
     if not environment.is_complete(lock):
         _complete(environment, lock)
     elif environment is inside:
@@ -136,9 +136,9 @@ def enter(checkout: str, argv: Sequence[str]) -> None:
 
 
 def _choose(
-    ours: list[VirtualEnvironment], root: Path, argv: Sequence[str]
+    environments: list[VirtualEnvironment], root: Path, argv: Sequence[str]
 ) -> tuple[VirtualEnvironment, Lock]:
-    for environment in ours:
+    for environment in environments:
         lock = _wanted_lock(environment, root, argv)
         if environment.is_complete(lock) or environment.is_writable():
             return environment, lock

@@ -36,7 +36,7 @@ def suspend(lane: Lane, settlement: Settlement, endpoint: Endpoint) -> LaneChang
     )
 
 
-async def see_suspension(lane: Lane, context: SenderContext) -> None:
+async def check_suspension(lane: Lane, context: SenderContext) -> None:
     """Wait until a probe is due or a nudge arrives, and check whether the lane may continue."""
     if seconds := lane.stops.suspended_left:
         await _wait_for_nudge(lane, seconds)
