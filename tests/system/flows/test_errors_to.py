@@ -16,11 +16,9 @@ def only_failure(of: Pulled, what: str) -> dict[str, object]:
     return body
 
 
-def test_a_refused_message_is_told_to_who_was_named_and_to_nobody_else(
-    flow: Flow, receiver: Receiver
-) -> None:
+def test_a_refused_message_goes_to_the_named_recipient_only(flow: Flow, receiver: Receiver) -> None:
     gone = refusing(flow, receiver)
-    ops = pull(flow, "ops", event_type=FAILED)
+    ops = pull(flow, "ops", event_type=FAILED, header_filter_string=gone.subscriber)
     everybody = pull(flow, "everybody", event_type=FAILED, header_filter_string=gone.subscriber)
     published = flow.publish(b'{"n": 1}', ErrorsTo=ops.name)
     body = only_failure(ops, "ops is told")
