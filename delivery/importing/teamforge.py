@@ -19,11 +19,13 @@ from subscriptions.configuration.document import PUBLISH_ID
 from subscriptions.filters import FilterError, parse
 from subscriptions.models import EventType, Kind
 from subscriptions.publish_ids import PublishIdRefusedError, check_text
+from subscriptions.scripts.includes import Library
 from subscriptions.values.endpoints import INTERNAL
 
 _STRAIGHT = str.maketrans("‘’‚‛“”„‟", "''''\"\"\"\"")
-# A script has no network, and none includes another.
-_CALLS = re.compile(r"ctf_\w+|\bweb(?:Get|Post|Put|Patch|Delete)\w*|\$orch\b|\$include\$")
+# A script has no network.
+_CALLS = re.compile(r"ctf_\w+|\bweb(?:Get|Post|Put|Patch|Delete)\w*|\$orch\b")
+_INCLUDE = "$include$"
 
 Row = Mapping[str, str]
 
@@ -155,7 +157,10 @@ def _add_script(imported: Imported, entry: dict[str, Any], script: str, label: s
 def _script_refusal(script: str, *, kind: str, endpoint: str) -> str:
     if called := _CALLS.search(script):
         return f"its script uses {called[0]}, which Inturn does not have"
-    if found := fault(script):
+    if _INCLUDE in script:
+        return f"its script uses {_INCLUDE}; create the included one as a common script, then add this one"
+    # The import reads no database: it may run where there is none.
+    if found := fault(script, common=Library()):
         return f"its script is refused ({found})"
     row = EventType(name="it", kind=kind)
     return next(iter(refusals({"endpoint": endpoint, "script": script}, event_type=row).values()), "")
