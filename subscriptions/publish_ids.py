@@ -64,14 +64,14 @@ def publisher_of_id(text: str, *, now: datetime) -> Publisher | None:
     For an unknown id nothing is written.
     """
     rows = PublishId.objects.select_related("publisher").valid(now=now)
-    found = rows.filter(hash=hash_of(text)).first()
-    if found is None:
+    row = rows.filter(hash=hash_of(text)).first()
+    if row is None:
         return None
     stale = now - LAST_USED_PRECISION
-    if found.last_used_at is None or found.last_used_at < stale:
+    if row.last_used_at is None or row.last_used_at < stale:
         unnoted = Q(last_used_at=None) | Q(last_used_at__lt=stale)
-        PublishId.objects.filter(unnoted, pk=found.pk).update(last_used_at=now)
-    return found.publisher
+        PublishId.objects.filter(unnoted, pk=row.pk).update(last_used_at=now)
+    return row.publisher
 
 
 def addresses_of(text: str) -> list[str]:

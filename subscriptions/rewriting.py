@@ -128,7 +128,7 @@ def plan(
 
     Raises RewriteError if there are too many.
     """
-    rows = _concerned(selected, replacement)
+    rows = _affected(selected, replacement)
     return _planned(rows, replacement, _refused(rows, replacement, allowed_networks))
 
 
@@ -144,10 +144,10 @@ def rewrite(
 
     Raises ChangedError and RewriteError.
     """
-    refused = _refused(_concerned(selected, replacement), replacement, allowed_networks)
+    refused = _refused(_affected(selected, replacement), replacement, allowed_networks)
     with transaction.atomic():
         locked = selected.select_for_update(of=("self",), no_key=True)
-        planned = _planned(_concerned(locked, replacement), replacement, refused)
+        planned = _planned(_affected(locked, replacement), replacement, refused)
         if planned.seen != seen:
             raise ChangedError
         for row in planned.accepted:
@@ -155,14 +155,16 @@ def rewrite(
     return len(planned.accepted)
 
 
-def _concerned(selected: QuerySet[Subscription], replacement: Replacement) -> list[Subscription]:
+def _affected(selected: QuerySet[Subscription], replacement: Replacement) -> list[Subscription]:
     begins = Q(endpoint__contains=replacement.old) | Q(probe_url__startswith=replacement.old)
     # Ordered by id, because rows are locked in that order everywhere.
     rows = selected.filter(begins).select_related("subscriber").defer("headers", "auth").order_by("pk")
-    found = [row for row in rows if _changes(row, replacement)]
-    if len(found) > MOST:
-        raise RewriteError(f"{len(found):,} subscriptions have such URLs, and {MOST:,} are possible at once.")
-    return found
+    affected = [row for row in rows if _changes(row, replacement)]
+    if len(affected) > MOST:
+        raise RewriteError(
+            f"{len(affected):,} subscriptions have such URLs, and {MOST:,} are possible at once."
+        )
+    return affected
 
 
 def _changes(row: Subscription, replacement: Replacement) -> dict[str, tuple[str, str]]:

@@ -118,8 +118,8 @@ def _major(folder: Path) -> int | None:
         )
     except OSError:
         return None
-    found = re.search(r"\) (\d+)", answer.stdout)
-    return int(found[1]) if found else None
+    version = re.search(r"\) (\d+)", answer.stdout)
+    return int(version[1]) if version else None
 
 
 def _works(command: list[str]) -> bool:

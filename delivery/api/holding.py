@@ -125,8 +125,8 @@ class InstallationViews(ApiView, GenericViewSet[Installation]):
     @extend_schema(responses=InstallationSerializer)
     def retrieve(self, request: Request) -> Response:
         """Read whether all sending is HELD."""
-        found = Installation.objects.first() or Installation(pk=1)
-        return Response(InstallationSerializer(found).data)
+        installation = Installation.objects.first() or Installation(pk=1)
+        return Response(InstallationSerializer(installation).data)
 
     @extend_schema(request=InstallationSerializer, responses=InstallationSerializer)
     def partial_update(self, request: Request) -> Response:

@@ -178,18 +178,18 @@ def _result(result: Result) -> dict[str, Any]:
 
 
 def _figures(subscriber_id: int, *, now: datetime) -> dict[str, Any]:
-    found = counts.of_subscribers([subscriber_id], now=now, limit=COUNT_LIMIT).get(subscriber_id)
-    if found is None:
+    figures = counts.of_subscribers([subscriber_id], now=now, limit=COUNT_LIMIT).get(subscriber_id)
+    if figures is None:
         names = ("available", "in_flight", "received_per_minute", "acknowledged_per_minute")
         return dict.fromkeys(names, 0) | {"oldest_seconds": None}
     shown = {
-        "available": min(found.available, COUNT_LIMIT),
-        "in_flight": min(found.in_flight, COUNT_LIMIT),
-        "oldest_seconds": found.oldest_seconds(now=now),
-        "received_per_minute": found.received_per_minute,
-        "acknowledged_per_minute": found.acknowledged_per_minute,
+        "available": min(figures.available, COUNT_LIMIT),
+        "in_flight": min(figures.in_flight, COUNT_LIMIT),
+        "oldest_seconds": figures.oldest_seconds(now=now),
+        "received_per_minute": figures.received_per_minute,
+        "acknowledged_per_minute": figures.acknowledged_per_minute,
     }
-    is_more = max(found.available, found.in_flight) > COUNT_LIMIT
+    is_more = max(figures.available, figures.in_flight) > COUNT_LIMIT
     return shown | ({"is_at_least": True} if is_more else {})
 
 

@@ -118,7 +118,7 @@ def _shown_callbacks() -> QuerySet[Callback]:
 
 
 def _counts(page: "list[Message]") -> dict[int, dict[str, int]]:
-    found: dict[int, dict[str, int]] = {}
+    counts: dict[int, dict[str, int]] = {}
     rows = (
         Delivery.objects.of_messages(message.pk for message in page)
         .order_by()
@@ -126,5 +126,5 @@ def _counts(page: "list[Message]") -> dict[int, dict[str, int]]:
         .annotate(count=Count("id"))
     )
     for message_id, status, count in rows:
-        found.setdefault(message_id, {})[status] = count
-    return found
+        counts.setdefault(message_id, {})[status] = count
+    return counts

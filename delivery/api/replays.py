@@ -142,31 +142,31 @@ class ReplayViews(ApiView, GenericViewSet[Replay]):
         409 when it is not READY.
         """
         Strict(data=request.data).is_valid(raise_exception=True)
-        found = self.get_object()
-        if not replays.start(found, actor=actor_of(request), now=timezone.now()):
-            raise Problem(409, "not-ready", _why_not_started(found))
-        return self._shown(found)
+        replay = self.get_object()
+        if not replays.start(replay, actor=actor_of(request), now=timezone.now()):
+            raise Problem(409, "not-ready", _why_not_started(replay))
+        return self._shown(replay)
 
     @extend_schema(request=None, responses=ReplaySerializer)
     def cancel(self, request: Request, pk: str) -> Response:
         """Cancel it; the deliveries that were created stay, and are sent. 409 when it has ended."""
         Strict(data=request.data).is_valid(raise_exception=True)
-        found = self.get_object()
-        if not replays.cancel(found, actor=actor_of(request), now=timezone.now()):
-            raise Problem(409, "ended", f"It is {found.state}; there is nothing left to cancel.")
-        return self._shown(found)
+        replay = self.get_object()
+        if not replays.cancel(replay, actor=actor_of(request), now=timezone.now()):
+            raise Problem(409, "ended", f"It is {replay.state}; there is nothing left to cancel.")
+        return self._shown(replay)
 
-    def _shown(self, found: Replay) -> Response:
-        return Response(ReplaySerializer(get_object_or_404(self.get_queryset(), pk=found.pk)).data)
+    def _shown(self, replay: Replay) -> Response:
+        return Response(ReplaySerializer(get_object_or_404(self.get_queryset(), pk=replay.pk)).data)
 
 
 def _subscription(id: int) -> Subscription:
     rows = Subscription.objects.select_related("subscriber", "event_type")
-    found = rows.filter(pk=id).first() if 0 < id < 2**63 else None
-    if found is None:
+    subscription = rows.filter(pk=id).first() if 0 < id < 2**63 else None
+    if subscription is None:
         detail = f"There is no subscription {id}; GET subscriptions lists those there are."
         raise invalid([{"field": "subscription", "detail": detail}])
-    return found
+    return subscription
 
 
 def _problem(refused: ReplayRefusedError) -> Problem:
@@ -174,7 +174,7 @@ def _problem(refused: ReplayRefusedError) -> Problem:
     return invalid([{"field": refused.field, "detail": refused.detail, **place}])
 
 
-def _why_not_started(found: Replay) -> str:
-    if found.state == ReplayState.SELECTING:
+def _why_not_started(replay: Replay) -> str:
+    if replay.state == ReplayState.SELECTING:
         return "It is SELECTING: its messages are not counted yet. Start it when it is READY."
-    return f"It is {found.state}; only a READY one can be started."
+    return f"It is {replay.state}; only a READY one can be started."

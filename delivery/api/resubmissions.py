@@ -284,14 +284,14 @@ def _needed(job: Resubmission) -> Problem:
 
 
 def _previewed(chosen: Mapping[str, Any], verb: BulkVerb) -> dict[str, Any]:
-    found = preview_selection(chosen, verb)
+    preview = preview_selection(chosen, verb)
     return {
         "id": None,
-        "count": min(found.count, COUNT_LIMIT),
-        "statuses": found.statuses,
-        "oldest_at": found.oldest_at,
-        "more": found.count > COUNT_LIMIT,
+        "count": min(preview.count, COUNT_LIMIT),
+        "statuses": preview.statuses,
+        "oldest_at": preview.oldest_at,
+        "more": preview.count > COUNT_LIMIT,
         "state": None,
         "done": 0,
-        "sample": found.sample,
+        "sample": preview.sample,
     }

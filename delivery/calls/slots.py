@@ -42,8 +42,8 @@ def turns(_kind: str, most: int) -> threading.Semaphore:
 
 def endpoint_now(subscription_id: int) -> Endpoint | None:
     """Return the stored endpoint; None if the subscription is deleted."""
-    found = queries.named_rows("endpoints", {"subscription": [subscription_id]})
-    return endpoint_of(found[0]) if found else None
+    rows = queries.named_rows("endpoints", {"subscription": [subscription_id]})
+    return endpoint_of(rows[0]) if rows else None
 
 
 def call_now(request: Request) -> Called:

@@ -187,8 +187,8 @@ def _store_matched(publisher: Publisher, draft: Draft) -> tuple[int, int, SyncTa
 def _qualified(draft: Draft) -> list[Subscription]:
     """Return all qualifying subscriptions, the one to call first."""
     seen = document(draft.headers, draft.body)
-    found = candidates(draft.event_type, [draft.headers])
-    matches = qualifying(found, seen, by_subscriber=False, to=draft.destination)
+    subscriptions = candidates(draft.event_type, [draft.headers])
+    matches = qualifying(subscriptions, seen, by_subscriber=False, to=draft.destination)
     return by_position([match.subscription_id for match in matches])
 
 

@@ -44,7 +44,7 @@ async def may_write() -> bool:
     """Return whether a new connection can change data now."""
     try:
         async with await connect("inturn") as one:
-            found = await one.execute("SELECT NOT current_setting('transaction_read_only')::boolean")
-            return await found.fetchone() == (True,)
+            cursor = await one.execute("SELECT NOT current_setting('transaction_read_only')::boolean")
+            return await cursor.fetchone() == (True,)
     except psycopg.Error:
         return False

@@ -38,8 +38,8 @@ def execute(name: str, parameters: Mapping[str, Any]) -> None:
 def rows(name: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """Execute a statement as `execute` does, and return all its rows."""
     with _executed(name, parameters) as cursor:
-        found: list[tuple[Any, ...]] = cursor.fetchall()
-    return found
+        result: list[tuple[Any, ...]] = cursor.fetchall()
+    return result
 
 
 def row(name: str, parameters: Mapping[str, Any]) -> tuple[Any, ...]:

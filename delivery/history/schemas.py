@@ -86,8 +86,8 @@ class Table:
         types = dict(frame.dtypes)
         for column in self.columns:
             if types.get(column.name) != column.type:
-                found = types.get(column.name, "not there")
-                raise SchemaError(f"{self.name}.{column.name} should be {column.type}, and is {found}.")
+                actual = types.get(column.name, "not there")
+                raise SchemaError(f"{self.name}.{column.name} should be {column.type}, and is {actual}.")
         return frame.select(*self.names)
 
 
@@ -95,9 +95,9 @@ def spark_schema(columns: Sequence[Column]) -> "StructType":
     """Return Spark's schema with all columns nullable, as files give them back."""
     from pyspark.sql.types import StructType
 
-    found = StructType.fromDDL(", ".join(f"{column.name} {column.type}" for column in columns))
-    assert isinstance(found, StructType)
-    return found
+    schema = StructType.fromDDL(", ".join(f"{column.name} {column.type}" for column in columns))
+    assert isinstance(schema, StructType)
+    return schema
 
 
 def arrow_schema(columns: Sequence[Column]) -> pa.Schema:

@@ -57,7 +57,7 @@ class Subscribed:
     `always` are those it qualifies for whatever else it holds; None if a filter decides.
     """
 
-    found: Sequence[Candidate]
+    candidates: Sequence[Candidate]
     always: Sequence[Candidate] | None
     may_deduplicate: bool
 
@@ -107,8 +107,8 @@ class Directory:
         None if there is none, or if its messages take more than one statement.
         """
         if name not in self._event_types:
-            found = event_type_by_name(name)
-            self._event_types[name] = found if found is not None and _is_plain(found) else None
+            event_type = event_type_by_name(name)
+            self._event_types[name] = event_type if event_type is not None and _is_plain(event_type) else None
         return self._event_types[name]
 
     def subscribed(self, event_type: EventType, filter_string: str) -> Subscribed:
@@ -122,24 +122,24 @@ class Directory:
         return self._subscribed[place]
 
 
-def _subscribed(event_type: EventType, filter_string: str, found: Sequence[Candidate]) -> Subscribed:
+def _subscribed(event_type: EventType, filter_string: str, candidates: Sequence[Candidate]) -> Subscribed:
     always = None
-    if not any(candidate.filter for candidate in found):
+    if not any(candidate.filter for candidate in candidates):
         is_topic = event_type.kind != Kind.QUEUE
-        always = qualifying(found, document({FILTER_STRING: filter_string}, b""), by_subscriber=is_topic)
-    return Subscribed(found, always, any(candidate.deduplicates for candidate in found))
+        always = qualifying(candidates, document({FILTER_STRING: filter_string}, b""), by_subscriber=is_topic)
+    return Subscribed(candidates, always, any(candidate.deduplicates for candidate in candidates))
 
 
 def _grant(key: str) -> Grant | None:
     try:
-        found = usable_key(key, now=timezone.now())
+        api_key = usable_key(key, now=timezone.now())
     except AuthenticationFailed:
         return None
-    publisher = found.publisher
-    if found.scope != Scope.PUBLISH or publisher is None:
+    publisher = api_key.publisher
+    if api_key.scope != Scope.PUBLISH or publisher is None:
         return None
     allowed = None if publisher.all_event_types else publisher.event_types.values_list("pk", flat=True)
-    return Grant(publisher, None if allowed is None else frozenset(allowed), found.expires_at)
+    return Grant(publisher, None if allowed is None else frozenset(allowed), api_key.expires_at)
 
 
 def _is_plain(event_type: EventType) -> bool:

@@ -93,12 +93,12 @@ class PlainReader:
         grant = self._directory.grant(post.key)
         if grant is None:
             raise NotPlainError
-        found = self._batch(post, grant) if post.event_type is None else self._single(post, grant)
-        if not found.owed:
+        read = self._batch(post, grant) if post.event_type is None else self._single(post, grant)
+        if not read.owed:
             # Nothing is stored that could show whether the configuration is still the same.
             raise NotPlainError
-        _count(post, grant, messages=len(found.owed) + len(found.refused))
-        return found
+        _count(post, grant, messages=len(read.owed) + len(read.refused))
+        return read
 
     def _single(self, post: Post, grant: Grant) -> Plain:
         event_type = self._event_type(grant, post.event_type or "")
@@ -154,7 +154,7 @@ class PlainReader:
         if matches is None:
             is_topic = draft.event_type.kind != Kind.QUEUE
             content = document(draft.headers, draft.body)
-            matches = qualifying(subscribed.found, content, by_subscriber=is_topic)
+            matches = qualifying(subscribed.candidates, content, by_subscriber=is_topic)
         if subscribed.may_deduplicate and any(match.deduplicates for match in matches):
             raise NotPlainError
         return matches

@@ -23,17 +23,17 @@ def store_together(plain: Sequence[Plain], *, as_of: Configuration) -> list[tupl
     """
     may_be_half = any(one.is_batch_with_keys for one in plain)
     with transaction.atomic() if may_be_half else nullcontext():
-        found = store([owed for one in plain for owed in one.owed], as_of=as_of)
-        if found is None:
+        stored = store([owed for one in plain for owed in one.owed], as_of=as_of)
+        if stored is None:
             return None
-        answers = list(_divided(plain, found[0]))
+        answers = list(_divided(plain, stored[0]))
         half = [one for one, accepted in answers if None in accepted and any(accepted)]
         if half:
             transaction.set_rollback(True)
     if half:
         others = store_together([one for one in plain if one not in half], as_of=as_of)
         return None if others is None else [*others, *((one.post, None) for one in half)]
-    found[1].notify()
+    stored[1].notify()
     return [(one.post, _answer(one, accepted)) for one, accepted in answers]
 
 

@@ -74,8 +74,8 @@ def _rates(subscriber_ids: Collection[int], *, now: datetime) -> dict[int, _Rate
     counted = MailboxRate.objects.filter(
         subscriber__in=subscriber_ids, at__gte=until - RATE_WINDOW, at__lt=until
     )
-    found = counted.values("subscriber").annotate(got=Sum("received"), done=Sum("acknowledged")).order_by()
-    return {row["subscriber"]: (row["got"], row["done"]) for row in found}
+    rows = counted.values("subscriber").annotate(got=Sum("received"), done=Sum("acknowledged")).order_by()
+    return {row["subscriber"]: (row["got"], row["done"]) for row in rows}
 
 
 def _summed(subscriber_id: int, rows: Sequence[Sequence[Any]], rates: _Rates) -> Figures:

@@ -34,7 +34,7 @@ _DONE = {
     OutcomeClass.RELEASED: Status.PENDING,
     OutcomeClass.DECLINED: Status.REJECTED,
 }
-_Found: TypeAlias = Mapping[int, tuple[str, int, Any, str | None]]
+_Locked: TypeAlias = Mapping[int, tuple[str, int, Any, str | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +112,8 @@ def release(subscriber_id: int, texts: Sequence[str], *, delay: int) -> list[Res
 def extend(subscriber_id: int, texts: Sequence[str], *, visibility: int) -> list[Result]:
     """Extend the leases of these receipts to `visibility` seconds from now."""
     read = _read(texts)
-    found = _locked("extend", subscriber_id, read, {"visibility": visibility})
-    return [_result(text, receipt, found) for text, receipt in read]
+    deliveries = _locked("extend", subscriber_id, read, {"visibility": visibility})
+    return [_result(text, receipt, deliveries) for text, receipt in read]
 
 
 def _fetched(*columns: Any) -> LeasedMessage:
@@ -136,8 +136,8 @@ def _fetched(*columns: Any) -> LeasedMessage:
 
 def _end(subscriber_id: int, texts: Sequence[str], outcome: OutcomeClass, *, delay: int = 0) -> list[Result]:
     read = _read(texts)
-    found = _locked("end_fetches", subscriber_id, read, {"outcome": outcome.value, "delay": delay})
-    return [_result(text, receipt, found, outcome=outcome) for text, receipt in read]
+    deliveries = _locked("end_fetches", subscriber_id, read, {"outcome": outcome.value, "delay": delay})
+    return [_result(text, receipt, deliveries, outcome=outcome) for text, receipt in read]
 
 
 def _read(texts: Sequence[str]) -> list[tuple[str, Receipt | None]]:
@@ -149,16 +149,18 @@ def _locked(
     subscriber_id: int,
     read: Sequence[tuple[str, Receipt | None]],
     columns: Mapping[str, object],
-) -> _Found:
+) -> _Locked:
     """Execute the statement; return status, receive count, token and last outcome by delivery id.
 
     Executes it a second time for the deliveries that it did not find: if another request settled a
     delivery while the statement waited for its lock, the statement saw the row in neither part of
     the table.
     """
-    found: dict[int, tuple[str, int, Any, str | None]] = {}
+    deliveries: dict[int, tuple[str, int, Any, str | None]] = {}
     for _ in range(2):
-        missing = [receipt for _, receipt in read if receipt is not None and receipt.delivery_id not in found]
+        missing = [
+            receipt for _, receipt in read if receipt is not None and receipt.delivery_id not in deliveries
+        ]
         if not missing:
             break
         named = {
@@ -166,16 +168,16 @@ def _locked(
             "delivery": [receipt.delivery_id for receipt in missing],
             "token": [receipt.token for receipt in missing],
         }
-        found |= {id: tuple(was) for id, *was in planned_rows(name, {**named, **columns})}
-    return found
+        deliveries |= {id: tuple(was) for id, *was in planned_rows(name, {**named, **columns})}
+    return deliveries
 
 
 def _result(
-    text: str, receipt: Receipt | None, found: _Found, *, outcome: OutcomeClass | None = None
+    text: str, receipt: Receipt | None, deliveries: _Locked, *, outcome: OutcomeClass | None = None
 ) -> Result:
-    if receipt is None or receipt.delivery_id not in found:
+    if receipt is None or receipt.delivery_id not in deliveries:
         return Result(text, _UNKNOWN, is_unknown=True)
-    status, count, token, ended = found[receipt.delivery_id]
+    status, count, token, ended = deliveries[receipt.delivery_id]
     is_repeated = outcome is not None and (ended == outcome or status == _DONE[outcome])
     if token == receipt.token or (count == receipt.number and is_repeated):
         return Result(text)

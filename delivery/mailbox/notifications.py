@@ -72,10 +72,10 @@ class MailboxNotifications:
         if not self._waiters.mailboxes:
             return
         async with asyncio.timeout(ANSWER_SECONDS):
-            found = await connection.execute(
+            cursor = await connection.execute(
                 statement("mailboxes_with_messages").encode(), {"subscribers": list(self._waiters.mailboxes)}
             )
-            self._waiters.notify([subscriber for (subscriber,) in await found.fetchall()])
+            self._waiters.notify([subscriber for (subscriber,) in await cursor.fetchall()])
 
 
 def understand(payload: str) -> list[int]:

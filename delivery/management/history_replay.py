@@ -68,10 +68,10 @@ def find_subscription(text: str) -> Subscription:
     subscriber, _, name = text.rpartition("/")
     by_name = Q(name=name, subscriber__name=subscriber)
     by_id = Q(pk=int(text)) if text.isascii() and text.isdigit() and len(text) <= 18 else by_name
-    found = Subscription.objects.select_related("subscriber", "event_type").filter(by_id).first()
-    if found is None:
+    subscription = Subscription.objects.select_related("subscriber", "event_type").filter(by_id).first()
+    if subscription is None:
         raise CommandError(f"There is no subscription {text}; give its id, or subscriber/subscription.")
-    return found
+    return subscription
 
 
 def moment(text: str) -> datetime:

@@ -53,15 +53,15 @@ def run_requested(id: int, *, write: Callable[[str], object], gives_back: bool =
 
     With `gives_back` it waits again after a signal ends it.
     """
-    found = PipelineRun.objects.filter(pk=id).first()
-    if found is None:
+    run = PipelineRun.objects.filter(pk=id).first()
+    if run is None:
         raise CommandError(f"There is no run {id}; see `history runs`.")
-    with StepBar(found.get_step_display()) as bar:
+    with StepBar(run.get_step_display()) as bar:
         executed = running.run_waiting(id, shown=[bar], gives_back=gives_back)
     if executed is None:
-        found.refresh_from_db()
+        run.refresh_from_db()
         raise CommandError(
-            f"{found} does not wait to be run: it is {found.state}. See `history runs`.", returncode=REFUSED
+            f"{run} does not wait to be run: it is {run.state}. See `history runs`.", returncode=REFUSED
         )
     return _reported(executed, write)
 

@@ -13,9 +13,9 @@ _TEXT_LENGTH = 100
 
 def write_runs(count: int, *, write: Callable[[str], object], now: datetime) -> None:
     tidy(now)
-    found = PipelineRun.objects.defer("log", "result")[:count]
+    runs = PipelineRun.objects.defer("log", "result")[:count]
     write(_FORMAT.format("run", "step", "state", "started (UTC)", "seconds", "rows", "rows/s", "what"))
-    for run in found:
+    for run in runs:
         write(_row(run, now=now))
 
 

@@ -24,10 +24,10 @@ def fire(now: datetime) -> int:
         due = PipelineSchedule.objects.filter(is_on=True, next_at__lte=now).select_for_update(
             skip_locked=True
         )
-        found = sorted(due, key=lambda schedule: _ORDER[Step(schedule.step)])
-        for schedule in found:
+        ordered = sorted(due, key=lambda schedule: _ORDER[Step(schedule.step)])
+        for schedule in ordered:
             _fire(schedule, now=now)
-    return len(found)
+    return len(ordered)
 
 
 def _fire(schedule: PipelineSchedule, *, now: datetime) -> None:

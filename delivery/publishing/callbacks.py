@@ -71,10 +71,10 @@ def find(token: str) -> Callback:
     A forged token costs no query.
     """
     callback_id = read_token(token, key=callback_key(settings.SECRET_KEY))
-    found = Callback.objects.filter(pk=callback_id).first() if callback_id is not None else None
-    if found is None:
+    callback = Callback.objects.filter(pk=callback_id).first() if callback_id is not None else None
+    if callback is None:
         raise CallbackRefusedError("There is no such callback; use the CallbackURL unchanged.", status=404)
-    return found
+    return callback
 
 
 def refuse_expired(callback: Callback, *, now: datetime) -> None:
@@ -145,8 +145,8 @@ def _subscription_id() -> int:
     Two processes that create it at once meet at the unique names, and the later one uses the row of
     the earlier.
     """
-    found = Subscription.objects.filter(subscriber__name=SUBSCRIBER, name=SUBSCRIPTION)
-    return found.values_list("pk", flat=True).first() or _make_subscription().pk
+    subscriptions = Subscription.objects.filter(subscriber__name=SUBSCRIBER, name=SUBSCRIPTION)
+    return subscriptions.values_list("pk", flat=True).first() or _make_subscription().pk
 
 
 def _make_subscription() -> Subscription:

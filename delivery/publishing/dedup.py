@@ -39,8 +39,8 @@ class Keyed:
 
 def keys(matched: Iterable[Candidate], document: Document) -> list[tuple[Candidate, bytes]]:
     """Return the candidates that find an identifying key in the message, with their keys."""
-    found = [(candidate, key_of(candidate, document)) for candidate in matched]
-    return [(candidate, key) for candidate, key in found if key is not None]
+    pairs = [(candidate, key_of(candidate, document)) for candidate in matched]
+    return [(candidate, key) for candidate, key in pairs if key is not None]
 
 
 def key_of(candidate: Candidate, document: Document) -> bytes | None:
@@ -50,8 +50,8 @@ def key_of(candidate: Candidate, document: Document) -> bytes | None:
             sent = document.header.get(IDEMPOTENCY_KEY) if isinstance(document.header, dict) else None
             return _digest("key", sent) if isinstance(sent, str) else None
         case DedupMode.PATH:
-            found = _identity(candidate.dedup_path)(document)
-            return None if found is None else _digest("path", found)
+            value = _identity(candidate.dedup_path)(document)
+            return None if value is None else _digest("path", value)
         case _:
             return None
 

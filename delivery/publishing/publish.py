@@ -203,12 +203,12 @@ def _match(drafts: Sequence[Draft]) -> list[list[Candidate]]:
     of_type: dict[int, list[Draft]] = {}
     for draft in drafts:
         of_type.setdefault(draft.event_type.pk, []).append(draft)
-    found = {
+    by_event_type = {
         id: candidates(some[0].event_type, [draft.headers for draft in some]) for id, some in of_type.items()
     }
     return [
         qualifying(
-            found[draft.event_type.pk],
+            by_event_type[draft.event_type.pk],
             document(draft.headers, draft.body),
             by_subscriber=draft.event_type.kind != Kind.QUEUE,
             to=draft.destination,

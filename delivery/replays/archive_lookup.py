@@ -81,14 +81,14 @@ class ArchivedMessage:
 
 def find_message(id: int) -> ArchivedMessage | None:
     """Return the archived message or None; raises ArchiveError if the archive cannot be read."""
-    found = lookup()
-    row = next((row for rows in found.messages([id]) for row in rows), None)
+    archive = lookup()
+    row = next((row for rows in archive.messages([id]) for row in rows), None)
     if row is None:
         return None
     day = row["published_at"].date()
-    deliveries = found.deliveries(id, since=day)
+    deliveries = archive.deliveries(id, since=day)
     attempts: dict[int, list[ArchivedAttempt]] = {}
-    for attempt in found.attempts([delivery["id"] for delivery in deliveries], since=day):
+    for attempt in archive.attempts([delivery["id"] for delivery in deliveries], since=day):
         attempts.setdefault(attempt["delivery_id"], []).append(
             ArchivedAttempt(**_columns(ArchivedAttempt, attempt))
         )

@@ -174,10 +174,10 @@ class Claims:
                 lane.give_back()
 
     def _lanes_by_shard(self) -> Mapping[int, list[SenderLane]]:
-        found: defaultdict[int, list[SenderLane]] = defaultdict(list)
+        lanes: defaultdict[int, list[SenderLane]] = defaultdict(list)
         for lane in self._context.lanes.values():
-            found[shard_of(lane.id)].append(lane)
-        return found
+            lanes[shard_of(lane.id)].append(lane)
+        return lanes
 
     def _begin(self, row: Mapping[str, Any], settlements: Sequence[Settlement], *, epoch: int) -> None:
         lane = SenderLane(row)
@@ -206,16 +206,16 @@ class Claims:
 
     async def _lost(self, lane_ids: Sequence[int]) -> Mapping[int, list[Settlement]]:
         """Return the deliveries of these lanes in doubt, settled as their policies say."""
-        found: defaultdict[int, list[Settlement]] = defaultdict(list)
+        settlements: defaultdict[int, list[Settlement]] = defaultdict(list)
         if not lane_ids:
-            return found
+            return settlements
         rows = await self._context.reader.fetch("lost", {"lane": lane_ids})
         await self._context.load(row["subscription_id"] for row in rows)
         now = datetime.now(UTC)
         for row in rows:
-            found[row["lane_id"]].append(self._settled_as_lost(row, now=now))
+            settlements[row["lane_id"]].append(self._settled_as_lost(row, now=now))
             log.warning("in doubt", extra={"lane": row["lane_id"], "delivery": row["id"]})
-        return found
+        return settlements
 
     def _settled_as_lost(self, row: Mapping[str, Any], *, now: datetime) -> Settlement:
         rules = self._context.endpoints[row["subscription_id"]].rules

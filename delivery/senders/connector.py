@@ -118,10 +118,10 @@ class _Names(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        found = await self._resolver.find(host)
-        allowed = [one for one in found if is_allowed(one, allowed_networks=self._allowed_networks)]
+        addresses = await self._resolver.find(host)
+        allowed = [one for one in addresses if is_allowed(one, allowed_networks=self._allowed_networks)]
         if not allowed:
-            raise AddressRefusedError(found[0])
+            raise AddressRefusedError(addresses[0])
         return [
             ResolveResult(
                 hostname=host,

@@ -87,8 +87,10 @@ class SenderContext:
 
     async def refresh(self, subscription_ids: Collection[int]) -> list[Endpoint]:
         """Read these subscriptions again; return those that have changed."""
-        found = await self.reader.endpoints(list(subscription_ids))
-        changed = [endpoint for endpoint in found if self.endpoints.get(endpoint.subscription_id) != endpoint]
+        endpoints = await self.reader.endpoints(list(subscription_ids))
+        changed = [
+            endpoint for endpoint in endpoints if self.endpoints.get(endpoint.subscription_id) != endpoint
+        ]
         self.endpoints.update({endpoint.subscription_id: endpoint for endpoint in changed})
         return changed
 

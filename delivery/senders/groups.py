@@ -65,12 +65,12 @@ class HeldUp:
     def take(self, lane_id: int) -> EntryGroup | None:
         """Take out the lane's first group that somebody still waits for; None if there is none."""
         groups = self._lanes.get(lane_id, deque())
-        found = None
-        while groups and found is None:
+        next_group = None
+        while groups and next_group is None:
             group = groups.popleft()
-            found = None if group.committed.done() else group
+            next_group = None if group.committed.done() else group
         if not groups:
             self._lanes.pop(lane_id, None)
         if not self._lanes:
             self.is_any.clear()
-        return found
+        return next_group

@@ -165,10 +165,10 @@ class Keys:
         return self.health(WHOLE_LANE if self._is_ordered else parcel.place)
 
     def health(self, key: Key) -> KeyHealth:
-        found = self._health.get(key)
-        if found is None:
-            found = self._health[key] = KeyHealth()
-        return found
+        health = self._health.get(key)
+        if health is None:
+            health = self._health[key] = KeyHealth()
+        return health
 
     def blocked(self) -> list[Key]:
         """Return the keys to which nothing is sent now."""

@@ -164,10 +164,10 @@ def groups_of(rows: Sequence[dict[str, Any]], *, asked_at: float, generation: in
 
 
 def _by_request(rows: Sequence[dict[str, Any]], *, requested_at: float) -> dict[int, list[Parcel]]:
-    found: defaultdict[int, list[Parcel]] = defaultdict(list)
+    parcels: defaultdict[int, list[Parcel]] = defaultdict(list)
     for row in rows:
-        found[row["wish"]].append(_parcel(row, row["body"], asked_at=requested_at))
-    return found
+        parcels[row["wish"]].append(_parcel(row, row["body"], asked_at=requested_at))
+    return parcels
 
 
 def _parcel(row: dict[str, Any], body: bytes, *, asked_at: float) -> Parcel:

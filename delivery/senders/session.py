@@ -95,8 +95,8 @@ class Session:
         self._connection = connection = await connect("inturn")
         self._cursor = connection.cursor()
         await connection.execute(_SETTINGS, prepare=False)
-        found = await connection.execute("SELECT pg_postmaster_start_time()")
-        (self.server_started_at,) = await found.fetchone() or (None,)
+        cursor = await connection.execute("SELECT pg_postmaster_start_time()")
+        (self.server_started_at,) = await cursor.fetchone() or (None,)
         slots = [*([] if self.slot is None else [self.slot]), *range(MAX_SENDERS)]
         rows = await self.fetch("take_slot", {"slot": slots, "lock_class": MEMBER_LOCKS})
         slot: int | None = rows[0]["slot"] if rows else None

@@ -44,17 +44,17 @@ async def see_suspension(lane: SenderLane, context: SenderContext) -> None:
         return
     was_nudged = lane.nudge.is_set()
     lane.nudge.clear()
-    (found,) = await context.reader.fetch("suspension", {"lane": lane.id})
-    if found["state"] != LaneState.SUSPENDED:
-        lane.stops.go_on_blocked(found["delivery_id"], reason=found["reason"])
+    (row,) = await context.reader.fetch("suspension", {"lane": lane.id})
+    if row["state"] != LaneState.SUSPENDED:
+        lane.stops.go_on_blocked(row["delivery_id"], reason=row["reason"])
         return
-    endpoint = await _top(found, context)
+    endpoint = await _top(row, context)
     if endpoint is None:
         await _resume(lane, context, reason="The delivery that suspended it is no longer to be sent.")
-    elif endpoint.is_held_whole or not endpoint.probe_url or found["status"] != Status.PENDING:
+    elif endpoint.is_held_whole or not endpoint.probe_url or row["status"] != Status.PENDING:
         lane.stops.stay_suspended(None)
     elif not was_nudged or lane.stops.suspended_left in (0.0, math.inf):
-        await _probe(lane, context, found, endpoint)
+        await _probe(lane, context, row, endpoint)
 
 
 async def _wait_for_nudge(lane: SenderLane, seconds: float) -> None:
@@ -64,26 +64,26 @@ async def _wait_for_nudge(lane: SenderLane, seconds: float) -> None:
         return
 
 
-async def _top(found: Mapping[str, Any], context: SenderContext) -> Endpoint | None:
+async def _top(row: Mapping[str, Any], context: SenderContext) -> Endpoint | None:
     """Return the endpoint of the delivery that suspends the lane; None if it no longer does."""
-    if found["status"] not in (Status.PENDING, Status.REJECTED):
+    if row["status"] not in (Status.PENDING, Status.REJECTED):
         return None
-    await context.refresh([found["subscription_id"]])
-    endpoint = context.endpoints[found["subscription_id"]]
+    await context.refresh([row["subscription_id"]])
+    endpoint = context.endpoints[row["subscription_id"]]
     return endpoint if endpoint.is_active or endpoint.is_held_whole else None
 
 
 async def _probe(
-    lane: SenderLane, context: SenderContext, found: Mapping[str, Any], endpoint: Endpoint
+    lane: SenderLane, context: SenderContext, row: Mapping[str, Any], endpoint: Endpoint
 ) -> None:
     with lane.under_way.probing():
         fault = await context.client.probe(endpoint.probe_url, seconds=endpoint.timeout_seconds)
     if not fault:
-        budget = FreshBudget(lane_id=lane.id, delivery_id=found["delivery_id"])
+        budget = FreshBudget(lane_id=lane.id, delivery_id=row["delivery_id"])
         await _resume(lane, context, budget, reason="The probe URL answered.", is_on_trial=True)
         return
     wait = endpoint.rules.probe_seconds
-    change = lane.stops.suspend(found["delivery_id"], reason=found["reason"], wait_seconds=wait)
+    change = lane.stops.suspend(row["delivery_id"], reason=row["reason"], wait_seconds=wait)
     # A person may have resumed it while the probe was under way.
     await context.commit(lane, replace(change, stays=True))
 

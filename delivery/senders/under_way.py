@@ -71,10 +71,10 @@ class UnderWay:
                 task.cancel()
 
     def _waiting(self) -> list[tuple[float, asyncio.Task[Any] | None]]:
-        found = [
+        jobs = [
             (attempt.since, attempt.task) for attempt in self._attempts.values() if attempt.since is not None
         ]
-        return found if self._probe is None else [*found, self._probe]
+        return jobs if self._probe is None else [*jobs, self._probe]
 
 
 class Jobs:

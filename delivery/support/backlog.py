@@ -28,8 +28,8 @@ from subscriptions.models import Mode, Subscription
 def count(subscription: Subscription, *, limit: int) -> int:
     """Return the number of its open deliveries, at most `limit` + 1."""
     row = queries.named_row("waiting_of_subscriptions", {"ids": [subscription.pk], "limit": limit})
-    found: int = row["waiting"]
-    return found
+    waiting: int = row["waiting"]
+    return waiting
 
 
 def last_id() -> int:
@@ -47,10 +47,10 @@ def left(subscription_id: int, *, after: int, until: int, limit: int) -> list[in
     committed late. Deliveries that a person has resubmitted meanwhile are spared.
     """
     wanted = {"subscription": subscription_id, "until": until, "limit": limit}
-    found = queries.rows("open_of_subscription", wanted | {"after": after, "spares_resubmitted": False})
-    if not found:
-        found = queries.rows("open_of_subscription", wanted | {"after": 0, "spares_resubmitted": True})
-    return [id for (id,) in found]
+    rows = queries.rows("open_of_subscription", wanted | {"after": after, "spares_resubmitted": False})
+    if not rows:
+        rows = queries.rows("open_of_subscription", wanted | {"after": 0, "spares_resubmitted": True})
+    return [id for (id,) in rows]
 
 
 def hold(subscription: Subscription, *, cancellation_id: int) -> None:

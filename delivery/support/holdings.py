@@ -21,8 +21,8 @@ Held = Subscription | Subscriber | Installation
 
 def installation() -> Installation:
     """Return the installation's row, created on first use."""
-    found, _ = Installation.objects.get_or_create(pk=1)
-    return found
+    row, _ = Installation.objects.get_or_create(pk=1)
+    return row
 
 
 def subject(owner: Held) -> dict[str, int]:

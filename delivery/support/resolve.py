@@ -45,5 +45,5 @@ def _cancel_doubt(delivery_id: int, *, actor: str) -> bool:
 
 
 def _status(delivery_id: int) -> str:
-    found = Delivery.objects.filter(pk=delivery_id).values_list("status", flat=True).first()
-    return found or "it no longer exists: retention has just removed it"
+    status = Delivery.objects.filter(pk=delivery_id).values_list("status", flat=True).first()
+    return status or "it no longer exists: retention has just removed it"

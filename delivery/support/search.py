@@ -109,33 +109,33 @@ def ids_between(since: datetime | None, until: datetime | None) -> tuple[int, in
     newest = _first(Message.objects.order_by("-pk")) or 0
     first = 0
     if since is not None:
-        found = _first(Message.objects.filter(published_at__gte=since).order_by("published_at"))
-        first = newest + 1 if found is None else max(found - SLACK, 0)
+        id = _first(Message.objects.filter(published_at__gte=since).order_by("published_at"))
+        first = newest + 1 if id is None else max(id - SLACK, 0)
     if until is None:
         return first, newest
-    found = _first(Message.objects.filter(published_at__gte=until).order_by("published_at"))
-    return first, newest if found is None else min(found + SLACK, newest)
+    id = _first(Message.objects.filter(published_at__gte=until).order_by("published_at"))
+    return first, newest if id is None else min(id + SLACK, newest)
 
 
 def walk(
     rows: QuerySet[Message], search: Search, *, first: int, last: int, count: int, seconds: float = SECONDS
 ) -> Walked:
     """Search messages from the last id to the first, until `count` are found or the time is up."""
-    found: list[Message] = []
+    messages: list[Message] = []
     upper, size, ends_at = last, FIRST_PART, time.monotonic() + seconds
     while upper >= first:
         lower, began = max(first, upper - size + 1), time.monotonic()
         limit = None if upper == last and size == 1 else max((ends_at - began) / 2, LEAST_SECONDS)
-        among = search.among(rows, lower, upper).order_by("-pk")[: count - len(found)]
+        among = search.among(rows, lower, upper).order_by("-pk")[: count - len(messages)]
         part = _looked_at(among, limit, is_all_read=search.reads_all)
         if part is not None:
-            found, upper = found + part, lower - 1
-        if len(found) == count:
-            return Walked(rows=found, reached=found[-1].pk, is_full=True)
+            messages, upper = messages + part, lower - 1
+        if len(messages) == count:
+            return Walked(rows=messages, reached=messages[-1].pk, is_full=True)
         if first <= upper < last and time.monotonic() >= ends_at:
-            return Walked(rows=found, reached=upper + 1, is_full=False)
+            return Walked(rows=messages, reached=upper + 1, is_full=False)
         size = max(size // 10, 1) if part is None else _next_size(size, time.monotonic() - began)
-    return Walked(rows=found, reached=None, is_full=False)
+    return Walked(rows=messages, reached=None, is_full=False)
 
 
 def _looked_at(rows: QuerySet[Message], seconds: float | None, *, is_all_read: bool) -> list[Message] | None:

@@ -87,10 +87,10 @@ def resume(lane: Lane, *, actor: str) -> None:
 
 
 def _stopped(lane: Lane) -> Lane:
-    found = Lane.objects.filter(pk=lane.pk, state__in=(LaneState.BLOCKED, LaneState.SUSPENDED)).first()
-    if found is None or found.delivery_id is None:
+    stopped = Lane.objects.filter(pk=lane.pk, state__in=(LaneState.BLOCKED, LaneState.SUSPENDED)).first()
+    if stopped is None or stopped.delivery_id is None:
         raise NotBlockedError
-    return found
+    return stopped
 
 
 def _head(stopped: Lane) -> int:

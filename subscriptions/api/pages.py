@@ -67,12 +67,12 @@ class KeysetPages(BasePagination):
             queryset = queryset.filter(**{f"{order.column}__{'lt' if order.newest_first else 'gt'}": key})
         limit: int = view.query["limit"]
         # Read one row more than requested, to see whether another page follows.
-        found = list(
+        rows = list(
             queryset.order_by(f"-{order.column}" if order.newest_first else order.column)[: limit + 1]
         )
-        if len(found) > limit:
-            self._next = _following(request, getattr(found[limit - 1], order.column))
-        return found[:limit]
+        if len(rows) > limit:
+            self._next = _following(request, getattr(rows[limit - 1], order.column))
+        return rows[:limit]
 
     def get_paginated_response(self, data: Any) -> Response:
         return Response({"results": data, "next": self._next})

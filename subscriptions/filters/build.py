@@ -112,15 +112,15 @@ class Builder(Transformer[Token, ExpressionPart]):
 
 def _operands(*parts: ExpressionPart | Token, inside: type[And] | type[Or]) -> tuple[Condition, ...]:
     """Return the operands of AND or OR, with (a AND b) AND c flattened."""
-    found: list[Condition] = []
+    operands: list[Condition] = []
     for part in parts:
         if isinstance(part, ExpressionPart):
             condition = condition_of(part)
             if isinstance(condition, And | Or) and isinstance(condition, inside):
-                found += condition.conditions
+                operands += condition.conditions
             else:
-                found.append(condition)
-    return tuple(found)
+                operands.append(condition)
+    return tuple(operands)
 
 
 def _comparison(left: ExpressionPart, operator: Operator, right: ExpressionPart) -> Comparison:

@@ -27,15 +27,15 @@ def errors_destination(name: str) -> Destination:
     """
     event_type = failed_event_type()
     try:
-        found = destination(name, event_type=event_type)
+        recipient = destination(name, event_type=event_type)
     except UnknownDestinationError:
         detail = f"There is no {name!r} with a subscription to {FAILED}; name a subscriber, subscriber/subscription, or - for nobody."
         raise UnknownDestinationError(detail) from None
-    subscriptions = Subscription.objects.filter(subscriber=found.subscriber_id, event_type=event_type)
-    if found.subscription_id is None and not subscriptions.exists():
+    subscriptions = Subscription.objects.filter(subscriber=recipient.subscriber_id, event_type=event_type)
+    if recipient.subscription_id is None and not subscriptions.exists():
         detail = f"There is no {name!r} with a subscription to {FAILED}: create that subscription first."
         raise UnknownDestinationError(detail)
-    return found
+    return recipient
 
 
 def check_errors_to(name: str) -> None:

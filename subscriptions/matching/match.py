@@ -60,7 +60,11 @@ def candidates(event_type: EventType, headers: Iterable[Mapping[str, str]]) -> l
 
 
 def qualifying(
-    found: Iterable[Candidate], document: Document, *, by_subscriber: bool = True, to: Destination = EVERYBODY
+    subscriptions: Iterable[Candidate],
+    document: Document,
+    *,
+    by_subscriber: bool = True,
+    to: Destination = EVERYBODY,
 ) -> list[Candidate]:
     """Return the candidates that qualify; for a FIRST subscriber only the first.
 
@@ -69,7 +73,7 @@ def qualifying(
     """
     chosen: list[Candidate] = []
     served: set[int] = set()
-    for candidate in found:
+    for candidate in subscriptions:
         if not to.includes(candidate.subscriber_id, candidate.subscription_id):
             continue
         if by_subscriber and candidate.is_first_only and candidate.subscriber_id in served:
@@ -107,12 +111,12 @@ def explain(
 
     `to` is None if the message was for a destination that no longer exists.
     """
-    found = (
+    subscriptions = (
         Subscription.objects.filter(event_type=event_type)
         .select_related("subscriber", "policy", "event_type")
         .order_by("subscriber__name", "position", "id")
     )
-    explanations = _explanations(found, document, to=to)
+    explanations = _explanations(subscriptions, document, to=to)
     return _of_the_one(explanations) if event_type.kind == Kind.SYNC else explanations
 
 
@@ -160,11 +164,14 @@ def _compiled(filter_text: str) -> Callable[[Document], bool]:
 
 
 def _explanations(
-    found: Sequence[Subscription] | Iterable[Subscription], document: Document, *, to: Destination | None
+    subscriptions: Sequence[Subscription] | Iterable[Subscription],
+    document: Document,
+    *,
+    to: Destination | None,
 ) -> list[Explanation]:
     explanations: list[Explanation] = []
     served: set[int] = set()
-    for subscription in found:
+    for subscription in subscriptions:
         is_addressed = to is not None and to.includes(subscription.subscriber_id, subscription.pk)
         reason = _reason(subscription, document, is_served=subscription.subscriber_id in served)
         if not is_addressed:

@@ -128,13 +128,13 @@ def _pointer(reference: str) -> Pointer | None:
 
 
 def _same_place(pointer: Pointer, part: Mapping[str, Any]) -> list[Pointer]:
-    found: list[Pointer] = [(*pointer, keyword) for keyword in _SAME_PLACE if keyword in part]
+    pointers: list[Pointer] = [(*pointer, keyword) for keyword in _SAME_PLACE if keyword in part]
     for keyword in _SAME_PLACE_LISTS:
         if isinstance(part.get(keyword), list):
-            found += [(*pointer, keyword, str(index)) for index in range(len(part[keyword]))]
+            pointers += [(*pointer, keyword, str(index)) for index in range(len(part[keyword]))]
     if isinstance(part.get("dependentSchemas"), Mapping):
-        found += [(*pointer, "dependentSchemas", name) for name in part["dependentSchemas"]]
-    return found
+        pointers += [(*pointer, "dependentSchemas", name) for name in part["dependentSchemas"]]
+    return pointers
 
 
 def _places(part: Any, pointer: Pointer, *, is_names: bool = False) -> Iterator[tuple[Pointer, Any]]:

@@ -125,8 +125,8 @@ class Resolver:
     def _receive(self, host: str, future: "Future[Addresses]", result: Any, error: int | None) -> None:
         """Receive an answer of c-ares, in its thread."""
         if error is None:
-            found = list(dict.fromkeys(node.addr[0].decode() for node in result.nodes))
-            self._end(host, future, found or "the host's name has no address")
+            addresses = list(dict.fromkeys(node.addr[0].decode() for node in result.nodes))
+            self._end(host, future, addresses or "the host's name has no address")
         elif error in _UNKNOWN:
             self._end(host, future, "the host's name has no address")
         else:
@@ -139,11 +139,11 @@ class Resolver:
 
     def _wait_for_libc(self, host: str, future: "Future[Addresses]") -> None:
         try:
-            found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):
             self._end(host, future, "the host name is not resolved")
         else:
-            self._end(host, future, list(dict.fromkeys(str(address[0]) for *_, address in found)))
+            self._end(host, future, list(dict.fromkeys(str(address[0]) for *_, address in infos)))
 
     def _end(self, host: str, future: "Future[Addresses]", answer: Addresses | str) -> None:
         with self._turn:

@@ -152,12 +152,12 @@ class ArchiveFileAdmin(KeysetAdmin):
         self._refuse_unless_may_look_up(request)
         if not may_see_payload(request.user):
             raise PermissionDenied
-        found = self._found(request, message_id).message
+        message = self._found(request, message_id).message
         log_view(request.user, message_id)
         return HttpResponse(
-            found.body,
+            message.body,
             content_type="text/plain; charset=utf-8",
-            headers={"Content-Disposition": f'attachment; filename="{found.public_id}.txt"'},
+            headers={"Content-Disposition": f'attachment; filename="{message.public_id}.txt"'},
         )
 
     def _found(self, request: HttpRequest, message_id: int) -> archive.ShownMessage:

@@ -78,11 +78,11 @@ class ShownMessage:
 
 
 def read_archive_page() -> ArchivePage:
-    found = {row["table"]: ArchivedTable(**row) for row in named_rows("archive_overview", {})}
+    tables = {row["table"]: ArchivedTable(**row) for row in named_rows("archive_overview", {})}
     return ArchivePage(
         url=str(settings.ENVIRONMENT.history_url),
         until=Archived.objects.values_list("until", flat=True).first(),
-        holdings=[found.get(table, ArchivedTable(table=table)) for table in _TABLES],
+        holdings=[tables.get(table, ArchivedTable(table=table)) for table in _TABLES],
         is_moving=ArchiveChunk.objects.exclude(state=ChunkState.DONE).exists(),
     )
 
@@ -103,19 +103,19 @@ def message(id: int) -> ShownMessage | None:
 
     Raise ArchiveError when the archive cannot be read.
     """
-    found = archive_lookup.find_message(id)
-    if found is None:
+    archived = archive_lookup.find_message(id)
+    if archived is None:
         return None
     return ShownMessage(
-        message=found,
-        body=payload(found.body),
-        headers=sorted(found.headers.items()),
+        message=archived,
+        body=payload(archived.body),
+        headers=sorted(archived.headers.items()),
         deliveries=[
             DeliveryRow(
                 delivery=delivery,
                 attempts=[_shown(attempt) for attempt in reversed(delivery.attempts)],
             )
-            for delivery in found.deliveries
+            for delivery in archived.deliveries
         ],
         is_there=Message.objects.filter(pk=id).exists(),
     )

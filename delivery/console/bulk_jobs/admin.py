@@ -149,14 +149,14 @@ class ResubmissionAdmin(WatchedAdmin):
 
 
 def _previewed(chosen: dict[str, Any], verb: BulkVerb) -> dict[str, Any]:
-    found = preview_selection(chosen, verb)
-    rows = Delivery.objects.filter(pk__in=found.sample).select_related(
+    preview = preview_selection(chosen, verb)
+    rows = Delivery.objects.filter(pk__in=preview.sample).select_related(
         "message__event_type", "subscription__subscriber"
     )
     return {
         "chosen": in_words(chosen, verb),
-        "count": Bounded(found.count, COUNT_LIMIT),
-        "statuses": found.statuses.items(),
-        "oldest_at": found.oldest_at,
+        "count": Bounded(preview.count, COUNT_LIMIT),
+        "statuses": preview.statuses.items(),
+        "oldest_at": preview.oldest_at,
         "sample": rows.defer("message__body", "message__headers").order_by("id"),
     }

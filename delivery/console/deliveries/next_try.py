@@ -33,13 +33,13 @@ def of_each(deliveries: Sequence[Delivery]) -> dict[int, NextTry]:
         row for row in deliveries if row.status == Status.PENDING and row.subscription.mode != Mode.PULL
     ]
     subscription_ids = {row.subscription_id for row in waiting if _may_be_down(row)}
-    found = (
+    summaries = (
         EndpointSummary.objects.exclude(state=EndpointState.UP).in_bulk(subscription_ids)
         if subscription_ids
         else {}
     )
     return {
-        row.pk: _of(row, found.get(row.subscription_id) if _may_be_down(row) else None) for row in waiting
+        row.pk: _of(row, summaries.get(row.subscription_id) if _may_be_down(row) else None) for row in waiting
     }
 
 

@@ -66,7 +66,7 @@ def of_event_type(event_type: EventType) -> list[QueueGroup]:
     if event_type.kind != Kind.QUEUE:
         return []
     is_active = Q(status=SubscriptionStatus.ACTIVE)
-    found = list(
+    rows = list(
         Subscription.objects.filter(event_type=event_type)
         .values("header_filter_string", "filter_identity")
         .annotate(all=Count("pk"), active=Count("pk", filter=is_active), first=Min("pk", filter=is_active))
@@ -74,7 +74,7 @@ def of_event_type(event_type: EventType) -> list[QueueGroup]:
         .order_by("oldest")[: SHOWN + 1]
     )
     # The oldest ACTIVE endpoint has a delivery of every message that waits for the group.
-    counted = waiting.of_subscriptions([row["first"] for row in found if row["first"] is not None])
+    counted = waiting.of_subscriptions([row["first"] for row in rows if row["first"] is not None])
     return [
         QueueGroup(
             condition=" and ".join(_conditions(row)),
@@ -82,7 +82,7 @@ def of_event_type(event_type: EventType) -> list[QueueGroup]:
             inactive=row["all"] - row["active"],
             waiting=counted.get(row["first"]),
         )
-        for row in found
+        for row in rows
     ]
 
 
@@ -99,9 +99,9 @@ def group_size(subscription: Subscription) -> int | None:
 
 def down(*, limit: int) -> list[DownGroup]:
     """Return the groups that are down, longest wait first."""
-    found = named_rows("queue_groups_down", {"limit": WAITING_LIMIT, "rows": limit})
+    groups = named_rows("queue_groups_down", {"limit": WAITING_LIMIT, "rows": limit})
     grouped = groupby(
-        found, lambda row: (row["event_type_id"], row["header_filter_string"], row["filter_identity"])
+        groups, lambda row: (row["event_type_id"], row["header_filter_string"], row["filter_identity"])
     )
     return [_group(list(rows)) for _, rows in grouped]
 

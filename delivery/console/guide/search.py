@@ -41,7 +41,7 @@ def search_guide(query: str) -> Sequence[GuideHit]:
     ranked = [
         (score, page, section) for page, section in _all_sections() if (score := _score(page, section, words))
     ]
-    ranked.sort(key=lambda found: -found[0])
+    ranked.sort(key=lambda hit: -hit[0])
     return [_hit(page, section, words) for _, page, section in ranked[:MOST_HITS]]
 
 
@@ -82,7 +82,7 @@ def _excerpt(text: str, words: Sequence[str]) -> SafeString:
 
 def _marked(text: str, pattern: re.Pattern[str]) -> SafeString:
     position, parts = 0, list[str]()
-    for found in pattern.finditer(text):
-        parts.append(format_html("{}<mark>{}</mark>", text[position : found.start()], found[0]))
-        position = found.end()
+    for match in pattern.finditer(text):
+        parts.append(format_html("{}<mark>{}</mark>", text[position : match.start()], match[0]))
+        position = match.end()
     return mark_safe("".join([*parts, format_html("{}", text[position:])]))  # noqa: S308 - all parts are escaped

@@ -102,10 +102,10 @@ def _health(
 ) -> dict[int, RecentHealth]:
     until = now - timedelta(seconds=now.timestamp() % QUARTER.total_seconds()) + QUARTER
     since = until - DAY
-    found = {id: RecentHealth(bars=list(_bars(since, step))) for id in ids}
+    healths = {id: RecentHealth(bars=list(_bars(since, step))) for id in ids}
     for row in named_rows("traffic_of_subscriptions", parameters | {"since": since, "step": step}):
-        _add(row, found[row["owner_id"]], since=since, step=step)
-    return found
+        _add(row, healths[row["owner_id"]], since=since, step=step)
+    return healths
 
 
 def _bars(since: datetime, step: timedelta) -> Iterator[SettledCount]:

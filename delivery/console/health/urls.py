@@ -30,21 +30,21 @@ class UrlPage:
 
 
 def read_url_page(health: UrlHealth) -> UrlPage:
-    found = (
+    rows = (
         _with_url()
         .filter(url=health.url)
         .select_related("subscriber", "policy", "event_type")
         .defer("headers", "auth")
         .order_by("subscriber__name", "name")[: SHOWN + 1]
     )
-    subscriptions = list(found)
+    subscriptions = list(rows)
     return UrlPage(health=health, subscriptions=subscriptions[:SHOWN], more=len(subscriptions) > SHOWN)
 
 
 def counted(urls: Collection[str]) -> dict[str, int]:
     """Return the number of subscriptions for each of these URLs."""
-    found = _with_url().filter(url__in=urls).order_by().values("url").annotate(n=Count("id"))
-    return dict(found.values_list("url", "n"))
+    counts = _with_url().filter(url__in=urls).order_by().values("url").annotate(n=Count("id"))
+    return dict(counts.values_list("url", "n"))
 
 
 def failure_share(health: UrlHealth) -> str:

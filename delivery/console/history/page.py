@@ -207,7 +207,7 @@ def _points(rows: Sequence[dict[str, Any]], period: HistoryRange) -> list[Histor
     }
     for row in rows:
         steps[begin + (row["hour"] - begin) // period.step * period.step].append(row)
-    return [_point(at, found) for at, found in steps.items()]
+    return [_point(at, of_step) for at, of_step in steps.items()]
 
 
 def _first(period: HistoryRange) -> datetime:

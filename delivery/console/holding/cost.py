@@ -19,8 +19,8 @@ def of_subscribers(ids: Collection[int]) -> dict[int, str]:
 
 def _costs(parameters: dict[str, list[int]], ids: Collection[int]) -> dict[int, str]:
     rows = named_rows("messages_a_day", parameters | {"limit": LIMIT}) if ids else []
-    found = {row["owner_id"]: in_words(row["messages"], row["hours"]) for row in rows}
-    return {id: found.get(id, in_words(0, 24)) for id in ids}
+    costs = {row["owner_id"]: in_words(row["messages"], row["hours"]) for row in rows}
+    return {id: costs.get(id, in_words(0, 24)) for id in ids}
 
 
 def in_words(messages: int, hours: float) -> str:

@@ -108,9 +108,9 @@ class BlockedLane:
 
 def lanes(*, limit: int) -> list[BlockedLane]:
     """Return the stopped lanes, longest first."""
-    found = named_rows("stopped_lanes", {"limit": WAITING_LIMIT, "rows": limit, "names": NAMES_SHOWN})
-    subscriptions = {row["subscription_id"] for row in found if row["subscription_id"] is not None}
-    subscribers = {row["subscriber_id"] for row in found if row["subscriber_id"] is not None}
+    rows = named_rows("stopped_lanes", {"limit": WAITING_LIMIT, "rows": limit, "names": NAMES_SHOWN})
+    subscriptions = {row["subscription_id"] for row in rows if row["subscription_id"] is not None}
+    subscribers = {row["subscriber_id"] for row in rows if row["subscriber_id"] is not None}
     own, all_of = cost.of_subscriptions(subscriptions), cost.of_subscribers(subscribers)
     return [
         _lane(
@@ -120,7 +120,7 @@ def lanes(*, limit: int) -> list[BlockedLane]:
                 "cost_of_all": all_of.get(row["subscriber_id"], ""),
             }
         )
-        for row in found
+        for row in rows
     ]
 
 

@@ -18,5 +18,5 @@ def of_subscriptions(ids: Collection[int]) -> dict[int, Bounded]:
 def _counted(statement: str, ids: Collection[int]) -> dict[int, Bounded]:
     if not ids:
         return {}
-    found = named_rows(statement, {"ids": list(ids), "limit": WAITING_LIMIT})
-    return {row["id"]: Bounded(row["waiting"], WAITING_LIMIT) for row in found}
+    rows = named_rows(statement, {"ids": list(ids), "limit": WAITING_LIMIT})
+    return {row["id"]: Bounded(row["waiting"], WAITING_LIMIT) for row in rows}

@@ -97,9 +97,9 @@ class MessageAdmin(SplitAdmin):
 
     def complete(self, rows: Sequence[Any]) -> None:
         counted: dict[int, list[tuple[str, int]]] = {}
-        found = Delivery.objects.of_messages(row.pk for row in rows)
+        deliveries = Delivery.objects.of_messages(row.pk for row in rows)
         for message_id, status, count in (
-            found.values_list("message_id", "status").annotate(n=Count("id")).order_by()
+            deliveries.values_list("message_id", "status").annotate(n=Count("id")).order_by()
         ):
             counted.setdefault(message_id, []).append((status, count))
         for row in rows:

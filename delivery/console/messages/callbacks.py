@@ -31,8 +31,8 @@ def callbacks_of(message: Message) -> list[ShownCallback]:
     if message.event_type.kind != Kind.QUEUE and message.event_type.name != CALLBACK_EVENT_TYPE:
         return []
     now = timezone.now()
-    found = Callback.objects.filter(message=message).order_by("queue_group")[:SHOWN]
-    return [ShownCallback(callback=callback, state=state_of(callback, now=now)) for callback in found]
+    callbacks = Callback.objects.filter(message=message).order_by("queue_group")[:SHOWN]
+    return [ShownCallback(callback=callback, state=state_of(callback, now=now)) for callback in callbacks]
 
 
 def answered_by(message: Message) -> Callback | None:

@@ -158,10 +158,10 @@ def _since(hours: int | None) -> dict[str, str]:
 
 
 def _moment(of: type[Any], params: Any) -> datetime | None:
-    found: datetime | None = of(
+    moment: datetime | None = of(
         None, {of.parameter_name: [params.get(of.parameter_name, "")]}, None, None
     ).moment()
-    return found
+    return moment
 
 
 def _published(reached: int | None) -> datetime | None:

@@ -65,11 +65,11 @@ def replay_preview(counted: Sequence[Mapping[str, object]]) -> ReplayPreview:
         counts.setdefault(str(row["day"]), {})[str(row["event"])] = int(str(row["count"]))
     events = sorted({event for day in counts.values() for event in day})
     days = [
-        (day, [(event, found.get(event, 0)) for event in events], sum(found.values()))
-        for day, found in sorted(counts.items())
+        (day, [(event, by_event.get(event, 0)) for event in events], sum(by_event.values()))
+        for day, by_event in sorted(counts.items())
     ]
     return ReplayPreview(
         days=days[:SHOWN_DAYS],
-        totals=[(event, sum(found.get(event, 0) for found in counts.values())) for event in events],
+        totals=[(event, sum(by_event.get(event, 0) for by_event in counts.values())) for event in events],
         more_days=max(len(days) - SHOWN_DAYS, 0),
     )

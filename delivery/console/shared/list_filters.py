@@ -35,8 +35,8 @@ class DeliverySubscriberFilter(SubscriberFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if not self.typed():
             return queryset
-        found = Subscription.objects.filter(subscriber__name=self.typed()).order_by()
-        return queryset.filter(subscription__in=list(found.values_list("pk", flat=True)))
+        subscriptions = Subscription.objects.filter(subscriber__name=self.typed()).order_by()
+        return queryset.filter(subscription__in=list(subscriptions.values_list("pk", flat=True)))
 
 
 class SubscriptionFilter(ExactText):
@@ -50,8 +50,8 @@ class SubscriptionFilter(ExactText):
             return queryset.filter(subscription_id=int(self.typed()[:18]))
         if not self.typed():
             return queryset
-        found = Subscription.objects.filter(name=self.typed()).order_by()
-        return queryset.filter(subscription__in=list(found.values_list("pk", flat=True)))
+        subscriptions = Subscription.objects.filter(name=self.typed()).order_by()
+        return queryset.filter(subscription__in=list(subscriptions.values_list("pk", flat=True)))
 
 
 class MessageFilter(ExactText):
@@ -118,8 +118,8 @@ class IdFrom(ExactText):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if not self.typed():
             return queryset
-        found = parse_public_id(self.typed())
-        return queryset.none() if found is None else queryset.filter(pk__gte=found)
+        id = parse_public_id(self.typed())
+        return queryset.none() if id is None else queryset.filter(pk__gte=id)
 
 
 class IdTo(ExactText):
@@ -131,8 +131,8 @@ class IdTo(ExactText):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if not self.typed():
             return queryset
-        found = parse_public_id(self.typed())
-        return queryset.none() if found is None else queryset.filter(pk__lte=found)
+        id = parse_public_id(self.typed())
+        return queryset.none() if id is None else queryset.filter(pk__lte=id)
 
 
 class PublishedSince(Since):

@@ -34,25 +34,23 @@ class MailboxFigures:
 
 def of_subscription(subscription_id: int, *, now: datetime) -> MailboxFigures | None:
     """Return the figures of a subscription's mailbox; None unless its mode is PULL."""
-    found = mailbox_figures.of_subscription(subscription_id, now=now, limit=WAITING_LIMIT)
-    return None if found is None else _shown(found)
+    figures = mailbox_figures.of_subscription(subscription_id, now=now, limit=WAITING_LIMIT)
+    return None if figures is None else _shown(figures)
 
 
 def of_subscribers(subscriber_ids: Collection[int], *, now: datetime) -> dict[int, MailboxFigures]:
     """Return the figures by subscriber; a subscriber without PULL subscriptions has no mailbox."""
-    found = mailbox_figures.of_subscribers(subscriber_ids, now=now, limit=WAITING_LIMIT)
-    return {id: _shown(figures) for id, figures in found.items()}
+    by_id = mailbox_figures.of_subscribers(subscriber_ids, now=now, limit=WAITING_LIMIT)
+    return {id: _shown(figures) for id, figures in by_id.items()}
 
 
 def fullest(*, limit: int, now: datetime) -> list[tuple[str, MailboxFigures]]:
     """Return the mailboxes that have messages, oldest message first, with the subscriber's name."""
-    found = named_rows("fullest_mailboxes", {"rows": limit})
-    if not found:
+    rows = named_rows("fullest_mailboxes", {"rows": limit})
+    if not rows:
         return []
-    shown = of_subscribers([row["subscriber_id"] for row in found], now=now)
-    return [
-        (row["subscriber"], shown[row["subscriber_id"]]) for row in found if row["subscriber_id"] in shown
-    ]
+    shown = of_subscribers([row["subscriber_id"] for row in rows], now=now)
+    return [(row["subscriber"], shown[row["subscriber_id"]]) for row in rows if row["subscriber_id"] in shown]
 
 
 def _shown(figures: Figures) -> MailboxFigures:
@@ -68,5 +66,5 @@ def _shown(figures: Figures) -> MailboxFigures:
     )
 
 
-def _bounded(found: int) -> Bounded:
-    return Bounded(found, WAITING_LIMIT)
+def _bounded(count: int) -> Bounded:
+    return Bounded(count, WAITING_LIMIT)

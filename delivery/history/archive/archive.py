@@ -43,10 +43,10 @@ class Archive:
         if self.is_folder:
             return fs.LocalFileSystem(), self.url
         scheme, rest = self.url.split("://", 1)
-        found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(
+        place: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(
             f"{'s3' if scheme == 's3a' else scheme}://{rest}"
         )
-        return found
+        return place
 
     @property
     def files(self) -> fs.FileSystem:
@@ -81,9 +81,9 @@ class Archive:
             file = parquet.ParquetFile(opened)
             there = set(file.schema_arrow.names)
             for group in range(file.num_row_groups):
-                found = file.read_row_group(group)
+                row_group = file.read_row_group(group)
                 columns = [
-                    found[field.name] if field.name in there else pa.nulls(len(found), field.type)
+                    row_group[field.name] if field.name in there else pa.nulls(len(row_group), field.type)
                     for field in table.arrow
                 ]
                 yield from pa.Table.from_arrays(columns, schema=table.arrow).to_batches()
@@ -114,10 +114,10 @@ class Archive:
 
     def parquet(self, folder: str) -> list[fs.FileInfo]:
         """Return the Parquet files of a folder and its subfolders, by path."""
-        found = self.files.get_file_info(
+        infos = self.files.get_file_info(
             fs.FileSelector(self.path(folder), recursive=True, allow_not_found=True)
         )
-        return sorted((file for file in found if file.extension == "parquet"), key=lambda file: file.path)
+        return sorted((file for file in infos if file.extension == "parquet"), key=lambda file: file.path)
 
     def relative(self, path: str) -> str:
         """Return the argument from which `path` built this path."""

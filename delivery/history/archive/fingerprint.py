@@ -67,17 +67,17 @@ def of_batches(columns: Sequence[Column], batches: Iterable[pa.RecordBatch]) -> 
 
 
 def _checksums(columns: Sequence[Column], batch: pa.RecordBatch) -> pa.Array:
-    found = pa.repeat(pa.scalar(0, pa.uint64()), batch.num_rows)
+    checksums = pa.repeat(pa.scalar(0, pa.uint64()), batch.num_rows)
     for place, column in enumerate(_numbers(columns)):
         # Times are microseconds since 1970.
         value = batch.column(column.name).cast(pa.int64()).fill_null(_NO_NUMBER).cast(pa.uint64(), safe=False)
         for each in (value, compute.shift_left(value, pa.scalar(_shift(place), pa.uint64()))):
-            found = compute.bit_wise_xor(found, each)
+            checksums = compute.bit_wise_xor(checksums, each)
     texts = [batch.column(column.name).cast(pa.binary()) for column in (*_texts(columns), *_bytes(columns))]
     joined = compute.binary_join_element_wise(
         *texts, _BETWEEN, null_handling="replace", null_replacement=_NO_TEXT
     )
-    return compute.bit_wise_xor(found, _digest(joined))
+    return compute.bit_wise_xor(checksums, _digest(joined))
 
 
 def _shift(place: int) -> int:

@@ -75,5 +75,5 @@ def files(
     ]
 
 
-def paths(found: Iterable[File]) -> Sequence[str]:
-    return [file.path for file in found]
+def paths(archived: Iterable[File]) -> Sequence[str]:
+    return [file.path for file in archived]

@@ -63,34 +63,34 @@ class Lookup:
         wanted = (at >= pa.scalar(since, kind)) & (at < pa.scalar(until, kind))
         if event_type:
             wanted &= compute.field("event_type") == event_type
-        found = self._rows(
+        groups = self._rows(
             MESSAGES,
             ledger.paths(files),
             wanted,
             columns=list(ArchiveLine.__slots__),
             batch_rows=_BATCH_ROWS_WITHOUT_BODIES,
         )
-        rows = (row for rows in found for row in rows)
+        rows = (row for rows in groups for row in rows)
         first = heapq.nsmallest(limit, rows, key=lambda row: (row["published_at"], row["id"]))
         return [ArchiveLine(**row) for row in first]
 
     def deliveries(self, message_id: int, *, since: date) -> list[Row]:
         """Return the deliveries of a message published on that day, by id, each as last settled."""
-        found: dict[int, Row] = {}
+        latest: dict[int, Row] = {}
         for rows in self._with_ids(DELIVERIES, "message_id", [message_id], since=since):
             for row in rows:
-                if row["id"] not in found or found[row["id"]]["settled_at"] < row["settled_at"]:
-                    found[row["id"]] = row
-        return [found[id] for id in sorted(found)]
+                if row["id"] not in latest or latest[row["id"]]["settled_at"] < row["settled_at"]:
+                    latest[row["id"]] = row
+        return [latest[id] for id in sorted(latest)]
 
     def attempts(self, delivery_ids: Sequence[int], *, since: date) -> list[Row]:
         """Return the attempts of these deliveries, by delivery and number."""
         if not delivery_ids:
             return []
         bounds = {"first": min(delivery_ids), "last": max(delivery_ids)}
-        found = self._with_ids(ATTEMPTS, "delivery_id", delivery_ids, since=since, **bounds)
+        groups = self._with_ids(ATTEMPTS, "delivery_id", delivery_ids, since=since, **bounds)
         return sorted(
-            (row for rows in found for row in rows), key=lambda row: (row["delivery_id"], row["number"])
+            (row for rows in groups for row in rows), key=lambda row: (row["delivery_id"], row["number"])
         )
 
     def _with_ids(

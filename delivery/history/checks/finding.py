@@ -57,11 +57,11 @@ def moment(column: "str | Column") -> "Column":
     return sql.date_format(column, "yyyy-MM-dd HH:mm:ss.SSSSSS 'UTC'")
 
 
-def with_broken(frame: "DataFrame", *found: "Column") -> "DataFrame":
+def with_broken(frame: "DataFrame", *kinds: "Column") -> "DataFrame":
     """Add `broken`: the findings that are not null."""
     from pyspark.sql import functions as sql
 
-    return frame.withColumn("broken", sql.array_compact(sql.array(*found)))
+    return frame.withColumn("broken", sql.array_compact(sql.array(*kinds)))
 
 
 def broken_counts() -> "Column":
@@ -69,8 +69,8 @@ def broken_counts() -> "Column":
     from pyspark.sql import functions as sql
 
     def count(kind: str) -> "Column":
-        found = sql.filter("broken", lambda one: one["kind"] == kind)
-        return sql.coalesce(sql.sum(sql.size(found)), sql.lit(0)).alias(kind)
+        broken = sql.filter("broken", lambda one: one["kind"] == kind)
+        return sql.coalesce(sql.sum(sql.size(broken)), sql.lit(0)).alias(kind)
 
     return sql.struct(*(count(kind) for kind in KINDS))
 

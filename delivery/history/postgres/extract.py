@@ -130,22 +130,22 @@ class ReadBack:
         A missing file has none, and batches with other names do not count.
         """
         columns = table.columns if self.names is None else table.bare
-        found = Fingerprint()
+        fingerprint = Fingerprint()
         try:
             for batch in self.archive.rows(table, path):
                 if self.names is None or self.names.agree(table, batch):
-                    found += of_batches(columns, [batch])
+                    fingerprint += of_batches(columns, [batch])
         except FileNotFoundError:
             return Fingerprint()
-        return found
+        return fingerprint
 
 
 def by_table(counted: Iterable[Sequence[tuple[str, Mapping[str, Any]]]]) -> dict[str, Fingerprint]:
     """Sum JSON results of counting, by table."""
-    found: dict[str, Fingerprint] = {}
+    fingerprints: dict[str, Fingerprint] = {}
     for table, fingerprint in chain.from_iterable(counted):
-        found[table] = found.get(table, Fingerprint()) + Fingerprint(**fingerprint)
-    return found
+        fingerprints[table] = fingerprints.get(table, Fingerprint()) + Fingerprint(**fingerprint)
+    return fingerprints
 
 
 class _File:

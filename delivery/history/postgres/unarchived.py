@@ -141,8 +141,8 @@ class Rest:
                 batches.append(batch)
                 if sum(batch.num_rows for batch in batches) > FEW:
                     return None
-        found = pa.Table.from_batches(batches, table.arrow)
-        return frame_of_arrow(self.spark, table.columns, found)
+        few = pa.Table.from_batches(batches, table.arrow)
+        return frame_of_arrow(self.spark, table.columns, few)
 
     def _load(self, source: type[InturnSource], **more: str) -> "DataFrame":
         self.spark.dataSource.register(source)

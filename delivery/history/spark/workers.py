@@ -44,8 +44,8 @@ def shares(items: Sequence[Task]) -> list[Sequence[Task]]:
 
 def by_context(spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task], bytes]) -> list[bytes]:
     """Run the tasks without Spark SQL, which would plan and compile for seconds."""
-    found: list[bytes] = spark.sparkContext.parallelize(tasks, len(tasks)).map(do).collect()
-    return found
+    results: list[bytes] = spark.sparkContext.parallelize(tasks, len(tasks)).map(do).collect()
+    return results
 
 
 def by_frame(spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task], bytes]) -> list[bytes]:

@@ -41,8 +41,8 @@ def _compact_days(job: StepJob, *, many: int) -> int:
     replaced = 0
     for table in TABLES:
         small = [file for file in files(job.database, table.name) if file.bytes < SMALL_BYTES]
-        for day, found in groupby(small, key=lambda file: file.day):
-            of_day = list(found)
+        for day, group in groupby(small, key=lambda file: file.day):
+            of_day = list(group)
             if len(of_day) >= many:
                 job.progress.doing(f"compacting {table.name} of {day}")
                 _compact(job, table, of_day)

@@ -62,11 +62,11 @@ def export(job: StepJob, *, rows: int = ROWS, lag: timedelta = LAG) -> dict[str,
     exported = Counter[str]({table.name: 0 for table in TABLES})
     count = 0
     while not (window := next_window(job.database, end=now.until, rows=rows)).is_empty:
-        found = _export_window(job, window)
-        if found is None:
+        counts = _export_window(job, window)
+        if counts is None:
             break
-        exported.update(found)
-        count += bool(found)
+        exported.update(counts)
+        count += bool(counts)
         job.progress.advance(exported.total(), None)
     return {
         "rows": dict(exported),
@@ -112,7 +112,7 @@ def _pieces(seen: Snapshot, window: ExportWindow) -> tuple[list[Piece], Counter[
 
     Attempts are not counted. Together the pieces cover all possible ids, whatever was counted.
     """
-    found, counted = [], Counter[str]()
+    pieces, counted = [], Counter[str]()
     for relation, id, at, tables in _RELATIONS:
         text = statement("archive_bounds").format(relation=relation, id=id, at=at)
         parameters = {
@@ -125,13 +125,13 @@ def _pieces(seen: Snapshot, window: ExportWindow) -> tuple[list[Piece], Counter[
         assert row is not None
         count, inner = row
         counted[tables[0].name] = count
-        found += [
+        pieces += [
             Piece(table=table.name, since=window.since, until=window.until, first=first, last=last)
             for table in tables
             for first, last in pairwise([ALL_IDS[0], *inner, ALL_IDS[1]])
             if count
         ]
-    return found, counted
+    return pieces, counted
 
 
 def _extracted(job: StepJob, extraction: Extraction, pieces: Sequence[Piece]) -> list[Extracted]:
@@ -157,15 +157,15 @@ def _compared(
         # Arrow wrote the file. If Spark lacks the connector for such a URL, this fails, and the
         # chunk does not count.
         job.spark.read.parquet(job.archive.address(files[0].staged))
-    found = by_table(each(job.spark, staged, ReadBack(job.archive, names).count))
+    fingerprints = by_table(each(job.spark, staged, ReadBack(job.archive, names).count))
     for table in dict.fromkeys(one.table for one in extracted):
         of_table = [one for one in extracted if one.table == table]
         sent = sum((one.sent for one in of_table), Fingerprint())
-        there, kept = counted[table], found.setdefault(table, Fingerprint())
+        there, kept = counted[table], fingerprints.setdefault(table, Fingerprint())
         if sent.rows != there or kept != sent:
             raise MismatchError(
                 f"Of {table}, PostgreSQL has {there:,} rows, it sent {sent.rows:,}, and {kept.rows:,} were written"
                 f"{'; their checksums differ' if kept.rows == sent.rows == there else ''}. "
                 "Nothing of it counts; run the export again."
             )
-    return {name: kept.rows for name, kept in found.items()}
+    return {name: kept.rows for name, kept in fingerprints.items()}

@@ -66,7 +66,7 @@ def matching(messages: "DataFrame", wanted: ReplaySelection) -> "DataFrame":
     """Return id, event_type and day (UTC) of the matching messages."""
     from pyspark.sql.functions import col, lit, to_date
 
-    found = messages.where(
+    selected = messages.where(
         (col("published_at") >= lit(wanted.since))
         & (col("published_at") < lit(wanted.until))
         & col("event_type").isin(*wanted.event_types)
@@ -74,8 +74,8 @@ def matching(messages: "DataFrame", wanted: ReplaySelection) -> "DataFrame":
         & col("destination").isin("", *wanted.destinations)
     )
     if (condition := wanted.condition) is not None:
-        found = found.where(to_spark(condition, header=col("headers"), body=col("body")))
-    return found.select("id", "event_type", to_date("published_at").alias("day"))
+        selected = selected.where(to_spark(condition, header=col("headers"), body=col("body")))
+    return selected.select("id", "event_type", to_date("published_at").alias("day"))
 
 
 def select(job: StepJob, *, replay_id: int) -> dict[str, Any]:
@@ -113,10 +113,12 @@ def _load_selection(job: StepJob, replay_id: int) -> tuple[str, ReplaySelection]
     )
 
 
-def _spool(job: StepJob, found: "DataFrame", spool: IO[bytes], replay_id: int) -> Counts:
+def _spool(job: StepJob, selected: "DataFrame", spool: IO[bytes], replay_id: int) -> Counts:
     """Write any number of ids to the spool, in COPY's format; count them by event type and day."""
     counts: Counts = Counter()
-    for number, (id, event_type, day) in enumerate(found.toLocalIterator(prefetchPartitions=True), start=1):
+    for number, (id, event_type, day) in enumerate(
+        selected.toLocalIterator(prefetchPartitions=True), start=1
+    ):
         spool.write(b"%d\t%d\n" % (replay_id, id))
         counts[event_type, day] += 1
         if number % _ROWS_A_WORD == 0:

@@ -143,12 +143,12 @@ def settled(deliveries: "DataFrame", wanted: ReportRequest) -> "DataFrame":
     """Return the requested settlements, by the conditions on the deliveries themselves."""
     from pyspark.sql.functions import col, lit
 
-    found = deliveries.where(
+    rows = deliveries.where(
         (col("settled_at") >= lit(wanted.since)) & (col("settled_at") < lit(wanted.until))
     )
     for name, value in wanted.equal.items():
-        found = found.where(col(name) == lit(value))
-    return found.where(col("status").isin(*wanted.statuses)) if wanted.statuses else found
+        rows = rows.where(col(name) == lit(value))
+    return rows.where(col("status").isin(*wanted.statuses)) if wanted.statuses else rows
 
 
 def tried(attempts: "DataFrame") -> "DataFrame":
@@ -188,10 +188,10 @@ def reported(
 
 
 def _write_parts(job: StepJob, wanted: ReportRequest, folder: str) -> None:
-    if not (found := _files(job, DELIVERIES, *wanted.days)):
+    if not (files := _files(job, DELIVERIES, *wanted.days)):
         return
-    job.progress.doing(f"looking through {sum(file.rows for file in found):,} settlements")
-    deliveries = settled(job.archive.frame(job.spark, DELIVERIES, found), wanted)
+    job.progress.doing(f"looking through {sum(file.rows for file in files):,} settlements")
+    deliveries = settled(job.archive.frame(job.spark, DELIVERIES, files), wanted)
     published = _published(deliveries)
     if published is None:
         return

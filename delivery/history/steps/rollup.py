@@ -87,17 +87,17 @@ def rollup(job: StepJob, *, everything: bool = False) -> dict[str, Any]:
 
 def spans(pieces: Sequence[tuple[datetime, datetime]]) -> list[HourSpan]:
     """Return the whole hours that these intervals touch, in order; adjacent ones are merged."""
-    found: list[HourSpan] = []
+    merged: list[HourSpan] = []
     for since, until in sorted(pieces):
         if until <= since:
             continue
         first = _hour(since)
         end = _hour(until - timedelta(microseconds=1)) + _HOUR
-        if found and first <= found[-1].until:
-            found[-1] = HourSpan(found[-1].since, max(end, found[-1].until))
+        if merged and first <= merged[-1].until:
+            merged[-1] = HourSpan(merged[-1].since, max(end, merged[-1].until))
         else:
-            found.append(HourSpan(first, end))
-    return found
+            merged.append(HourSpan(first, end))
+    return merged
 
 
 def hours(job: StepJob, work: RollupWork) -> "DataFrame":
@@ -132,14 +132,14 @@ def _work(database: psycopg.Connection[Any], *, everything: bool) -> RollupWork 
 
 
 def _files(database: psycopg.Connection[Any], table: str, spans: Sequence[HourSpan]) -> list[File]:
-    found = {
+    files = {
         file.id: file
         for span in spans
         for file in ledger.files(
             database, table, since=span.since.date(), until=(span.until - timedelta(microseconds=1)).date()
         )
     }
-    return list(found.values())
+    return list(files.values())
 
 
 def _within(frame: "DataFrame", column: str, spans: Sequence[HourSpan]) -> "DataFrame":

@@ -58,8 +58,8 @@ class Judgement:
         for kind, count in row["broken"].asDict().items():
             if count:
                 room = max(MOST_FINDINGS - self.broken[kind], 0)
-                found = findings(frame).filter(f"kind = '{kind}'").limit(room)
-                self.findings += map(tuple, found.collect())
+                rows = findings(frame).filter(f"kind = '{kind}'").limit(room)
+                self.findings += map(tuple, rows.collect())
                 self.broken[kind] += count
         return {} if counts is None else row["counts"].asDict()
 
@@ -133,23 +133,23 @@ class UnarchivedRows:
 @contextmanager
 def _history(job: StepJob) -> Iterator[CheckedHistory]:
     with ExitStack() as kept:
-        found = _rows(job, kept)
+        unarchived = _rows(job, kept)
         job.progress.doing("reading the archive")
-        archived = found.archived(job, schemas.DELIVERIES)
-        journal = about_holds(found.archived(job, schemas.JOURNAL).unionByName(found.journal))
+        archived = unarchived.archived(job, schemas.DELIVERIES)
+        journal = about_holds(unarchived.archived(job, schemas.JOURNAL).unionByName(unarchived.journal))
         journal = kept.enter_context(frames.kept(journal))
-        owners = _owners(job, found, archived, journal)
-        holds = kept.enter_context(frames.kept(held(journal, _places(job, found, archived, journal), owners)))
+        owners = _owners(job, unarchived, archived, journal)
+        holds = kept.enter_context(frames.kept(held(journal, _places(job, unarchived, archived, journal), owners)))
         # Computed by the first check that reads it.
-        attempts = found.archived(job, schemas.ATTEMPTS)
+        attempts = unarchived.archived(job, schemas.ATTEMPTS)
         deliveries = kept.enter_context(
-            frames.kept(known(archived, attempts, found.deliveries), is_needed_now=False)
+            frames.kept(known(archived, attempts, unarchived.deliveries), is_needed_now=False)
         )
         yield CheckedHistory(
             deliveries=deliveries,
             holds=holds,
-            messages=found.archived(job, schemas.MESSAGES).select("id", "owed"),
-            until=found.until.isoformat() if found.until else None,
+            messages=unarchived.archived(job, schemas.MESSAGES).select("id", "owed"),
+            until=unarchived.until.isoformat() if unarchived.until else None,
         )
 
 
@@ -174,23 +174,23 @@ def _rows(job: StepJob, kept: ExitStack) -> UnarchivedRows:
 
 
 def _places(
-    job: StepJob, found: UnarchivedRows, deliveries: "DataFrame", journal: "DataFrame"
+    job: StepJob, unarchived: UnarchivedRows, deliveries: "DataFrame", journal: "DataFrame"
 ) -> "DataFrame":
     """Return the current URLs of deliveries, and the earlier ones if any URL was ever stopped."""
-    now = frames.frame_of_rows(job.spark, _PLACES, found.places)
+    now = frames.frame_of_rows(job.spark, _PLACES, unarchived.places)
     if about_urls(journal).isEmpty():
         return places(now)
     return places(now.unionByName(deliveries.select("subscription_id", "endpoint")))
 
 
 def _owners(
-    job: StepJob, found: UnarchivedRows, deliveries: "DataFrame", journal: "DataFrame"
+    job: StepJob, unarchived: UnarchivedRows, deliveries: "DataFrame", journal: "DataFrame"
 ) -> "DataFrame":
     """Return the owners of subscriptions, current and earlier.
 
     Earlier ones are read only if a subscriber, or all sending, was ever held.
     """
-    now = frames.frame_of_rows(job.spark, _OWNERS, found.owners)
+    now = frames.frame_of_rows(job.spark, _OWNERS, unarchived.owners)
     if about_many(journal).isEmpty():
         return now
     return now.unionByName(deliveries.select("subscription_id", "subscriber_id")).distinct()
@@ -199,8 +199,8 @@ def _owners(
 def _counts(frame: "DataFrame", counts: "Column") -> Counts:
     row = frame.agg(counts.alias("counts")).first()
     assert row is not None
-    found: Counts = row["counts"].asDict()
-    return found
+    result: Counts = row["counts"].asDict()
+    return result
 
 
 def _some(counts: Counts, **names: str) -> Counts:

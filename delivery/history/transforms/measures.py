@@ -184,5 +184,5 @@ def _spread(measure: str, is_of: "Column") -> "list[Column]":
         part = 1 - sql.abs(sql.col("place") - sql.col("last") * share)
         return sql.sum(sql.when(is_of & (part > 0), part * sql.col("value")))
 
-    found = [at(share).alias(f"{measure}_{name}") for name, share in _PERCENTILES.items()]
-    return [*found, sql.max(sql.when(is_of, sql.col("value"))).alias(f"{measure}_max")]
+    percentiles = [at(share).alias(f"{measure}_{name}") for name, share in _PERCENTILES.items()]
+    return [*percentiles, sql.max(sql.when(is_of, sql.col("value"))).alias(f"{measure}_max")]

@@ -68,8 +68,8 @@ class NameFilter(ExactText):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if not self.typed():
             return queryset
-        found = self.named.objects.filter(name=self.typed()).values_list("pk", flat=True).first()
-        return queryset.none() if found is None else queryset.filter(**{self.lookup: found})
+        pk = self.named.objects.filter(name=self.typed()).values_list("pk", flat=True).first()
+        return queryset.none() if pk is None else queryset.filter(**{self.lookup: pk})
 
     def suggestions(self) -> list[str]:
         return list(self.named.objects.order_by("name").values_list("name", flat=True)[:SUGGESTED_NAMES])
