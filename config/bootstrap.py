@@ -121,13 +121,13 @@ def enter(checkout: str, argv: Sequence[str]) -> None:
     If an active environment of somebody else's has Django, it is used unchanged.
     """
     root = Path(checkout)
-    ours = [VirtualEnvironment(root / ".venv"), VirtualEnvironment(_home(root) / ".venv")]
-    inside = next((environment for environment in ours if environment.is_current()), None)
+    environments = [VirtualEnvironment(root / ".venv"), VirtualEnvironment(_home(root) / ".venv")]
+    inside = next((environment for environment in environments if environment.is_current()), None)
     if inside is None and _is_provided():
         return
     if inside is None and os.environ.get(ENTERED) == str(os.getpid()):
         _fail("the environment does not run as one: remove the folder .venv and start again")
-    environment = _choose(ours, root, argv)
+    environment = _choose(environments, root, argv)
     if not environment.is_complete(_wanted_lock(environment, root, argv)):
         _complete(environment, root, argv)
     elif environment is inside:
@@ -135,8 +135,8 @@ def enter(checkout: str, argv: Sequence[str]) -> None:
     _exec(environment)
 
 
-def _choose(ours: list[VirtualEnvironment], root: Path, argv: Sequence[str]) -> VirtualEnvironment:
-    for environment in ours:
+def _choose(environments: list[VirtualEnvironment], root: Path, argv: Sequence[str]) -> VirtualEnvironment:
+    for environment in environments:
         if environment.is_complete(_wanted_lock(environment, root, argv)) or environment.is_writable():
             return environment
     return _fail(f"neither {root} nor {_home(root)} can be written: set INTURN_HOME to a folder that can")

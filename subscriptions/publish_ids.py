@@ -69,8 +69,8 @@ def publisher_of_id(text: str, *, now: datetime) -> Publisher | None:
         return None
     stale = now - LAST_USED_PRECISION
     if row.last_used_at is None or row.last_used_at < stale:
-        unnoted = Q(last_used_at=None) | Q(last_used_at__lt=stale)
-        PublishId.objects.filter(unnoted, pk=row.pk).update(last_used_at=now)
+        is_stale = Q(last_used_at=None) | Q(last_used_at__lt=stale)
+        PublishId.objects.filter(is_stale, pk=row.pk).update(last_used_at=now)
     return row.publisher
 
 

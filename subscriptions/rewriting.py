@@ -168,9 +168,9 @@ def _affected(selected: QuerySet[Subscription], replacement: Replacement) -> lis
 
 
 def _changes(row: Subscription, replacement: Replacement) -> dict[str, tuple[str, str]]:
-    befores = {name: getattr(row, name) for name in _FIELDS}
-    afters = {name: replacement.of(before) for name, before in befores.items()}
-    return {name: (befores[name], after) for name, after in afters.items() if after is not None}
+    old_values = {name: getattr(row, name) for name in _FIELDS}
+    new_values = {name: replacement.of(before) for name, before in old_values.items()}
+    return {name: (old_values[name], after) for name, after in new_values.items() if after is not None}
 
 
 def _planned(
@@ -213,8 +213,8 @@ def _refused(
 
     Return the refused ones with reasons.
     """
-    afters = {after for row in rows for _, after in _changes(row, replacement).values()}
-    parsed = [endpoint for after in afters if not isinstance(endpoint := _parsed(after), str)]
+    new_values = {after for row in rows for _, after in _changes(row, replacement).values()}
+    parsed = [endpoint for after in new_values if not isinstance(endpoint := _parsed(after), str)]
     servers = sorted({(endpoint.host, endpoint.port) for endpoint in parsed})
     if len(servers) > MOST_SERVERS:
         raise RewriteError(f"The new URLs are of {len(servers)} servers; choose fewer than {MOST_SERVERS}.")

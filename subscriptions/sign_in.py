@@ -103,8 +103,8 @@ def sign_out(visitor: Visitor, *, now: datetime) -> None:
 
 def forgive(failure: SignIn) -> int:
     """Reset the failures of an account and of its origin; return how many counted."""
-    same = Q(account=failure.account) | Q(origin=failure.origin)
-    return SignIn.objects.filter(same, counts=True).update(counts=False)
+    is_related = Q(account=failure.account) | Q(origin=failure.origin)
+    return SignIn.objects.filter(is_related, counts=True).update(counts=False)
 
 
 def held_back_until(visitor: Visitor, *, now: datetime) -> datetime | None:
@@ -114,12 +114,12 @@ def held_back_until(visitor: Visitor, *, now: datetime) -> datetime | None:
     signed_in = SignIn.objects.filter(account & origin, kind=SignInKind.SIGNED_IN, at__gt=now - KNOWN)
     if not signed_in.exists():
         limits.append((account, MOST_OF_ACCOUNT))
-    untils = [until for same, most in limits if (until := _full_until(same, most, now=now))]
+    untils = [until for is_counted, most in limits if (until := _full_until(is_counted, most, now=now))]
     return max(untils, default=None)
 
 
-def _full_until(same: Q, most: int, *, now: datetime) -> datetime | None:
-    counted = SignIn.objects.filter(same, counts=True, at__gt=now - WINDOW).order_by("-at")
+def _full_until(is_counted: Q, most: int, *, now: datetime) -> datetime | None:
+    counted = SignIn.objects.filter(is_counted, counts=True, at__gt=now - WINDOW).order_by("-at")
     at = counted.values_list("at", flat=True)[most - 1 : most].first()
     return None if at is None else at + WINDOW
 

@@ -177,11 +177,11 @@ class Supervisor:
         The demo stops after the senders: without its receivers each of its lanes would block.
         """
         names = (["web"], [CLUSTER], [DEMO])
-        in_order = [[part for part in self._parts if part.name in together] for together in names]
-        for together in in_order:
-            for part in together:
+        in_order = [[part for part in self._parts if part.name in stage] for stage in names]
+        for stage in in_order:
+            for part in stage:
                 part.request_stop()
-            for part in together:
+            for part in stage:
                 part.stop()
         if self._database is not None:
             self._database.stop()

@@ -69,7 +69,7 @@ class BridgedRequest:
     body: bytes
     began_at: float
     # Done when the client has disconnected; only long polls check it.
-    gone: asyncio.Future[None] | None = None
+    disconnected: asyncio.Future[None] | None = None
     # The application's latest answer, until it is sent.
     head: Head = field(default_factory=Head)
 
@@ -155,7 +155,7 @@ class Bridge:
 
         If the client is to wait, return its mailbox instead.
         """
-        if call.gone is not None and call.gone.done():
+        if call.disconnected is not None and call.disconnected.done():
             return None
         call.head = head = Head()
         try:
@@ -182,27 +182,27 @@ class Bridge:
         if self._waiters.count_at(mailbox) >= self._most_at_a_mailbox:
             raise _too_many_waiting()
         self._notifications.start()
-        call.gone = asyncio.ensure_future(call.request.client_disconnect())
+        call.disconnected = asyncio.ensure_future(call.request.client_disconnect())
         waiter = self._waiters.enter(mailbox, since=call.began_at)
         may_be_more = True
         try:
             while await self._is_turn(call, waiter):
                 if await self._threads.call(call) is None:
-                    may_be_more = call.gone.done() or call.head.status == HTTPStatus.OK
+                    may_be_more = call.disconnected.done() or call.head.status == HTTPStatus.OK
                     return
                 self._waiters.return_turn(waiter)
             call.request.response_bytes(call.head.status, call.head.headers, b"")
         finally:
             self._waiters.leave(waiter, may_be_more=may_be_more)
-            call.gone.cancel()
+            call.disconnected.cancel()
 
     async def _is_turn(self, call: BridgedRequest, waiter: Waiter) -> bool:
         """Wait for this client's turn to fetch; False if its wait has ended."""
-        assert call.gone is not None
+        assert call.disconnected is not None
         remaining = call.began_at + call.wait_seconds - asyncio.get_running_loop().time()
-        ends: list[asyncio.Future[Any]] = [waiter.turn, call.gone]
+        ends: list[asyncio.Future[Any]] = [waiter.turn, call.disconnected]
         await asyncio.wait(ends, timeout=max(remaining, 0.0), return_when=asyncio.FIRST_COMPLETED)
-        return not call.gone.done() and waiter.turn.done() and waiter.turn.result()
+        return not call.disconnected.done() and waiter.turn.done() and waiter.turn.result()
 
 
 def _answer_problem(request: Answering, problem: Problem) -> None:

@@ -192,21 +192,21 @@ def _elements(text: str) -> Iterator[str]:
     while text[at] != "]":
         _, end = _scan(text, at)
         yield text[at:end]
-        at = _skip(text, end, also=",")
+        at = _skip(text, end, separator=",")
 
 
 def _members(text: str) -> Iterator[tuple[str, str]]:
     at = _skip(text, text.index("{") + 1)
     while text[at] != "}":
         name, colon = scanstring(text, at + 1)
-        start = _skip(text, colon, also=":")
+        start = _skip(text, colon, separator=":")
         _, end = _scan(text, start)
         yield name, text[start:end]
-        at = _skip(text, end, also=",")
+        at = _skip(text, end, separator=",")
 
 
-def _skip(text: str, at: int, *, also: str = "") -> int:
-    skipped = _WHITE + also
+def _skip(text: str, at: int, *, separator: str = "") -> int:
+    skipped = _WHITE + separator
     while text[at] in skipped:
         at += 1
     return at

@@ -142,8 +142,8 @@ def _are_receipts(content: Any) -> bool:
     if not isinstance(content, dict) or content.keys() != {"receipts"}:
         return False
     receipts = content["receipts"]
-    is_some = isinstance(receipts, list) and 1 <= len(receipts) <= fetch.MOST_AT_ONCE
-    return is_some and all(isinstance(one, str) and one.isascii() and "\0" not in one for one in receipts)
+    is_list = isinstance(receipts, list) and 1 <= len(receipts) <= fetch.MOST_AT_ONCE
+    return is_list and all(isinstance(one, str) and one.isascii() and "\0" not in one for one in receipts)
 
 
 def _own_mailbox(request: Request, name: str) -> int:

@@ -108,11 +108,13 @@ def _problem(outcome: Outcome, ended: Exchange, message_id: str) -> Problem:
     if outcome.outcome is OutcomeClass.SCRIPT:
         return _script_problem(ended, message_id)
     is_late = outcome.outcome is OutcomeClass.TIMEOUT
-    what = "gave no answer in time" if is_late else f"gave no answer that can be handed on ({_word(outcome)})"
+    failure = (
+        "gave no answer in time" if is_late else f"gave no answer that can be handed on ({_word(outcome)})"
+    )
     return Problem(
         504 if is_late else 502,
         "no-answer-in-time" if is_late else "no-answer",
-        f"The endpoint of {ended.subscription} {what}. {message_id} is stored and says what happened; it may "
+        f"The endpoint of {ended.subscription} {failure}. {message_id} is stored and says what happened; it may "
         "have reached the endpoint, so publish it again only if that does no harm.",
         headers={MESSAGE_HEADER: message_id},
         message=message_id,

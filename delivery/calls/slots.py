@@ -23,9 +23,9 @@ class NoSlotError(Exception):
 
 
 @contextmanager
-def turn(kind: str, *, most: int) -> Iterator[None]:
+def call_slot(kind: str, *, most: int) -> Iterator[None]:
     """Take one of `most` slots of this process, at least one; raise NoSlotError."""
-    taken = turns(kind, most)
+    taken = semaphore(kind, most)
     if not taken.acquire(blocking=False):
         raise NoSlotError
     try:
@@ -35,7 +35,7 @@ def turn(kind: str, *, most: int) -> Iterator[None]:
 
 
 @cache
-def turns(_kind: str, most: int) -> threading.Semaphore:
+def semaphore(_kind: str, most: int) -> threading.Semaphore:
     """Return the slots of a kind of call: the same object each time."""
     return threading.Semaphore(max(most, 1))
 

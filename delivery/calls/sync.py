@@ -36,7 +36,7 @@ from django.utils import timezone
 
 from delivery.calls.http import Called
 from delivery.calls.scripted import respond
-from delivery.calls.slots import call_now, endpoint_now, turn
+from delivery.calls.slots import call_now, call_slot, endpoint_now
 from delivery.database.queries import first_row
 from delivery.outcome import Outcome, unsendable
 from delivery.publishing.drafts import Draft, checked_draft
@@ -112,7 +112,7 @@ def exchange(publisher: Publisher, draft: Draft, *, credential: str = "") -> Exc
     """
     draft = checked_draft(draft)
     # An endpoint that hangs must not stop the web server.
-    with turn("sync", most=settings.ENVIRONMENT.web_threads * 3 // 4):
+    with call_slot("sync", most=settings.ENVIRONMENT.web_threads * 3 // 4):
         message_id, delivery_id, asked = _store(publisher, draft)
         if asked is None:
             return Exchange(message_id=message_id)

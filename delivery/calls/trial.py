@@ -23,7 +23,7 @@ from django.db import connection
 
 from delivery.calls.http import Called
 from delivery.calls.scripted import respond, transformed_now
-from delivery.calls.slots import call_now, endpoint_now, turn
+from delivery.calls.slots import call_now, call_slot, endpoint_now
 from delivery.lifecycle import journal
 from delivery.models import JournalKind
 from delivery.models.message import public_id
@@ -63,7 +63,7 @@ def send_test(subscription: Subscription, trial: Trial, *, actor: str, now: date
     Raises NoSlotError, and Subscription.DoesNotExist if it has just been deleted.
     """
     # SYNC may have three quarters of the threads, and the console must stay available.
-    with turn("test", most=settings.ENVIRONMENT.web_threads // 8):
+    with call_slot("test", most=settings.ENVIRONMENT.web_threads // 8):
         endpoint = endpoint_now(subscription.pk)
         if endpoint is None:
             raise Subscription.DoesNotExist

@@ -19,10 +19,10 @@ LOOK_SECONDS = 0.25
 @contextmanager
 def connections_of(name: str, *, settings: str) -> Iterator[None]:
     """Name each connection that Django opens in this thread, and begin it with these statements."""
-    ours = threading.get_ident()
+    thread = threading.get_ident()
 
     def arrange(*, connection: BaseDatabaseWrapper, **_: Any) -> None:
-        if threading.get_ident() != ours:
+        if threading.get_ident() != thread:
             return
         with connection.cursor() as cursor:
             cursor.execute(settings)

@@ -168,7 +168,9 @@ def _locked(
             "delivery": [receipt.delivery_id for receipt in missing],
             "token": [receipt.token for receipt in missing],
         }
-        deliveries |= {id: tuple(was) for id, *was in planned_rows(name, {**named, **columns})}
+        deliveries |= {
+            id: tuple(columns_of_row) for id, *columns_of_row in planned_rows(name, {**named, **columns})
+        }
     return deliveries
 
 
@@ -181,10 +183,10 @@ def _result(
     is_repeated = outcome is not None and (ended == outcome or status == _DONE[outcome])
     if token == receipt.token or (count == receipt.number and is_repeated):
         return Result(text)
-    return Result(text, _why_late(status, is_fetched_since=count > receipt.number))
+    return Result(text, _reason_late(status, is_fetched_since=count > receipt.number))
 
 
-def _why_late(status: str, *, is_fetched_since: bool) -> str:
+def _reason_late(status: str, *, is_fetched_since: bool) -> str:
     is_open = status in (Status.PENDING, Status.IN_FLIGHT)
     if is_fetched_since:
         now = "" if is_open else f", and is {status}"

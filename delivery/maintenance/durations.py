@@ -15,10 +15,10 @@ def percentile(counts: Mapping[int, int], share: float) -> int | None:
     exact. Durations above all bounds are reported as the last bound.
     """
     total = sum(counts.values())
-    sought, passed = share * total, 0
+    rank, passed = share * total, 0
     for step in sorted(counts):
         passed += counts[step]
-        if counts[step] and passed >= sought:
+        if counts[step] and passed >= rank:
             return _middle(step)
     return None
 

@@ -129,9 +129,9 @@ def _remove_rows(run: RetentionRun, rules: RetentionRules, *, last_id: int, now:
         "resubmittable": [status.value for status in RESUBMITTABLE],
     }
     place = {"position": run.position, "last": last_id, "look": LOOK, "batch": BATCH}
-    ripe, run.position = queries.row("ripe_messages", {**chosen, **place})
-    if ripe:
-        messages, deliveries = queries.row("lock_for_removal", {"ripe": ripe})
+    removable, run.position = queries.row("ripe_messages", {**chosen, **place})
+    if removable:
+        messages, deliveries = queries.row("lock_for_removal", {"ripe": removable})
         # A separate statement, so that it sees what others committed before their rows were locked.
         _add(run, queries.row("remove_messages", {**chosen, "messages": messages, "deliveries": deliveries}))
 

@@ -74,8 +74,8 @@ class LaneQuerySet(models.QuerySet["Lane"]):
         """
         if subscription.event_type.kind == Kind.QUEUE:
             return self.filter(kind=LaneKind.QUEUE)
-        apart = LaneKind.CALLBACK if subscription.event_type.name == CALLBACK_EVENT_TYPE else LaneKind.RETRY
-        return self.filter(Q(subscriber=subscription.subscriber_id) | Q(kind=apart))
+        kind = LaneKind.CALLBACK if subscription.event_type.name == CALLBACK_EVENT_TYPE else LaneKind.RETRY
+        return self.filter(Q(subscriber=subscription.subscriber_id) | Q(kind=kind))
 
 
 class Lane(models.Model):

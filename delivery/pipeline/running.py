@@ -191,7 +191,7 @@ def _end_interrupted(run: PipelineRun, course: RunProgress, *, gives_back: bool)
         return
     gives_back = gives_back and course.interruption is None
     # Not if a person stopped the run just before.
-    if not (gives_back and runs.give_back(run, why="Inturn stops; it begins again with the next start.")):
+    if not (gives_back and runs.give_back(run, reason="Inturn stops; it begins again with the next start.")):
         runs.end(run, Ending(state=RunState.CANCELLED), now=timezone.now())
 
 

@@ -89,10 +89,10 @@ def end(run: PipelineRun, ending: Ending, *, now: datetime) -> bool:
     return bool(is_ended)
 
 
-def give_back(run: PipelineRun, *, why: str) -> bool:
+def give_back(run: PipelineRun, *, reason: str) -> bool:
     """Return a RUNNING run to WAITING; the caller holds its lock and releases it afterwards."""
     running = PipelineRun.objects.filter(pk=run.pk, state=RunState.RUNNING, is_stopping=False)
-    log = Concat("log", Value(f"{why}\n"))
+    log = Concat("log", Value(f"{reason}\n"))
     return bool(
         running.update(state=RunState.WAITING, started_at=None, doing="", done=0, count=None, log=log)
     )

@@ -41,7 +41,7 @@ def bounded_time(seconds: float) -> Iterator[None]:
         _limit.until = None
 
 
-def _look_at_the_clock() -> None:
+def _check_time_limit() -> None:
     until = getattr(_limit, "until", None)
     if until is not None and time.thread_time() > until:
         raise OutOfTimeError
@@ -50,14 +50,14 @@ def _look_at_the_clock() -> None:
 def _timed(keyword: _Keyword) -> _Keyword:
     # Not a generator: it would add a level to each level of the body.
     def timed(validator: Any, value: Any, instance: Any, schema: Any) -> Iterable[ValidationError]:
-        _look_at_the_clock()
+        _check_time_limit()
         return keyword(validator, value, instance, schema) or ()
 
     return timed
 
 
 def _is_found(pattern: str, text: str) -> bool:
-    return linear_pattern(pattern).is_found_in(text, _look_at_the_clock)
+    return linear_pattern(pattern).is_found_in(text, _check_time_limit)
 
 
 def _pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[ValidationError]:

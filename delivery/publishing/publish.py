@@ -93,11 +93,11 @@ def _publish(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[Accept
         return _store(publisher, list(zip(drafts, matched, strict=True)))
     with transaction.atomic():
         if is_volatile:
-            _do_not_wait_for_the_disk()
+            _commit_asynchronously()
         return _publish_once(publisher, drafts, matched)
 
 
-def _do_not_wait_for_the_disk() -> None:
+def _commit_asynchronously() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL synchronous_commit = off")
 
@@ -204,7 +204,8 @@ def _match(drafts: Sequence[Draft]) -> list[list[Candidate]]:
     for draft in drafts:
         of_type.setdefault(draft.event_type.pk, []).append(draft)
     by_event_type = {
-        id: candidates(some[0].event_type, [draft.headers for draft in some]) for id, some in of_type.items()
+        id: candidates(of_one_type[0].event_type, [draft.headers for draft in of_one_type])
+        for id, of_one_type in of_type.items()
     }
     return [
         qualifying(

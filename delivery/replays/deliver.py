@@ -75,13 +75,13 @@ def _left(replay: Replay) -> Any:
 def _deliver(replay: Replay, ids: Sequence[int]) -> None:
     if not ids:
         return
-    there = {id for (id,) in queries.rows("keep_messages", {"message": list(ids)})}
-    if missing := [id for id in ids if id not in there]:
+    kept = {id for (id,) in queries.rows("keep_messages", {"message": list(ids)})}
+    if missing := [id for id in ids if id not in kept]:
         restore(missing)
     made = _made(replay, ids)
     replay.made += len(made.message_ids)
     if left_out := sorted(set(ids) - set(made.message_ids)):
-        _record(replay, f"Not delivered, for {_why(left_out)}")
+        _record(replay, f"Not delivered, for {_reason(left_out)}")
     _wake(replay.subscription, made)
 
 
@@ -99,7 +99,7 @@ def _made(replay: Replay, ids: Sequence[int]) -> Made:
     return Made(*row)
 
 
-def _why(left_out: Sequence[int]) -> str:
+def _reason(left_out: Sequence[int]) -> str:
     names = ", ".join(public_id(id) for id in left_out[:_NAMED])
     more = f" and {len(left_out) - _NAMED:,} more" if len(left_out) > _NAMED else ""
     return f"their event type is gone, or they are in the archive no more: {names}{more}."

@@ -110,8 +110,8 @@ def _record(replay: Replay, text: str, actor: str) -> None:
 
 
 def _note_state(replay: Replay, action: str, *, before: str, actor: str) -> None:
-    was, now = {"state": str(before)}, {"state": replay.state}
-    changes.record(actor=actor, action=action, instance=replay, before=was, after=now)
+    old, now = {"state": str(before)}, {"state": replay.state}
+    changes.record(actor=actor, action=action, instance=replay, before=old, after=now)
 
 
 def _moment(moment: datetime) -> str:

@@ -140,12 +140,12 @@ class SendingJob:
         verdict = lane.window.judge(outcome, endpoint.rules, parcel.tries)
         settlement = settle(parcel, endpoint, lane_id=lane.id, verdict=verdict, outcome=outcome)
         settlement = context.successes.see(settlement, endpoint)
-        also: list[Entry] = [*lane.stops.learn(parcel, outcome, verdict, endpoint.rules)]
+        changes: list[Entry] = [*lane.stops.learn(parcel, outcome, verdict, endpoint.rules)]
         if verdict.step is NextStep.SUSPEND:
-            also.append(suspend(lane, settlement, endpoint))
+            changes.append(suspend(lane, settlement, endpoint))
         if verdict.status is Status.DELIVERED and group.number is not None:
-            also.append(_siblings(group, parcel, lane))
-        is_stored = await self._record(settlement, parcel, also)
+            changes.append(_siblings(group, parcel, lane))
+        is_stored = await self._record(settlement, parcel, changes)
         if settlement.circuit is not None:
             await context.update_circuit(settlement)
         if group.batch is not None and verdict.step not in _STOPPING:
@@ -154,7 +154,7 @@ class SendingJob:
                 await self._end_batch(group.batch)
         return is_stored and verdict.status is Status.DELIVERED
 
-    async def _record(self, settlement: Settlement, parcel: Parcel, also: Sequence[Entry]) -> bool:
+    async def _record(self, settlement: Settlement, parcel: Parcel, others: Sequence[Entry]) -> bool:
         """Commit an outcome; return False if it cannot be stored, which is as good as lost.
 
         The failure must not end the other attempts of the lane, and the attempt must not be
@@ -162,18 +162,18 @@ class SendingJob:
         in doubt.
         """
         lane, context = self._lane, self._context
-        if not also:
+        if not others:
             # Runs while this task waits for the commit, which takes longer.
             self._loop.call_soon(lane.prepare, context.make_request)
         try:
-            await context.commit(lane, settlement, *also)
+            await context.commit(lane, settlement, *others)
         except psycopg.Error:
             if lane.window.is_ordered:
                 raise
             log.exception("outcome not stored", extra={"lane": lane.id, "delivery": settlement.delivery_id})
             rules = context.endpoints[parcel.subscription_id].rules
             # The changes of lane and endpoint that it carried may be out of date by now.
-            is_change = any(isinstance(entry, Change) for entry in also)
+            is_change = any(isinstance(entry, Change) for entry in others)
             changes = lane.stops.changes(parcel.place) if is_change else []
             await context.commit(lane, _as_lost(settlement, rules, is_only=parcel.is_volatile), *changes)
             return False

@@ -50,8 +50,8 @@ class Ready:
         removed: list[tuple[Group, frozenset[Key]]] = []
         for keys, groups in self._groups.items():
             for group in groups:
-                is_its = all(parcel.subscription_id == subscription_id for parcel in group.left)
-                (removed if is_its else kept).append((group, keys))
+                is_removed = all(parcel.subscription_id == subscription_id for parcel in group.left)
+                (removed if is_removed else kept).append((group, keys))
         self.clear()
         for group, keys in kept:
             self.add(group, keys)

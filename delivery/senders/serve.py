@@ -16,7 +16,7 @@ from delivery.senders.context import SenderContext
 from delivery.senders.lane import SenderLane
 from delivery.senders.parcel import Key
 from delivery.senders.reading import read_on
-from delivery.senders.suspending import see_suspension
+from delivery.senders.suspending import check_suspension
 
 # An idle lane stays in memory this long, in case more arrives.
 LINGER_SECONDS = 5.0
@@ -58,7 +58,7 @@ async def _serve_until_yielding(lane: SenderLane, context: SenderContext) -> Non
             await _wait_for_jobs(lane)
             continue
         if lane.stops.is_suspended:
-            await see_suspension(lane, context)
+            await check_suspension(lane, context)
             continue
         if lane.nudge.is_set():
             await _forget(lane, context, had_more=lane.look_again())

@@ -58,13 +58,13 @@ class Settler:
             self._arrived.set()
         else:
             async with self._turn:
-                await self._commit_groups(self._held_up.join(self._only_ours([group])))
+                await self._commit_groups(self._held_up.join(self._served_groups([group])))
         await group.committed
 
     async def run(self) -> None:
         """Commit arriving entries until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._commit_what_arrives())
+            tasks.create_task(self._commit_arriving())
             tasks.create_task(self._commit_held_up())
             tasks.create_task(self._send_heartbeats())
 
@@ -73,7 +73,7 @@ class Settler:
         """The lanes that wait for a row locked by somebody else."""
         return self._held_up.lane_ids
 
-    async def _commit_what_arrives(self) -> None:
+    async def _commit_arriving(self) -> None:
         while True:
             await self._arrived.wait()
             async with self._turn:
@@ -83,7 +83,7 @@ class Settler:
                 # Only a task that reads on is cancelled: the run that it would have recorded is
                 # void.
                 wanted = [group for group in groups if not group.committed.cancelled()]
-                await self._commit_groups(self._held_up.join(self._only_ours(wanted)))
+                await self._commit_groups(self._held_up.join(self._served_groups(wanted)))
 
     async def _commit_held_up(self) -> None:
         while True:
@@ -107,7 +107,7 @@ class Settler:
             group = self._held_up.take(lane_id)
             if group is None:
                 return False
-            await self._commit_groups(self._only_ours([group]), was_held_up=True)
+            await self._commit_groups(self._served_groups([group]), was_held_up=True)
             return group.committed.done()
 
     async def connect(self) -> bool:
@@ -164,7 +164,7 @@ class Settler:
                 return
             except AWAY as error:
                 await self._recover(error)
-                groups = self._only_ours(groups)
+                groups = self._served_groups(groups)
             except psycopg.Error as error:
                 # An entry of the group cannot be stored: no caller may believe that it was.
                 await self._commit_singly(groups, error)
@@ -211,14 +211,14 @@ class Settler:
                     # The locks were lost with the connection; take them back before anything else.
                     await self._recover(error)
 
-    def _only_ours(self, groups: Iterable[EntryGroup]) -> list[EntryGroup]:
+    def _served_groups(self, groups: Iterable[EntryGroup]) -> list[EntryGroup]:
         """Fail the groups of lanes that were lost meanwhile, and return the others."""
-        ours: list[EntryGroup] = []
+        served: list[EntryGroup] = []
         lost: list[EntryGroup] = []
         for group in groups:
-            (ours if self.holding.is_serving(group.lane_id) else lost).append(group)
+            (served if self.holding.is_serving(group.lane_id) else lost).append(group)
         fail(lost, LaneLostError())
-        return ours
+        return served
 
 
 def _finish(groups: Iterable[EntryGroup]) -> None:

@@ -99,8 +99,8 @@ def _slot(member: Member) -> int:
     return member.slot
 
 
-def _since(moment: float | None, is_so: bool, *, now: float) -> float | None:
+def _since(moment: float | None, is_true: bool, *, now: float) -> float | None:
     """Return since when a condition has held, from since when it did at the last look."""
-    if not is_so:
+    if not is_true:
         return None
     return now if moment is None else moment

@@ -24,11 +24,11 @@ class Silence:
 
     def __init__(self) -> None:
         self._since: dict[Heard, float] = {}
-        self._looked_at = float("-inf")
+        self._checked_at = float("-inf")
 
     def frozen(self, waiting: Collection[Heard], *, now: float) -> list[Heard]:
         """Return the sessions that have waited too long at `now`, by `seconds_since_boot`."""
-        previous = self._since if now - self._looked_at <= GAP_SECONDS else {}
-        self._looked_at = now
+        previous = self._since if now - self._checked_at <= GAP_SECONDS else {}
+        self._checked_at = now
         self._since = {session: previous.get(session, now) for session in waiting}
         return [session for session, since in self._since.items() if now - since >= FROZEN_SECONDS]

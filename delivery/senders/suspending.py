@@ -36,7 +36,7 @@ def suspend(lane: SenderLane, settlement: Settlement, endpoint: Endpoint) -> Lan
     )
 
 
-async def see_suspension(lane: SenderLane, context: SenderContext) -> None:
+async def check_suspension(lane: SenderLane, context: SenderContext) -> None:
     """Wait until a probe is due or a nudge arrives, and check whether the lane may continue."""
     if seconds := lane.stops.suspended_left:
         await _wait_for_nudge(lane, seconds)

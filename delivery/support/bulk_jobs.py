@@ -52,8 +52,8 @@ def start(
             verb=verb, filter=dict(chosen), rate=rate, actor=actor, count=count, last_id=last
         )
         job.refresh_from_db(fields=["created_at", "next_at"])
-        what = "that were settled" if verb == BulkVerb.RESUBMIT else "that are not settled"
-        _record(job, f"Begins: {counted(job)} deliveries {what} are to be {done_to(job)}.", actor)
+        state = "that were settled" if verb == BulkVerb.RESUBMIT else "that are not settled"
+        _record(job, f"Begins: {counted(job)} deliveries {state} are to be {done_to(job)}.", actor)
         values = {"filter": job.filter, "rate": rate, "count": counted(job)}
         changes.record(actor=actor, action="created", instance=job, before=None, after=values)
     return job
@@ -152,12 +152,14 @@ def _do(job: Resubmission, ids: list[int], *, now: datetime) -> None:
         if job.is_backlog
         else _left(job)
     )
-    still = list(left.filter(id__in=ids))
+    remaining = list(left.filter(id__in=ids))
     by = f"by {job.actor} ({job})"
     if job.verb == BulkVerb.CANCEL:
-        job.changed += transitions.cancel_some(still, reason=f"cancelled {by}", are_read=not job.is_backlog)
+        job.changed += transitions.cancel_some(
+            remaining, reason=f"cancelled {by}", are_read=not job.is_backlog
+        )
     else:
-        job.changed += len(transitions.reopen(still, reason=f"resubmitted {by}"))
+        job.changed += len(transitions.reopen(remaining, reason=f"resubmitted {by}"))
     job.done += len(ids)
     job.position = max(job.position, ids[-1]) if ids else job.last_id
     job.next_at = pacing.due_after(job.next_at, done=len(ids), rate=job.rate, now=now)

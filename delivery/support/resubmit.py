@@ -57,9 +57,9 @@ class Copy:
 def resubmit(delivery_id: int, *, actor: str) -> None:
     """Reopen a settled delivery and send it at once; raises NotResubmittedError."""
     with transaction.atomic():
-        if not (was := _reopen([delivery_id], actor=actor)):
-            raise NotResubmittedError(why_not(delivery_id))
-        text = f"It was {was[delivery_id]} and is sent again."
+        if not (statuses := _reopen([delivery_id], actor=actor)):
+            raise NotResubmittedError(refusal_reason(delivery_id))
+        text = f"It was {statuses[delivery_id]} and is sent again."
         journal.record(JournalKind.RESUBMITTED, text, actor=actor, delivery_id=delivery_id)
         _nudge(delivery_id)
 
@@ -98,7 +98,7 @@ def resubmit_edited(delivery: Delivery, edit: Edit, *, actor: str) -> Copy:
     return copy
 
 
-def why_not(delivery_id: int) -> str:
+def refusal_reason(delivery_id: int) -> str:
     """Return why a delivery cannot be sent again unchanged, and what can be done instead."""
     row = Delivery.objects.select_related("subscription").filter(pk=delivery_id).first()
     if row is None:
@@ -119,14 +119,14 @@ def why_not(delivery_id: int) -> str:
 def _reopen(delivery_ids: Collection[int], *, actor: str) -> dict[int, str]:
     """Reopen deliveries, record the changes, and return the former status of those now PENDING."""
     failures.publish_notices_of(delivery_ids)
-    was = dict(Delivery.objects.filter(pk__in=delivery_ids).values_list("pk", "status"))
+    statuses = dict(Delivery.objects.filter(pk__in=delivery_ids).values_list("pk", "status"))
     reopened = transitions.reopen(delivery_ids, reason=f"resubmitted by {actor}")
     for id in reopened:
-        before, after = {"status": was[id]}, {"status": Status.PENDING.value}
+        before, after = {"status": statuses[id]}, {"status": Status.PENDING.value}
         changes.record(
             actor=actor, action="resubmitted", instance=Delivery(pk=id), before=before, after=after
         )
-    return {id: was[id] for id in reopened}
+    return {id: statuses[id] for id in reopened}
 
 
 def _log_copy(copy: Copy, delivery: Delivery, *, actor: str) -> None:

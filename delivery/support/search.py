@@ -127,7 +127,7 @@ def walk(
         lower, began = max(first, upper - size + 1), time.monotonic()
         limit = None if upper == last and size == 1 else max((ends_at - began) / 2, LEAST_SECONDS)
         among = search.among(rows, lower, upper).order_by("-pk")[: count - len(messages)]
-        part = _looked_at(among, limit, is_all_read=search.reads_all)
+        part = _search_part(among, limit, is_all_read=search.reads_all)
         if part is not None:
             messages, upper = messages + part, lower - 1
         if len(messages) == count:
@@ -138,7 +138,9 @@ def walk(
     return Walked(rows=messages, reached=None, is_full=False)
 
 
-def _looked_at(rows: QuerySet[Message], seconds: float | None, *, is_all_read: bool) -> list[Message] | None:
+def _search_part(
+    rows: QuerySet[Message], seconds: float | None, *, is_all_read: bool
+) -> list[Message] | None:
     """Return the matches in a part; None if that took longer than its limit."""
     if seconds is None:
         return list(rows)

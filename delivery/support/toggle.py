@@ -46,13 +46,13 @@ def deactivate(owner: Subscription | Subscriber, *, actor: str) -> bool:
     with transaction.atomic():
         if not _change(owner, INACTIVE, actor=actor):
             return False
-        whose = (
+        held = (
             "its deliveries are"
             if isinstance(owner, Subscription)
             else "the deliveries of its subscriptions are"
         )
         text = (
-            f"{owner} was made INACTIVE: {whose} held, and messages published meanwhile are not kept for it."
+            f"{owner} was made INACTIVE: {held} held, and messages published meanwhile are not kept for it."
         )
         _record(owner, JournalKind.DEACTIVATED, text, actor=actor)
     return True
@@ -66,10 +66,10 @@ def hold(owner: Held, *, actor: str, release: Release | None = None) -> bool:
     with transaction.atomic():
         if not _change(owner, HELD, actor=actor, release=release):
             return False
-        whose = "all sending" if isinstance(owner, Installation) else str(owner)
+        subject = "all sending" if isinstance(owner, Installation) else str(owner)
         verb = "was" if isinstance(owner, Installation) else "was made"
         until = f" until {owner.held_until:%Y-%m-%d %H:%M:%S} UTC" if owner.held_until else ""
-        text = f"{whose} {verb} HELD{until}: messages are stored, and nothing of it is sent or handed out."
+        text = f"{subject} {verb} HELD{until}: messages are stored, and nothing of it is sent or handed out."
         _record(
             owner,
             JournalKind.HELD,

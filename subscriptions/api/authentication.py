@@ -84,9 +84,9 @@ def _note_use(key: ApiKey, *, now: datetime) -> None:
     # At most once a minute, because each publish would wait for one more commit.
     stale = now - LAST_USED_PRECISION
     if key.last_used_at is None or key.last_used_at < stale:
-        unnoted = Q(last_used_at=None) | Q(last_used_at__lt=stale)
+        is_stale = Q(last_used_at=None) | Q(last_used_at__lt=stale)
         try:
-            ApiKey.objects.filter(unnoted, pk=key.pk).update(last_used_at=now)
+            ApiKey.objects.filter(is_stale, pk=key.pk).update(last_used_at=now)
         except InternalError as error:
             # Calls that only read still work while the database is read-only.
             if not is_read_only(error):

@@ -56,14 +56,14 @@ def refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, s
 
 def _of_pull(values: Mapping[str, Any], event_type: EventType) -> dict[str, str]:
     refused = {
-        name: f"A PULL subscription has none: {why}. Leave it out."
-        for name, (unset, why) in PUSH_ONLY.items()
+        name: f"A PULL subscription has none: {reason}. Leave it out."
+        for name, (unset, reason) in PUSH_ONLY.items()
         if values.get(name, unset) not in (unset, _NO_AUTH)
     }
     policy = values.get("policy")
     if policy is not None and policy.name != DEFAULT_POLICY:
-        why = "nothing is sent, so no policy has a say; max_receives bounds how often a message is fetched"
-        refused["policy"] = f"A PULL subscription has none: {why}. Leave it out."
+        reason = "nothing is sent, so no policy has a say; max_receives bounds how often a message is fetched"
+        refused["policy"] = f"A PULL subscription has none: {reason}. Leave it out."
     if (kind := Kind(event_type.kind)) in _KINDS:
         refused["mode"] = f"{event_type} is of kind {kind}: {_KINDS[kind]}. A mailbox is for TOPIC."
     return refused

@@ -26,7 +26,7 @@ FieldError = tuple[str, str]
 
 def contradictions(values: Mapping[str, Any]) -> dict[str, str]:
     """Return field → what to change, for all values of a policy; empty if they fit together."""
-    errors = [*_unsupported(values), *_two_ways(values), *_retries(values), *_suspending(values)]
+    errors = [*_unsupported(values), *_mixed_retries(values), *_retries(values), *_suspending(values)]
     errors += _listed(values)
     if values["breaks_circuit"]:
         errors += _thresholds(values)
@@ -50,15 +50,15 @@ def _unsupported(values: Mapping[str, Any]) -> Iterator[FieldError]:
             yield field, "Choose REJECT: only an answer of 3xx can lead to 3xxNOTSUPPORTED."
 
 
-def _two_ways(values: Mapping[str, Any]) -> Iterator[FieldError]:
+def _mixed_retries(values: Mapping[str, Any]) -> Iterator[FieldError]:
     first: dict[str, str] = {}
     for field, action in actions_in_effect(values).items():
         first.setdefault(action, field)
     if set(RETRYING) <= set(first):
-        aside, in_place = first[Action.RETRY_LANE], first[Action.IN_PLACE]
+        retry_lane, in_place = first[Action.RETRY_LANE], first[Action.IN_PLACE]
         yield (
             in_place,
-            f"{aside} is RETRY_LANE and {in_place} is IN_PLACE: choose one of the two throughout the policy. The "
+            f"{retry_lane} is RETRY_LANE and {in_place} is IN_PLACE: choose one of the two throughout the policy. The "
             "retry lane lets later messages pass, a retry in place holds them back.",
         )
 

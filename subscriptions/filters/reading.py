@@ -55,7 +55,7 @@ def _number_in_text(_document: Document, value: Json | Missing) -> int | Decimal
     return Decimal(text)
 
 
-def _truth_in_text(_document: Document, value: Json | Missing) -> bool | None:
+def _boolean_in_text(_document: Document, value: Json | Missing) -> bool | None:
     if type(value) is str:
         return {"true": True, "false": False}.get(value)
     return value if type(value) is bool else None
@@ -80,7 +80,7 @@ def _string(value: Json | Missing) -> str | None:
 _TEXT_READERS: dict[LiteralKind, Reader] = {
     LiteralKind.STRING: _beginning,
     LiteralKind.NUMBER: _number_in_text,
-    LiteralKind.BOOLEAN: _truth_in_text,
+    LiteralKind.BOOLEAN: _boolean_in_text,
 }
 _JSON_READERS: dict[LiteralKind, Reader] = {
     LiteralKind.STRING: _string_in_json,

@@ -78,7 +78,7 @@ def qualifying(
             continue
         if by_subscriber and candidate.is_first_only and candidate.subscriber_id in served:
             continue
-        if why_not(candidate.header_filter_string, candidate.filter, document) is None:
+        if unmatched_reason(candidate.header_filter_string, candidate.filter, document) is None:
             chosen.append(candidate)
             served.add(candidate.subscriber_id)
     return chosen
@@ -117,7 +117,7 @@ def explain(
         .order_by("subscriber__name", "position", "id")
     )
     explanations = _explanations(subscriptions, document, to=to)
-    return _of_the_one(explanations) if event_type.kind == Kind.SYNC else explanations
+    return _with_first_only(explanations) if event_type.kind == Kind.SYNC else explanations
 
 
 def why_not_there(to: Destination, document: Document) -> str:
@@ -133,7 +133,7 @@ def why_not_there(to: Destination, document: Document) -> str:
     return without_value(reason or "")
 
 
-def why_not(header_filter_string: str, filter_text: str, document: Document) -> str | None:
+def unmatched_reason(header_filter_string: str, filter_text: str, document: Document) -> str | None:
     """Return the reason why header string or filter exclude a message, or None if it qualifies."""
     if header_filter_string:
         sent = document.header.get(FILTER_STRING) if isinstance(document.header, dict) else None
@@ -183,7 +183,7 @@ def _explanations(
     return explanations
 
 
-def _of_the_one(explanations: list[Explanation]) -> list[Explanation]:
+def _with_first_only(explanations: list[Explanation]) -> list[Explanation]:
     """Keep only the first qualifying subscription, which is the one that a SYNC message calls."""
     fitting = [explanation.subscription for explanation in explanations if explanation.qualifies]
     if not fitting:
@@ -217,4 +217,4 @@ def _reason(subscription: Subscription, document: Document, *, is_served: bool) 
         return "its subscriber is INACTIVE"
     if is_served:
         return "an earlier subscription of this subscriber qualifies, and its match mode is FIRST"
-    return why_not(subscription.header_filter_string, subscription.filter, document)
+    return unmatched_reason(subscription.header_filter_string, subscription.filter, document)

@@ -109,18 +109,18 @@ def forwarded_headers(
     own_names = {header_name(name) for name in own}
     count, length = len(own), sum(map(len, own)) + sum(map(len, own.values()))
     chosen: dict[str, str] = {}
-    left_out: list[str] = []
+    skipped: list[str] = []
     for name in sorted(stored):
         if is_never_forwarded(name) or name in own_names or not _matches(name, patterns):
             continue
         value = stored[name].strip(" \t")
         size = len(name) + len(value)
         if count >= MAX_HEADERS or length + size > MAX_TOTAL_LENGTH or not is_sendable(name, value):
-            left_out.append(name)
+            skipped.append(name)
             continue
         chosen[name] = value
         count, length = count + 1, length + size
-    return ForwardedHeaders(chosen, tuple(left_out))
+    return ForwardedHeaders(chosen, tuple(skipped))
 
 
 def _matches(name: str, patterns: Collection[str]) -> bool:

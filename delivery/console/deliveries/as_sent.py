@@ -85,8 +85,8 @@ def sent_request(delivery: Delivery, *, attempt: Attempt | None = None) -> SentR
         headers.append(Header("inturn-replay", str(delivery.replay_id)))
     for name, value in (made.headers if made else {}).items():
         headers.append(Header(name, value, is_payload=True))
-    ours = {header.name.lower() for header in headers}
-    own = [header for header in secret_headers(delivery.subscription) if header.name.lower() not in ours]
+    names = {header.name.lower() for header in headers}
+    own = [header for header in secret_headers(delivery.subscription) if header.name.lower() not in names]
     masked_url = target(delivery, path="/•••")[1] if made and made.path else ""
     shown = (*headers, *own, *_forwarded(delivery, own, made=made))
     return SentRequest(method=method, url=url, headers=shown, masked_url=masked_url)

@@ -84,8 +84,10 @@ class Resubmitting(ConsoleAdmin):
     def resubmit_one(self, request: HttpRequest, object_id: int) -> HttpResponse:
         row: Delivery = self.permitted(request, object_id)
         is_pulled = row.subscription.mode == Mode.PULL
-        what = "can be fetched again, at its original position in the mailbox"
-        done = f"Delivery {object_id} {what if is_pulled else 'is queued again in its original position'}."
+        effect = "can be fetched again, at its original position in the mailbox"
+        done = (
+            f"Delivery {object_id} {effect if is_pulled else 'is queued again in its original position'}."
+        )
         return self._act(request, object_id, resubmit.resubmit, done=done)
 
     def cancel_one(self, request: HttpRequest, object_id: int) -> HttpResponse:
@@ -129,14 +131,14 @@ class Resubmitting(ConsoleAdmin):
         self, request: HttpRequest, queryset: QuerySet[Delivery], verb: Verb, *, status: Status, left: str
     ) -> None:
         """Act on each selected delivery in its own transaction; a page has few rows."""
-        done, undone = 0, 0
+        done, skipped = 0, 0
         for id in queryset.values_list("pk", flat=True):
             try:
                 verb(id, actor=actor_of(request))
                 done += 1
             except resolve.NotResolvedError:
-                undone += 1
-        self._report(request, f"{done} {status}.", f"{undone} {left}" if undone else "", is_good=bool(done))
+                skipped += 1
+        self._report(request, f"{done} {status}.", f"{skipped} {left}" if skipped else "", is_good=bool(done))
 
     def _report(self, request: HttpRequest, done: str, left: str, *, is_good: bool) -> None:
         level = messages.SUCCESS if is_good else messages.WARNING

@@ -105,10 +105,10 @@ class ShownDelivery:
         is_in_reason = self.delivery.reason.startswith(RESUBMITTED)
         if is_in_reason or not self.delivery.redelivery:
             return ""
-        why = self.delivery.get_redelivery_display()
+        reason = self.delivery.get_redelivery_display()
         if self.delivery.redelivery == Redelivery.IN_DOUBT and self._ends_in_doubt:
-            return f"Not resubmitted: {why}"
-        return f"{'Back in the mailbox' if self.is_fetched else 'Sent again'}: {why}"
+            return f"Not resubmitted: {reason}"
+        return f"{'Back in the mailbox' if self.is_fetched else 'Sent again'}: {reason}"
 
     @property
     def _ends_in_doubt(self) -> bool:

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from delivery.console.pipeline.verification import with_what_is_there
+from delivery.console.pipeline.verification import with_existence
 from delivery.console.shared.labels import label
 from delivery.models import Finding
 from subscriptions.admin.shared.base import id_of
@@ -55,7 +55,7 @@ class FindingAdmin(KeysetAdmin):
         return rows
 
     def complete(self, rows: Sequence[Any]) -> None:
-        with_what_is_there(rows)
+        with_existence(rows)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None

@@ -50,17 +50,17 @@ def read_verification(run: PipelineRun) -> Verification | None:
     return Verification(
         is_proven=str(run.result.get("verdict", "")).lower() == PROVEN,
         checks=[_check(check) for check in run.result.get("checks", [])],
-        findings=with_what_is_there(findings[:SHOWN]),
+        findings=with_existence(findings[:SHOWN]),
         more=len(findings) > SHOWN,
     )
 
 
-def with_what_is_there(findings: Sequence[Any]) -> list[Any]:
+def with_existence(findings: Sequence[Any]) -> list[Any]:
     """Mark for each finding which of its deliveries have a page; others are only in the archive."""
     named = {id for finding in findings for id in _deliveries(finding)}
-    there = set(Delivery.objects.filter(pk__in=named).values_list("pk", flat=True))
+    existing = set(Delivery.objects.filter(pk__in=named).values_list("pk", flat=True))
     for finding in findings:
-        finding.deliveries = [(id, id in there) for id in _deliveries(finding)]
+        finding.deliveries = [(id, id in existing) for id in _deliveries(finding)]
     return list(findings)
 
 

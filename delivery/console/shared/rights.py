@@ -35,5 +35,5 @@ def may_configure(user: Person) -> bool:
     """
     kinds = ("eventtype", "policy", "subscriber", "publisher", "subscription")
     return user.is_staff and user.has_perms(
-        [f"subscriptions.{what}_{kind}" for kind in kinds for what in ("add", "change", "delete")]
+        [f"subscriptions.{verb}_{kind}" for kind in kinds for verb in ("add", "change", "delete")]
     )

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from delivery.console.subscriptions.filter_preview import FilterPreview, preview_filter
 from subscriptions.admin.subscriptions import header_lines
 from subscriptions.filters import FilterError, document, jsonb, parse
-from subscriptions.matching.match import why_not
+from subscriptions.matching.match import unmatched_reason
 from subscriptions.models import EventType
 from subscriptions.values.filter_strings import validate_filter_string
 from subscriptions.values.header_values import HeaderError
@@ -100,7 +100,7 @@ def _verdicts(typed: Typed, headers: Mapping[str, str], event_type: EventType | 
 
 def _verdict(of: str, typed: Typed, headers: Mapping[str, str], body: bytes) -> FilterVerdict:
     seen = document(headers, body)
-    reason = why_not(typed.header_filter_string, typed.filter, seen)
+    reason = unmatched_reason(typed.header_filter_string, typed.filter, seen)
     is_json = seen.body is not jsonb.MISSING
     note = "" if is_json else "The body is not JSON, so every path into $$->'Body' is null."
     return FilterVerdict(of=of, reason=reason or "", note=note)

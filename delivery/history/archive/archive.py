@@ -79,11 +79,11 @@ class Archive:
         """
         with self.files.open_input_file(self.path(path)) as opened:
             file = parquet.ParquetFile(opened)
-            there = set(file.schema_arrow.names)
+            names = set(file.schema_arrow.names)
             for group in range(file.num_row_groups):
                 row_group = file.read_row_group(group)
                 columns = [
-                    row_group[field.name] if field.name in there else pa.nulls(len(row_group), field.type)
+                    row_group[field.name] if field.name in names else pa.nulls(len(row_group), field.type)
                     for field in table.arrow
                 ]
                 yield from pa.Table.from_arrays(columns, schema=table.arrow).to_batches()

@@ -27,13 +27,13 @@ def owed(messages: "DataFrame", known: "DataFrame") -> "DataFrame":
             sql.min(sql.when(sql.col("in_archive") == 1, sql.col("id"))).alias("archived_delivery_id"),
         )
     )
-    accounted = published.join(has, published.id == has.message_id, "full").select(
+    compared = published.join(has, published.id == has.message_id, "full").select(
         sql.coalesce("id", "message_id").alias("message_id"),
         *("delivery_id", "archived_delivery_id", "owed"),
         sql.coalesce("rows", sql.lit(0)).alias("rows"),
         sql.coalesce("deliveries", sql.lit(0)).alias("deliveries"),
     )
-    return with_broken(accounted, _owed(), _twice(), _nowhere())
+    return with_broken(compared, _owed(), _twice(), _nowhere())
 
 
 def owed_counts() -> "Column":

@@ -27,11 +27,11 @@ def tried_counts() -> "Column":
     """Return the numbers of checked and explained deliveries, as an aggregate of `known`."""
     from pyspark.sql import functions as sql
 
-    is_there = sql.col("settlements") > 0
+    is_settled = sql.col("settlements") > 0
     return sql.struct(
-        sql.count_if(is_there).alias("deliveries"),
+        sql.count_if(is_settled).alias("deliveries"),
         sql.coalesce(sql.sum("tried"), sql.lit(0)).alias("attempts"),
-        sql.count_if((sql.col("successes") > 0) & is_there).alias("succeeded"),
+        sql.count_if((sql.col("successes") > 0) & is_settled).alias("succeeded"),
         sql.count_if(_was_sent_after_success() & _is_persons()).alias("sent_again"),
         sql.coalesce(sql.sum("lost"), sql.lit(0)).alias("lost"),
     )

@@ -161,11 +161,11 @@ def _compared(
     for table in dict.fromkeys(one.table for one in extracted):
         of_table = [one for one in extracted if one.table == table]
         sent = sum((one.sent for one in of_table), Fingerprint())
-        there, kept = counted[table], fingerprints.setdefault(table, Fingerprint())
-        if sent.rows != there or kept != sent:
+        stored, kept = counted[table], fingerprints.setdefault(table, Fingerprint())
+        if sent.rows != stored or kept != sent:
             raise MismatchError(
-                f"Of {table}, PostgreSQL has {there:,} rows, it sent {sent.rows:,}, and {kept.rows:,} were written"
-                f"{'; their checksums differ' if kept.rows == sent.rows == there else ''}. "
+                f"Of {table}, PostgreSQL has {stored:,} rows, it sent {sent.rows:,}, and {kept.rows:,} were written"
+                f"{'; their checksums differ' if kept.rows == sent.rows == stored else ''}. "
                 "Nothing of it counts; run the export again."
             )
     return {name: kept.rows for name, kept in fingerprints.items()}

@@ -80,19 +80,19 @@ def verify(job: StepJob) -> dict[str, Any]:
         job.progress.doing("checking groups")
         grouped = judgement.judge(groups(history.deliveries), group_counts())
         job.progress.doing("checking that nothing is missing")
-        accounted = judgement.judge(owed(history.messages, history.deliveries), owed_counts())
+        counts = judgement.judge(owed(history.messages, history.deliveries), owed_counts())
     _write(job, judgement)
     broken = judgement.broken
     return {
         "verdict": BROKEN if any(broken.values()) else PROVEN,
-        "messages": accounted["messages"],
+        "messages": counts["messages"],
         "deliveries": attempts["deliveries"],
         "attempts": attempts["attempts"],
         "until": history.until,
         "checks": [
             _check("ORDER", order, broken),
             _check("TWICE", _some(attempts, checked="succeeded", sent_again="sent_again"), broken),
-            _check("OWED", accounted, broken),
+            _check("OWED", counts, broken),
             _check("GROUP", grouped, broken),
             _check("GAPS", _some(attempts, checked="deliveries", lost="lost"), broken),
             _check("STRAY", _some(attempts, checked="attempts"), broken),
@@ -101,8 +101,8 @@ def verify(job: StepJob) -> dict[str, Any]:
 
 
 def _judge_order(judgement: Judgement, turns: "DataFrame") -> None:
-    with frames.kept(turns) as some, frames.kept(late(some)) as found:
-        judgement.judge(overtaken(found, some))
+    with frames.kept(turns) as numbered, frames.kept(late(numbered)) as found:
+        judgement.judge(overtaken(found, numbered))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

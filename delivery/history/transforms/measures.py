@@ -171,7 +171,7 @@ def _in_order(rows: "DataFrame") -> "DataFrame":
     return rows.withColumn("place", place).withColumn("last", sql.count("value").over(group) - 1)
 
 
-def _spread(measure: str, is_of: "Column") -> "list[Column]":
+def _spread(measure: str, condition: "Column") -> "list[Column]":
     """Return exact percentiles of sorted values, linearly interpolated, and the maximum.
 
     Null if there are no values. Spark's own `percentile` counts each group's values in a table of
@@ -182,7 +182,7 @@ def _spread(measure: str, is_of: "Column") -> "list[Column]":
     def at(share: float) -> "Column":
         # Weights the two values next to the wanted place by their nearness, and all others by 0.
         part = 1 - sql.abs(sql.col("place") - sql.col("last") * share)
-        return sql.sum(sql.when(is_of & (part > 0), part * sql.col("value")))
+        return sql.sum(sql.when(condition & (part > 0), part * sql.col("value")))
 
     percentiles = [at(share).alias(f"{measure}_{name}") for name, share in _PERCENTILES.items()]
-    return [*percentiles, sql.max(sql.when(is_of, sql.col("value"))).alias(f"{measure}_max")]
+    return [*percentiles, sql.max(sql.when(condition, sql.col("value"))).alias(f"{measure}_max")]

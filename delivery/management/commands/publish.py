@@ -132,10 +132,10 @@ def _enveloped(line: Line, *, event: str, key: str) -> bytes:
     content = _parsed(line)
     if not isinstance(content, dict) or not content:
         return line[1]
-    lacking = {} if "event" in content else {"event": event}
+    defaults = {} if "event" in content else {"event": event}
     if not _has_key(content):
-        lacking["idempotency_key"] = key
-    return line[1][:-1] + b"," + orjson.dumps(lacking)[1:] if lacking else line[1]
+        defaults["idempotency_key"] = key
+    return line[1][:-1] + b"," + orjson.dumps(defaults)[1:] if defaults else line[1]
 
 
 def _has_key(content: Mapping[str, Any]) -> bool:

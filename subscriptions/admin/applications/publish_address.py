@@ -107,9 +107,9 @@ class PublishAddresses:
             text = _rotated(publisher, actor=actor_of(request))
         except PublishIdRefusedError as refused:
             return self._back(request, str(refused), level=messages.ERROR)
-        what = f"TeamForge publish addresses of {publisher}"
+        title = f"TeamForge publish addresses of {publisher}"
         return show_once(
-            request, "\n".join(addresses_of(text)), what=what, advice=_ADVICE, next_url=_page_of(publisher)
+            request, "\n".join(addresses_of(text)), what=title, advice=_ADVICE, next_url=_page_of(publisher)
         )
 
     def end_address(self, request: HttpRequest, object_id: int, id: int) -> HttpResponse:

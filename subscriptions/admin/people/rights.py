@@ -22,8 +22,8 @@ def held(user: User) -> QuerySet[Permission]:
     """Return the rights of a user, even of one who may not sign in at the moment."""
     if user.is_superuser:
         return with_a_page()
-    theirs = Permission.objects.filter(Q(group__user=user) | Q(user=user))
-    return with_a_page().filter(pk__in=theirs.values("pk"))
+    own = Permission.objects.filter(Q(group__user=user) | Q(user=user))
+    return with_a_page().filter(pk__in=own.values("pk"))
 
 
 def roles_within(user: User) -> QuerySet[Group]:
@@ -59,5 +59,5 @@ def _beyond(user: User) -> QuerySet[Permission]:
     return with_a_page().exclude(pk__in=held(user).values("pk"))
 
 
-def _overlap(some: QuerySet[Permission], others: QuerySet[Permission]) -> bool:
-    return some.filter(pk__in=others.values("pk")).exists()
+def _overlap(permissions: QuerySet[Permission], others: QuerySet[Permission]) -> bool:
+    return permissions.filter(pk__in=others.values("pk")).exists()

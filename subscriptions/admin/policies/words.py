@@ -49,7 +49,7 @@ def sentences(policy: Policy) -> list[str]:
         "When the endpoint cannot be reached, TLS fails or it times out: "
         f"{_WORDS[Action(policy.on_unreachable)]}.",
         *(
-            f"When it answers {_either(_wholes(codes))}: {_WORDS[Action(action)]}."
+            f"When it answers {_join_with_or(_wholes(codes))}: {_WORDS[Action(action)]}."
             for action, codes in _grouped(actions, _ANSWERS).items()
         ),
         *([] if in_effect.isdisjoint(RETRYING) else _retries(policy)),
@@ -65,9 +65,9 @@ def summary(policy: Policy) -> str:
     actions = actions_in_effect(model_to_dict(policy))
     grouped = _grouped(actions, _SUMMED_UP)
     codes = _success_codes(policy)
-    parts = [f"only {_either(codes)} is success"] if codes else []
+    parts = [f"only {_join_with_or(codes)} is success"] if codes else []
     parts += [
-        f"{_either(codes)} {_IN_SHORT[Action(action)]}{_how_long(policy, action)}"
+        f"{_join_with_or(codes)} {_IN_SHORT[Action(action)]}{_how_long(policy, action)}"
         for action, codes in grouped.items()
     ]
     if policy.suspends_on_reject:
@@ -84,7 +84,7 @@ def _success(policy: Policy) -> str:
     codes = _success_codes(policy)
     if not codes:
         return "When the endpoint answers 2xx: the delivery is DELIVERED."
-    return f"When the endpoint answers {_either(codes)}: the delivery is DELIVERED. Any other 2xx counts as a 5xx."
+    return f"When the endpoint answers {_join_with_or(codes)}: the delivery is DELIVERED. Any other 2xx counts as a 5xx."
 
 
 def _success_codes(policy: Policy) -> list[str]:
@@ -108,7 +108,7 @@ def _wholes(codes: list[str]) -> list[str]:
     return codes
 
 
-def _either(codes: list[str]) -> str:
+def _join_with_or(codes: list[str]) -> str:
     return codes[0] if len(codes) == 1 else f"{', '.join(codes[:-1])} or {codes[-1]}"
 
 

@@ -32,7 +32,7 @@ _CHECKBOX = checkbox.render(ACTION_CHECKBOX_NAME, "{}")
 Headers = Callable[[ChangeList], Iterable[dict[str, Any]]]
 
 
-def _once_a_list(headers: Headers) -> Headers:
+def _cached_for_list(headers: Headers) -> Headers:
     def remembered(changelist: ChangeList) -> Iterable[dict[str, Any]]:
         known: dict[str, Any] = vars(changelist)
         if "headers" not in known:
@@ -45,7 +45,7 @@ def _once_a_list(headers: Headers) -> Headers:
 
 # Unfold (0.91) recomputes the headers of a list for each row, which took a fifth of the page's
 # time.
-unfold_list.result_headers = _once_a_list(unfold_list.result_headers)
+unfold_list.result_headers = _cached_for_list(unfold_list.result_headers)
 
 
 def id_of(text: str) -> int | None:

@@ -59,7 +59,7 @@ class ExportedAdmin(KeysetAdmin):
         name = f"{self.opts.verbose_name_plural}-{timezone.now():%Y%m%d-%H%M%S}.{form}".replace(" ", "-")
         lines = csv_lines(rows) if form == "csv" else json_lines(rows)
         return StreamingHttpResponse(
-            _to_the_end(lines, _LAST_LINES[form]),
+            _with_last_lines(lines, _LAST_LINES[form]),
             content_type=CONTENT_TYPES[form],
             headers={"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"},
         )
@@ -82,7 +82,7 @@ def json_lines(rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:
         yield json.dumps(row, ensure_ascii=False, default=_plain) + "\n"
 
 
-def _to_the_end(lines: Iterator[str], otherwise: str) -> Iterator[str]:
+def _with_last_lines(lines: Iterator[str], otherwise: str) -> Iterator[str]:
     """Yield the lines, and `otherwise` if the database fails, so that the file looks incomplete."""
     is_begun = False
     try:

@@ -172,8 +172,8 @@ class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewri
             names = ", ".join(obj.forward_headers)
             self.message_user(request, f"{obj} forwards these headers of each message: {names}.")
         secret = obj.secrets.get().secret
-        what = f"Signing secret of {obj}"
-        return show_once(request, secret, what=what, advice=VERIFYING, next_url=page_of(obj.pk))
+        title = f"Signing secret of {obj}"
+        return show_once(request, secret, what=title, advice=VERIFYING, next_url=page_of(obj.pk))
 
     @admin.display(description="subscription", ordering="subscriber__name")
     def full_name(self, row: Subscription) -> str:

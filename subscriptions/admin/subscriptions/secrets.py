@@ -113,8 +113,8 @@ class SecretsOfSubscription:
             f"{VERIFYING} Until {until} requests are also signed with the old one; revoke it earlier on the "
             "subscription's page."
         )
-        what = f"New signing secret of {subscription}"
-        return show_once(request, made.secret, what=what, advice=advice, next_url=page_of(subscription.pk))
+        title = f"New signing secret of {subscription}"
+        return show_once(request, made.secret, what=title, advice=advice, next_url=page_of(subscription.pk))
 
     def end_secret(self, request: HttpRequest, object_id: int, secret_id: int) -> HttpResponse:
         """End an old secret before its overlap is over."""

@@ -7,7 +7,7 @@ import pytest
 from delivery.configuration.effect import Effect, effects_of
 from delivery.models.message import public_id
 from subscriptions.filters import document as seen
-from subscriptions.matching.match import why_not
+from subscriptions.matching.match import unmatched_reason
 from subscriptions.models import EventType, Subscriber, Subscription
 from tests.support import factories
 from tests.unit.subscriptions.configuration.documents import document, plan
@@ -112,7 +112,7 @@ def test_the_database_says_what_publishing_says(abc: Subscription) -> None:
     kept = [
         price
         for price in range(12)
-        if why_not("", "$$->'Body'->'price' in (2, 4)", seen({}, b'{"price": %d}' % price)) is None
+        if unmatched_reason("", "$$->'Body'->'price' in (2, 4)", seen({}, b'{"price": %d}' % price)) is None
     ]
     assert effect.fewer == 10 - len(kept)
     assert public_id(effect.example_of_fewer or 0) in str(effect)

@@ -135,7 +135,7 @@ def test_a_hanging_endpoint_times_out(
 def test_the_number_of_simultaneous_tests_is_limited(
     ann: Client, subscription: Subscription, endpoint: ReceiverEndpoint
 ) -> None:
-    turns = slots.turns("test", settings.ENVIRONMENT.web_threads // 8)
+    turns = slots.semaphore("test", settings.ENVIRONMENT.web_threads // 8)
     taken = 0
     while turns.acquire(blocking=False):
         taken += 1

@@ -61,12 +61,12 @@ def test_a_run_that_another_process_ended_cannot_be_ended_again() -> None:
 def test_a_run_stopped_by_a_person_does_not_return_to_waiting() -> None:
     run = rows.run(state=RunState.RUNNING)
     stop(run, actor="ann")
-    assert not runs.give_back(run, why="Inturn stops.")
+    assert not runs.give_back(run, reason="Inturn stops.")
 
 
 def test_a_returned_run_waits_as_if_it_had_not_started() -> None:
     run = rows.run(state=RunState.RUNNING, done=8, count=10, doing="exporting")
-    assert runs.give_back(run, why="Inturn stops.")
+    assert runs.give_back(run, reason="Inturn stops.")
     run.refresh_from_db()
     assert (run.state, run.started_at, run.done, run.count, run.doing) == (
         RunState.WAITING,

@@ -5,7 +5,7 @@ from django.db import connection
 
 from subscriptions.filters import document
 from subscriptions.matching import lookups, match
-from subscriptions.matching.match import candidates, qualifying, why_not
+from subscriptions.matching.match import candidates, qualifying, unmatched_reason
 from subscriptions.models import EventType, Subscription
 from tests.support import factories
 
@@ -71,5 +71,5 @@ def test_more_filters_than_ten_thousand_in_rotation_are_compiled_once() -> None:
     message = document({"number": "7"}, b"")
     texts = [f"$$->'Header'->>'number' = '{number}'" for number in range(10_001)]
     for _ in range(2):
-        assert [text for text in texts if why_not("", text, message) is None] == [texts[7]]
+        assert [text for text in texts if unmatched_reason("", text, message) is None] == [texts[7]]
     assert match._compiled.cache_info().misses == len(texts)
