@@ -13,11 +13,11 @@ def main() -> None:
         sys.exit("inturn: Python 3.11 or newer is needed, this is " + sys.version.split()[0])
     from config import bootstrap
 
-    bootstrap.enter(os.path.dirname(os.path.abspath(__file__)), sys.argv)
+    bootstrap.enter_environment(os.path.dirname(os.path.abspath(__file__)), sys.argv)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     from config.up import command_line
 
-    command_line.run(sys.argv)
+    command_line.run_command_line(sys.argv)
 
 
 if __name__ == "__main__":

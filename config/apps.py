@@ -10,4 +10,4 @@ class InturnConfig(AppConfig):
     def ready(self) -> None:
         from delivery.console import metrics
 
-        metrics.register()
+        metrics.register_metrics()

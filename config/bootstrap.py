@@ -95,8 +95,8 @@ class VirtualEnvironment:
         unfinished.touch()
         (self.folder / STAMP).unlink(missing_ok=True)
         if not self.python.exists():
-            installers.make(self.folder)
-        installers.install(self.python, lock.path)
+            installers.make_environment(self.folder)
+        installers.install_requirements(self.python, lock.path)
         tag = installers.cache_tag(self.python)
         (self.folder / STAMP).write_text(f"{lock.stamp()} {tag}")
         unfinished.unlink()
@@ -115,7 +115,7 @@ class VirtualEnvironment:
                 path.unlink()
 
 
-def enter(checkout: str, argv: Sequence[str]) -> None:
+def enter_environment(checkout: str, argv: Sequence[str]) -> None:
     """Return inside a suitable environment, or replace this process by one that is.
 
     If an active environment of somebody else's has Django, it is used unchanged.

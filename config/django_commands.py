@@ -17,7 +17,7 @@ AWAY = ("08", "57P")
 REASON_CHARACTERS = 300
 
 
-def run(argv: list[str]) -> None:
+def run_command(argv: list[str]) -> None:
     """Run a command; an unreachable database is reported in one line."""
     if argv[1:] and argv[1] in WITHOUT_PAGES:
         settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if not app.startswith(PAGES)]

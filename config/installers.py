@@ -15,13 +15,13 @@ class InstallError(RuntimeError):
     """The environment could not be created; the message is one line for the user."""
 
 
-def make(folder: Path) -> None:
+def make_environment(folder: Path) -> None:
     """Create an empty environment in the existing folder."""
     if not any(_quietly(command) for command in _makers(str(folder))):
         raise InstallError(f"no virtual environment could be made: {HINT}")
 
 
-def install(python: Path, lock: Path) -> None:
+def install_requirements(python: Path, lock: Path) -> None:
     """Install exactly the packages of the lock, each file verified by its hash."""
     codes = []
     for command in _installers(str(python), str(lock)):

@@ -32,7 +32,7 @@ def snapshot(instance: models.Model) -> dict[str, Any]:
     }
 
 
-def record(
+def record_change(
     *,
     actor: str,
     action: str,
@@ -55,7 +55,7 @@ def change_of(
     before: dict[str, Any] | None,
     after: dict[str, Any] | None,
 ) -> ConfigurationChange:
-    """Return the entry that `record` adds, unsaved, for code that adds many at once.
+    """Return the entry that `record_change` adds, unsaved, for code that adds many at once.
 
     Senders are notified only of entries that are saved one by one.
     """
@@ -74,7 +74,7 @@ def change_of(
 
 
 def record_new_password(user: models.Model, *, actor: str) -> None:
-    record(
+    record_change(
         actor=actor, action="changed", instance=user, before={}, after={"password": f"{MASKED}, new value"}
     )
 

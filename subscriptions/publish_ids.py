@@ -30,7 +30,7 @@ def check_text(text: str) -> None:
         )
 
 
-def rotate(publisher: Publisher, *, text: str = "", now: datetime) -> tuple[PublishId, str]:
+def rotate_publish_id(publisher: Publisher, *, text: str = "", now: datetime) -> tuple[PublishId, str]:
     """Give the publisher a new id, `text` or random, and end the others after OVERLAP.
 
     Call it with the publisher's row locked. The text is returned only here. Raises
@@ -50,7 +50,7 @@ def rotate(publisher: Publisher, *, text: str = "", now: datetime) -> tuple[Publ
     return made, text
 
 
-def end(publish_id: PublishId, *, now: datetime) -> bool:
+def end_publish_id(publish_id: PublishId, *, now: datetime) -> bool:
     """End a publish id now: its addresses answer 400 from here on.
 
     False if it had ended already.

@@ -1,6 +1,6 @@
 """Rewriting endpoints in bulk: a prefix of URLs is replaced, as when a receiver changes servers.
 
-There are two steps, so that nobody applies changes unseen: `plan` lists the new URLs, and `rewrite`
+There are two steps, so that nobody applies changes unseen: `plan_rewrite` lists the new URLs, and `rewrite_subscriptions`
 applies the plan, but only if it is still the same. Each new URL is checked as if it were typed.
 Subscriptions with a refused URL stay as they are; the others are changed in one transaction, each
 with its entry in the configuration log.
@@ -18,7 +18,7 @@ import orjson
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from subscriptions.changes import record
+from subscriptions.changes import record_change
 from subscriptions.models import Subscription
 from subscriptions.values.addresses import AddressRefusedError, Network, check_address
 from subscriptions.values.endpoints import (
@@ -121,7 +121,7 @@ class Replacement:
         return f"{parts[1]}{self.new}{rest}" if is_whole else None
 
 
-def plan(
+def plan_rewrite(
     selected: QuerySet[Subscription], replacement: Replacement, *, allowed_networks: Collection[Network]
 ) -> RewritePlan:
     """Return the changes to the selected subscriptions.
@@ -132,7 +132,7 @@ def plan(
     return _planned(rows, replacement, _refused(rows, replacement, allowed_networks))
 
 
-def rewrite(
+def rewrite_subscriptions(
     selected: QuerySet[Subscription],
     replacement: Replacement,
     *,
@@ -241,7 +241,7 @@ def _change(row: Rewritten, *, actor: str) -> None:
     for change in row.changes:
         setattr(row.subscription, change.field, change.after)
     row.subscription.save(update_fields=[*(change.field for change in row.changes), "updated_at"])
-    record(
+    record_change(
         actor=actor,
         action="changed",
         instance=row.subscription,

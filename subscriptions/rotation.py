@@ -15,7 +15,7 @@ class TooManySecretsError(Exception):
     """MAX_VALID secrets are valid already; one of them has to end first."""
 
 
-def rotate(subscription: Subscription, *, now: datetime, overlap: timedelta) -> SigningSecret:
+def rotate_secret(subscription: Subscription, *, now: datetime, overlap: timedelta) -> SigningSecret:
     """Add a secret, end the others after `overlap`; call it with the subscription's row locked.
 
     Raises TooManySecretsError if too many would be valid at once.
@@ -32,7 +32,7 @@ class OnlySecretError(Exception):
     """The secret is the newest, which signs from now on; rotate first."""
 
 
-def end(secret: SigningSecret, *, now: datetime) -> bool:
+def end_old_secret(secret: SigningSecret, *, now: datetime) -> bool:
     """End an old secret before its overlap is over; call it with the subscription's row locked.
 
     Returns False if it had ended already. Raises OnlySecretError for the newest secret, without

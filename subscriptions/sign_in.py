@@ -70,7 +70,7 @@ class Visitor:
         return origin_of(self.address)
 
 
-def begin(visitor: Visitor, *, now: datetime) -> SignIn:
+def begin_sign_in(visitor: Visitor, *, now: datetime) -> SignIn:
     """Record an attempt before the password is checked.
 
     Raises HeldBackError after too many failures.
@@ -88,7 +88,7 @@ def begin(visitor: Visitor, *, now: datetime) -> SignIn:
     raise HeldBackError(until)
 
 
-def succeed(attempt: SignIn) -> None:
+def complete_sign_in(attempt: SignIn) -> None:
     """Record that the password was right: earlier failures from the same origin no longer count."""
     with transaction.atomic():
         _lock(attempt.account, attempt.origin)
@@ -101,7 +101,7 @@ def sign_out(visitor: Visitor, *, now: datetime) -> None:
     _write(visitor, SignInKind.SIGNED_OUT, now=now)
 
 
-def forgive(failure: SignIn) -> int:
+def forgive_failures(failure: SignIn) -> int:
     """Reset the failures of an account and of its origin; return how many counted."""
     is_related = Q(account=failure.account) | Q(origin=failure.origin)
     return SignIn.objects.filter(is_related, counts=True).update(counts=False)

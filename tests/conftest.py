@@ -115,4 +115,4 @@ def _leave_no_connection(django_db_setup: None) -> Iterator[None]:
     from delivery.lifecycle import wake
 
     yield
-    wake.disconnect()
+    wake.disconnect_notifier()

@@ -128,8 +128,8 @@ class Server:
 
         postmaster = self.cluster.pid()
         if postmaster in serving():
-            processes.end(lambda: serving() & {postmaster}, [(signal.SIGINT, 10)])
-        processes.end(serving, [(signal.SIGQUIT, 1), (signal.SIGKILL, 5)])
+            processes.end_processes(lambda: serving() & {postmaster}, [(signal.SIGINT, 10)])
+        processes.end_processes(serving, [(signal.SIGQUIT, 1), (signal.SIGKILL, 5)])
 
     def _start(self, lock: BinaryIO) -> None:
         for _ in range(ATTEMPTS):

@@ -24,11 +24,11 @@ from typing import Any
 from delivery.cluster.stopping import stopping
 
 SENDERS, CHORES, HISTORY = "senders", "chores", "history"
-# The module whose `run` is the loop.
+# Module and function of each loop.
 _LOOPS = {
-    SENDERS: "delivery.senders.sender",
-    CHORES: "delivery.chores.loop",
-    HISTORY: "delivery.pipeline.loop",
+    SENDERS: ("delivery.senders.sender", "run_sender"),
+    CHORES: ("delivery.chores.loop", "run_chores"),
+    HISTORY: ("delivery.pipeline.loop", "run_pipeline"),
 }
 NAMES: tuple[str, ...] = tuple(_LOOPS)
 
@@ -39,7 +39,7 @@ _LEFT_AFTER = timedelta(hours=1)
 
 
 def q_cluster(*, workers: int) -> dict[str, Any]:
-    """Return the settings of django-q2; `run` sets the number of workers."""
+    """Return the settings of django-q2; `run_loops` sets the number of workers."""
     return {
         "name": "inturn",
         "orm": "default",
@@ -74,7 +74,7 @@ def die_with_parent() -> None:
         os.register_at_fork(after_in_child=lambda: prctl(pr_set_pdeathsig, int(signal.SIGKILL)))
 
 
-def run(name: str | None, *, senders: int) -> None:
+def run_loops(name: str | None, *, senders: int) -> None:
     """Run the loops with that name, or all, until SIGTERM or SIGINT."""
     from django.db import connections
     from django_q.cluster import Cluster
@@ -109,8 +109,9 @@ def _loops(name: str | None, *, senders: int) -> list[Loop]:
     from delivery.cluster.keeper import side_by_side
 
     def loop(name: str) -> Loop:
-        run: Loop = import_module(_LOOPS[name]).run
-        return run
+        module, function = _LOOPS[name]
+        found: Loop = getattr(import_module(module), function)
+        return found
 
     if name == SENDERS:
         return [loop(SENDERS)] * senders

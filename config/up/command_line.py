@@ -12,7 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 WITHOUT_DJANGO = ("up", "web", "test")
 
 
-def run(argv: Sequence[str]) -> None:
+def run_command_line(argv: Sequence[str]) -> None:
     """Run `manage.py`'s command; a wrong setting or an unreachable database exits with status 1."""
     if argv[1:2] != ["test"]:
         # Logs, archive and reports contain published data; child processes inherit the mask.
@@ -29,4 +29,4 @@ def _run(argv: list[str]) -> None:
         return
     from config import django_commands
 
-    django_commands.run(argv)
+    django_commands.run_command(argv)

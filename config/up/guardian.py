@@ -18,7 +18,7 @@ def guard(run: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     sys.stdin.buffer.read()
-    processes.end(
+    processes.end_processes(
         lambda: processes.marked(run), [(signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, GRACE_SECONDS)]
     )
 

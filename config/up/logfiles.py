@@ -16,7 +16,7 @@ def open_log(folder: Path, name: str) -> BinaryIO:
     return (folder / f"{name}.log").open("ab")
 
 
-def shorten(folder: Path) -> None:
+def rotate_logs(folder: Path) -> None:
     """Rotate logs over MAX_BYTES: the content to .1, the old .1 to .2, and so on up to KEPT.
 
     Called repeatedly while processes write to the logs; cheap if no log is too long.

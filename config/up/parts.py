@@ -25,7 +25,7 @@ LONGEST_PAUSE_SECONDS = 30.0
 STEADY_SECONDS = 60.0
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     """Print to the terminal; a closed terminal must not prevent stopping."""
     try:
         print(f"inturn: {line}", file=sys.stderr, flush=True)
@@ -83,7 +83,7 @@ class ChildProcess:
         """Restart the command if it died, after its pause."""
         now = time.monotonic()
         if self._process is not None and self._process.poll() is not None:
-            say(f"{self.name} ended ({_cause(self._process.returncode)}), starting it again")
+            print_line(f"{self.name} ended ({_cause(self._process.returncode)}), starting it again")
             self.restarts.count_death(now=now, started_at=self._started_at)
             self._end_remains()
         if self._process is None and now >= self.restarts.due_at:
@@ -100,7 +100,7 @@ class ChildProcess:
         try:
             self._process.wait(self.stop_seconds)
         except subprocess.TimeoutExpired:
-            say(f"{self.name} did not stop within {self.stop_seconds:.0f} s, killing it")
+            print_line(f"{self.name} did not stop within {self.stop_seconds:.0f} s, killing it")
         self._end_remains()
 
     def _end_remains(self) -> None:
@@ -109,7 +109,7 @@ class ChildProcess:
         if process is not None:
             processes.send_group(signal.SIGKILL, process.pid)
             process.wait()
-        processes.end(lambda: processes.marked(self.marker), [(signal.SIGKILL, 5)])
+        processes.end_processes(lambda: processes.marked(self.marker), [(signal.SIGKILL, 5)])
 
 
 @dataclass(slots=True)
@@ -129,12 +129,12 @@ class Database:
         now = time.monotonic()
         if self.server.is_alive() or now < self.restarts.due_at:
             return None
-        say("postgresql ended, starting it again")
+        print_line("postgresql ended, starting it again")
         self.restarts.count_death(now=now, started_at=self._started_at)
         try:
             return self.start()
         except (PostgresError, OSError) as error:
-            say(str(error))
+            print_line(str(error))
             return None
 
     def stop(self) -> None:

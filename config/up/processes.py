@@ -66,7 +66,7 @@ def is_alive(pid: int) -> bool:
     return not _is_zombie(pid)
 
 
-def send(number: signal.Signals, pids: Iterable[int]) -> None:
+def send_signal(number: signal.Signals, pids: Iterable[int]) -> None:
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -91,10 +91,10 @@ def wait_until(condition: Callable[[], bool], *, seconds: float, pause: float = 
     return True
 
 
-def end(find: Callable[[], set[int]], steps: Iterable[tuple[signal.Signals, float]]) -> bool:
+def end_processes(find: Callable[[], set[int]], steps: Iterable[tuple[signal.Signals, float]]) -> bool:
     """Send each step's signal to the found processes until none is left; False if some remain."""
     for number, seconds in steps:
-        send(number, find())
+        send_signal(number, find())
         if wait_until(lambda: not find(), seconds=seconds):
             return True
     return not find()

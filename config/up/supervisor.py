@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from config.embedded import postgres
 from config.env import CHECKOUT, Environment
 from config.up import processes
-from config.up.logfiles import shorten
+from config.up.logfiles import rotate_logs
 from config.up.parts import (
     LOOPBACK,
     MANAGE,
@@ -22,7 +22,7 @@ from config.up.parts import (
     Database,
     cluster_command,
     demo_settings,
-    say,
+    print_line,
     web_command,
 )
 from config.up.preflight import CannotStartError, raise_file_limit, require_free_port, single_instance
@@ -68,20 +68,20 @@ class Supervisor:
                 self._start()
                 self._watch()
             except StopRequested:
-                say("stopping")
+                print_line("stopping")
             finally:
                 _ignore_signals()
                 self._stop()
 
     def _start(self) -> None:
         raise_file_limit()
-        processes.end(lambda: processes.marked(f"{self._home}#"), [(signal.SIGKILL, 10)])
+        processes.end_processes(lambda: processes.marked(f"{self._home}#"), [(signal.SIGKILL, 10)])
         require_free_port(self._environment.listen, self._environment.port)
         self._guard()
         self._prepare(self._start_database())
-        say(f"logs are in {self._logs}")
+        print_line(f"logs are in {self._logs}")
         if self._demo:
-            say(f"demo: endpoints may also be in {LOOPBACK}, as if INTURN_ALLOWED_NETWORKS had it")
+            print_line(f"demo: endpoints may also be in {LOOPBACK}, as if INTURN_ALLOWED_NETWORKS had it")
         for part in self._parts:
             part.start()
         self._wait_until_ready()
@@ -146,7 +146,7 @@ class Supervisor:
             self._move_to(url)
         for part in self._parts:
             part.tend()
-        shorten(self._logs)
+        rotate_logs(self._logs)
 
     def _move_to(self, url: str) -> None:
         """Restart the parts that have the old URL, if PostgreSQL could not get its port again."""
@@ -185,7 +185,7 @@ class Supervisor:
                 part.stop()
         if self._database is not None:
             self._database.stop()
-        processes.end(lambda: processes.marked(self._run), [(signal.SIGKILL, 5)])
+        processes.end_processes(lambda: processes.marked(self._run), [(signal.SIGKILL, 5)])
         if self._guardian is not None:
             self._guardian.communicate()
 
@@ -227,4 +227,4 @@ def _announce(line: str) -> None:
     try:
         print(line, flush=True)
     except OSError:
-        say(line)
+        print_line(line)

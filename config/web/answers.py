@@ -42,7 +42,7 @@ class Head:
         return None
 
 
-def send(answering: Answering, head: Head, body: Iterable[bytes]) -> None:
+def send_answer(answering: Answering, head: Head, body: Iterable[bytes]) -> None:
     """Send a short body at once with its length, a longer one in pieces while the client reads."""
     pieces: list[bytes] = []
     size = 0

@@ -26,7 +26,7 @@ from urllib.parse import parse_qs
 
 import orjson
 
-from config.web.answers import Answering, Head, Header, send
+from config.web.answers import Answering, Head, Header, send_answer
 from config.web.closing import ConnectionCloser
 from config.web.environ import Environ, RsgiScope, environ_of
 from config.web.request_bodies import Bodies, Bounds, Streamed
@@ -171,7 +171,7 @@ class Bridge:
             mailbox = head.take(WAIT_HEADER)
             if mailbox is not None and head.status == HTTPStatus.NO_CONTENT and mailbox.isdecimal():
                 return int(mailbox)
-            send(call.request, head, answered)
+            send_answer(call.request, head, answered)
         finally:
             # Django closes old database connections here.
             if close := getattr(answered, "close", None):

@@ -36,13 +36,13 @@ def measure(
         # Strangers choose paths and methods, so all unknown ones share one label.
         view = request.resolver_match.view_name if request.resolver_match else ""
         method = request.method if request.method in _METHODS else ""
-        observe(view, method or "", response.status_code, time.perf_counter() - began_at)
+        observe_request(view, method or "", response.status_code, time.perf_counter() - began_at)
         return response
 
     return measured
 
 
-def observe(view: str, method: str, status: int, seconds: float) -> None:
+def observe_request(view: str, method: str, status: int, seconds: float) -> None:
     """Record the duration of a request."""
     _of(view, method, status).observe(seconds)
 

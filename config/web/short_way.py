@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 from config.web.answers import Header
 from config.web.environ import Environ
-from config.web.metrics import observe
+from config.web.metrics import observe_request
 from delivery.ingest.intake import Intake
 
 
@@ -20,7 +20,7 @@ class Publishing:
         published = await self._intake.publish(environ, body)
         if published is None:
             return None
-        observe(published.view, "POST", HTTPStatus.ACCEPTED, time.perf_counter() - began_at)
+        observe_request(published.view, "POST", HTTPStatus.ACCEPTED, time.perf_counter() - began_at)
         return HTTPStatus.ACCEPTED, published.headers, published.body
 
     def close(self) -> None:

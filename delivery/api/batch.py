@@ -11,10 +11,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from delivery.api import incoming
-from delivery.api.batch_items import Item, item_of, split
+from delivery.api.batch_items import Item, item_of, split_batch
 from delivery.api.publish import (
     allowed_event_type,
-    answer,
+    describe_accepted,
     problem_of_refusal,
     with_content_type,
 )
@@ -107,7 +107,7 @@ class BatchView(ApiView):
         body = read_body(
             request._request, max_bytes=settings.ENVIRONMENT.max_message_bytes * MAX_BATCH_MESSAGES
         )
-        texts = split(body, content_type=request.META.get("CONTENT_TYPE", ""))
+        texts = split_batch(body, content_type=request.META.get("CONTENT_TYPE", ""))
         limit_rate(publisher, request.META, messages=len(texts))
         batch = MessageBatch(publisher)
         published = batch.each(texts) if self.query["partial"] == "true" else batch.together(texts)
@@ -125,7 +125,7 @@ class MessageBatch:
         """Publish all in one transaction; for the first invalid one raise its Problem."""
         drafts = [self._draft_at(index, text) for index, text in enumerate(texts)]
         try:
-            return [answer(accepted) for accepted in publish(self._publisher, drafts)]
+            return [describe_accepted(accepted) for accepted in publish(self._publisher, drafts)]
         except PublishRefusedError as refused:
             raise problem_of_refusal(refused, index=refused.index) from None
 
@@ -151,7 +151,7 @@ class MessageBatch:
             return {"error": problem.document}
         except PublishRefusedError as refused:
             return {"error": problem_of_refusal(refused).document}
-        return answer(accepted)
+        return describe_accepted(accepted)
 
     def _draft_at(self, index: int, text: str) -> Draft:
         try:

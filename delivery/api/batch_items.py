@@ -35,7 +35,7 @@ class Item:
     idempotency_key: str | None
 
 
-def split(body: bytes, *, content_type: str) -> list[str]:
+def split_batch(body: bytes, *, content_type: str) -> list[str]:
     """Return the text of each item.
 
     Raise Problem 400 if the body is not in the format of its content type.
@@ -94,12 +94,12 @@ def item_of(text: str) -> Item:
 
 
 def attempts(body: bytes, *, content_type: str) -> list[Item | Problem]:
-    """Return the results of `split` and `item_of`; an array is parsed once, not three times.
+    """Return the results of `split_batch` and `item_of`; an array is parsed once, not three times.
 
-    Raise Problem or ValueError if the body is invalid as a whole; `split` then reports the reason.
+    Raise Problem or ValueError if the body is invalid as a whole; `split_batch` then reports the reason.
     """
     if _is_lines(content_type):
-        return [_attempt(item_of, text) for text in split(body, content_type=content_type)]
+        return [_attempt(item_of, text) for text in split_batch(body, content_type=content_type)]
     items = orjson.loads(body)
     if not isinstance(items, list) or len(items) > MAX_ITEMS:
         raise ValueError("no array of messages")

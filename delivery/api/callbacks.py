@@ -55,7 +55,7 @@ class CallbackView(ApiView):
 
 def _answer(request: Request, token: str) -> int:
     now = timezone.now()
-    callback = callbacks.find(token)
+    callback = callbacks.find_callback(token)
     callbacks.refuse_expired(callback, now=now)
     _limit_rate(callback)
     headers = incoming.sent_headers(request.META)
@@ -64,7 +64,7 @@ def _answer(request: Request, token: str) -> int:
         raise Problem(400, "invalid", f"Content-Type is longer than {MAX_CONTENT_TYPE_LENGTH} characters.")
     body = read_body(request._request, max_bytes=settings.ENVIRONMENT.max_message_bytes)
     received = callbacks.CallbackAnswer(headers=headers, content_type=content_type, body=body)
-    return callbacks.answer(callback, received, now=now)
+    return callbacks.answer_callback(callback, received, now=now)
 
 
 def _accepted(message_id: int) -> dict[str, Any]:

@@ -96,7 +96,7 @@ class DeliveryViews(ApiView, GenericViewSet[Delivery]):
 
         409 when it has another status.
         """
-        return self._resolved(resolve.cancel, code="not-pending")
+        return self._resolved(resolve.cancel_delivery, code="not-pending")
 
     @extend_schema(request=None, responses=DeliveryDetailSerializer)
     def mark_delivered(self, request: Request, pk: str) -> Response:
@@ -123,7 +123,7 @@ class DeliveryViews(ApiView, GenericViewSet[Delivery]):
         edit = edit_of(request._request, delivery)
         try:
             if edit is None:
-                resubmit.resubmit(delivery.pk, actor=actor_of(request))
+                resubmit.resubmit_delivery(delivery.pk, actor=actor_of(request))
                 return self._shown()
             copy = resubmit.resubmit_edited(delivery, edit, actor=actor_of(request))
         except resubmit.NotResubmittedError as error:

@@ -84,17 +84,17 @@ def apply_status(owner: Subscription | Subscriber, values: Mapping[str, Any], *,
     """Set the status if it is given, and the end of a hold if one is given."""
     match values.get("status"):
         case SubscriptionStatus.INACTIVE:
-            toggle.deactivate(owner, actor=actor)
+            toggle.deactivate_owner(owner, actor=actor)
         case SubscriptionStatus.HELD:
-            toggle.hold(owner, actor=actor, release=release_of(owner, values))
+            toggle.hold_owner(owner, actor=actor, release=release_of(owner, values))
         case None if owner.status == SubscriptionStatus.HELD and (release := release_of(owner, values)):
-            toggle.hold(owner, actor=actor, release=release)
+            toggle.hold_owner(owner, actor=actor, release=release)
         case SubscriptionStatus.ACTIVE:
             backlog, rate = values.get("backlog", "deliver"), values.get("catch_up_rate")
-            toggle.activate(owner, actor=actor, backlog=backlog, catch_up_rate=rate)
+            toggle.activate_owner(owner, actor=actor, backlog=backlog, catch_up_rate=rate)
 
 
-def split(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def split_status(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the values for the serializer, and those for the toggle."""
     toggled = {name: values.pop(name) for name in (*TOGGLED, "backlog") if name in values}
     return values, toggled
@@ -139,7 +139,9 @@ class InstallationViews(ApiView, GenericViewSet[Installation]):
         values, owner = serializer.validated_data, holdings.installation()
         match values.get("sending", owner.sending):
             case Sending.HELD:
-                toggle.hold(owner, actor=actor_of(request), release=release_of(owner, values))
+                toggle.hold_owner(owner, actor=actor_of(request), release=release_of(owner, values))
             case Sending.ACTIVE:
-                toggle.activate(owner, actor=actor_of(request), catch_up_rate=values.get("catch_up_rate"))
+                toggle.activate_owner(
+                    owner, actor=actor_of(request), catch_up_rate=values.get("catch_up_rate")
+                )
         return Response(InstallationSerializer(holdings.installation()).data)

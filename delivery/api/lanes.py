@@ -111,7 +111,7 @@ class LaneViews(ApiView, GenericViewSet[Lane]):
 
         409 when it is not blocked, or suspended.
         """
-        return self._changed(unblock.retry)
+        return self._changed(unblock.retry_head)
 
     @extend_schema(request=None, responses=LaneSerializer)
     def skip(self, request: Request, name: str) -> Response:
@@ -119,7 +119,7 @@ class LaneViews(ApiView, GenericViewSet[Lane]):
 
         409 when the lane is not stopped. A SUSPENDED lane is resumed as well.
         """
-        return self._changed(unblock.skip)
+        return self._changed(unblock.skip_delivery)
 
     @extend_schema(request=None, responses=LaneSerializer)
     def resume(self, request: Request, name: str) -> Response:
@@ -127,7 +127,7 @@ class LaneViews(ApiView, GenericViewSet[Lane]):
 
         409 when it is not suspended.
         """
-        return self._changed(unblock.resume)
+        return self._changed(unblock.resume_lane)
 
     def get_object(self) -> Lane:
         return get_object_or_404(self.get_queryset(), **_place(self.kwargs["name"]))

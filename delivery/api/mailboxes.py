@@ -66,7 +66,9 @@ class MailboxViews(ApiView, ViewSet):
         """
         if request.data:
             raise invalid_field("max", "Give max, wait and visibility in the address; there is no body here.")
-        fetched = fetch.fetch(self.subscriber_id, most=self.query["max"], visibility=self.query["visibility"])
+        fetched = fetch.fetch_messages(
+            self.subscriber_id, most=self.query["max"], visibility=self.query["visibility"]
+        )
         if fetched:
             return _json({"messages": [_shown(one, subscriber) for one in fetched]})
         nothing = HttpResponse(status=204)
@@ -82,12 +84,12 @@ class MailboxViews(ApiView, ViewSet):
         A late acknowledgement counts if nobody has fetched the message since. A receipt that does
         not count has the reason in its result; 409 when it was the only one.
         """
-        return self._ended(fetch.acknowledge)
+        return self._ended(fetch.acknowledge_receipts)
 
     @extend_schema(**_VERB)
     def reject(self, request: Request, subscriber: str) -> HttpResponse:
         """Reject messages for good, by their receipts: they are REJECTED. Results as for `ack`."""
-        return self._ended(fetch.reject)
+        return self._ended(fetch.reject_receipts)
 
     @extend_schema(**_VERB)
     def release(self, request: Request, subscriber: str) -> HttpResponse:
@@ -96,7 +98,7 @@ class MailboxViews(ApiView, ViewSet):
         Results as for `ack`. A message that was handed out `max_receives` times (of its
         subscription), or is VOLATILE, becomes FAILED instead.
         """
-        return self._ended(fetch.release, delay=self.query["delay"])
+        return self._ended(fetch.release_receipts, delay=self.query["delay"])
 
     @extend_schema(**_VERB)
     def extend(self, request: Request, subscriber: str) -> HttpResponse:
@@ -104,7 +106,7 @@ class MailboxViews(ApiView, ViewSet):
 
         Results as for `ack`.
         """
-        return self._ended(fetch.extend, visibility=self.query["visibility"])
+        return self._ended(fetch.extend_receipts, visibility=self.query["visibility"])
 
     @extend_schema(responses=shapes.MailboxStatusSerializer)
     def status(self, request: Request, subscriber: str) -> Response:

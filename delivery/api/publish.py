@@ -106,7 +106,9 @@ class PublishView(ApiView):
         published = publish_draft(publisher, draft, request.META)
         if isinstance(published, HttpResponse):
             return published
-        return HttpResponse(orjson.dumps(answer(published)), status=202, content_type="application/json")
+        return HttpResponse(
+            orjson.dumps(describe_accepted(published)), status=202, content_type="application/json"
+        )
 
 
 def draft_of_request(publisher: Publisher, event_type: str, request: HttpRequest) -> Draft:
@@ -172,7 +174,7 @@ def with_content_type(headers: dict[str, str], event_type: EventType) -> tuple[d
     raise Problem(415, "unsupported-media-type", detail)
 
 
-def answer(accepted: Accepted) -> dict[str, Any]:
+def describe_accepted(accepted: Accepted) -> dict[str, Any]:
     return {"id": public_id(accepted.message_id), "deliveries": accepted.deliveries}
 
 

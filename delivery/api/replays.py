@@ -143,7 +143,7 @@ class ReplayViews(ApiView, GenericViewSet[Replay]):
         """
         Strict(data=request.data).is_valid(raise_exception=True)
         replay = self.get_object()
-        if not replays.start(replay, actor=actor_of(request), now=timezone.now()):
+        if not replays.start_replay(replay, actor=actor_of(request), now=timezone.now()):
             raise Problem(409, "not-ready", _why_not_started(replay))
         return self._shown(replay)
 
@@ -152,7 +152,7 @@ class ReplayViews(ApiView, GenericViewSet[Replay]):
         """Cancel it; the deliveries that were created stay, and are sent. 409 when it has ended."""
         Strict(data=request.data).is_valid(raise_exception=True)
         replay = self.get_object()
-        if not replays.cancel(replay, actor=actor_of(request), now=timezone.now()):
+        if not replays.cancel_replay(replay, actor=actor_of(request), now=timezone.now()):
             raise Problem(409, "ended", f"It is {replay.state}; there is nothing left to cancel.")
         return self._shown(replay)
 

@@ -223,7 +223,7 @@ class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):
         Strict(data=request.data).is_valid(raise_exception=True)
         job = self.get_object()
         try:
-            is_ended = bulk_jobs.cancel(job, actor=actor_of(request), now=timezone.now())
+            is_ended = bulk_jobs.cancel_job(job, actor=actor_of(request), now=timezone.now())
         except bulk_jobs.BacklogError:
             raise _needed(job) from None
         if not is_ended:
@@ -237,7 +237,7 @@ class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):
         if serializer.validated_data["dry_run"]:
             return Response(_previewed(chosen, self.verb))
         rate = serializer.validated_data.get("rate")
-        job = bulk_jobs.start(chosen, rate=rate, actor=actor_of(request), verb=self.verb)
+        job = bulk_jobs.start_job(chosen, rate=rate, actor=actor_of(request), verb=self.verb)
         return Response(self.serializer_class(job).data, status=201)
 
     def _shown(self) -> Response:

@@ -57,7 +57,7 @@ class RetentionViews(ApiView, GenericViewSet[RetentionRun]):
         """
         Strict(data=request.data).is_valid(raise_exception=True)
         try:
-            run = retention.start(actor=actor_of(request), now=timezone.now())
+            run = retention.start_pass(actor=actor_of(request), now=timezone.now())
         except retention.AlreadyRunningError as error:
             detail = f"{error} Follow it at retention-runs/{error.run.pk}."
             raise Problem(409, "running", detail) from None

@@ -15,7 +15,7 @@ from delivery.api.holding import (
     HoldingFields,
     apply_status,
     check_holding,
-    split,
+    split_status,
 )
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.subscribers import SubscriberSerializer, SubscriberViews
@@ -44,7 +44,7 @@ class StatefulSubscriberSerializer(HoldingFields, SubscriberSerializer):
         return super().validate(attrs)
 
     def create(self, validated_data: dict[str, Any]) -> Subscriber:
-        written, toggled = split(validated_data)
+        written, toggled = split_status(validated_data)
         subscriber: Subscriber = super().create(written)
         apply_status(subscriber, toggled, actor=actor_of(self.context["request"]))
         return subscriber
@@ -63,7 +63,7 @@ class SubscriberChangeSerializer(StatefulSubscriberSerializer):
         fields = [*StatefulSubscriberSerializer.Meta.fields, "backlog"]
 
     def update(self, instance: Subscriber, validated_data: dict[str, Any]) -> Subscriber:
-        written, toggled = split(validated_data)
+        written, toggled = split_status(validated_data)
         super().update(instance, written)
         apply_status(instance, toggled, actor=actor_of(self.context["request"]))
         instance.refresh_from_db()

@@ -16,7 +16,7 @@ from delivery.api.holding import (
     HoldingFields,
     apply_status,
     check_holding,
-    split,
+    split_status,
 )
 from delivery.models import EndpointState
 from subscriptions.api.authentication import actor_of
@@ -53,7 +53,7 @@ class NewStatefulSubscriptionSerializer(StatefulSubscriptionSerializer, NewSubsc
 
     def create(self, validated_data: dict[str, Any]) -> Subscription:
         is_held = validated_data.get("status") == SubscriptionStatus.HELD
-        written, toggled = split(validated_data) if is_held else (validated_data, {})
+        written, toggled = split_status(validated_data) if is_held else (validated_data, {})
         subscription: Subscription = super().create(written)
         # The toggle writes a journal entry, so that the waiting deliveries have a reason.
         apply_status(subscription, toggled, actor=actor_of(self.context["request"]))
@@ -73,7 +73,7 @@ class SubscriptionChangeSerializer(StatefulSubscriptionSerializer):
         fields = [*StatefulSubscriptionSerializer.Meta.fields, "backlog"]
 
     def update(self, instance: Subscription, validated_data: dict[str, Any]) -> Subscription:
-        written, toggled = split(validated_data)
+        written, toggled = split_status(validated_data)
         super().update(instance, written)
         apply_status(instance, toggled, actor=actor_of(self.context["request"]))
         instance.refresh_from_db(fields=[*TOGGLED, "updated_at", "cancellation_id"])

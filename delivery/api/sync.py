@@ -8,7 +8,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 
 from delivery.calls.slots import NoSlotError
-from delivery.calls.sync import Exchange, exchange
+from delivery.calls.sync import Exchange, exchange_message
 from delivery.models.message import public_id
 from delivery.outcome import Outcome
 from delivery.publishing.drafts import Draft
@@ -66,7 +66,7 @@ def publish_sync(publisher: Publisher, draft: Draft, *, credential: str = "") ->
     """
     refuse_headers(draft.event_type, draft.headers)
     try:
-        ended = exchange(publisher, draft, credential=credential)
+        ended = exchange_message(publisher, draft, credential=credential)
     except NoSlotError:
         raise _busy() from None
     message_id = public_id(ended.message_id)

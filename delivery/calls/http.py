@@ -67,7 +67,7 @@ class NoAnswerError(Exception):
     """No answer came; the message is for a person."""
 
 
-def call(request: "Request", *, allowed_networks: Collection[Network]) -> Called:
+def call_endpoint(request: "Request", *, allowed_networks: Collection[Network]) -> Called:
     """Call the request's endpoint and wait for its answer, as long as its subscription says."""
     start = time.perf_counter()
     with GuardedCall(seconds=request.endpoint.timeout_seconds, allowed_networks=allowed_networks) as call:
@@ -81,7 +81,7 @@ def call(request: "Request", *, allowed_networks: Collection[Network]) -> Called
     return replace(called, outcome=replace(called.outcome, duration_ms=duration_ms, error=told))
 
 
-def ask(
+def call_trusted(
     session: requests.Session,
     method: str,
     url: str,

@@ -10,7 +10,7 @@ import orjson
 from delivery.calls.http import Called, EndpointAnswer
 from delivery.outcome import EXCERPT_BYTES, Outcome, answered, script_failed
 from delivery.senders.parcel import Endpoint, Parcel
-from delivery.senders.scripted import job_of, transform
+from delivery.senders.scripted import job_of, transform_parcel
 from delivery.states import OutcomeClass
 from subscriptions.scripts.jobs import Output, ScriptFault
 from subscriptions.scripts.pool import Result, pool
@@ -19,7 +19,9 @@ _TEXT = "text/plain; charset=utf-8"
 _JSON = "application/json"
 
 
-def respond(parcel: Parcel, endpoint: Endpoint, *, headers: Mapping[str, str], now: datetime) -> Called:
+def answer_by_script(
+    parcel: Parcel, endpoint: Endpoint, *, headers: Mapping[str, str], now: datetime
+) -> Called:
     """Make the answer with the script: `$outmessage` is its body and `$statuscode` its status."""
     start = time.perf_counter()
     result = _executed(parcel, endpoint, headers)
@@ -49,7 +51,7 @@ def transformed_now(parcel: Parcel, endpoint: Endpoint, *, headers: Mapping[str,
     """
     if not endpoint.script:
         return parcel
-    made, _ = transform(parcel, endpoint, _executed(parcel, endpoint, headers))
+    made, _ = transform_parcel(parcel, endpoint, _executed(parcel, endpoint, headers))
     return made
 
 

@@ -10,7 +10,7 @@ from functools import cache
 
 from django.conf import settings
 
-from delivery.calls.http import Called, call
+from delivery.calls.http import Called, call_endpoint
 from delivery.database import queries
 from delivery.outcome import unsendable
 from delivery.senders.endpoints import endpoint_of
@@ -53,4 +53,4 @@ def call_now(request: Request) -> Called:
     """
     if fault := request.endpoint.fault:
         return Called(unsendable(fault, now=request.made_at))
-    return call(request, allowed_networks=settings.ENVIRONMENT.allowed_networks)
+    return call_endpoint(request, allowed_networks=settings.ENVIRONMENT.allowed_networks)

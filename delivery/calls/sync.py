@@ -35,7 +35,7 @@ from django.db import Error, IntegrityError, InterfaceError, OperationalError, c
 from django.utils import timezone
 
 from delivery.calls.http import Called
-from delivery.calls.scripted import respond
+from delivery.calls.scripted import answer_by_script
 from delivery.calls.slots import call_now, call_slot, endpoint_now
 from delivery.database.queries import first_row
 from delivery.outcome import Outcome, unsendable
@@ -103,7 +103,7 @@ class SyncTarget:
     endpoint: Endpoint
 
 
-def exchange(publisher: Publisher, draft: Draft, *, credential: str = "") -> Exchange:
+def exchange_message(publisher: Publisher, draft: Draft, *, credential: str = "") -> Exchange:
     """Store a SYNC draft, call the first qualifying subscription, and return its answer.
 
     The `credential` is passed on as Authorization if the subscription requests it, and never
@@ -130,7 +130,7 @@ def exchange(publisher: Publisher, draft: Draft, *, credential: str = "") -> Exc
 def _call(parcel: Parcel, endpoint: Endpoint, headers: Mapping[str, str], *, credential: str) -> Called:
     """Call the endpoint, or have the script answer, which does not get the credential."""
     if endpoint.url == INTERNAL:
-        return respond(parcel, endpoint, headers=headers, now=timezone.now())
+        return answer_by_script(parcel, endpoint, headers=headers, now=timezone.now())
     request = make_request(parcel, endpoint, now=timezone.now())
     if credential and endpoint.forwards_authorization:
         request = replace(request, headers=request.headers | {"Authorization": credential})

@@ -22,7 +22,7 @@ from django.conf import settings
 from django.db import connection
 
 from delivery.calls.http import Called
-from delivery.calls.scripted import respond, transformed_now
+from delivery.calls.scripted import answer_by_script, transformed_now
 from delivery.calls.slots import call_now, call_slot, endpoint_now
 from delivery.lifecycle import journal
 from delivery.models import JournalKind
@@ -72,7 +72,7 @@ def send_test(subscription: Subscription, trial: Trial, *, actor: str, now: date
             parcel = transformed_now(parcel, endpoint, headers=_read_headers(parcel))
         request = _request(parcel, endpoint, now=now)
         text = f"{public_id(parcel.message_id)} was sent to {subscription} as a test message"
-        entry = journal.record(
+        entry = journal.record_entry(
             JournalKind.TESTED,
             f"{text}; no answer is recorded.",
             actor=actor,
@@ -88,7 +88,7 @@ def _called(request: Request) -> Called:
     """Call the endpoint, or have the script answer; nothing is sent if the script failed."""
     if request.endpoint.url == INTERNAL:
         headers = _read_headers(request.parcel)
-        return respond(request.parcel, request.endpoint, headers=headers, now=request.made_at)
+        return answer_by_script(request.parcel, request.endpoint, headers=headers, now=request.made_at)
     transformation = request.parcel.transformation
     if transformation is not None and transformation.fault:
         return Called(script_failed(transformation.fault, now=request.made_at))

@@ -23,11 +23,11 @@ def settle_overdue(_: datetime) -> int:
 
 
 def report_failures(_: datetime) -> int:
-    return failures.tell(limit=FAILURES_BATCH)
+    return failures.publish_notices(limit=FAILURES_BATCH)
 
 
 def count_traffic(_: datetime) -> int:
-    return int(traffic.count())
+    return int(traffic.count_next_piece())
 
 
 def make_ranges(_: datetime) -> int:
@@ -38,13 +38,13 @@ QUICK = (
     Duty("releases", release_held),
     Duty("expiry", settle_overdue),
     Duty("failures", report_failures),
-    Duty("resubmissions", bulk_jobs.advance),
+    Duty("resubmissions", bulk_jobs.advance_job),
     Duty("traffic", count_traffic),
 )
 # These wait for the archive or remove many rows.
 SLOW = (
-    Duty("replays", deliver.advance),
-    Duty("retention", retention.advance),
+    Duty("replays", deliver.advance_replay),
+    Duty("retention", retention.advance_pass),
     Duty("ranges", make_ranges),
 )
 DUTIES = (*QUICK, *SLOW)

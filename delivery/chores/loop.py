@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from delivery.chores.duties import QUICK, SLOW
 from delivery.chores.duty import Duty
-from delivery.cluster.loops import connections_of, pause
+from delivery.cluster.loops import connections_of, pause_until
 from delivery.cluster.stopping import stopping
 from delivery.database.connections import TCP_TIMEOUTS
 
@@ -25,7 +25,7 @@ SLOW_POLL_SECONDS = 3.0
 _SETTINGS = TCP_TIMEOUTS + "SET client_connection_check_interval = '500ms'"
 
 
-def run() -> None:
+def run_chores() -> None:
     """Run duties until Inturn stops."""
     slow = Thread(target=_run_duties, args=(SLOW, SLOW_POLL_SECONDS), name="slow chores", daemon=True)
     slow.start()
@@ -39,6 +39,6 @@ def _run_duties(duties: Sequence[Duty], poll_seconds: float) -> None:
         try:
             while not stopping.is_set():
                 if not sum([duty.run_part(timezone.now()) for duty in duties]):
-                    pause(time.monotonic() + poll_seconds)
+                    pause_until(time.monotonic() + poll_seconds)
         finally:
             connection.close()

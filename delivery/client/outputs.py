@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from django.utils import timezone
 
-from delivery.calls.http import NoAnswerError, ask, bare_session
+from delivery.calls.http import NoAnswerError, bare_session, call_trusted
 from delivery.client.mailbox import FetchedMessage
 from delivery.client.terminal_text import visible, visible_json
 from delivery.console.payloads.payload import payload
@@ -52,7 +52,9 @@ class Forwarder:
     def __call__(self, message: FetchedMessage) -> str:
         start = time.perf_counter()
         try:
-            answer = ask(self._session, "POST", self._url, body=message.body, headers=forwarded(message))
+            answer = call_trusted(
+                self._session, "POST", self._url, body=message.body, headers=forwarded(message)
+            )
         except NoAnswerError as error:
             return f"{self._url}: {error}"
         if answer.status_code // 100 != 2:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import orjson
 
-from delivery.calls.http import NoAnswerError, Response, ask, bare_session
+from delivery.calls.http import NoAnswerError, Response, bare_session, call_trusted
 
 # Tries of a call with an answer 429 or 503 (repeat later), before it fails.
 MAX_TRIES = 10
@@ -103,7 +103,7 @@ class RestClient:
         Nothing is repeated.
         """
         try:
-            response = ask(
+            response = call_trusted(
                 self._session,
                 method,
                 f"{self._base_url}/{path}",

@@ -40,7 +40,7 @@ def connections_of(name: str, *, settings: str) -> Iterator[None]:
         connection_created.disconnect(arrange)
 
 
-def pause(until: float) -> None:
+def pause_until(until: float) -> None:
     """Wait for that reading of the monotonic clock, or until Inturn stops."""
     # Polls instead of waiting for the event: a process killed while it waits would prevent others
     # from setting it.

@@ -23,7 +23,7 @@ from subscriptions.api.strict import JSONValue, Strict, Switch, Text
 from subscriptions.api.views import ApiView
 from subscriptions.configuration.apply import PlanChangedError
 from subscriptions.configuration.document import FORMAT, NAMES, RefusedDocumentError, written
-from subscriptions.configuration.export import export
+from subscriptions.configuration.export import export_configuration
 from subscriptions.configuration.plan import Plan, Verb, Wanted
 from subscriptions.configuration.secrets import of_mapping
 
@@ -146,7 +146,7 @@ class DocumentView(ApiView):
 
         With its ETag in If-None-Match, 304 while it is unchanged.
         """
-        content = export(only=self.query.get("only", ()))
+        content = export_configuration(only=self.query.get("only", ()))
         tag = f'"{hashlib.sha256(written(content).encode()).hexdigest()}"'
         if request.headers.get("If-None-Match") == tag:
             return Response(status=304, headers={"ETag": tag})

@@ -21,7 +21,7 @@ def wanted(content: Any, *, lookup: Lookup, prune: bool = False) -> Wanted:
 
 def plan_document(document: Wanted) -> Plan:
     """Return the plan; raises RefusedDocumentError with all faults."""
-    return applied.plan(document, allowed_networks=settings.ENVIRONMENT.allowed_networks)
+    return applied.plan_configuration(document, allowed_networks=settings.ENVIRONMENT.allowed_networks)
 
 
 def drift_of(document: Wanted) -> Plan:
@@ -40,11 +40,11 @@ def apply_document(document: Wanted, *, digest: str, actor: str) -> Plan:
 
     def set_status(owner: Subscription | Subscriber, status: str) -> None:
         if status == SubscriptionStatus.INACTIVE:
-            toggle.deactivate(owner, actor=actor)
+            toggle.deactivate_owner(owner, actor=actor)
         elif status == SubscriptionStatus.HELD:
-            toggle.hold(owner, actor=actor)
+            toggle.hold_owner(owner, actor=actor)
         else:
-            toggle.activate(owner, backlog="deliver", actor=actor)
+            toggle.activate_owner(owner, backlog="deliver", actor=actor)
 
     applying = applied.Applying(
         digest=digest,
@@ -53,4 +53,4 @@ def apply_document(document: Wanted, *, digest: str, actor: str) -> Plan:
         tell=wake.changed,
         allowed_networks=settings.ENVIRONMENT.allowed_networks,
     )
-    return applied.apply(document, applying)
+    return applied.apply_configuration(document, applying)

@@ -16,7 +16,7 @@ from delivery.configuration.concerned import ConcernedSubscription, MatchConditi
 from delivery.database.statements import statement
 from delivery.models.message import public_id
 from subscriptions.configuration.plan import Plan
-from subscriptions.filters import FilterError, parse, to_sql
+from subscriptions.filters import FilterError, parse_filter, to_sql
 
 MESSAGES = 1000
 BYTES = 8 * 1024 * 1024
@@ -92,7 +92,7 @@ def _condition(wanted: MatchCondition | None, prefix: str) -> Condition:
         parameters[f"{prefix}_header"] = wanted.header_filter_string
     if wanted.filter:
         try:
-            expression, given = to_sql(parse(wanted.filter), header="headers", body="body")
+            expression, given = to_sql(parse_filter(wanted.filter), header="headers", body="body")
         except FilterError:
             # A filter that no longer parses qualifies nothing.
             return _NEVER

@@ -23,7 +23,7 @@ from delivery.console.shared.rights import may_configure
 from subscriptions.admin.shared.base import actor_of
 from subscriptions.configuration.apply import PlanChangedError
 from subscriptions.configuration.document import RefusedDocumentError, parsed, whole, written
-from subscriptions.configuration.export import export
+from subscriptions.configuration.export import export_configuration
 from subscriptions.configuration.plan import Plan, PlannedObject, Verb, Wanted
 from subscriptions.configuration.secrets import of_mapping
 from subscriptions.values.encryption import UndecipherableError, decrypt, encrypt
@@ -82,7 +82,7 @@ def configuration_page(request: HttpRequest) -> HttpResponse:
 
 def _download() -> HttpResponse:
     return HttpResponse(
-        written(export()),
+        written(export_configuration()),
         content_type="application/json",
         headers={"Content-Disposition": 'attachment; filename="inturn.json"'},
     )

@@ -34,7 +34,7 @@ class InstallationCollector(Collector):
         yield from read
 
 
-def register() -> None:
+def register_metrics() -> None:
     """Register the collector with the metrics of this process, once."""
     REGISTRY.register(_INSTALLATION)
 

@@ -30,7 +30,7 @@ def connection_parameters() -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name in keywords}
 
 
-async def connect(application_name: str) -> psycopg.AsyncConnection:
+async def connect_sender(application_name: str) -> psycopg.AsyncConnection:
     """Connect as a sender does: each statement is a transaction, and is prepared once."""
     connection = await psycopg.AsyncConnection.connect(
         **connection_parameters(), autocommit=True, application_name=application_name
@@ -43,7 +43,7 @@ async def connect(application_name: str) -> psycopg.AsyncConnection:
 async def may_write() -> bool:
     """Return whether a new connection can change data now."""
     try:
-        async with await connect("inturn") as one:
+        async with await connect_sender("inturn") as one:
             cursor = await one.execute("SELECT NOT current_setting('transaction_read_only')::boolean")
             return await cursor.fetchone() == (True,)
     except psycopg.Error:

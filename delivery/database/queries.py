@@ -26,7 +26,7 @@ class TimeUpError(Exception):
     """A statement took longer than allowed, and the database cancelled it."""
 
 
-def execute(name: str, parameters: Mapping[str, Any]) -> None:
+def execute_statement(name: str, parameters: Mapping[str, Any]) -> None:
     """Execute a named statement on Django's connection for its effect.
 
     A percent sign in the statement is doubled.
@@ -36,7 +36,7 @@ def execute(name: str, parameters: Mapping[str, Any]) -> None:
 
 
 def rows(name: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """Execute a statement as `execute` does, and return all its rows."""
+    """Execute a statement as `execute_statement` does, and return all its rows."""
     with _executed(name, parameters) as cursor:
         result: list[tuple[Any, ...]] = cursor.fetchall()
     return result
@@ -49,7 +49,7 @@ def row(name: str, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def named_rows(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Execute a statement as `execute` does, and return all its rows, each by its column names."""
+    """Execute a statement as `execute_statement` does, and return all its rows, each by its column names."""
     with _executed(name, parameters) as cursor:
         columns = [column.name for column in cursor.description or ()]
         return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]

@@ -16,7 +16,7 @@ BUILD_SECONDS = 2.0
 POST_SECONDS = 10.0
 
 
-def begin(worker: str, callback_url: str) -> None:
+def begin_build(worker: str, callback_url: str) -> None:
     """Build in the background. A worker that dies meanwhile never answers, as in a real system."""
     timer = threading.Timer(BUILD_SECONDS, _end, [worker, callback_url])
     timer.daemon = True

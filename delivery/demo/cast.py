@@ -114,7 +114,7 @@ class DemoObjects:
 
 
 @transaction.atomic
-def provision(ports: Ports) -> DemoObjects:
+def provision_demo(ports: Ports) -> DemoObjects:
     """Create missing objects, and update endpoints whose port was not available again.
 
     Changes that a person has made since stay.
@@ -188,7 +188,9 @@ def _has_old_port(subscription: Subscription, selection: DemoSubscription, ports
 
 def _record(action: str, row: Named | Subscription, *, before: dict[str, Any] | None = None) -> None:
     # This also wakes the senders: see `change_signals`.
-    changes.record(actor=ACTOR, action=action, instance=row, before=before, after=changes.snapshot(row))
+    changes.record_change(
+        actor=ACTOR, action=action, instance=row, before=before, after=changes.snapshot(row)
+    )
 
 
 def _samples() -> dict[str, dict[str, Any]]:

@@ -78,7 +78,7 @@ class _Receiver(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self._answer(_status(self.path))
         if callback_url := self.headers.get("CallbackURL"):
-            builds.begin(self.path, callback_url)
+            builds.begin_build(self.path, callback_url)
 
     def _answer(self, status: HTTPStatus) -> None:
         text = b"taken\n" if status == HTTPStatus.OK else b"the demo falters now and then; send it again\n"

@@ -29,7 +29,7 @@ REJECTS_ONCE_IN = 25
 PAUSE_SECONDS = 5.0
 
 
-def start(remembered: Path, *, url: str) -> None:
+def start_reading(remembered: Path, *, url: str) -> None:
     """Read in the background forever, with the key of the last start."""
     threading.Thread(target=_read_for_ever, args=[remembered, url], name="slow reader", daemon=True).start()
 

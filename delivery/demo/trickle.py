@@ -9,7 +9,7 @@ from django.db import Error, IntegrityError, connection
 from django.utils import timezone
 
 from delivery.demo.artifacts import CREATE, Artifacts, Happening
-from delivery.demo.cast import QUEUES, DemoObjects, provision
+from delivery.demo.cast import QUEUES, DemoObjects, provision_demo
 from delivery.demo.receivers import HOST, Ports
 from delivery.publishing.callback_urls import CALLBACK_URL
 from delivery.publishing.drafts import Draft, PublishRefusedError
@@ -29,14 +29,14 @@ BRISK_SECONDS = 600.0
 LATER_PAUSE_SECONDS = 5.0
 
 
-def trickle(ports: Ports) -> None:
+def publish_trickle(ports: Ports) -> None:
     """Provision and publish forever; while the database is away, a few messages are lost."""
     artifacts = Artifacts(Random())
     began = time.monotonic()
     objects: DemoObjects | None = None
     while True:
         try:
-            objects = objects or provision(ports)
+            objects = objects or provision_demo(ports)
             _publish(objects, artifacts.happen(now=timezone.now()), ports)
         except IntegrityError:
             # Someone deleted a row that it needs: provision again.

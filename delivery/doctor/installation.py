@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from django.db import connection
 
-from delivery.calls.http import NoAnswerError, ask, bare_session
+from delivery.calls.http import NoAnswerError, bare_session, call_trusted
 from delivery.client.rest import ClientError, RestClient
 from delivery.client.smoke import remove_traces
 from delivery.doctor.findings import CheckResult, Severity
@@ -64,7 +64,7 @@ def check_ready(base_url: str) -> CheckResult:
     url = f"{base_url}/readyz"
     try:
         with bare_session() as session:
-            answer = ask(session, "GET", url, body=None, headers={})
+            answer = call_trusted(session, "GET", url, body=None, headers={})
     except NoAnswerError as error:
         return CheckResult(
             check="proxy",

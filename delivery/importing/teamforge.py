@@ -16,7 +16,7 @@ from typing import Any
 from delivery.importing.imported import Imported, SourceError
 from subscriptions.checks.script import fault, refusals
 from subscriptions.configuration.document import PUBLISH_ID
-from subscriptions.filters import FilterError, parse
+from subscriptions.filters import FilterError, parse_filter
 from subscriptions.models import EventType, Kind
 from subscriptions.publish_ids import PublishIdRefusedError, check_text
 from subscriptions.scripts.includes import Library
@@ -114,7 +114,7 @@ def _add_subscription(imported: Imported, row: Row, names: tuple[str, str, str])
     text = wish.translate(_STRAIGHT)
     try:
         if text:
-            parse(text)
+            parse_filter(text)
     except FilterError as error:
         imported.impossible.append(f"{label}: its filter {wish} is refused ({error}); write it anew")
         return

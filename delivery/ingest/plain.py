@@ -15,7 +15,7 @@ from django.db import Error
 from delivery.api import incoming
 from delivery.api.batch import draft_of
 from delivery.api.batch_items import Item, attempts
-from delivery.api.publish import answer, problem_of_refusal, with_content_type
+from delivery.api.publish import describe_accepted, problem_of_refusal, with_content_type
 from delivery.api.rate_limit import COUNTED, bucket_of
 from delivery.ingest.directory import Directory, Grant
 from delivery.ingest.posts import Post
@@ -60,10 +60,12 @@ class Plain:
     def answer(self, accepted: Sequence[Accepted]) -> bytes:
         """Return the body of the 202."""
         if self.post.event_type is not None:
-            return orjson.dumps(answer(accepted[0]))
+            return orjson.dumps(describe_accepted(accepted[0]))
         left = iter(accepted)
         results = [
-            {"error": self.refused[place].document} if place in self.refused else answer(next(left))
+            {"error": self.refused[place].document}
+            if place in self.refused
+            else describe_accepted(next(left))
             for place in range(len(self.owed) + len(self.refused))
         ]
         return orjson.dumps({"results": results})

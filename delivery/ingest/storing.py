@@ -8,7 +8,7 @@ from django.db import transaction
 
 from delivery.ingest.plain import Plain
 from delivery.ingest.posts import Post
-from delivery.publishing.publish import Accepted, Configuration, store
+from delivery.publishing.publish import Accepted, Configuration, store_messages
 
 
 def store_together(plain: Sequence[Plain], *, as_of: Configuration) -> list[tuple[Post, bytes | None]] | None:
@@ -23,7 +23,7 @@ def store_together(plain: Sequence[Plain], *, as_of: Configuration) -> list[tupl
     """
     may_be_half = any(one.is_batch_with_keys for one in plain)
     with transaction.atomic() if may_be_half else nullcontext():
-        stored = store([owed for one in plain for owed in one.owed], as_of=as_of)
+        stored = store_messages([owed for one in plain for owed in one.owed], as_of=as_of)
         if stored is None:
             return None
         answers = list(_divided(plain, stored[0]))

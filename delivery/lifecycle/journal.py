@@ -3,7 +3,7 @@
 from delivery.models import JournalEntry, JournalKind
 
 
-def record(
+def record_entry(
     kind: JournalKind,
     text: str,
     *,

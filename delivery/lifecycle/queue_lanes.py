@@ -3,7 +3,7 @@
 from delivery.models import Lane, LaneKind
 
 
-def ensure(count: int) -> None:
+def ensure_queue_lanes(count: int) -> None:
     """Create the missing lanes from 0 to count-1.
 
     Lanes beyond stay, because they may hold deliveries.

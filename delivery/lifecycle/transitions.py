@@ -34,7 +34,7 @@ CANCELLABLE = (Status.PENDING, Status.IN_FLIGHT, Status.IN_DOUBT)
 _SETTLED_AGAIN: Mapping[str, Any] = {"settled_at": ArchiveClock(), "settled_before": F("settled_before") + 1}
 
 
-def cancel(delivery_ids: Collection[int], *, actor: str, reason: str = "cancelled") -> int:
+def cancel_deliveries(delivery_ids: Collection[int], *, actor: str, reason: str = "cancelled") -> int:
     """Settle open deliveries as CANCELLED and return how many were.
 
     A delivery that is being sent at this moment is cancelled too: its attempt is recorded, and it
@@ -47,7 +47,7 @@ def cancel(delivery_ids: Collection[int], *, actor: str, reason: str = "cancelle
             _notify_senders(delivery_ids)
             text = f"{cancelled} deliveries were {reason}."
             only = next(iter(delivery_ids)) if len(delivery_ids) == 1 else None
-            journal.record(JournalKind.CANCELLED, text, actor=actor, delivery_id=only)
+            journal.record_entry(JournalKind.CANCELLED, text, actor=actor, delivery_id=only)
     return cancelled
 
 
@@ -67,7 +67,7 @@ def cancel_some(delivery_ids: Collection[int], *, reason: str, are_read: bool = 
     return cancelled
 
 
-def reopen(delivery_ids: Collection[int], *, reason: str) -> list[int]:
+def reopen_deliveries(delivery_ids: Collection[int], *, reason: str) -> list[int]:
     """Make settled deliveries PENDING again, each at its old place with a fresh budget.
 
     Return their ids. Only RESUBMITTABLE deliveries in a lane or a mailbox, without a DELIVERED in
@@ -78,7 +78,7 @@ def reopen(delivery_ids: Collection[int], *, reason: str) -> list[int]:
         return []
     ids = {"delivery": list(delivery_ids)}
     with transaction.atomic():
-        queries.execute("lock_groups", ids)
+        queries.execute_statement("lock_groups", ids)
         chosen = {
             **ids,
             "from": [status.value for status in RESUBMITTABLE],
@@ -101,7 +101,7 @@ def mark_delivered(delivery_id: int, *, actor: str) -> bool:
     """
     try:
         with transaction.atomic():
-            queries.execute("lock_groups", {"delivery": [delivery_id]})
+            queries.execute_statement("lock_groups", {"delivery": [delivery_id]})
             if not _decide(delivery_id, Status.DELIVERED, actor=actor, words="marked as delivered"):
                 return False
             _make_siblings_redundant(delivery_id)
@@ -126,7 +126,7 @@ def _decide(delivery_id: int, status: Status, *, actor: str, words: str) -> bool
     if decided:
         _notify_senders([delivery_id])
         text = f"The delivery in doubt was {words}."
-        journal.record(JournalKind.RESOLVED, text, actor=actor, delivery_id=delivery_id)
+        journal.record_entry(JournalKind.RESOLVED, text, actor=actor, delivery_id=delivery_id)
     return bool(decided)
 
 
@@ -134,13 +134,13 @@ def _make_siblings_redundant(delivery_id: int) -> None:
     row = Delivery.objects.values("message_id", "queue_group").get(pk=delivery_id)
     if row["queue_group"] is not None:
         rows = orjson.dumps([row | {"delivery_id": delivery_id}]).decode()
-        queries.execute("make_redundant", {"rows": rows})
+        queries.execute_statement("make_redundant", {"rows": rows})
 
 
 def _notify_senders(delivery_ids: Collection[int]) -> None:
     """Make the lanes read again: a sender may still hold deliveries that it has read."""
     lanes = Delivery.objects.filter(pk__in=delivery_ids).exclude(lane=None).values_list("lane_id", flat=True)
-    wake.nudge(*lanes.distinct().order_by())
+    wake.nudge_lanes(*lanes.distinct().order_by())
 
 
 def _cancel(delivery_ids: Collection[int], *, reason: str) -> int:

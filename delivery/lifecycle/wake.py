@@ -38,7 +38,7 @@ def mailboxes(subscriber_ids: Iterable[int]) -> None:
     _collector.add({f"mailbox {id}" for id in subscriber_ids})
 
 
-def nudge(*lane_ids: int) -> None:
+def nudge_lanes(*lane_ids: int) -> None:
     """Make these lanes read unsent deliveries again and end their pauses, after the commit."""
     _notify_by_transaction({f"nudge {id}" for id in lane_ids})
 
@@ -48,7 +48,7 @@ def changed() -> None:
     _notify_by_transaction({"changed"})
 
 
-def disconnect() -> None:
+def disconnect_notifier() -> None:
     """Close the database connection; the next call connects again."""
     _collector.disconnect()
 

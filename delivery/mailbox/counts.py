@@ -57,7 +57,7 @@ def of_subscribers(subscriber_ids: Collection[int], *, now: datetime, limit: int
 
 def forget_rates() -> None:
     """Remove the rates that no figure needs any more."""
-    queries.execute("forget_rates", {})
+    queries.execute_statement("forget_rates", {})
 
 
 def _figures(parameters: dict[str, Any], *, now: datetime) -> dict[int, Figures]:

@@ -66,7 +66,7 @@ class Result:
     is_unknown: bool = False
 
 
-def fetch(subscriber_id: int, *, most: int, visibility: int) -> list[LeasedMessage]:
+def fetch_messages(subscriber_id: int, *, most: int, visibility: int) -> list[LeasedMessage]:
     """Lease up to `most` messages, the oldest first, for `visibility` seconds; commits the lease.
 
     Returns fewer if the bodies are large or if other clients fetch at the same moment: they may
@@ -88,17 +88,17 @@ def fetch(subscriber_id: int, *, most: int, visibility: int) -> list[LeasedMessa
     return []
 
 
-def acknowledge(subscriber_id: int, texts: Sequence[str]) -> list[Result]:
+def acknowledge_receipts(subscriber_id: int, texts: Sequence[str]) -> list[Result]:
     """Settle the deliveries of these receipts as DELIVERED; idempotent."""
     return _end(subscriber_id, texts, OutcomeClass.ACKNOWLEDGED)
 
 
-def reject(subscriber_id: int, texts: Sequence[str]) -> list[Result]:
+def reject_receipts(subscriber_id: int, texts: Sequence[str]) -> list[Result]:
     """Settle the deliveries of these receipts as REJECTED, a failure that is reported."""
     return _end(subscriber_id, texts, OutcomeClass.DECLINED)
 
 
-def release(subscriber_id: int, texts: Sequence[str], *, delay: int) -> list[Result]:
+def release_receipts(subscriber_id: int, texts: Sequence[str], *, delay: int) -> list[Result]:
     """Return the deliveries of these receipts to the mailbox, available after `delay` seconds.
 
     A delivery that may not be fetched again becomes FAILED.
@@ -109,7 +109,7 @@ def release(subscriber_id: int, texts: Sequence[str], *, delay: int) -> list[Res
     return results
 
 
-def extend(subscriber_id: int, texts: Sequence[str], *, visibility: int) -> list[Result]:
+def extend_receipts(subscriber_id: int, texts: Sequence[str], *, visibility: int) -> list[Result]:
     """Extend the leases of these receipts to `visibility` seconds from now."""
     read = _read(texts)
     deliveries = _locked("extend", subscriber_id, read, {"visibility": visibility})

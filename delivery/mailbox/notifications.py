@@ -10,7 +10,7 @@ import logging
 
 import psycopg
 
-from delivery.database.connections import AWAY, MAILBOX_CHANNEL, connect
+from delivery.database.connections import AWAY, MAILBOX_CHANNEL, connect_sender
 from delivery.database.statements import statement
 from delivery.mailbox.waiters import Waiters
 
@@ -56,13 +56,13 @@ class MailboxNotifications:
             await asyncio.sleep(RECONNECT_SECONDS)
 
     async def _listen(self) -> None:
-        async with await connect(APPLICATION_NAME) as connection:
+        async with await connect_sender(APPLICATION_NAME) as connection:
             await connection.execute(f"LISTEN {MAILBOX_CHANNEL}")
             self._is_loss_logged = False
             while True:
                 await self._notify_unread(connection)
                 async for notification in connection.notifies(timeout=QUERY_SECONDS):
-                    self._waiters.notify(understand(notification.payload))
+                    self._waiters.notify(mailboxes_of_payload(notification.payload))
 
     async def _notify_unread(self, connection: psycopg.AsyncConnection) -> None:
         """Query which mailboxes have messages.
@@ -78,6 +78,6 @@ class MailboxNotifications:
             self._waiters.notify([subscriber for (subscriber,) in await cursor.fetchall()])
 
 
-def understand(payload: str) -> list[int]:
+def mailboxes_of_payload(payload: str) -> list[int]:
     """Parse a payload such as `12,34`, and ignore all else: any database user can send one."""
     return [int(id) for id in payload.split(",") if id.isdecimal()]

@@ -89,7 +89,7 @@ def _record(settled: Iterable[Mapping[str, Any]]) -> None:
         subject = "1 delivery" if len(rows) == 1 else f"{len(rows):,} deliveries"
         kind, verb = _WORDS[status]
         words = " ".join([cause, *_range_of_durations(rows)])
-        journal.record(kind, f"{subject} of {name} {verb}: {words}.", subscription_id=subscription_id)
+        journal.record_entry(kind, f"{subject} of {name} {verb}: {words}.", subscription_id=subscription_id)
 
 
 def _range_of_durations(rows: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -105,5 +105,5 @@ def _wake(lane_ids: set[int]) -> None:
 
     Their senders read again, or a process takes a lane that has no sender.
     """
-    wake.nudge(*lane_ids)
+    wake.nudge_lanes(*lane_ids)
     transaction.on_commit(lambda: wake.lanes(lane_ids))

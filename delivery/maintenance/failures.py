@@ -27,7 +27,7 @@ from subscriptions.values.names import UNSUBSCRIBABLE
 Notice = Mapping[str, Any]
 
 
-def tell(*, limit: int) -> int:
+def publish_notices(*, limit: int) -> int:
     """Publish the oldest failures and return the number of deleted notices; needs a transaction."""
     return _publish(limit=limit, deliveries=None)
 
@@ -38,7 +38,7 @@ def publish_notices_of(delivery_ids: Collection[int]) -> None:
     The deliveries are locked from here on: a sender that settled one of them now would leave its
     notice to a row that no longer holds the cause.
     """
-    queries.execute("lock_groups", {"delivery": list(delivery_ids)})
+    queries.execute_statement("lock_groups", {"delivery": list(delivery_ids)})
     _publish(limit=None, deliveries=list(delivery_ids))
 
 

@@ -42,7 +42,7 @@ def make_ahead() -> int:
     parameters = {"first": first, "until": first + max(of_a_day, SMALLEST)}
     try:
         with briefly():
-            queries.execute("make_range", parameters)
+            queries.execute_statement("make_range", parameters)
     except RangeBusyError:
         log.info("the tables are busy, the range is created later", extra=parameters)
         return 0
@@ -60,11 +60,11 @@ def _drop_emptied(old: MessageRange) -> bool:
         return False
     try:
         with briefly():
-            hold(old)
+            lock_range(old)
             # A replay may have restored a message meanwhile.
             if not _is_empty(old):
                 return False
-            drop(old)
+            drop_range(old)
     except RangeBusyError:
         log.info("the tables are busy, the range is dropped later", extra={"first": old.first_id})
         return False
@@ -94,15 +94,15 @@ def briefly() -> Iterator[None]:
         raise RangeBusyError from error
 
 
-def hold(old: MessageRange) -> None:
+def lock_range(old: MessageRange) -> None:
     """Lock the range's rows against all others until the transaction ends, except against reads."""
-    queries.execute("lock_range", {"first": old.first_id})
+    queries.execute_statement("lock_range", {"first": old.first_id})
 
 
-def drop(old: MessageRange) -> None:
+def drop_range(old: MessageRange) -> None:
     """Drop the partitions of a held range with all their rows: the last statement of a transaction.
 
     From then until the transaction ends, all other transactions wait for the tables.
     """
-    queries.execute("drop_range", {"first": old.first_id})
+    queries.execute_statement("drop_range", {"first": old.first_id})
     log.info("range dropped", extra={"first": old.first_id})

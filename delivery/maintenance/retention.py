@@ -41,19 +41,19 @@ class AlreadyRunningError(Exception):
         self.run = run
 
 
-def start(*, actor: str, now: datetime) -> RetentionRun:
+def start_pass(*, actor: str, now: datetime) -> RetentionRun:
     """Start a pass for a person; chores execute it. Raises AlreadyRunningError."""
     with transaction.atomic():
         run = _begin(now)
         if run is None:
             raise AlreadyRunningError(RetentionRun.objects.get(state=RetentionState.RUNNING))
-        changes.record(
+        changes.record_change(
             actor=actor, action="started", instance=run, before=None, after={"last_id": run.last_id}
         )
     return run
 
 
-def advance(now: datetime) -> int:
+def advance_pass(now: datetime) -> int:
     """Execute the next part of the current or due pass; return 0 if there is none.
 
     Call it in a transaction, under the duty's lock.
@@ -108,7 +108,7 @@ def _remove_some(run: RetentionRun, *, now: datetime) -> None:
     """Remove the next range or the removable ones of the next messages; update the position."""
     rules = retention_rules.current()
     section = retention_ranges.section_after(run.position, last_id=run.last_id)
-    if section.whole and (removed := retention_ranges.remove(section.whole, rules, now=now)):
+    if section.whole and (removed := retention_ranges.remove_range(section.whole, rules, now=now)):
         _add(run, astuple(removed))
         # The turn ends here: until the commit all other transactions wait for the tables.
         run.position = section.whole.until_id - 1
@@ -152,4 +152,4 @@ def _end(run: RetentionRun, *, now: datetime) -> None:
             f"Pass {run.pk} of retention removed {run.messages:,} messages with {run.deliveries:,} deliveries and "
             f"{run.attempts:,} attempts, up to msg_{run.last_id}."
         )
-        journal.record(JournalKind.REMOVED, text)
+        journal.record_entry(JournalKind.REMOVED, text)

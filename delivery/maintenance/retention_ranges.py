@@ -65,7 +65,7 @@ def section_after(position: int, *, last_id: int) -> RangeSection:
     return RangeSection(last_id if following is None else min(following.first_id - 1, last_id))
 
 
-def remove(old: MessageRange, rules: RetentionRules, *, now: datetime) -> Removed | None:
+def remove_range(old: MessageRange, rules: RetentionRules, *, now: datetime) -> Removed | None:
     """Remove a range as a whole, or leave it for later; None if it must be removed row by row.
 
     Call it in a transaction that ends immediately afterwards: from the drop to its end all other
@@ -86,11 +86,11 @@ def remove(old: MessageRange, rules: RetentionRules, *, now: datetime) -> Remove
 def _remove(old: MessageRange, rules: RetentionRules, *, now: datetime) -> Removed:
     with ranges.briefly():
         _refuse_snapshots()
-        ranges.hold(old)
+        ranges.lock_range(old)
         if _kept(old, rules, now=now):
             raise _KeptError
         removed = Removed(*queries.row("clear_range", _bounds(old)))
-        ranges.drop(old)
+        ranges.drop_range(old)
     return removed
 
 

@@ -21,7 +21,7 @@ FURTHEST = timedelta(days=1)
 _FAILED = [status.value for status in FAILURES if status != Status.IN_DOUBT]
 
 
-def count() -> bool:
+def count_next_piece() -> bool:
     """Count the next interval by the database's clock; return whether there was one.
 
     Call it in a transaction, under the duty's lock.
@@ -43,4 +43,4 @@ def _due() -> tuple[datetime, datetime]:
 
 
 def _forget() -> None:
-    queries.execute("forget_traffic", {})
+    queries.execute_statement("forget_traffic", {})

@@ -56,10 +56,10 @@ def replay_now(options: dict[str, Any], *, write: Callable[[str], object]) -> No
     _select(replay)
     _show(replay, write)
     if not replay.count or not (options["yes"] or _is_confirmed(replay)):
-        replays.cancel(replay, actor=actor())
+        replays.cancel_replay(replay, actor=actor())
         write(f"{replay} is cancelled; nothing was delivered.")
         return
-    replays.start(replay, actor=actor())
+    replays.start_replay(replay, actor=actor())
     _follow(replay, write)
 
 

@@ -5,14 +5,14 @@ from datetime import datetime
 
 from delivery.client.terminal_text import visible
 from delivery.models import PipelineRun, RunState
-from delivery.pipeline.cleanup import tidy
+from delivery.pipeline.cleanup import end_orphaned_runs
 
 _FORMAT = "{:>6}  {:<7} {:<9} {:<19} {:>9} {:>12} {:>9}  {}"
 _TEXT_LENGTH = 100
 
 
 def write_runs(count: int, *, write: Callable[[str], object], now: datetime) -> None:
-    tidy(now)
+    end_orphaned_runs(now)
     runs = PipelineRun.objects.defer("log", "result")[:count]
     write(_FORMAT.format("run", "step", "state", "started (UTC)", "seconds", "rows", "rows/s", "what"))
     for run in runs:

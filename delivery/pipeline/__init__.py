@@ -17,6 +17,6 @@ stays small.
 """
 
 from delivery.pipeline.request import request_run
-from delivery.pipeline.runs import RunOpenError, stop
+from delivery.pipeline.runs import RunOpenError, stop_run
 
-__all__ = ["RunOpenError", "request_run", "stop"]
+__all__ = ["RunOpenError", "request_run", "stop_run"]

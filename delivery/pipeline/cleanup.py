@@ -15,7 +15,7 @@ KEPT_RUNS = 1000
 KILLED = "It was killed, or lost the database. Unfinished work does not count; the next run continues after the finished part."
 
 
-def tidy(now: datetime) -> int:
+def end_orphaned_runs(now: datetime) -> int:
     """Mark the runs whose process is gone as FAILED; return their number.
 
     A process that begins a run takes its lock before the run is RUNNING.
@@ -23,7 +23,7 @@ def tidy(now: datetime) -> int:
     return sum(_end_if_killed(run, now=now) for run in PipelineRun.objects.filter(state=RunState.RUNNING))
 
 
-def forget(now: datetime) -> int:
+def remove_old_runs(now: datetime) -> int:
     """Remove old runs with their findings, except the newest; return the number of runs."""
     newest = PipelineRun.objects.order_by("-id").values("id")[:KEPT_RUNS]
     old = PipelineRun.objects.filter(state__in=RUN_ENDED, ended_at__lt=now - KEPT)
@@ -43,7 +43,7 @@ def _end_if_killed(run: PipelineRun, *, now: datetime) -> bool:
     with transaction.atomic():
         if not _is_free(run_lock(run.pk)):
             return False
-        return runs.end(run, runs.Ending(state=RunState.FAILED, error=KILLED), now=now)
+        return runs.end_run(run, runs.Ending(state=RunState.FAILED, error=KILLED), now=now)
 
 
 def _is_free(key: int) -> bool:

@@ -9,7 +9,7 @@ import time
 from django.db import Error, connection
 from django.utils import timezone
 
-from delivery.cluster.loops import connections_of, pause
+from delivery.cluster.loops import connections_of, pause_until
 from delivery.cluster.stopping import stopping
 from delivery.database.connections import TCP_TIMEOUTS
 from delivery.models import SOLE_STEPS, PipelineRun, RunState
@@ -39,7 +39,7 @@ class Loop:
         try:
             while not stopping.is_set():
                 self._turn()
-                pause(time.monotonic() + POLL_SECONDS)
+                pause_until(time.monotonic() + POLL_SECONDS)
         finally:
             if self._child is not None:
                 self._child.stop()
@@ -47,9 +47,9 @@ class Loop:
     def _turn(self) -> None:
         now = timezone.now()
         try:
-            cleanup.tidy(now)
-            if schedules.fire(now):
-                cleanup.forget(now)
+            cleanup.end_orphaned_runs(now)
+            if schedules.request_due_runs(now):
+                cleanup.remove_old_runs(now)
                 cleanup.forget_reports(now)
             self._supervise_child()
         except Error as error:
@@ -80,7 +80,7 @@ class Loop:
         log.error("a run could not be begun", extra={"run": run_id, "exit_code": code})
         if self._failed_starts >= MOST_STARTS:
             error = NOT_BEGUN.format(starts=self._failed_starts, code=code)
-            runs.refuse(run, error=error, now=timezone.now())
+            runs.refuse_run(run, error=error, now=timezone.now())
             self._failed_starts = 0
 
 
@@ -95,6 +95,6 @@ def next_run() -> PipelineRun | None:
     return waiting.first()
 
 
-def run() -> None:
+def run_pipeline() -> None:
     with connections_of("pipeline", settings=TCP_TIMEOUTS):
         Loop().run()

@@ -6,7 +6,7 @@ from typing import Any
 
 from delivery.models import PipelineRun, Step
 from delivery.pipeline import runs
-from delivery.pipeline.cleanup import tidy
+from delivery.pipeline.cleanup import end_orphaned_runs
 
 
 def request_run(
@@ -17,5 +17,5 @@ def request_run(
     A step of SOLE_STEPS has at most one open run in the whole installation: raises RunOpenError for
     a second one. A run whose process was killed no longer counts as open.
     """
-    tidy(now)
-    return runs.make(step, options=options or {}, actor=actor, now=now)
+    end_orphaned_runs(now)
+    return runs.create_run(step, options=options or {}, actor=actor, now=now)

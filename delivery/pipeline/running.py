@@ -72,7 +72,7 @@ def run_now(
                 run = request_run(step, options=options, actor=actor, now=now)
                 # No other process sees the run before it is RUNNING and locked.
                 assert is_taken(database, run_lock(run.pk))
-                runs.begin(run.pk, now=now)
+                runs.begin_run(run.pk, now=now)
         except runs.RunOpenError as error:
             ran = run_waiting(error.run.pk, shown=shown, sessions=sessions)
             if ran is None:
@@ -95,7 +95,7 @@ def run_waiting(
     not end the process once the run is RUNNING.
     """
     with _connected() as database, interruptible() as interrupts:
-        if not is_taken(database, run_lock(id)) or not runs.begin(id, now=timezone.now()):
+        if not is_taken(database, run_lock(id)) or not runs.begin_run(id, now=timezone.now()):
             return None
         run = PipelineRun.objects.get(pk=id)
         return _run(run, database, interrupts, shown=shown, gives_back=gives_back, sessions=sessions)
@@ -123,7 +123,7 @@ def _run(
     course = RunProgress(run.pk, database, shown=shown)
     ending = _ending(run, course, interrupts, sessions)
     if ending is not None:
-        runs.end(run, ending, now=timezone.now())
+        runs.end_run(run, ending, now=timezone.now())
         run.refresh_from_db()
         return ExecutedRun(run)
     _end_interrupted(run, course, gives_back=gives_back)
@@ -187,12 +187,12 @@ def _hold(run: PipelineRun, step_job: StepJob) -> None:
 def _end_interrupted(run: PipelineRun, course: RunProgress, *, gives_back: bool) -> None:
     if course.interruption == Interruption.LOST:
         error = "It lost the database. Unfinished work does not count: run it again."
-        runs.end(run, Ending(state=RunState.FAILED, error=error), now=timezone.now())
+        runs.end_run(run, Ending(state=RunState.FAILED, error=error), now=timezone.now())
         return
     gives_back = gives_back and course.interruption is None
     # Not if a person stopped the run just before.
     if not (gives_back and runs.give_back(run, reason="Inturn stops; it begins again with the next start.")):
-        runs.end(run, Ending(state=RunState.CANCELLED), now=timezone.now())
+        runs.end_run(run, Ending(state=RunState.CANCELLED), now=timezone.now())
 
 
 def _signal(course: RunProgress, interrupts: Interrupts) -> signal.Signals | None:

@@ -39,7 +39,7 @@ class Ending:
     log: str = ""
 
 
-def make(step: Step | str, *, options: Mapping[str, Any], actor: str, now: datetime) -> PipelineRun:
+def create_run(step: Step | str, *, options: Mapping[str, Any], actor: str, now: datetime) -> PipelineRun:
     """Create a waiting run; raises RunOpenError."""
     try:
         with transaction.atomic():
@@ -51,7 +51,7 @@ def make(step: Step | str, *, options: Mapping[str, Any], actor: str, now: datet
         raise RunOpenError(run) from None
 
 
-def stop(run: PipelineRun, *, actor: str) -> bool:
+def stop_run(run: PipelineRun, *, actor: str) -> bool:
     """Stop a run for a person; False if it had ended.
 
     A waiting run ends at once, a running one within seconds, by its own process. The instance
@@ -67,13 +67,13 @@ def stop(run: PipelineRun, *, actor: str) -> bool:
         return bool(running.update(is_stopping=True, log=log))
 
 
-def begin(id: int, *, now: datetime) -> bool:
+def begin_run(id: int, *, now: datetime) -> bool:
     """Set a waiting run to RUNNING, from the start; the caller holds its lock."""
     waiting = PipelineRun.objects.filter(pk=id, state=RunState.WAITING)
     return bool(waiting.update(state=RunState.RUNNING, started_at=now, doing="", done=0, count=None))
 
 
-def end(run: PipelineRun, ending: Ending, *, now: datetime) -> bool:
+def end_run(run: PipelineRun, ending: Ending, *, now: datetime) -> bool:
     """End a RUNNING run, and its replay if the run did not finish the selection."""
     running = PipelineRun.objects.filter(pk=run.pk, state=RunState.RUNNING)
     with transaction.atomic():
@@ -98,7 +98,7 @@ def give_back(run: PipelineRun, *, reason: str) -> bool:
     )
 
 
-def refuse(run: PipelineRun, *, error: str, now: datetime) -> bool:
+def refuse_run(run: PipelineRun, *, error: str, now: datetime) -> bool:
     """End a waiting run that cannot be started."""
     waiting = PipelineRun.objects.filter(pk=run.pk, state=RunState.WAITING)
     with transaction.atomic():

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 _ORDER = {step: place for place, step in enumerate(Step)}
 
 
-def fire(now: datetime) -> int:
+def request_due_runs(now: datetime) -> int:
     """Request the runs that are due; return their number.
 
     A step with an open run is skipped. Missed times lead to one run.

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 # By name: a process that only waits for runs must not load Spark.
 _FUNCTIONS = {
-    Step.EXPORT: ("delivery.history.steps.export", "export"),
-    Step.ROLLUP: ("delivery.history.steps.rollup", "rollup"),
-    Step.VERIFY: ("delivery.history.steps.verify", "verify"),
-    Step.REPLAY: ("delivery.history.steps.replay", "select"),
-    Step.REPORT: ("delivery.history.steps.report", "report"),
+    Step.EXPORT: ("delivery.history.steps.export", "export_history"),
+    Step.ROLLUP: ("delivery.history.steps.rollup", "measure_hours"),
+    Step.VERIFY: ("delivery.history.steps.verify", "verify_history"),
+    Step.REPLAY: ("delivery.history.steps.replay", "select_messages"),
+    Step.REPORT: ("delivery.history.steps.report", "write_report"),
     Step.EFFECT: ("delivery.history.steps.effect", "effect"),
     Step.COMPARE: ("delivery.history.steps.compare", "compare"),
 }

@@ -49,7 +49,7 @@ class CallbackAnswer:
     body: bytes
 
 
-def add(messages: Sequence[tuple[int, CallbackTarget]]) -> None:
+def add_callbacks(messages: Sequence[tuple[int, CallbackTarget]]) -> None:
     """Store the callbacks of messages by their ids, one a group.
 
     Call it in the transaction that stores the messages.
@@ -62,10 +62,10 @@ def add(messages: Sequence[tuple[int, CallbackTarget]]) -> None:
         "hop": [one.hop for _, one in messages],
         "days": settings.ENVIRONMENT.callback_days,
     }
-    queries.execute("add_callbacks", columns)
+    queries.execute_statement("add_callbacks", columns)
 
 
-def find(token: str) -> Callback:
+def find_callback(token: str) -> Callback:
     """Return the callback of a token; raise CallbackRefusedError 404.
 
     A forged token costs no query.
@@ -85,7 +85,7 @@ def refuse_expired(callback: Callback, *, now: datetime) -> None:
         )
 
 
-def answer(callback: Callback, received: CallbackAnswer, *, now: datetime) -> int:
+def answer_callback(callback: Callback, received: CallbackAnswer, *, now: datetime) -> int:
     """Store the answer with its delivery and return the message's id.
 
     A repetition gets the same id. When it returns, everything is on disk and the senders are

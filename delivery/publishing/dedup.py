@@ -68,8 +68,8 @@ def settle_duplicates(keyed: Sequence[Keyed]) -> None:
         "subscription": [one.subscription_id for one in keyed],
         "key": [one.key for one in keyed],
     }
-    queries.execute("take_dedup_keys", columns)
-    queries.execute("settle_duplicates", columns)
+    queries.execute_statement("take_dedup_keys", columns)
+    queries.execute_statement("settle_duplicates", columns)
 
 
 @lru_cache(maxsize=1_000)

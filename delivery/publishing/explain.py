@@ -10,7 +10,7 @@ from subscriptions.matching.match import Explanation
 def explain_message(message: Message) -> list[Explanation]:
     """Explain by the present subscriptions, which may have changed since it was published."""
     seen = document(message.headers, bytes(message.body))
-    return match.explain(message.event_type, seen, to=_destination(message))
+    return match.explain_matches(message.event_type, seen, to=_destination(message))
 
 
 def _destination(message: Message) -> Destination | None:

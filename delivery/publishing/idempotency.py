@@ -53,7 +53,7 @@ def store_answers(publisher: Publisher, answers: Mapping[str, tuple[int, int]]) 
     if not answers:
         return
     message_ids, deliveries = zip(*answers.values(), strict=True)
-    queries.execute(
+    queries.execute_statement(
         "answer_keys",
         {
             "publisher": publisher.pk,

@@ -166,7 +166,7 @@ def _store_whole(
     """
     stored, work = _store(publisher, matched)
     fresh = [(answer.message_id, *pair) for answer, pair in zip(stored, matched, strict=True)]
-    callbacks.add([(id, draft.callback) for id, draft, _ in fresh if draft.callback is not None])
+    callbacks.add_callbacks([(id, draft.callback) for id, draft, _ in fresh if draft.callback is not None])
     dedup.settle_duplicates(
         [
             dedup.Keyed(id, match.subscription_id, key)
@@ -182,7 +182,7 @@ def _store(
     publisher: Publisher | None, matched: Sequence[tuple[Draft, list[Candidate]]]
 ) -> tuple[list[Accepted], NewWork]:
     publisher_id = None if publisher is None else publisher.pk
-    stored = store([Owed(publisher_id, draft, matches) for draft, matches in matched])
+    stored = store_messages([Owed(publisher_id, draft, matches) for draft, matches in matched])
     if stored is None:
         # The error that the database raises for a deleted publisher or event type.
         raise IntegrityError("a subscription has just been deleted")
@@ -228,7 +228,7 @@ def why_unmatched(draft: Draft, matches: Sequence[Candidate]) -> str:
     return why_not_there(draft.destination, document(draft.headers, draft.body))
 
 
-def store(
+def store_messages(
     owed: Sequence[Owed], *, as_of: Configuration | None = None
 ) -> tuple[Sequence[Accepted | None], NewWork] | None:
     """Execute `accept.sql`, and return the answers and the new work.

@@ -16,7 +16,7 @@ from delivery.database import queries
 from delivery.lifecycle import journal, wake
 from delivery.models import JournalKind, Replay, ReplayItem, ReplayState
 from delivery.models.message import public_id
-from delivery.replays.restore import NotRestoredError, restore
+from delivery.replays.restore import NotRestoredError, restore_messages
 from delivery.support import pacing
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Made:
     lane_ids: Sequence[int]
 
 
-def advance(now: datetime) -> int:
+def advance_replay(now: datetime) -> int:
     """Run the next batch of the replay that has been due longest; return its number of messages.
 
     Returns 1 if only the replay's end was recorded. Call it in a transaction, under the duty's
@@ -77,7 +77,7 @@ def _deliver(replay: Replay, ids: Sequence[int]) -> None:
         return
     kept = {id for (id,) in queries.rows("keep_messages", {"message": list(ids)})}
     if missing := [id for id in ids if id not in kept]:
-        restore(missing)
+        restore_messages(missing)
     made = _made(replay, ids)
     replay.made += len(made.message_ids)
     if left_out := sorted(set(ids) - set(made.message_ids)):
@@ -132,4 +132,6 @@ def _forget_items(now: datetime) -> int:
 
 def _record(replay: Replay, text: str) -> None:
     text = f"{str(replay).capitalize()} to {replay.subscription}. {text}"
-    journal.record(JournalKind.REPLAYED, text, actor=replay.asked_by, subscription_id=replay.subscription_id)
+    journal.record_entry(
+        JournalKind.REPLAYED, text, actor=replay.asked_by, subscription_id=replay.subscription_id
+    )

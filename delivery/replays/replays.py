@@ -18,7 +18,7 @@ from delivery.replays.requests import ReplayRefusedError, ReplayRequest, checked
 from subscriptions import changes
 from subscriptions.models import Subscription
 
-__all__ = ["ReplayRefusedError", "cancel", "request_replay", "select_again", "start"]
+__all__ = ["ReplayRefusedError", "cancel_replay", "request_replay", "select_again", "start_replay"]
 
 ENDED = (ReplayState.DONE, ReplayState.CANCELLED, ReplayState.FAILED)
 
@@ -37,7 +37,7 @@ def request_replay(
         text = f"Asked for: messages published from {_moment(replay.since)} to {_moment(replay.until)}."
         _record(replay, text, actor)
         after = changes.snapshot(replay)
-        changes.record(actor=actor, action="created", instance=replay, before=None, after=after)
+        changes.record_change(actor=actor, action="created", instance=replay, before=None, after=after)
         _have_selected(replay, actor=actor, now=now or timezone.now())
     return replay
 
@@ -52,7 +52,7 @@ def select_again(replay: Replay, *, actor: str, now: datetime | None = None) -> 
     return True
 
 
-def start(replay: Replay, *, actor: str, now: datetime | None = None) -> bool:
+def start_replay(replay: Replay, *, actor: str, now: datetime | None = None) -> bool:
     """Start creating the deliveries of a READY replay; False if it is not READY."""
     with transaction.atomic():
         before = replay.state
@@ -64,7 +64,7 @@ def start(replay: Replay, *, actor: str, now: datetime | None = None) -> bool:
     return True
 
 
-def cancel(replay: Replay, *, actor: str, now: datetime | None = None) -> bool:
+def cancel_replay(replay: Replay, *, actor: str, now: datetime | None = None) -> bool:
     """Cancel a replay; deliveries already created are kept and sent. False if it had ended."""
     with transaction.atomic():
         before = replay.state
@@ -73,7 +73,7 @@ def cancel(replay: Replay, *, actor: str, now: datetime | None = None) -> bool:
         if not _change(replay, open_states, state=ReplayState.CANCELLED, ended_at=ended_at):
             return False
         if before == ReplayState.SELECTING and (run := run_of(replay)) is not None:
-            pipeline.stop(run, actor=actor)
+            pipeline.stop_run(run, actor=actor)
         made = f" after {replay.done:,} of {replay.count:,}; {replay.made:,} deliveries were made"
         _record(replay, f"Cancelled{made if replay.count else ''}.", actor)
         _note_state(replay, "cancelled", before=before, actor=actor)
@@ -106,12 +106,12 @@ def _have_selected(replay: Replay, *, actor: str, now: datetime) -> None:
 
 def _record(replay: Replay, text: str, actor: str) -> None:
     text = f"{str(replay).capitalize()} to {replay.subscription}. {text}"
-    journal.record(JournalKind.REPLAYED, text, actor=actor, subscription_id=replay.subscription_id)
+    journal.record_entry(JournalKind.REPLAYED, text, actor=actor, subscription_id=replay.subscription_id)
 
 
 def _note_state(replay: Replay, action: str, *, before: str, actor: str) -> None:
     old, now = {"state": str(before)}, {"state": replay.state}
-    changes.record(actor=actor, action=action, instance=replay, before=old, after=now)
+    changes.record_change(actor=actor, action=action, instance=replay, before=old, after=now)
 
 
 def _moment(moment: datetime) -> str:

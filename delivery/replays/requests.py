@@ -6,7 +6,7 @@ from typing import Any, TypedDict
 
 from delivery.models import Archived
 from delivery.support.bulk_jobs import FASTEST_RATE, SLOWEST_RATE
-from subscriptions.filters import FilterError, parse
+from subscriptions.filters import FilterError, parse_filter
 from subscriptions.models import EventType, Kind, Subscription
 from subscriptions.values.names import UNSUBSCRIBABLE
 
@@ -89,7 +89,7 @@ def _filter(text: str | None, *, of: Subscription) -> str:
     if not text.strip():
         return ""
     try:
-        parse(text)
+        parse_filter(text)
     except FilterError as error:
         detail = f"{error.message} (line {error.line}, column {error.column})"
         raise ReplayRefusedError(detail, field="filter", line=error.line, column=error.column) from None

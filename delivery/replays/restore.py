@@ -22,7 +22,7 @@ class NotRestoredError(Exception):
     """The archive could not be read; the message gives the reason and where to look."""
 
 
-def restore(ids: Sequence[int]) -> int:
+def restore_messages(ids: Sequence[int]) -> int:
     """Restore those of these messages that the archive has; return their number.
 
     A message whose event type no longer exists is skipped. Raises NotRestoredError. Call it in a

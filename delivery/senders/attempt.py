@@ -19,10 +19,10 @@ import psycopg
 from delivery.outcome import Outcome, lost, script_failed, unsendable
 from delivery.senders.batch import RunBatch
 from delivery.senders.context import SenderContext
-from delivery.senders.entries import Change, Entry, Redundant, Settlement, settle
+from delivery.senders.entries import Change, Entry, Redundant, Settlement, settlement_of
 from delivery.senders.lane import SenderLane
 from delivery.senders.parcel import Group, Parcel
-from delivery.senders.suspending import suspend
+from delivery.senders.suspending import suspend_lane
 from delivery.states import Status
 from delivery.verdict import NextStep, Rules, judge_lost, pause_seconds
 
@@ -138,11 +138,11 @@ class SendingJob:
         lane, context = self._lane, self._context
         endpoint = context.endpoints[parcel.subscription_id]
         verdict = lane.window.judge(outcome, endpoint.rules, parcel.tries)
-        settlement = settle(parcel, endpoint, lane_id=lane.id, verdict=verdict, outcome=outcome)
+        settlement = settlement_of(parcel, endpoint, lane_id=lane.id, verdict=verdict, outcome=outcome)
         settlement = context.successes.see(settlement, endpoint)
         changes: list[Entry] = [*lane.stops.learn(parcel, outcome, verdict, endpoint.rules)]
         if verdict.step is NextStep.SUSPEND:
-            changes.append(suspend(lane, settlement, endpoint))
+            changes.append(suspend_lane(lane, settlement, endpoint))
         if verdict.status is Status.DELIVERED and group.number is not None:
             changes.append(_siblings(group, parcel, lane))
         is_stored = await self._record(settlement, parcel, changes)

@@ -28,7 +28,7 @@ from delivery.senders.context import SenderContext
 from delivery.senders.entries import Run, Settlement
 from delivery.senders.holding import LaneLostError
 from delivery.senders.lane import SenderLane
-from delivery.senders.serve import serve
+from delivery.senders.serve import serve_lane
 from delivery.senders.sharing import Sharing, shards_of
 from delivery.senders.window import window_of
 from delivery.verdict import judge_lost
@@ -191,7 +191,7 @@ class Claims:
             if unfinished:
                 # Send nothing before the deliveries in doubt are settled.
                 await self._context.settler.commit(lane.id, *unfinished)
-            await serve(lane, self._context)
+            await serve_lane(lane, self._context)
         except LaneLostError:
             log.warning("lane lost", extra={"lane": lane.id})
         except Exception:

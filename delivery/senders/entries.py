@@ -110,7 +110,7 @@ Change = LaneChange | EndpointChange
 Entry = Settlement | Run | Change | Redundant | FreshBudget | ScriptOutputMade
 
 
-def settle(
+def settlement_of(
     parcel: Parcel, endpoint: Endpoint, *, lane_id: int, verdict: Verdict, outcome: Outcome
 ) -> Settlement:
     """Return the outcome of the attempt that follows those counted in the parcel.

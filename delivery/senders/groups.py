@@ -21,7 +21,7 @@ class EntryGroup:
         self.committed = committed
 
 
-def fail(groups: Iterable[EntryGroup], error: Exception) -> None:
+def fail_groups(groups: Iterable[EntryGroup], error: Exception) -> None:
     for group in groups:
         if not group.committed.done():
             group.committed.set_exception(error)

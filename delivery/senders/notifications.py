@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import psycopg
 
-from delivery.database.connections import AWAY, CHANNEL, connect
+from delivery.database.connections import AWAY, CHANNEL, connect_sender
 
 log = logging.getLogger(__name__)
 
@@ -60,14 +60,14 @@ class NotificationListener:
             return None
         while not self._calls.empty():
             payloads.append(self._calls.get_nowait())
-        return understand(payloads)
+        return notification_of(payloads)
 
     async def close(self) -> None:
         if self._connection is not None:
             await self._connection.close()
 
     async def _listen(self) -> None:
-        self._connection = await connect(self._name)
+        self._connection = await connect_sender(self._name)
         await self._connection.execute(f"LISTEN {CHANNEL}")
         if self._has_listened:
             self._calls.put_nowait(GAP)
@@ -76,7 +76,7 @@ class NotificationListener:
             self._calls.put_nowait(notification.payload)
 
 
-def understand(payloads: list[str]) -> Notification:
+def notification_of(payloads: list[str]) -> Notification:
     """Parse payloads such as `work 1,2`, `nudge 3`, `released` and `changed`."""
     lanes: set[int] = set()
     nudged: set[int] = set()

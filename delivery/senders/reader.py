@@ -13,7 +13,7 @@ from typing import Any, cast
 import psycopg
 from psycopg.rows import dict_row
 
-from delivery.database.connections import AWAY, connect
+from delivery.database.connections import AWAY, connect_sender
 from delivery.database.statements import statement
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.endpoints import endpoint_of
@@ -122,7 +122,7 @@ class Reader:
 
     async def _fetch(self, name: str, parameters: dict[str, Any] | None) -> list[dict[str, Any]]:
         if self._connection is None:
-            self._connection = await connect(self._name)
+            self._connection = await connect_sender(self._name)
             self.connected += 1
         async with self._connection.cursor(row_factory=dict_row, binary=True) as cursor:
             await cursor.execute(cast("Any", statement(name)), parameters)

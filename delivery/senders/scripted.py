@@ -102,7 +102,7 @@ def _made(
         elif (result := results.get(parcel.delivery_id)) is None:
             parcels.append(as_stored(parcel, one.row))
         else:
-            made, output = transform(parcel, one.endpoint, result)
+            made, output = transform_parcel(parcel, one.endpoint, result)
             parcels.append(made)
             outputs += [output] if output is not None and not parcel.is_volatile else []
             room -= len(made.body)
@@ -118,7 +118,9 @@ def job_of(parcel: Parcel, endpoint: Endpoint, *, headers: str) -> Job:
     )
 
 
-def transform(parcel: Parcel, endpoint: Endpoint, result: Result) -> tuple[Parcel, ScriptOutputMade | None]:
+def transform_parcel(
+    parcel: Parcel, endpoint: Endpoint, result: Result
+) -> tuple[Parcel, ScriptOutputMade | None]:
     """Return the parcel with the script's output, and the output to store.
 
     A fault stores nothing.

@@ -222,7 +222,7 @@ def collect_garbage_rarely() -> None:
     gc.set_threshold(20_000, 50, 50)
 
 
-def run() -> None:
+def run_sender() -> None:
     """Send until Inturn stops."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(Sender(must_stop=stopping.is_set).run())

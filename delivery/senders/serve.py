@@ -22,7 +22,7 @@ from delivery.senders.suspending import check_suspension
 LINGER_SECONDS = 5.0
 
 
-async def serve(lane: SenderLane, context: SenderContext) -> None:
+async def serve_lane(lane: SenderLane, context: SenderContext) -> None:
     """Serve the lane until it has been idle for a while, or must yield; raise its fault, if any."""
     try:
         await _serve(lane, context)

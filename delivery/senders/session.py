@@ -21,7 +21,7 @@ import psycopg
 from psycopg.errors import InsufficientPrivilege
 from psycopg.rows import dict_row
 
-from delivery.database.connections import CHANNEL, connect
+from delivery.database.connections import CHANNEL, connect_sender
 from delivery.database.statements import statement
 from delivery.models.lane import MEMBER_LOCKS, SHARD_LOCKS
 from delivery.senders.clock import seconds_since_boot
@@ -92,7 +92,7 @@ class Session:
         """
         await self.close()
         began = seconds_since_boot()
-        self._connection = connection = await connect("inturn")
+        self._connection = connection = await connect_sender("inturn")
         self._cursor = connection.cursor()
         await connection.execute(_SETTINGS, prepare=False)
         cursor = await connection.execute("SELECT pg_postmaster_start_time()")

@@ -17,7 +17,7 @@ from psycopg.errors import LockNotAvailable, ReadOnlySqlTransaction
 from delivery.database.connections import AWAY, may_write
 from delivery.senders.entries import Entry
 from delivery.senders.group_statements import queries
-from delivery.senders.groups import EntryGroup, HeldUp, fail
+from delivery.senders.groups import EntryGroup, HeldUp, fail_groups
 from delivery.senders.holding import LaneLostError, ShardHolding
 from delivery.senders.session import Session
 from delivery.senders.sharing import Member
@@ -199,7 +199,7 @@ class Settler:
                 await self._commit_groups(self._held_up.join([group]))
             return
         log.error("not committed", exc_info=error, extra={"lane": groups[0].lane_id})
-        fail(groups, error)
+        fail_groups(groups, error)
 
     async def _retry(self, query: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
         """Query the database; repeat it after a lost connection is back."""
@@ -217,7 +217,7 @@ class Settler:
         lost: list[EntryGroup] = []
         for group in groups:
             (served if self.holding.is_serving(group.lane_id) else lost).append(group)
-        fail(lost, LaneLostError())
+        fail_groups(lost, LaneLostError())
         return served
 
 

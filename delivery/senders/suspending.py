@@ -20,7 +20,7 @@ from delivery.senders.parcel import Endpoint
 from delivery.states import LaneState, Status
 
 
-def suspend(lane: SenderLane, settlement: Settlement, endpoint: Endpoint) -> LaneChange:
+def suspend_lane(lane: SenderLane, settlement: Settlement, endpoint: Endpoint) -> LaneChange:
     """Suspend the lane because of this outcome.
 
     The first probe is due at once, as with webMethods' monitoring service, unless a probe has just

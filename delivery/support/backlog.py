@@ -25,7 +25,7 @@ from delivery.models.moment import Clock
 from subscriptions.models import Mode, Subscription
 
 
-def count(subscription: Subscription, *, limit: int) -> int:
+def count_backlog(subscription: Subscription, *, limit: int) -> int:
     """Return the number of its open deliveries, at most `limit` + 1."""
     row = queries.named_row("waiting_of_subscriptions", {"ids": [subscription.pk], "limit": limit})
     waiting: int = row["waiting"]
@@ -53,12 +53,12 @@ def left(subscription_id: int, *, after: int, until: int, limit: int) -> list[in
     return [id for (id,) in rows]
 
 
-def hold(subscription: Subscription, *, cancellation_id: int) -> None:
+def hold_backlog(subscription: Subscription, *, cancellation_id: int) -> None:
     """Stop sending and handing out its deliveries until that job has ended."""
     _set(subscription.pk, cancellation_id)
     # Senders also drop the deliveries that they have read: see `delivery.lifecycle.wake`.
     wake.changed()
-    wake.nudge(*_lane_ids(subscription))
+    wake.nudge_lanes(*_lane_ids(subscription))
 
 
 def end_hold(subscription_id: int, *, cancellation_id: int) -> None:

@@ -41,7 +41,7 @@ class BacklogError(Exception):
     """The job cancels the backlog that a subscription waits for, so it cannot be ended early."""
 
 
-def start(
+def start_job(
     chosen: Mapping[str, Any], *, rate: float | None, actor: str, verb: BulkVerb = BulkVerb.RESUBMIT
 ) -> Resubmission:
     """Store the job, which chores execute; `rate` is deliveries per second, None for no limit."""
@@ -55,7 +55,7 @@ def start(
         state = "that were settled" if verb == BulkVerb.RESUBMIT else "that are not settled"
         _record(job, f"Begins: {counted(job)} deliveries {state} are to be {done_to(job)}.", actor)
         values = {"filter": job.filter, "rate": rate, "count": counted(job)}
-        changes.record(actor=actor, action="created", instance=job, before=None, after=values)
+        changes.record_change(actor=actor, action="created", instance=job, before=None, after=values)
     return job
 
 
@@ -65,7 +65,7 @@ def start_backlog(subscription: Subscription, *, actor: str) -> Resubmission | N
     See `delivery.support.backlog`. Call it in the transaction that makes the subscription ACTIVE,
     with its row locked.
     """
-    count = backlog.count(subscription, limit=selection.COUNT_LIMIT)
+    count = backlog.count_backlog(subscription, limit=selection.COUNT_LIMIT)
     if not count:
         return None
     job = Resubmission.objects.create(
@@ -77,12 +77,12 @@ def start_backlog(subscription: Subscription, *, actor: str) -> Resubmission | N
         last_id=backlog.last_id(),
     )
     job.refresh_from_db(fields=["created_at", "next_at"])
-    backlog.hold(subscription, cancellation_id=job.pk)
+    backlog.hold_backlog(subscription, cancellation_id=job.pk)
     _record(job, f"Begins: {counted(job)} deliveries that {subscription} holds are to be cancelled.", actor)
     return job
 
 
-def cancel(job: Resubmission, *, actor: str, now: datetime) -> bool:
+def cancel_job(job: Resubmission, *, actor: str, now: datetime) -> bool:
     """End the job; its changes stay. False if it had ended already; raises BacklogError."""
     if job.is_backlog and job.state == ResubmissionState.RUNNING:
         raise BacklogError
@@ -93,11 +93,11 @@ def cancel(job: Resubmission, *, actor: str, now: datetime) -> bool:
         job.refresh_from_db()
         _record(job, f"Cancelled after {job.done:,}; {job.changed:,} of them were {done_to(job)}.", actor)
         before, after = {"state": ResubmissionState.RUNNING.value}, {"state": job.state}
-        changes.record(actor=actor, action="cancelled", instance=job, before=before, after=after)
+        changes.record_change(actor=actor, action="cancelled", instance=job, before=before, after=after)
     return True
 
 
-def advance(now: datetime) -> int:
+def advance_job(now: datetime) -> int:
     """Execute the next batch of the job that is due longest.
 
     Returns the number of visited deliveries, or 1 if the job has ended. Call it in a transaction; a
@@ -159,7 +159,7 @@ def _do(job: Resubmission, ids: list[int], *, now: datetime) -> None:
             remaining, reason=f"cancelled {by}", are_read=not job.is_backlog
         )
     else:
-        job.changed += len(transitions.reopen(remaining, reason=f"resubmitted {by}"))
+        job.changed += len(transitions.reopen_deliveries(remaining, reason=f"resubmitted {by}"))
     job.done += len(ids)
     job.position = max(job.position, ids[-1]) if ids else job.last_id
     job.next_at = pacing.due_after(job.next_at, done=len(ids), rate=job.rate, now=now)
@@ -174,4 +174,4 @@ def _end(job: Resubmission, *, now: datetime) -> None:
 
 
 def _record(job: Resubmission, text: str, actor: str) -> None:
-    journal.record(_KINDS[BulkVerb(job.verb)], f"{str(job).capitalize()}. {text}", actor=actor)
+    journal.record_entry(_KINDS[BulkVerb(job.verb)], f"{str(job).capitalize()}. {text}", actor=actor)

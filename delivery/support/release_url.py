@@ -35,13 +35,13 @@ def release_url(url: str, *, actor: str) -> None:
             failures_in_row=0,
             next_probe_at=None,
         )
-        journal.record(JournalKind.ENABLED, f"{url} was {health.state} and is released.", actor=actor)
+        journal.record_entry(JournalKind.ENABLED, f"{url} was {health.state} and is released.", actor=actor)
         _notify_senders(_lanes(url))
 
 
 def _notify_senders(lane_ids: list[int]) -> None:
     wake.changed()
-    wake.nudge(*lane_ids)
+    wake.nudge_lanes(*lane_ids)
     # No sender serves a lane that had nothing to send.
     transaction.on_commit(lambda: wake.lanes(lane_ids))
 

@@ -23,7 +23,7 @@ def release_due() -> int:
         due = model._default_manager.filter(held_until__lte=Now())
         # Rows that somebody is changing are left to the next run.
         for row in due.order_by("pk").select_for_update(of=("self",), no_key=True, skip_locked=True)[:BATCH]:
-            toggle.activate(row, actor="")
+            toggle.activate_owner(row, actor="")
             released += 1
     return released
 

@@ -24,13 +24,13 @@ def mark_delivered(delivery_id: int, *, actor: str) -> None:
         )
 
 
-def cancel(delivery_id: int, *, actor: str) -> None:
+def cancel_delivery(delivery_id: int, *, actor: str) -> None:
     """Settle an open or IN_DOUBT delivery as CANCELLED; raises NotResolvedError."""
     is_done = (
-        transitions.cancel([delivery_id], actor=actor)
+        transitions.cancel_deliveries([delivery_id], actor=actor)
         or _cancel_doubt(delivery_id, actor=actor)
         # Again, because somebody may have resubmitted it between the two.
-        or transitions.cancel([delivery_id], actor=actor)
+        or transitions.cancel_deliveries([delivery_id], actor=actor)
     )
     if not is_done:
         raise NotResolvedError(

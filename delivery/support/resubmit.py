@@ -54,13 +54,13 @@ class Copy:
     delivery_id: int
 
 
-def resubmit(delivery_id: int, *, actor: str) -> None:
+def resubmit_delivery(delivery_id: int, *, actor: str) -> None:
     """Reopen a settled delivery and send it at once; raises NotResubmittedError."""
     with transaction.atomic():
         if not (statuses := _reopen([delivery_id], actor=actor)):
             raise NotResubmittedError(refusal_reason(delivery_id))
         text = f"It was {statuses[delivery_id]} and is sent again."
-        journal.record(JournalKind.RESUBMITTED, text, actor=actor, delivery_id=delivery_id)
+        journal.record_entry(JournalKind.RESUBMITTED, text, actor=actor, delivery_id=delivery_id)
         _nudge(delivery_id)
 
 
@@ -69,7 +69,7 @@ def resubmit_some(delivery_ids: Collection[int], *, actor: str) -> int:
     with transaction.atomic():
         count = len(_reopen(delivery_ids, actor=actor))
         if count:
-            journal.record(JournalKind.RESUBMITTED, f"{count} deliveries are sent again.", actor=actor)
+            journal.record_entry(JournalKind.RESUBMITTED, f"{count} deliveries are sent again.", actor=actor)
     return count
 
 
@@ -90,9 +90,9 @@ def resubmit_edited(delivery: Delivery, edit: Edit, *, actor: str) -> Copy:
         if row is None:
             raise NotResubmittedError(_why_not_edited(delivery.pk))
         copy, (lane_id, subscriber_id) = Copy(*row[:2]), row[2:]
-        callbacks.add([(copy.message_id, callback)] if callback else [])
+        callbacks.add_callbacks([(copy.message_id, callback)] if callback else [])
         text = f"{public_id(delivery.message_id)} was edited and is sent as {public_id(copy.message_id)}."
-        journal.record(JournalKind.RESUBMITTED, text, actor=actor, delivery_id=copy.delivery_id)
+        journal.record_entry(JournalKind.RESUBMITTED, text, actor=actor, delivery_id=copy.delivery_id)
         _log_copy(copy, delivery, actor=actor)
         _wake(lane_id, subscriber_id)
     return copy
@@ -120,10 +120,10 @@ def _reopen(delivery_ids: Collection[int], *, actor: str) -> dict[int, str]:
     """Reopen deliveries, record the changes, and return the former status of those now PENDING."""
     failures.publish_notices_of(delivery_ids)
     statuses = dict(Delivery.objects.filter(pk__in=delivery_ids).values_list("pk", "status"))
-    reopened = transitions.reopen(delivery_ids, reason=f"resubmitted by {actor}")
+    reopened = transitions.reopen_deliveries(delivery_ids, reason=f"resubmitted by {actor}")
     for id in reopened:
         before, after = {"status": statuses[id]}, {"status": Status.PENDING.value}
-        changes.record(
+        changes.record_change(
             actor=actor, action="resubmitted", instance=Delivery(pk=id), before=before, after=after
         )
     return {id: statuses[id] for id in reopened}
@@ -132,7 +132,7 @@ def _reopen(delivery_ids: Collection[int], *, actor: str) -> dict[int, str]:
 def _log_copy(copy: Copy, delivery: Delivery, *, actor: str) -> None:
     values = {"edited_from": public_id(delivery.message_id), "subscription": str(delivery.subscription)}
     instance = Message(pk=copy.message_id)
-    changes.record(actor=actor, action="resubmitted", instance=instance, before=None, after=values)
+    changes.record_change(actor=actor, action="resubmitted", instance=instance, before=None, after=values)
 
 
 def _why_not_edited(delivery_id: int) -> str:
@@ -153,7 +153,7 @@ def _nudge(delivery_id: int) -> None:
     """End the pause of its lane, because a person waits; mailboxes are notified already."""
     lane_id = Delivery.objects.values_list("lane_id", flat=True).get(pk=delivery_id)
     if lane_id is not None:
-        wake.nudge(lane_id)
+        wake.nudge_lanes(lane_id)
 
 
 def _wake(lane_id: int | None, subscriber_id: int) -> None:

@@ -117,7 +117,7 @@ def ids_between(since: datetime | None, until: datetime | None) -> tuple[int, in
     return first, newest if id is None else min(id + SLACK, newest)
 
 
-def walk(
+def walk_messages(
     rows: QuerySet[Message], search: Search, *, first: int, last: int, count: int, seconds: float = SECONDS
 ) -> Walked:
     """Search messages from the last id to the first, until `count` are found or the time is up."""

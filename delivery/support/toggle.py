@@ -41,7 +41,7 @@ class Release:
     catch_up_rate: float | None = None
 
 
-def deactivate(owner: Subscription | Subscriber, *, actor: str) -> bool:
+def deactivate_owner(owner: Subscription | Subscriber, *, actor: str) -> bool:
     """Make it INACTIVE; False if it was already."""
     with transaction.atomic():
         if not _change(owner, INACTIVE, actor=actor):
@@ -58,7 +58,7 @@ def deactivate(owner: Subscription | Subscriber, *, actor: str) -> bool:
     return True
 
 
-def hold(owner: Held, *, actor: str, release: Release | None = None) -> bool:
+def hold_owner(owner: Held, *, actor: str, release: Release | None = None) -> bool:
     """Make it HELD; False if nothing changes.
 
     Without `release` a new hold lasts until a person ends it, and an existing one keeps its end.
@@ -79,7 +79,7 @@ def hold(owner: Held, *, actor: str, release: Release | None = None) -> bool:
     return True
 
 
-def activate(
+def activate_owner(
     owner: Held, *, actor: str, backlog: Backlog = "deliver", catch_up_rate: float | None = None
 ) -> list[Resubmission]:
     """Make it ACTIVE, and deliver its backlog in order or cancel it first; return the bulk jobs.
@@ -102,18 +102,18 @@ def activate(
     return jobs
 
 
-def restore(owner: Subscription | Subscriber, *, made: str, to: str, actor: str) -> bool:
+def restore_status(owner: Subscription | Subscriber, *, made: str, to: str, actor: str) -> bool:
     """Undo a change to the status `made`: set the status to `to`, unless it has changed since."""
     with transaction.atomic():
         if _status(_locked(owner)) != made:
             return False
         match to:
             case SubscriptionStatus.ACTIVE:
-                activate(owner, actor=actor)
+                activate_owner(owner, actor=actor)
             case SubscriptionStatus.HELD:
-                hold(owner, actor=actor)
+                hold_owner(owner, actor=actor)
             case _:
-                deactivate(owner, actor=actor)
+                deactivate_owner(owner, actor=actor)
     return True
 
 
@@ -167,7 +167,7 @@ def _change(owner: Held, status: str, *, actor: str, release: Release | None = N
     type(owner)._default_manager.filter(pk=owner.pk).update(**after, updated_at=timezone.now())
     for name, value in after.items():
         setattr(owner, name, value)
-    changes.record(
+    changes.record_change(
         actor=actor,
         action="changed",
         instance=owner,
@@ -184,5 +184,5 @@ def _logged_values(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _record(owner: Held, kind: JournalKind, text: str, *, actor: str) -> None:
-    journal.record(kind, text, actor=actor, **holdings.subject(owner))
+    journal.record_entry(kind, text, actor=actor, **holdings.subject(owner))
     wake.changed()

@@ -4,7 +4,7 @@ The lane of a CONCURRENT subscriber is BLOCKED while an endpoint is down. The de
 was the last to fail there and has its own due time, so trying now makes that due as well. If it was
 VOLATILE, it is settled.
 
-A BLOCKED lane tries by itself; `retry` only ends its pause. A SUSPENDED one sends nothing until it
+A BLOCKED lane tries by itself; `retry_head` only ends its pause. A SUSPENDED one sends nothing until it
 is resumed: its row becomes BLOCKED and due, which its sender treats as a pause that is over, and
 the delivery on top, if it is still PENDING, gets the attempts of its policy again. After a
 rejection that delivery is settled, and the lane continues with the next.
@@ -34,7 +34,7 @@ class NotSuspendedError(Exception):
     """The lane is not suspended; there is nothing to resume."""
 
 
-def retry(lane: Lane, *, actor: str) -> None:
+def retry_head(lane: Lane, *, actor: str) -> None:
     """End the lane's pause, so that its head is sent at once. Raises NotBlockedError."""
     with transaction.atomic():
         stopped = _stopped(lane)
@@ -46,7 +46,7 @@ def retry(lane: Lane, *, actor: str) -> None:
         _record(JournalKind.RETRIED, f"Retry now of {lane}.", stopped, actor=actor)
 
 
-def skip(lane: Lane, *, actor: str, expected: int | None = None) -> int | None:
+def skip_delivery(lane: Lane, *, actor: str, expected: int | None = None) -> int | None:
     """Cancel the delivery that stops the lane, continue with the next, and return the id.
 
     Returns None if that delivery was settled, by the rejection that suspended the lane or
@@ -59,7 +59,7 @@ def skip(lane: Lane, *, actor: str, expected: int | None = None) -> int | None:
         stopped = _stopped(lane)
         if expected not in (None, stopped.delivery_id):
             raise NotBlockedError
-        is_cancelled = bool(transitions.cancel([_head(stopped)], actor=actor, reason="skipped"))
+        is_cancelled = bool(transitions.cancel_deliveries([_head(stopped)], actor=actor, reason="skipped"))
         if not is_cancelled and stopped.state == LaneState.BLOCKED and not stopped.run_is_concurrent:
             raise NotBlockedError
         _go_on(stopped)
@@ -71,7 +71,7 @@ def skip(lane: Lane, *, actor: str, expected: int | None = None) -> int | None:
     return stopped.delivery_id if is_cancelled else None
 
 
-def resume(lane: Lane, *, actor: str) -> None:
+def resume_lane(lane: Lane, *, actor: str) -> None:
     """Resume a SUSPENDED lane with the delivery that suspended it. Raises NotSuspendedError."""
     try:
         with transaction.atomic():
@@ -106,10 +106,10 @@ def _go_on(stopped: Lane) -> None:
     if not Lane.objects.filter(pk=stopped.pk, state=stopped.state).update(**changed):
         raise NotBlockedError
     EndpointHealth.objects.filter(lane_id=stopped.pk).update(next_try_at=timezone.now())
-    wake.nudge(stopped.pk)
+    wake.nudge_lanes(stopped.pk)
     # A lane that was suspended and has nothing else to send has no sender, so all are notified.
     transaction.on_commit(lambda: wake.lanes([stopped.pk]))
 
 
 def _record(kind: JournalKind, text: str, stopped: Lane, *, actor: str) -> None:
-    journal.record(kind, text, actor=actor, delivery_id=stopped.delivery_id, lane_id=stopped.pk)
+    journal.record_entry(kind, text, actor=actor, delivery_id=stopped.delivery_id, lane_id=stopped.pk)

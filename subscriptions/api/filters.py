@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from subscriptions.api.strict import JSONValue, NameOf, Strict, Text
 from subscriptions.api.views import ApiView
-from subscriptions.filters import FilterError, document, parse, to_python
+from subscriptions.filters import FilterError, document, parse_filter, to_python
 from subscriptions.models import EventType
 
 
@@ -54,7 +54,7 @@ class FilterCheckView(ApiView):
 def answer_to(question: Mapping[str, Any]) -> dict[str, Any]:
     answer = {"valid": True, "error": None, "line": None, "column": None, "result": None}
     try:
-        matches = to_python(parse(question["filter"]))
+        matches = to_python(parse_filter(question["filter"]))
     except FilterError as error:
         return answer | {"valid": False, "error": error.message, "line": error.line, "column": error.column}
     if {"event_type", "header", "body"} & set(question):

@@ -22,8 +22,8 @@ from subscriptions.publish_ids import (
     PublishIdRefusedError,
     addresses_of,
     check_text,
-    end,
-    rotate,
+    end_publish_id,
+    rotate_publish_id,
 )
 
 
@@ -57,7 +57,9 @@ class NewPublishIdSerializer(PublishIdSerializer):
     def create(self, validated_data: dict[str, Any]) -> PublishId:
         publisher = Publisher.objects.select_for_update(no_key=True).get(pk=validated_data["publisher"].pk)
         try:
-            made, text = rotate(publisher, text=validated_data.get("publish_id", ""), now=timezone.now())
+            made, text = rotate_publish_id(
+                publisher, text=validated_data.get("publish_id", ""), now=timezone.now()
+            )
         except PublishIdRefusedError as refused:
             raise Problem(409, "in-use", str(refused)) from None
         # Only on the object for the answer: they are stored nowhere.
@@ -97,7 +99,7 @@ class PublishIdViews(Resource):
         with transaction.atomic():
             row: PublishId = self.locked()
             before = changes.snapshot(row)
-            if end(row, now=timezone.now()):
+            if end_publish_id(row, now=timezone.now()):
                 row.refresh_from_db()
                 self.record("ended", row, before=before, after=changes.snapshot(row))
         return Response(status=204)

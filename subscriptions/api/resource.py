@@ -121,7 +121,7 @@ class Resource(ApiView, GenericViewSet[Any]):
         before: dict[str, Any] | None = None,
         after: dict[str, Any] | None = None,
     ) -> None:
-        changes.record(
+        changes.record_change(
             actor=actor_of(self.request), action=action, instance=instance, before=before, after=after
         )
 

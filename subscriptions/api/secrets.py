@@ -18,7 +18,7 @@ from subscriptions.api.strict import Strict, WholeNumber
 from subscriptions.api.views import ApiView
 from subscriptions.checks.mode import UNSIGNED
 from subscriptions.models import Mode, SigningSecret, Subscription
-from subscriptions.rotation import DEFAULT_OVERLAP, MAX_VALID, TooManySecretsError, rotate
+from subscriptions.rotation import DEFAULT_OVERLAP, MAX_VALID, TooManySecretsError, rotate_secret
 
 MAX_OVERLAP = timedelta(days=30)
 
@@ -64,7 +64,7 @@ class SecretViews(ApiView):
             if subscription.mode == Mode.PULL:
                 raise Problem(409, "unsigned", UNSIGNED)
             secret = _rotate(subscription, now=now, overlap=rotation.overlap)
-            changes.record(
+            changes.record_change(
                 actor=actor_of(request),
                 action="rotated",
                 instance=secret,
@@ -76,7 +76,7 @@ class SecretViews(ApiView):
 
 def _rotate(subscription: Subscription, *, now: datetime, overlap: timedelta) -> SigningSecret:
     try:
-        return rotate(subscription, now=now, overlap=overlap)
+        return rotate_secret(subscription, now=now, overlap=overlap)
     except TooManySecretsError:
         raise Problem(
             409,

@@ -13,7 +13,7 @@ from subscriptions.api.strict import Text
 from subscriptions.changes import MASKED
 from subscriptions.checks import script
 from subscriptions.checks.dedup import check_path
-from subscriptions.filters import Condition, FilterError, parse
+from subscriptions.filters import Condition, FilterError, parse_filter
 from subscriptions.values.addresses import AddressRefusedError
 from subscriptions.values.endpoints import (
     INTERNAL,
@@ -99,7 +99,7 @@ class FilterField(Text):
 def check_filter(text: str) -> Condition:
     """Return its tree; raises ValidationError with line and column."""
     try:
-        return parse(text)
+        return parse_filter(text)
     except FilterError as error:
         raise _with_place(error) from None
 

@@ -26,7 +26,7 @@ from subscriptions.configuration.document import (
     RefusedDocumentError,
     Section,
 )
-from subscriptions.configuration.draft import draft
+from subscriptions.configuration.draft import draft_plan
 from subscriptions.configuration.export import rows_of
 from subscriptions.configuration.plan import Plan, PlannedObject, Verb, Wanted
 from subscriptions.configuration.versions import row_versions
@@ -66,26 +66,26 @@ class Applying:
     allowed_networks: Collection[Network]
 
 
-def plan(wanted: Wanted, *, allowed_networks: Collection[Network]) -> Plan:
+def plan_configuration(wanted: Wanted, *, allowed_networks: Collection[Network]) -> Plan:
     """Return the plan; raises RefusedDocumentError with all faults."""
-    planned = draft(wanted)
+    planned = draft_plan(wanted)
     find_refused(planned, allowed_networks=allowed_networks)
     planned.refuse_faults()
     return planned
 
 
-def apply(wanted: Wanted, applying: Applying) -> Plan:
+def apply_configuration(wanted: Wanted, applying: Applying) -> Plan:
     """Carry out the plan with that digest and return it.
 
     Raises PlanChangedError, RefusedDocumentError.
     """
     versions = row_versions()
-    seen = plan(wanted, allowed_networks=applying.allowed_networks)
+    seen = plan_configuration(wanted, allowed_networks=applying.allowed_networks)
     if seen.digest != applying.digest:
         raise PlanChangedError
     with _refusing_conflicts(), transaction.atomic():
         _lock(seen)
-        planned = seen if versions == row_versions() and not wanted.prune else draft(wanted)
+        planned = seen if versions == row_versions() and not wanted.prune else draft_plan(wanted)
         if planned.faults or planned.digest != seen.digest:
             raise PlanChangedError
         _Writing(wanted, applying).write(planned)

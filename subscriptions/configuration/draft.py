@@ -28,7 +28,7 @@ from subscriptions.configuration.document import (
 from subscriptions.configuration.export import plain, rows_of, value_of
 from subscriptions.configuration.plan import Plan, PlannedField, PlannedObject, Verb, Wanted
 from subscriptions.configuration.publish_ids import KnownPublishIds
-from subscriptions.configuration.secrets import Resolved, resolve, resolve_publish_id
+from subscriptions.configuration.secrets import Resolved, resolve_publish_id, resolve_secrets
 from subscriptions.dependents import first_dependents
 from subscriptions.models import EventType, Kind, Policy, Publisher, Subscriber, Subscription
 from subscriptions.models.policy import DEFAULT_POLICY
@@ -39,7 +39,7 @@ from subscriptions.scripts.includes import Library, included
 _REFERENCES: dict[type[Model], str] = {EventType: "event_type", Policy: "policy", Subscriber: "subscriber"}
 
 
-def draft(wanted: Wanted) -> Plan:
+def draft_plan(wanted: Wanted) -> Plan:
     """Return the plan with all faults but those of addresses, which are slower: see `addresses`."""
     drafting = _added(wanted)
     if wanted.prune:
@@ -136,7 +136,7 @@ class _Drafting:
         return self._with_publish_id(planned) if PUBLISH_ID in values else planned
 
     def _completed(self, entry: Entry, row: Subscription | Subscriber | None, label: str) -> Entry:
-        entry = self._noted(resolve(entry, of=label, stored=row, lookup=self._wanted.lookup), label)
+        entry = self._noted(resolve_secrets(entry, of=label, stored=row, lookup=self._wanted.lookup), label)
         if row is None and "subscriber" in entry:
             entry.setdefault("policy", DEFAULT_POLICY)
         return entry

@@ -21,7 +21,7 @@ from subscriptions.models import Publisher, Subscriber, Subscription
 from subscriptions.values.names import RESERVED_PREFIX
 
 
-def export(*, only: Collection[str] = ()) -> dict[str, Any]:
+def export_configuration(*, only: Collection[str] = ()) -> dict[str, Any]:
     """Return the current configuration as a document; `only` names sections."""
     content: dict[str, Any] = {"format": FORMAT}
     names = ReferenceNames()

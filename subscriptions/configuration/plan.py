@@ -1,6 +1,6 @@
 """A plan: each object of a document is created, changed, deleted or unchanged, field by field.
 
-Its digest is equal only for equal changes. `apply` requires the digest, so that it makes no change
+Its digest is equal only for equal changes. `apply_configuration` requires the digest, so that it makes no change
 that nobody has seen.
 """
 

@@ -1,12 +1,12 @@
 """The filter language, which selects the messages of a subscription.
 
-`parse` a filter once, compile the tree with `to_python` or `to_sql`, and evaluate it on the
+Parse a filter once by `parse_filter`, compile the tree with `to_python` or `to_sql`, and evaluate it on the
 `document` of a message. `tree` defines the meaning of the language.
 """
 
 from subscriptions.filters.document import Document, document, header_name
 from subscriptions.filters.errors import FilterError
-from subscriptions.filters.parse import parse, parse_path
+from subscriptions.filters.parse import parse_filter, parse_path
 from subscriptions.filters.to_python import identity_at, text_at, to_python
 from subscriptions.filters.to_sql import INTURN_JSON_FUNCTION, to_sql
 from subscriptions.filters.to_text import filter_identity, normalised
@@ -22,7 +22,7 @@ __all__ = [
     "header_name",
     "identity_at",
     "normalised",
-    "parse",
+    "parse_filter",
     "parse_path",
     "text_at",
     "to_python",

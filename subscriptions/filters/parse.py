@@ -19,7 +19,7 @@ MAX_LENGTH = 10_000
 MAX_DEPTH = 50
 
 
-def parse(text: str) -> Condition:
+def parse_filter(text: str) -> Condition:
     """Parse a filter; raises FilterError with line and column."""
     return condition_of(_read(text))
 

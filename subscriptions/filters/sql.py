@@ -17,10 +17,10 @@ def typed_parameter(parameter: Parameter, sql_type: str) -> Sql:
     return Sql(f"%s::{sql_type}", (parameter,))
 
 
-def compose(template: str, *parts: Sql) -> Sql:
+def compose_sql(template: str, *parts: Sql) -> Sql:
     text = template.format(*[part.text for part in parts])
     return Sql(text, tuple(parameter for part in parts for parameter in part.parameters))
 
 
 def joined(separator: str, parts: Sequence[Sql]) -> Sql:
-    return compose("(" + separator.join(["{}"] * len(parts)) + ")", *parts)
+    return compose_sql("(" + separator.join(["{}"] * len(parts)) + ")", *parts)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from subscriptions.filters import jsonb
-from subscriptions.filters.sql import Parameter, Sql, compose, joined, typed_parameter
+from subscriptions.filters.sql import Parameter, Sql, compose_sql, joined, typed_parameter
 from subscriptions.filters.tree import (
     NUMBER_LENGTH,
     NUMBER_TEXT,
@@ -77,7 +77,7 @@ def to_sql(tree: Condition, *, header: str, body: str) -> tuple[str, list[Parame
 def _condition(tree: Condition, roots: _Roots) -> Sql:
     match tree:
         case Not(condition):
-            return compose("(NOT {})", _condition(condition, roots))
+            return compose_sql("(NOT {})", _condition(condition, roots))
         case And(conditions):
             return joined(" AND ", [_condition(one, roots) for one in conditions])
         case Or(conditions):
@@ -89,11 +89,11 @@ def _condition(tree: Condition, roots: _Roots) -> Sql:
         case Membership(path, literals):
             return joined(" OR ", [_among(path, kind, members, roots) for kind, members in by_kind(literals)])
         case Like(path, pattern):
-            return compose('({} COLLATE "C" LIKE {})', _value(path, roots), typed_parameter(pattern, "text"))
+            return compose_sql('({} COLLATE "C" LIKE {})', _value(path, roots), typed_parameter(pattern, "text"))
         case Exists(path, key):
-            return compose("({} ? {})", _value(path, roots), typed_parameter(key, "text"))
+            return compose_sql("({} ? {})", _value(path, roots), typed_parameter(key, "text"))
         case IsNull(path):
-            return compose("({} IS NULL)", _value(path, roots))
+            return compose_sql("({} IS NULL)", _value(path, roots))
 
 
 def _value(path: Path, roots: _Roots) -> Sql:
@@ -102,7 +102,7 @@ def _value(path: Path, roots: _Roots) -> Sql:
         return _bare(value)
     arrows = ["->"] * (len(path.steps) - 1) + ["->>" if path.is_text else "->"]
     for arrow, step in zip(arrows, path.steps, strict=False):
-        value = compose(
+        value = compose_sql(
             f"({{}} {arrow} {{}})", value, typed_parameter(step, "int" if isinstance(step, int) else "text")
         )
     return value
@@ -110,7 +110,7 @@ def _value(path: Path, roots: _Roots) -> Sql:
 
 def _bare(value: Sql) -> Sql:
     """Return the text that `->>` would give if its last step led to this value."""
-    return compose("({} #>> '{{}}')", value)
+    return compose_sql("({} #>> '{{}}')", value)
 
 
 def _with_literal(path: Path, operator: Operator, literal: Literal, roots: _Roots) -> Sql:
@@ -118,10 +118,10 @@ def _with_literal(path: Path, operator: Operator, literal: Literal, roots: _Root
         return _NULL
     value, kind = _value(path, roots), kind_of(literal)
     if not path.is_text and not operator.is_order:
-        return compose(
+        return compose_sql(
             f"({{}} {operator.value} {{}})", value, typed_parameter(jsonb.printed(literal), "jsonb")
         )
-    comparison = compose(
+    comparison = compose_sql(
         f"({{}} {operator.value} {{}})",
         _comparable(value, kind, is_text=path.is_text),
         typed_parameter(_input(literal), _TYPES[kind]),
@@ -134,21 +134,21 @@ def _among(path: Path, kind: LiteralKind, literals: tuple[Literal, ...], roots: 
         return _NULL
     value = _value(path, roots)
     if not path.is_text:
-        return compose(
+        return compose_sql(
             "({} = ANY ({}))", value, typed_parameter([jsonb.printed(one) for one in literals], "jsonb[]")
         )
     members = typed_parameter([_input(one) for one in literals], _TYPES[kind] + "[]")
-    comparison = compose("({} = ANY ({}))", _comparable(value, kind, is_text=True), members)
+    comparison = compose_sql("({} = ANY ({}))", _comparable(value, kind, is_text=True), members)
     return _guarded(value, kind, comparison, is_text=True)
 
 
 def _between_paths(path: Path, operator: Operator, other: Path, roots: _Roots) -> Sql:
     left, right = _value(path, roots), _value(other, roots)
     if path.is_text:
-        return compose(f'({{}} COLLATE "C" {operator.value} {{}})', left, right)
+        return compose_sql(f'({{}} COLLATE "C" {operator.value} {{}})', left, right)
     if not operator.is_order:
-        return compose(f"({{}} {operator.value} {{}})", left, right)
-    return compose(
+        return compose_sql(f"({{}} {operator.value} {{}})", left, right)
+    return compose_sql(
         "(CASE WHEN {} THEN {} WHEN {} THEN {} END)",
         *[
             part
@@ -166,22 +166,22 @@ def _between_paths(path: Path, operator: Operator, other: Path, roots: _Roots) -
 def _guard(value: Sql, kind: LiteralKind, *, is_text: bool) -> Sql:
     """Return a test of whether a value, if not null, can be read as this kind."""
     if not is_text:
-        return compose(f"jsonb_typeof({{}}) = '{kind.value}'", value)
+        return compose_sql(f"jsonb_typeof({{}}) = '{kind.value}'", value)
     if kind is LiteralKind.NUMBER:
-        return compose("length({}) <= {} AND {} ~ {}", value, _NUMBER_LENGTH, value, _NUMBER_TEXT)
-    return compose("{} IN ('true', 'false')", value)
+        return compose_sql("length({}) <= {} AND {} ~ {}", value, _NUMBER_LENGTH, value, _NUMBER_TEXT)
+    return compose_sql("{} IN ('true', 'false')", value)
 
 
 def _comparable(value: Sql, kind: LiteralKind, *, is_text: bool) -> Sql:
     if kind is LiteralKind.STRING:
-        return compose('{} COLLATE "C"', value if is_text else _bare(value))
-    return compose(f"{{}}::{_TYPES[kind]}", value)
+        return compose_sql('{} COLLATE "C"', value if is_text else _bare(value))
+    return compose_sql(f"{{}}::{_TYPES[kind]}", value)
 
 
 def _guarded(value: Sql, kind: LiteralKind, comparison: Sql, *, is_text: bool) -> Sql:
     if is_text and kind is LiteralKind.STRING:
         return comparison
-    return compose("(CASE WHEN {} THEN {} END)", _guard(value, kind, is_text=is_text), comparison)
+    return compose_sql("(CASE WHEN {} THEN {} END)", _guard(value, kind, is_text=is_text), comparison)
 
 
 def _input(literal: Literal) -> str:

@@ -1,7 +1,7 @@
 """Normal form of a filter: the tree written as text, the same for all spellings."""
 
 from subscriptions.filters.errors import FilterError
-from subscriptions.filters.parse import parse
+from subscriptions.filters.parse import parse_filter
 from subscriptions.filters.tree import (
     And,
     Comparison,
@@ -24,7 +24,7 @@ def filter_identity(text: str) -> str:
     values; otherwise the groups of QUEUE event types fall apart.
     """
     try:
-        return normalised(parse(text)) if text else ""
+        return normalised(parse_filter(text)) if text else ""
     except FilterError:
         return text
 

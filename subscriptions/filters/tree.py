@@ -37,7 +37,7 @@ Text (`->>`) with true or false
 `like`
     Text only: `%` any text, `_` one character, `\` takes the next literally.
 
-`parse` refuses conditions that can never be true or that make no sense in PostgreSQL:
+`parse_filter` refuses conditions that can never be true or that make no sense in PostgreSQL:
 JSON compared with text, `<` with true or false, two literals compared, a step
 or `?` after `->>`, `like` on JSON.
 """

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from subscriptions.filters import Document, FilterError, parse, to_python
+from subscriptions.filters import Document, FilterError, parse_filter, to_python
 from subscriptions.matching.destinations import EVERYBODY, Destination
 from subscriptions.matching.lookups import candidate_rows
 from subscriptions.models import DedupMode, EventType, Kind, MatchMode, Mode, Subscription, SubscriptionStatus
@@ -104,7 +104,7 @@ def by_position(subscription_ids: Sequence[int]) -> list[Subscription]:
     )
 
 
-def explain(
+def explain_matches(
     event_type: EventType, document: Document, *, to: Destination | None = EVERYBODY
 ) -> list[Explanation]:
     """Return for every subscription of the event type whether it qualifies, and why or why not.
@@ -157,7 +157,7 @@ def without_value(reason: str) -> str:
 @lru_cache(maxsize=200_000)
 def _compiled(filter_text: str) -> Callable[[Document], bool]:
     try:
-        return to_python(parse(filter_text))
+        return to_python(parse_filter(filter_text))
     except FilterError:
         # Saving refuses such a filter; however it got here, it must not stop other subscriptions.
         return lambda _: False

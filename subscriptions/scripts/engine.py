@@ -76,8 +76,8 @@ def main() -> None:
     connection = socket.socket(fileno=sys.stdin.fileno())
     while (request := receive(connection)) is not None:
         if "check" in request:
-            send(connection, checked(request["check"]))
-            send(connection, None)
+            send_value(connection, checked(request["check"]))
+            send_value(connection, None)
         else:
             answer_all(connection, request)
 
@@ -98,10 +98,10 @@ def answer_all(connection: socket.socket, request: dict) -> None:  # type: ignor
         started = time.process_time()
         answer = executed(request["scripts"][job["script"]], job)
         answer["seconds"] = time.process_time() - started
-        send(connection, answer)
+        send_value(connection, answer)
         if time.monotonic() >= until:
             break
-    send(connection, None)
+    send_value(connection, None)
 
 
 def executed(script: str, job: dict) -> dict:  # type: ignore[type-arg]
@@ -190,7 +190,7 @@ def exactly(connection: socket.socket, size: int) -> "bytes | None":
     return b"".join(parts)
 
 
-def send(connection: socket.socket, answer: object) -> None:
+def send_value(connection: socket.socket, answer: object) -> None:
     text = json.dumps(answer).encode()
     connection.sendall(LENGTH.pack(len(text)) + text)
 

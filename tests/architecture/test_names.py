@@ -1,12 +1,28 @@
-"""Names: one name means one thing, and is found by grep."""
+"""Names: each has one meaning, and a search for it finds one place."""
 
 import ast
+import re
 from collections import defaultdict
 
-from tests.architecture.source import production, suite
+from tests.architecture.source import Function, production, suite
 
 # Django finds these by their names.
 DJANGO = {"Command", "Media", "Meta", "Migration"}
+# A caller writes `pause(…)` or `module.pause(…)`, and the reader does not know what pauses. A verb of
+# this domain with one meaning, such as `publish` or `judge`, needs no noun.
+BARE_VERB = re.compile(
+    """
+    acknowledge|activate|add|advance|answer|apply|ask|begin|call|cancel|change|check|close|compact
+    |compose|connect|count|create|deactivate|delete|disconnect|do|drop|end|ensure|enter|exchange
+    |execute|explain|export|extend|fail|fetch|find|fire|forget|forgive|get|handle|hold|install|load
+    |look|make|move|nudge|observe|open|parse|pause|plan|process|put|read|record|recover|refuse
+    |register|reject|release|remove|reopen|report|resolve|respond|restore|resubmit|resume|retry
+    |rewrite|rotate|run|save|say|select|send|serve|set|settle|shorten|skip|split|start|stop|store
+    |subscribe|succeed|suspend|take|tell|tidy|transform|translate|understand|unsubscribe|update|use
+    |verify|wait|walk|write
+    """,
+    re.VERBOSE,
+)
 
 
 def test_each_class_name_exists_once() -> None:
@@ -16,3 +32,13 @@ def test_each_class_name_exists_once() -> None:
             if isinstance(node, ast.ClassDef) and node.name not in DJANGO:
                 places[node.name].append(module.place(node))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_each_public_function_names_its_object() -> None:
+    bare = [
+        f"{module.place(node)} {node.name}"
+        for module in production()
+        for node in module.tree.body
+        if isinstance(node, Function) and BARE_VERB.fullmatch(node.name)
+    ]
+    assert bare == []

@@ -28,9 +28,9 @@ async def post(url: str, concurrency: int, messages: int) -> None:
 
 async def post_and_commit(url: str, messages: int) -> None:
     """Post a message and commit one row durably, in turn."""
-    from delivery.database.connections import connect
+    from delivery.database.connections import connect_sender
 
-    connection = await connect("inturn bench")
+    connection = await connect_sender("inturn bench")
     await connection.execute(f"CREATE TABLE IF NOT EXISTS {TABLE} (id bigint, at timestamptz DEFAULT now())")
     async with connection, aiohttp.ClientSession() as session:
         for number in range(messages):

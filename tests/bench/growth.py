@@ -119,8 +119,8 @@ def _accept(cast: BenchSetup, messages: int) -> float:
 def _retention_seconds() -> float:
     """Run one pass of retention as the chores do; the generated history is too young to be removed."""
     began, now = time.monotonic(), timezone.now()
-    run = retention.start(actor="bench", now=now)
+    run = retention.start_pass(actor="bench", now=now)
     while RetentionRun.objects.get(pk=run.pk).state == RetentionState.RUNNING:
         with transaction.atomic():
-            retention.advance(now)
+            retention.advance_pass(now)
     return time.monotonic() - began

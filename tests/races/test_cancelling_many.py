@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from delivery.models import Attempt, BulkVerb, Delivery, Resubmission, Status
 from delivery.senders.settler import Settler
-from delivery.support.bulk_jobs import advance, start
-from delivery.support.resubmit import resubmit
+from delivery.support.bulk_jobs import advance_job, start_job
+from delivery.support.resubmit import resubmit_delivery
 from tests.races.test_resubmitting import deliver
 from tests.races.transactions import meet
 from tests.support import factories
@@ -22,12 +22,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def job() -> Resubmission:
     every = {"status": ["PENDING", "IN_DOUBT"]}
-    return start(every, rate=None, actor="ann", verb=BulkVerb.CANCEL)
+    return start_job(every, rate=None, actor="ann", verb=BulkVerb.CANCEL)
 
 
 def work_off() -> None:
     with transaction.atomic():
-        advance(timezone.now().replace(year=2099))
+        advance_job(timezone.now().replace(year=2099))
 
 
 def settle(row: Delivery) -> None:
@@ -65,14 +65,14 @@ def test_a_delivery_cancelled_during_its_attempt_stays_cancelled_with_that_attem
 
 def test_a_sibling_of_a_delivery_being_cancelled_can_be_delivered() -> None:
     doubtful, pending = group(Status.IN_DOUBT, Status.PENDING)
-    start({"status": ["IN_DOUBT"]}, rate=None, actor="ann", verb=BulkVerb.CANCEL)
+    start_job({"status": ["IN_DOUBT"]}, rate=None, actor="ann", verb=BulkVerb.CANCEL)
     assert meet(work_off, partial(deliver, pending)) is None
     assert [now_of(row).status for row in (doubtful, pending)] == [Status.CANCELLED, Status.DELIVERED]
 
 
 def test_deliveries_that_become_in_doubt_are_spared_unless_that_status_was_named() -> None:
     row = factories.delivery()
-    running = start(
+    running = start_job(
         {"subscriber": row.subscription.subscriber.name}, rate=None, actor="ann", verb=BulkVerb.CANCEL
     )
 
@@ -89,5 +89,5 @@ def test_deliveries_that_become_in_doubt_are_spared_unless_that_status_was_named
 def test_a_delivery_being_resubmitted_is_cancelled_in_its_turn() -> None:
     row = factories.delivery(Status.IN_DOUBT)
     job()
-    assert meet(partial(resubmit, row.pk, actor="bob"), work_off) is None
+    assert meet(partial(resubmit_delivery, row.pk, actor="bob"), work_off) is None
     assert now_of(row).status == Status.CANCELLED

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.db import IntegrityError
 
-from delivery.calls.sync import exchange
+from delivery.calls.sync import exchange_message
 from delivery.models import Delivery, Message
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
@@ -44,6 +44,6 @@ def test_a_sync_message_published_while_its_only_endpoint_is_deleted_calls_nobod
     going = factories.subscription(event_type=event_type)
     publisher = factories.publisher()
     draft = Draft(event_type=event_type, headers={}, body=b"{}")
-    assert meet(going.delete, lambda: exchange(publisher, draft)) is None
+    assert meet(going.delete, lambda: exchange_message(publisher, draft)) is None
     assert not Subscription.objects.exists()
     assert (Message.objects.count(), Delivery.objects.count()) == (1, 0)

@@ -57,9 +57,9 @@ def drain(subscriber_id: int, begin: threading.Barrier, *, most: int) -> list[in
     begin.wait(30)
     got: list[int] = []
     try:
-        while fetched := mailboxes.fetch(subscriber_id, most=most, visibility=600):
+        while fetched := mailboxes.fetch_messages(subscriber_id, most=most, visibility=600):
             got += [one.delivery_id for one in fetched]
-            results = mailboxes.acknowledge(subscriber_id, [one.receipt for one in fetched])
+            results = mailboxes.acknowledge_receipts(subscriber_id, [one.receipt for one in fetched])
             assert not any(result.error for result in results)
     finally:
         connections.close_all()
@@ -108,7 +108,9 @@ def another_client(act: Callable[[], object]) -> Iterator[None]:
 def fetching(mailbox: FilledMailbox, *, most: int = 1) -> Iterator[list[LeasedMessage]]:
     """Fetch as another client, whose transaction is committed when the block ends."""
     got: list[LeasedMessage] = []
-    with another_client(lambda: got.extend(mailboxes.fetch(mailbox.subscriber.pk, most=most, visibility=30))):
+    with another_client(
+        lambda: got.extend(mailboxes.fetch_messages(mailbox.subscriber.pk, most=most, visibility=30))
+    ):
         yield got
 
 
@@ -123,7 +125,7 @@ def test_a_fetch_does_not_wait_for_extensions_and_acknowledgements(mailbox: Fill
     first, second = mailbox.put(2)
     message = mailbox.one()
     end_visibility(first)
-    with another_client(partial(mailboxes.acknowledge, mailbox.subscriber.pk, [message["receipt"]])):
+    with another_client(partial(mailboxes.acknowledge_receipts, mailbox.subscriber.pk, [message["receipt"]])):
         assert ids(mailbox.next(2)) == public_ids([second])
     assert status_of(first) == Status.DELIVERED
 
@@ -132,7 +134,7 @@ def test_a_locked_message_does_not_hide_later_ones(mailbox: FilledMailbox) -> No
     *oldest, last = mailbox.put(13)
     receipts = [message["receipt"] for message in mailbox.next(12)]
     end_visibility(*oldest)
-    with another_client(partial(mailboxes.acknowledge, mailbox.subscriber.pk, receipts)):
+    with another_client(partial(mailboxes.acknowledge_receipts, mailbox.subscriber.pk, receipts)):
         assert ids(mailbox.next()) == public_ids([last])
 
 
@@ -143,10 +145,10 @@ def test_a_late_acknowledgement_that_meets_a_second_fetch_is_refused(mailbox: Fi
     results: list[mailboxes.Result] = []
 
     def fetch() -> None:
-        assert mailboxes.fetch(mailbox.subscriber.pk, most=1, visibility=30)
+        assert mailboxes.fetch_messages(mailbox.subscriber.pk, most=1, visibility=30)
 
     def acknowledge() -> None:
-        results.extend(mailboxes.acknowledge(mailbox.subscriber.pk, [receipt]))
+        results.extend(mailboxes.acknowledge_receipts(mailbox.subscriber.pk, [receipt]))
 
     assert meet(fetch, acknowledge) is None
     assert "fetched again since" in results[0].error
@@ -159,7 +161,7 @@ def test_of_two_simultaneous_acknowledgements_both_succeed_and_one_counts(mailbo
     results: list[mailboxes.Result] = []
 
     def acknowledge() -> None:
-        results.extend(mailboxes.acknowledge(mailbox.subscriber.pk, [receipt]))
+        results.extend(mailboxes.acknowledge_receipts(mailbox.subscriber.pk, [receipt]))
 
     assert meet(acknowledge, acknowledge) is None
     assert [result.error for result in results] == ["", ""]
@@ -178,7 +180,9 @@ def test_requests_that_name_the_same_receipts_in_other_orders_do_not_block_each_
         try:
             for _ in range(5):
                 order = receipts[number:] + receipts[:number]
-                mailboxes.extend(mailbox.subscriber.pk, order[:: -1 if number % 2 else 1], visibility=60)
+                mailboxes.extend_receipts(
+                    mailbox.subscriber.pk, order[:: -1 if number % 2 else 1], visibility=60
+                )
         finally:
             connections.close_all()
 
@@ -217,7 +221,7 @@ def test_an_acknowledgement_whose_connection_breaks_can_be_repeated(mailbox: Fil
 
     def break_off() -> None:
         with transaction.atomic():
-            assert not mailboxes.acknowledge(mailbox.subscriber.pk, [message["receipt"]])[0].error
+            assert not mailboxes.acknowledge_receipts(mailbox.subscriber.pk, [message["receipt"]])[0].error
             with psycopg.connect(**connection_parameters(), autocommit=True) as killer:
                 backend = connection.connection.info.backend_pid
                 killer.execute("SELECT pg_terminate_backend(%s, 20000)", [backend])

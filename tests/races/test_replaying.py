@@ -16,7 +16,7 @@ from delivery.chores.duty import Duty
 from delivery.maintenance import retention
 from delivery.models import Delivery, Message, ReplayState, Status
 from delivery.replays import deliver
-from delivery.replays.replays import cancel
+from delivery.replays.replays import cancel_replay
 from subscriptions.models import Subscription
 from tests.races.transactions import meet, unfinished
 from tests.support import factories
@@ -44,14 +44,14 @@ def subscription() -> Subscription:
 
 def batch() -> None:
     with transaction.atomic():
-        deliver.advance(timezone.now())
+        deliver.advance_replay(timezone.now())
 
 
 class TestCancellingAReplay:
     def test_cancelling_waits_for_the_running_batch(self, subscription: Subscription) -> None:
         message = factories.message(event_type=subscription.event_type)
         replay = running(subscription, [message.pk, message.pk + 1], rate=1)
-        assert meet(batch, partial(cancel, replay, actor="bob")) is None
+        assert meet(batch, partial(cancel_replay, replay, actor="bob")) is None
         replay.refresh_from_db()
         assert (replay.state, replay.made, len(made(replay))) == (ReplayState.CANCELLED, 1, 1)
 
@@ -60,7 +60,7 @@ class TestCancellingAReplay:
     ) -> None:
         message = factories.message(event_type=subscription.event_type)
         replay = running(subscription, [message.pk])
-        with unfinished(partial(cancel, replay, actor="bob")):
+        with unfinished(partial(cancel_replay, replay, actor="bob")):
             batch()
         batch()
         assert made(replay) == []
@@ -106,7 +106,7 @@ class TestRetention:
 def test_of_two_machines_one_creates_a_batch(subscription: Subscription) -> None:
     message = factories.message(event_type=subscription.event_type)
     replay = running(subscription, [message.pk])
-    duties = [Duty("replays", deliver.advance) for _ in range(2)]
+    duties = [Duty("replays", deliver.advance_replay) for _ in range(2)]
     both = threading.Barrier(2)
 
     def attend(duty: Duty) -> None:
@@ -137,4 +137,4 @@ def test_two_replays_restore_an_archived_message_once(subscription: Subscription
 
 
 def _remove() -> None:
-    retention.advance(timezone.now())
+    retention.advance_pass(timezone.now())

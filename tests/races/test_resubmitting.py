@@ -8,8 +8,8 @@ from delivery.maintenance import failures
 from delivery.models import Delivery, FailureNotice, JournalEntry, JournalKind, Message, Status
 from delivery.senders.entries import Redundant
 from delivery.senders.settler import Settler
-from delivery.support.resolve import NotResolvedError, cancel, mark_delivered
-from delivery.support.resubmit import Edit, NotResubmittedError, resubmit, resubmit_edited
+from delivery.support.resolve import NotResolvedError, cancel_delivery, mark_delivered
+from delivery.support.resubmit import Edit, NotResubmittedError, resubmit_delivery, resubmit_edited
 from tests.races.transactions import meet
 from tests.support import factories
 from tests.unit.delivery.maintenance.test_failures import failed
@@ -38,7 +38,7 @@ def deliver(row: Delivery) -> None:
 
 def test_of_two_people_one_resubmits_a_delivery() -> None:
     row = factories.delivery(Status.REJECTED)
-    again = partial(resubmit, row.pk, actor="ann")
+    again = partial(resubmit_delivery, row.pk, actor="ann")
     assert isinstance(meet(again, again), NotResubmittedError)
     assert now_of(row).status == Status.PENDING
     assert kinds() == [JournalKind.RESUBMITTED]
@@ -46,20 +46,29 @@ def test_of_two_people_one_resubmits_a_delivery() -> None:
 
 def test_a_delivery_just_resubmitted_can_be_cancelled() -> None:
     row = factories.delivery(Status.IN_DOUBT)
-    assert meet(partial(resubmit, row.pk, actor="ann"), partial(cancel, row.pk, actor="bob")) is None
+    assert (
+        meet(partial(resubmit_delivery, row.pk, actor="ann"), partial(cancel_delivery, row.pk, actor="bob"))
+        is None
+    )
     assert (now_of(row).status, now_of(row).reason) == (Status.CANCELLED, "cancelled by bob")
 
 
 def test_a_delivery_just_resubmitted_cannot_be_marked_delivered() -> None:
     row = factories.delivery(Status.IN_DOUBT)
-    again, mark = partial(resubmit, row.pk, actor="ann"), partial(mark_delivered, row.pk, actor="bob")
+    again, mark = (
+        partial(resubmit_delivery, row.pk, actor="ann"),
+        partial(mark_delivered, row.pk, actor="bob"),
+    )
     assert isinstance(meet(again, mark), NotResolvedError)
     assert now_of(row).status == Status.PENDING
 
 
 def test_a_delivery_just_marked_delivered_cannot_be_resubmitted() -> None:
     row = factories.delivery(Status.IN_DOUBT)
-    mark, again = partial(mark_delivered, row.pk, actor="ann"), partial(resubmit, row.pk, actor="bob")
+    mark, again = (
+        partial(mark_delivered, row.pk, actor="ann"),
+        partial(resubmit_delivery, row.pk, actor="bob"),
+    )
     assert isinstance(meet(mark, again), NotResubmittedError)
     assert now_of(row).status == Status.DELIVERED
 
@@ -67,7 +76,7 @@ def test_a_delivery_just_marked_delivered_cannot_be_resubmitted() -> None:
 def test_a_delivery_just_resubmitted_gets_no_edited_copy() -> None:
     row = factories.delivery(Status.REJECTED)
     edit = Edit(headers={}, content_type="text/plain", body=b"x")
-    again = partial(resubmit, row.pk, actor="ann")
+    again = partial(resubmit_delivery, row.pk, actor="ann")
     assert isinstance(meet(again, lambda: resubmit_edited(row, edit, actor="bob")), NotResubmittedError)
     assert Message.objects.count() == 1
 
@@ -79,14 +88,14 @@ def test_a_sibling_that_a_sender_is_just_settling_is_waited_for() -> None:
         # As the sender's statement leaves the row until its commit.
         factories.settle(pending, Status.DELIVERED)
 
-    found = meet(settle, partial(resubmit, refused.pk, actor="ann"))
+    found = meet(settle, partial(resubmit_delivery, refused.pk, actor="ann"))
     assert isinstance(found, NotResubmittedError)
     assert [now_of(row).status for row in (refused, pending)] == [Status.REJECTED, Status.DELIVERED]
 
 
 def test_a_sender_settling_a_sibling_sees_a_fresh_resubmission() -> None:
     refused, pending = group(Status.REJECTED, Status.PENDING)
-    assert meet(partial(resubmit, refused.pk, actor="ann"), partial(deliver, pending)) is None
+    assert meet(partial(resubmit_delivery, refused.pk, actor="ann"), partial(deliver, pending)) is None
     assert [now_of(row).status for row in (refused, pending)] == [Status.REDUNDANT, Status.DELIVERED]
 
 
@@ -94,8 +103,8 @@ def test_a_failure_being_reported_is_not_reported_twice() -> None:
     row = failed(Status.IN_DOUBT)
 
     def tell() -> None:
-        failures.tell(limit=10)
+        failures.publish_notices(limit=10)
 
-    assert meet(tell, partial(resubmit, row.pk, actor="ann")) is None
+    assert meet(tell, partial(resubmit_delivery, row.pk, actor="ann")) is None
     assert Message.objects.filter(event_type__name="Inturn.Delivery.Failed").count() == 1
     assert not FailureNotice.objects.exists()

@@ -18,7 +18,7 @@ from delivery.models import DedupKey, Delivery, FailureNotice, IdempotencyKey, M
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
 from delivery.support.resolve import NotResolvedError, mark_delivered
-from delivery.support.resubmit import Edit, NotResubmittedError, resubmit, resubmit_edited
+from delivery.support.resubmit import Edit, NotResubmittedError, resubmit_delivery, resubmit_edited
 from subscriptions.models import DedupMode
 from tests.races.transactions import meet, unfinished
 from tests.support import factories
@@ -37,13 +37,13 @@ def _removes_all(settings: Settings) -> None:
 
 
 def advance() -> None:
-    retention.advance(timezone.now())
+    retention.advance_pass(timezone.now())
 
 
 class TestResubmitting:
     def test_first_then_it_stays(self) -> None:
         row, other = old(Status.FAILED), old(Status.FAILED)
-        with unfinished(partial(resubmit, row.pk, actor="ann")):
+        with unfinished(partial(resubmit_delivery, row.pk, actor="ann")):
             # Does not wait for her transaction.
             run_whole()
         assert [is_there(one) for one in (row, other)] == [True, False]
@@ -54,7 +54,7 @@ class TestResubmitting:
     @pytest.mark.parametrize(
         ("act", "refusal"),
         [
-            (lambda row: resubmit(row.pk, actor="ann"), NotResubmittedError),
+            (lambda row: resubmit_delivery(row.pk, actor="ann"), NotResubmittedError),
             (lambda row: resubmit_edited(row, EDIT, actor="ann"), NotResubmittedError),
             (lambda row: mark_delivered(row.pk, actor="ann"), NotResolvedError),
         ],
@@ -106,7 +106,7 @@ class TestResubmitting:
         def send_again() -> None:
             for row in reversed(rows):
                 try:
-                    resubmit(row.pk, actor="ann")
+                    resubmit_delivery(row.pk, actor="ann")
                 except NotResubmittedError:
                     continue
                 sent.append(row.pk)
@@ -189,7 +189,7 @@ class TestPublishers:
 def test_a_failure_being_reported_keeps_its_message() -> None:
     row = old(Status.REJECTED)
     FailureNotice.objects.create(delivery_id=row.pk, number=1)
-    with unfinished(lambda: failures.tell(limit=10)):
+    with unfinished(lambda: failures.publish_notices(limit=10)):
         run_whole()
         assert is_there(row)
     run_whole()
@@ -199,8 +199,8 @@ def test_a_failure_being_reported_keeps_its_message() -> None:
 def test_of_two_simultaneous_passes_one_starts() -> None:
     old()
     refused = meet(
-        partial(retention.start, actor="ann", now=timezone.now()),
-        partial(retention.start, actor="bob", now=timezone.now()),
+        partial(retention.start_pass, actor="ann", now=timezone.now()),
+        partial(retention.start_pass, actor="bob", now=timezone.now()),
     )
     assert isinstance(refused, retention.AlreadyRunningError)
     assert RetentionRun.objects.count() == 1

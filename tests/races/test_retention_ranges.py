@@ -19,9 +19,9 @@ from delivery.maintenance import ranges, retention
 from delivery.models import Delivery, Message, MessageRange, RetentionRun, Status
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
-from delivery.replays.deliver import advance as replay
+from delivery.replays.deliver import advance_replay as replay
 from delivery.support.resolve import NotResolvedError, mark_delivered
-from delivery.support.resubmit import Edit, NotResubmittedError, resubmit, resubmit_edited
+from delivery.support.resubmit import Edit, NotResubmittedError, resubmit_delivery, resubmit_edited
 from tests.races.transactions import meet, unfinished
 from tests.support import factories
 from tests.unit.delivery.maintenance.ranged import go_on_from, ids_put_back, is_there, range_of
@@ -53,7 +53,7 @@ def whole() -> Iterator[MessageRange]:
         with connection.cursor() as cursor:
             cursor.execute("TRUNCATE delivery_message, delivery_delivery, delivery_loggedattempt")
         if is_there(made):
-            queries.execute("drop_range", {"first": made.first_id})
+            queries.execute_statement("drop_range", {"first": made.first_id})
 
 
 def messages_of(whole: MessageRange) -> list[int]:
@@ -66,18 +66,18 @@ def in_doubt() -> Delivery:
 
 
 def advance() -> None:
-    retention.advance(timezone.now())
+    retention.advance_pass(timezone.now())
 
 
 def pass_to(of: MessageRange) -> None:
     """Begin a pass whose next range is this one."""
-    retention.start(actor="ann", now=timezone.now())
+    retention.start_pass(actor="ann", now=timezone.now())
     RetentionRun.objects.update(position=of.first_id - 1)
 
 
 Act = Callable[[Delivery], object]
 ACTS: list[tuple[Act, type[Exception]]] = [
-    (lambda row: resubmit(row.pk, actor="ann"), NotResubmittedError),
+    (lambda row: resubmit_delivery(row.pk, actor="ann"), NotResubmittedError),
     (lambda row: resubmit_edited(row, EDIT, actor="ann"), NotResubmittedError),
     (lambda row: mark_delivered(row.pk, actor="ann"), NotResolvedError),
 ]
@@ -113,14 +113,14 @@ class TestLockingADelivery:
     ) -> None:
         row = in_doubt()
         pass_to(whole)
-        hold = ranges.hold
+        hold = ranges.lock_range
 
         def meanwhile(of: MessageRange) -> None:
             with unfinished(partial(act, row)):
                 pass
             hold(of)
 
-        monkeypatch.setattr(ranges, "hold", meanwhile)
+        monkeypatch.setattr(ranges, "lock_range", meanwhile)
         advance()
         assert Delivery.objects.filter(pk=row.pk).exists()
         assert is_there(whole)
@@ -196,7 +196,7 @@ def test_no_row_changes_between_the_second_check_and_the_drop(
     whole: MessageRange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pass_to(whole)
-    drop, row = ranges.drop, in_doubt()
+    drop, row = ranges.drop_range, in_doubt()
 
     def meanwhile(of: MessageRange) -> None:
         with psycopg.connect(**connection_parameters()) as other:
@@ -205,7 +205,7 @@ def test_no_row_changes_between_the_second_check_and_the_drop(
                 other.execute("SELECT FROM delivery_settled WHERE id = %s FOR UPDATE", [row.pk])
         drop(of)
 
-    monkeypatch.setattr(ranges, "drop", meanwhile)
+    monkeypatch.setattr(ranges, "drop_range", meanwhile)
     advance()
     assert not is_there(whole)
 
@@ -215,7 +215,7 @@ def test_publishers_do_not_wait_while_a_range_is_checked(
 ) -> None:
     subscription, publisher = factories.subscription(), factories.publisher()
     pass_to(whole)
-    drop, stored = ranges.drop, threading.Event()
+    drop, stored = ranges.drop_range, threading.Event()
 
     def publishing() -> None:
         publish(publisher, [Draft(event_type=subscription.event_type, headers={}, body=b"{}")])
@@ -226,7 +226,7 @@ def test_publishers_do_not_wait_while_a_range_is_checked(
             assert stored.is_set()
         drop(of)
 
-    monkeypatch.setattr(ranges, "drop", meanwhile)
+    monkeypatch.setattr(ranges, "drop_range", meanwhile)
     advance()
     assert not is_there(whole)
     assert Message.objects.latest("id").published_at > past(0.1)
@@ -251,14 +251,14 @@ def test_a_message_restored_to_an_emptied_range_keeps_it(
 ) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"TRUNCATE delivery_message_{whole.first_id}, delivery_settled")
-    hold, event_type, restored = ranges.hold, factories.event_type(), whole.first_id + 1
+    hold, event_type, restored = ranges.lock_range, factories.event_type(), whole.first_id + 1
 
     def meanwhile(of: MessageRange) -> None:
         with unfinished(lambda: factories.message(pk=restored, event_type=event_type)):
             pass
         hold(of)
 
-    monkeypatch.setattr(ranges, "hold", meanwhile)
+    monkeypatch.setattr(ranges, "lock_range", meanwhile)
     assert ranges.drop_emptied(until_id=whole.until_id) == 0
     assert is_there(whole)
     assert messages_of(whole) == [restored]

@@ -24,7 +24,7 @@ WANTED = {"objCode": "PROJ", "eventType": "UPDATE", "url": "https://receiver.exa
 
 def tell() -> int:
     with transaction.atomic():
-        return failures.tell(limit=100)
+        return failures.publish_notices(limit=100)
 
 
 def group(*statuses: Status) -> list[Delivery]:
@@ -81,7 +81,7 @@ def test_who_is_deleted_first_is_told_no_more_and_the_failure_is_published() -> 
 
 
 def test_of_two_equal_workfront_subscriptions_one_is_created() -> None:
-    create = partial(subscribing.subscribe, WANTED, actor="ann")
+    create = partial(subscribing.create_subscription, WANTED, actor="ann")
     second = meet(create, create)
     assert isinstance(second, Problem)
     assert (second.status_code, second.code) == (409, "duplicate-subscription")

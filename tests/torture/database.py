@@ -37,7 +37,7 @@ def _end_postgres(stage: TortureStage, number: signal.Signals, reason: str) -> N
         return
     with stage.excused(reason):
         stage.journal.crash(reason)
-        processes.send(number, [postmaster])
+        processes.send_signal(number, [postmaster])
         eventually(lambda: stage.product.postmaster() not in (None, postmaster), "another server")
         eventually(lambda: _answers(stage), "it answers")
     stage.wait_until_well()

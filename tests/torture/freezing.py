@@ -28,12 +28,12 @@ def _stop(stage: TortureStage, pid: int, reason: str) -> None:
     # The excuse has no duration, since the oracle allows some seconds after each: the fault may
     # last longer than its effect.
     stage.journal.excuse(since, reason, until=since)
-    processes.send(signal.SIGSTOP, [pid])
+    processes.send_signal(signal.SIGSTOP, [pid])
     stage.let_pass(2, 15)
     has_session = bool(_connected_at(stage, pid))
     ports = _ports(pid, stage.receiver.port)
     woke_at = stage.journal.note(f"… {reason}: over")
-    processes.send(signal.SIGCONT, [pid])
+    processes.send_signal(signal.SIGCONT, [pid])
     if not has_session:
         stage.journal.woken.append(_watch(stage, pid, woke_at, ports))
 
@@ -80,9 +80,9 @@ def stop_machine(stage: TortureStage) -> None:
     reason = "SIGSTOP of the second machine" if stage.other else "SIGSTOP of all senders"
     pids = stage.other.processes() if stage.other else set(stage.senders())
     since = stage.journal.crash(reason)
-    processes.send(signal.SIGSTOP, pids)
+    processes.send_signal(signal.SIGSTOP, pids)
     stage.let_pass(2, 12)
-    processes.send(signal.SIGCONT, pids)
+    processes.send_signal(signal.SIGCONT, pids)
     stage.journal.note(f"… {reason}: over")
     stage.journal.excuse(since, reason, until=since if stage.other else None)
 
@@ -91,8 +91,8 @@ def stop_web(stage: TortureStage) -> None:
     """Freeze the web server: publishers wait, lanes flow."""
     pids = stage.product.whole("web")
     since = stage.journal.note("SIGSTOP of the web server")
-    processes.send(signal.SIGSTOP, pids)
+    processes.send_signal(signal.SIGSTOP, pids)
     stage.let_pass(1, 5)
-    processes.send(signal.SIGCONT, pids)
+    processes.send_signal(signal.SIGCONT, pids)
     stage.journal.note("… SIGSTOP of the web server: over")
     stage.journal.excuse(since, "SIGSTOP of the web server", lane=PUBLISHERS)

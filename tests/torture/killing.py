@@ -9,24 +9,24 @@ from tests.torture.stage import TortureStage
 def kill_sender(stage: TortureStage) -> None:
     if pids := stage.senders():
         stage.journal.crash(f"kill -9 of sender {pids[0]}")
-        processes.send(signal.SIGKILL, [pids[0]])
+        processes.send_signal(signal.SIGKILL, [pids[0]])
 
 
 def kill_all_senders(stage: TortureStage) -> None:
     pids = stage.senders()
     stage.journal.crash(f"kill -9 of the senders {pids}")
-    processes.send(signal.SIGKILL, pids)
+    processes.send_signal(signal.SIGKILL, pids)
 
 
 def kill_web(stage: TortureStage) -> None:
     stage.journal.note("kill -9 of the web server")
-    processes.send(signal.SIGKILL, stage.product.whole("web"))
+    processes.send_signal(signal.SIGKILL, stage.product.whole("web"))
 
 
 def kill_cluster(stage: TortureStage) -> None:
     """Kill senders and chores with the process that would restart them."""
     stage.journal.crash("kill -9 of the cluster")
-    processes.send(signal.SIGKILL, stage.product.whole("cluster"))
+    processes.send_signal(signal.SIGKILL, stage.product.whole("cluster"))
     stage.wait_until_well()
 
 

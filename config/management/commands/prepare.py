@@ -26,7 +26,7 @@ class Command(BaseCommand):
         try:
             with self._one_at_a_time():
                 call_command("migrate", interactive=False, verbosity=0)
-                queue_lanes.ensure(settings.ENVIRONMENT.queue_senders)
+                queue_lanes.ensure_queue_lanes(settings.ENVIRONMENT.queue_senders)
                 call_command("provision")
         except OperationalError:  # Reported for all commands in one place.
             raise

@@ -17,4 +17,4 @@ class Command(BaseCommand):
         parser.add_argument("-n", "--name", choices=clusters.NAMES, help="run only these loops")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        clusters.run(options["name"], senders=settings.ENVIRONMENT.sender_processes)
+        clusters.run_loops(options["name"], senders=settings.ENVIRONMENT.sender_processes)

@@ -65,10 +65,10 @@ class Command(BaseCommand):
             sys.exit(torture(options.torture, seed=options.seed))
         chosen = [] if options.full else ["-m", "not slow"]
         steps = options.only or [step for step in STEPS if options.full or step not in LONG]
-        sys.exit(run(steps, [*chosen, *(pytest_arguments or ALL_OF_THEM)]))
+        sys.exit(run_all_steps(steps, [*chosen, *(pytest_arguments or ALL_OF_THEM)]))
 
 
-def run(steps: Sequence[str], pytest_arguments: Sequence[str]) -> int:
+def run_all_steps(steps: Sequence[str], pytest_arguments: Sequence[str]) -> int:
     """Run all steps, even after a failure, and return the exit code for the whole."""
     # pytest's own conftest chooses a database, and only then names the settings module.
     plain = {name: text for name, text in processes.environment().items() if name != "DJANGO_SETTINGS_MODULE"}

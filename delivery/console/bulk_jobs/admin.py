@@ -85,7 +85,7 @@ class ResubmissionAdmin(WatchedAdmin):
 
     def _start(self, request: HttpRequest, form: ResubmissionForm, verb: BulkVerb) -> HttpResponse:
         rate = form.cleaned_data["rate"]
-        job = bulk_jobs.start(form.chosen(), rate=rate, actor=actor_of(request), verb=verb)
+        job = bulk_jobs.start_job(form.chosen(), rate=rate, actor=actor_of(request), verb=verb)
         done = bulk_jobs.done_to(job)
         self.message_user(request, f"The deliveries are being {done}; you may leave this page.")
         return HttpResponseRedirect(reverse("admin:delivery_resubmission_change", args=[job.pk]))
@@ -93,7 +93,7 @@ class ResubmissionAdmin(WatchedAdmin):
     def cancel(self, request: HttpRequest, object_id: int) -> HttpResponse:
         job: Resubmission = self.permitted(request, object_id)
         try:
-            is_stopped = bulk_jobs.cancel(job, actor=actor_of(request), now=timezone.now())
+            is_stopped = bulk_jobs.cancel_job(job, actor=actor_of(request), now=timezone.now())
         except bulk_jobs.BacklogError:
             text = "Not stopped: its subscription becomes ACTIVE after it. Make the subscription INACTIVE instead."
             return self.back(request, text, level=messages.WARNING)

@@ -88,13 +88,13 @@ class Resubmitting(ConsoleAdmin):
         done = (
             f"Delivery {object_id} {effect if is_pulled else 'is queued again in its original position'}."
         )
-        return self._act(request, object_id, resubmit.resubmit, done=done)
+        return self._act(request, object_id, resubmit.resubmit_delivery, done=done)
 
     def cancel_one(self, request: HttpRequest, object_id: int) -> HttpResponse:
         return self._act(
             request,
             object_id,
-            resolve.cancel,
+            resolve.cancel_delivery,
             done=f"Delivery {object_id} is CANCELLED and will not be sent.",
         )
 
@@ -120,7 +120,7 @@ class Resubmitting(ConsoleAdmin):
     @admin.action(description="Cancel deliveries", permissions=["resubmit"])
     def cancel_chosen(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         left = "were neither open nor IN_DOUBT and are unchanged."
-        self._each(request, queryset, resolve.cancel, status=Status.CANCELLED, left=left)
+        self._each(request, queryset, resolve.cancel_delivery, status=Status.CANCELLED, left=left)
 
     @admin.action(description="Mark IN_DOUBT deliveries as delivered", permissions=["resubmit"])
     def mark_chosen_delivered(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:

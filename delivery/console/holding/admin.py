@@ -66,7 +66,7 @@ class HoldingAdmin(ConsoleAdmin):
         if not form.is_valid():
             return self.back(request, f"Nothing was done. {form.mistakes}", level=messages.ERROR)
         before = owner.status
-        if not toggle.hold(owner, actor=actor_of(request), release=form.release):
+        if not toggle.hold_owner(owner, actor=actor_of(request), release=form.release):
             return self.back(request, f"{owner} was HELD already.", level=messages.WARNING)
         text = f"{owner} is HELD{form.words}: its messages are stored, but not sent or handed out."
         return self.back(request, self._with_undo(owner, text, to=before))
@@ -74,7 +74,7 @@ class HoldingAdmin(ConsoleAdmin):
     def deactivate(self, request: HttpRequest, object_id: int) -> HttpResponse:
         owner = self._toggled(request, object_id)
         before = owner.status
-        if not toggle.deactivate(owner, actor=actor_of(request)):
+        if not toggle.deactivate_owner(owner, actor=actor_of(request)):
             return self.back(request, f"{owner} was INACTIVE already.", level=messages.WARNING)
         others = " Other subscriptions continue." if isinstance(owner, Subscription) else ""
         text = f"{owner} is INACTIVE: its deliveries are held, and messages published from now on are not kept for it.{others}"
@@ -84,7 +84,7 @@ class HoldingAdmin(ConsoleAdmin):
         owner = self._toggled(request, object_id)
         if backlog not in ("deliver", "cancel"):
             raise BadRequest("Choose to deliver or to cancel the backlog.")
-        jobs = toggle.activate(owner, backlog=cast("Backlog", backlog), actor=actor_of(request))
+        jobs = toggle.activate_owner(owner, backlog=cast("Backlog", backlog), actor=actor_of(request))
         return self.back(request, _cancelling(owner, jobs) if jobs else _delivering(owner))
 
     def restore(self, request: HttpRequest, object_id: int, made: str, to: str) -> HttpResponse:
@@ -92,7 +92,7 @@ class HoldingAdmin(ConsoleAdmin):
         owner = self._toggled(request, object_id)
         if not {made, to} <= set(SubscriptionStatus.values):
             raise BadRequest("Unknown status.")
-        if not toggle.restore(owner, made=made, to=to, actor=actor_of(request)):
+        if not toggle.restore_status(owner, made=made, to=to, actor=actor_of(request)):
             return self.back(
                 request, f"Nothing was done: {owner} is not {made} any more.", level=messages.WARNING
             )
@@ -112,19 +112,22 @@ class HoldingAdmin(ConsoleAdmin):
 
     @admin.action(description="Hold: store messages, send nothing", permissions=["toggle"])
     def hold_chosen(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        self._each(request, queryset, lambda owner: toggle.hold(owner, actor=actor_of(request)), "HELD")
+        self._each(request, queryset, lambda owner: toggle.hold_owner(owner, actor=actor_of(request)), "HELD")
 
     @admin.action(description="Make INACTIVE: keep no messages, send nothing", permissions=["toggle"])
     def deactivate_chosen(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         self._each(
-            request, queryset, lambda owner: toggle.deactivate(owner, actor=actor_of(request)), "INACTIVE"
+            request,
+            queryset,
+            lambda owner: toggle.deactivate_owner(owner, actor=actor_of(request)),
+            "INACTIVE",
         )
 
     @admin.action(description="Make ACTIVE: deliver held messages", permissions=["toggle"])
     def activate_chosen(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         def activate(owner: Owner) -> bool:
             was_held = owner.status != SubscriptionStatus.ACTIVE
-            toggle.activate(owner, actor=actor_of(request))
+            toggle.activate_owner(owner, actor=actor_of(request))
             return was_held
 
         self._each(request, queryset, activate, "ACTIVE")

@@ -47,7 +47,7 @@ def hold_all(request: HttpRequest) -> HttpResponse:
     form = HoldForm(request.POST, now=timezone.now())
     if not form.is_valid():
         return _back(request, f"Nothing was done. {form.mistakes}", level=messages.ERROR)
-    if not toggle.hold(holdings.installation(), actor=actor_of(request), release=form.release):
+    if not toggle.hold_owner(holdings.installation(), actor=actor_of(request), release=form.release):
         return _back(request, "All sending was HELD already.", level=messages.WARNING)
     return _back(
         request, f"All sending is HELD{form.words}: messages are stored, but not sent or handed out."
@@ -60,7 +60,7 @@ def release_all(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     form = HoldForm(request.POST, now=timezone.now())
     rate = form.cleaned_data["catch_up_rate"] if form.is_valid() else None
-    toggle.activate(holdings.installation(), actor=actor_of(request), catch_up_rate=rate)
+    toggle.activate_owner(holdings.installation(), actor=actor_of(request), catch_up_rate=rate)
     return _back(request, "All sending is released: waiting deliveries are sent in order.")
 
 

@@ -81,7 +81,7 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
     def retry(self, request: HttpRequest, object_id: int) -> HttpResponse:
         lane: Lane = self.permitted(request, object_id)
         try:
-            unblock.retry(lane, actor=actor_of(request))
+            unblock.retry_head(lane, actor=actor_of(request))
         except unblock.SuspendedError:
             text = f"Nothing was done: {lane} was suspended meanwhile. Resume it."
             return self.back(request, text, level=messages.WARNING)
@@ -93,7 +93,7 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
         """Skip the delivery that the page showed, never one that has become the head since."""
         lane: Lane = self.permitted(request, object_id)
         try:
-            skipped = unblock.skip(lane, actor=actor_of(request), expected=delivery_id)
+            skipped = unblock.skip_delivery(lane, actor=actor_of(request), expected=delivery_id)
         except unblock.NotBlockedError:
             return self._too_late(request, lane)
         if skipped is None:
@@ -105,7 +105,7 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
     def resume(self, request: HttpRequest, object_id: int) -> HttpResponse:
         lane: Lane = self.permitted(request, object_id)
         try:
-            unblock.resume(lane, actor=actor_of(request))
+            unblock.resume_lane(lane, actor=actor_of(request))
         except unblock.NotSuspendedError:
             text = f"Nothing was done: {lane} is no longer suspended."
             return self.back(request, text, level=messages.WARNING)

@@ -20,7 +20,7 @@ from delivery.console.shared.list_with_pane import SplitChangeList
 from delivery.models import Message
 from delivery.models.message import parse_public_id
 from delivery.states import Status
-from delivery.support.search import Search, Walked, ids_between, walk
+from delivery.support.search import Search, Walked, ids_between, walk_messages
 from subscriptions.admin.shared.keyset import AFTER, BEFORE, KeysetPage
 from subscriptions.admin.shared.list_filters import ExactText
 
@@ -105,7 +105,7 @@ class MessageChangeList(SplitChangeList):
         last = min(last, parse_public_id(self.params.get(str(IdTo.parameter_name), "")) or last)
         before = self._bound(BEFORE)
         last = last if before is None else min(last, before - 1)
-        return walk(self.queryset, search, first=first, last=last, count=self.list_per_page)
+        return walk_messages(self.queryset, search, first=first, last=last, count=self.list_per_page)
 
     def _show(self, walked: Walked) -> None:
         self.result_list = list(walked.rows)

@@ -94,7 +94,7 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
         run = get_object_or_404(PipelineRun, pk=object_id)
         if not self._may_stop(request, run):
             raise PermissionDenied
-        if not pipeline.stop(run, actor=actor_of(request)):
+        if not pipeline.stop_run(run, actor=actor_of(request)):
             run.refresh_from_db(fields=["state"])
             return self.back(request, f"Nothing was done: it is {run.state}.", level=messages.WARNING)
         return self.back(request, "The run is stopping; its unfinished work is discarded.")

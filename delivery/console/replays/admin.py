@@ -101,13 +101,13 @@ class ReplayAdmin(WatchedAdmin):
 
     def start(self, request: HttpRequest, object_id: int) -> HttpResponse:
         replay: Replay = self.permitted(request, object_id)
-        if not replays.start(replay, actor=actor_of(request)):
+        if not replays.start_replay(replay, actor=actor_of(request)):
             return self._too_late(request, replay)
         return self._to(request, replay, "The deliveries are being created; you may leave this page.")
 
     def cancel(self, request: HttpRequest, object_id: int) -> HttpResponse:
         replay: Replay = self.permitted(request, object_id)
-        if not replays.cancel(replay, actor=actor_of(request)):
+        if not replays.cancel_replay(replay, actor=actor_of(request)):
             return self._too_late(request, replay)
         return self._to(request, replay, f"Cancelled; the {replay.made:,} deliveries that were created stay.")
 

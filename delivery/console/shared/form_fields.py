@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from delivery.support.bulk_jobs import FASTEST_RATE, SLOWEST_RATE
-from subscriptions.filters import FilterError, parse
+from subscriptions.filters import FilterError, parse_filter
 from subscriptions.values.names import MAX_NAME_LENGTH
 
 
@@ -43,7 +43,7 @@ def checked_filter(text: str) -> str:
     if not text.strip():
         return ""
     try:
-        parse(text)
+        parse_filter(text)
     except FilterError as error:
         raise ValidationError(f"{error.message} (line {error.line}, column {error.column})") from None
     return text

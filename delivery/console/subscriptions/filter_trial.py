@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 
 from delivery.console.subscriptions.filter_preview import FilterPreview, preview_filter
 from subscriptions.admin.subscriptions import header_lines
-from subscriptions.filters import FilterError, document, jsonb, parse
+from subscriptions.filters import FilterError, document, jsonb, parse_filter
 from subscriptions.matching.match import unmatched_reason
 from subscriptions.models import EventType
 from subscriptions.values.filter_strings import validate_filter_string
@@ -56,7 +56,7 @@ def mistake(typed: Typed) -> Mistake | None:
     if not typed.filter:
         return None
     try:
-        parse(typed.filter)
+        parse_filter(typed.filter)
     except FilterError as error:
         line = typed.filter.split("\n")[error.line - 1]
         return Mistake(text=str(error), line=line.rstrip(), mark=f"{' ' * (error.column - 1)}^")

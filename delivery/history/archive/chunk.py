@@ -69,7 +69,7 @@ class Chunk:
         return f"{STAGING}/{self.id}"
 
 
-def begin(
+def begin_chunk(
     database: psycopg.Connection[Any], *, kind: str, run_id: int, since: datetime, until: datetime
 ) -> Chunk:
     row = database.execute(
@@ -79,7 +79,7 @@ def begin(
     return Chunk(id=row[0], kind=kind, state="WRITING", until=until)
 
 
-def forget(database: psycopg.Connection[Any], chunk: Chunk) -> None:
+def forget_chunk(database: psycopg.Connection[Any], chunk: Chunk) -> None:
     """Delete a WRITING chunk from the ledger."""
     database.execute("DELETE FROM delivery_archivechunk WHERE id = %s AND state = 'WRITING'", [chunk.id])
 
@@ -123,7 +123,7 @@ def finish(database: psycopg.Connection[Any], archive: Archive, chunk: Chunk) ->
     remove_replaced(database, archive)
 
 
-def recover(database: psycopg.Connection[Any], archive: Archive) -> None:
+def recover_chunks(database: psycopg.Connection[Any], archive: Archive) -> None:
     """Finish or delete the chunks that a killed run left.
 
     Call it under the lock of the export, before anything else.
@@ -131,7 +131,7 @@ def recover(database: psycopg.Connection[Any], archive: Archive) -> None:
     for id, kind, state, until in database.execute(statement("archive_unfinished")).fetchall():
         chunk = Chunk(id=id, kind=kind, state=state, until=until)
         if state == "WRITING":
-            forget(database, chunk)
+            forget_chunk(database, chunk)
             continue
         files = "SELECT staged, path FROM delivery_archivefile WHERE chunk_id = %s ORDER BY id"
         for staged, path in database.execute(files, [id]).fetchall():

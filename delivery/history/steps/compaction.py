@@ -27,7 +27,7 @@ class CompactionError(RuntimeError):
     """
 
 
-def compact(job: StepJob, *, many: int = MANY) -> int:
+def compact_files(job: StepJob, *, many: int = MANY) -> int:
     """Merge small files, day by day; return how many were replaced. Under the lock of the export.
 
     Does nothing while a run reads files: it would miss the replaced ones. A run that begins
@@ -54,7 +54,7 @@ def _compact(job: StepJob, table: Table, old: list[File]) -> None:
     first = old[0]
     row = job.database.execute("SELECT until FROM delivery_archived WHERE id = 1").fetchone()
     assert row is not None
-    chunk = chunks.begin(job.database, kind="COMPACTION", run_id=job.run_id, since=row[0], until=row[0])
+    chunk = chunks.begin_chunk(job.database, kind="COMPACTION", run_id=job.run_id, since=row[0], until=row[0])
     rows = job.archive.frame(job.spark, table, old)
     staged = job.archive.address(f"{chunk.staging}/{table.name}/{DAY}={first.day}")
     whole = -(-sum(file.bytes for file in old) // WHOLE_BYTES)

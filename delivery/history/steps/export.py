@@ -50,14 +50,14 @@ class MismatchError(RuntimeError):
     """The written rows differ from PostgreSQL's; none of them counts. The message has the table."""
 
 
-def export(job: StepJob, *, rows: int = ROWS, lag: timedelta = LAG) -> dict[str, Any]:
+def export_history(job: StepJob, *, rows: int = ROWS, lag: timedelta = LAG) -> dict[str, Any]:
     """Archive everything that is certain by now.
 
     Returns `rows` by table, the numbers of `chunks` and `compacted` files, and `until`. `waits_for`
     is the process of a PostgreSQL transaction that keeps newer rows from being certain, if there is
     one.
     """
-    chunks.recover(job.database, job.archive)
+    chunks.recover_chunks(job.database, job.archive)
     now = horizon(job.database, lag=lag)
     exported = Counter[str]({table.name: 0 for table in TABLES})
     count = 0
@@ -71,7 +71,7 @@ def export(job: StepJob, *, rows: int = ROWS, lag: timedelta = LAG) -> dict[str,
     return {
         "rows": dict(exported),
         "chunks": count,
-        "compacted": compaction.compact(job),
+        "compacted": compaction.compact_files(job),
         "until": now.until.isoformat(),
         "waits_for": now.waits_for,
     }
@@ -84,11 +84,11 @@ def _export_window(job: StepJob, window: ExportWindow) -> dict[str, int] | None:
     no longer certain; the next export continues from here.
     """
     job.progress.doing(f"counting events until {window.until:%Y-%m-%d %H:%M:%S}")
-    chunk = chunks.begin(
+    chunk = chunks.begin_chunk(
         job.database, kind="EXPORT", run_id=job.run_id, since=window.since, until=window.until
     )
     if not is_certain(job.database, window):
-        chunks.forget(job.database, chunk)
+        chunks.forget_chunk(job.database, chunk)
         return None
     with snapshot(job.conninfo) as seen:
         pieces, counted = _pieces(seen, window)

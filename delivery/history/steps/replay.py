@@ -78,7 +78,7 @@ def matching(messages: "DataFrame", wanted: ReplaySelection) -> "DataFrame":
     return selected.select("id", "event_type", to_date("published_at").alias("day"))
 
 
-def select(job: StepJob, *, replay_id: int) -> dict[str, Any]:
+def select_messages(job: StepJob, *, replay_id: int) -> dict[str, Any]:
     """Store the messages of a replay as its items, and set it to READY; return `count` and `preview`.
 
     A replay that is not SELECTING any more is unchanged; `state` is its state then.

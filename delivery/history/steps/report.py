@@ -24,7 +24,7 @@ from delivery.history.job import StepJob
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, MESSAGES, Table
 from delivery.history.steps.report_columns import AS_TEXT, IN_FULL, REPORT
 from delivery.history.steps.report_file import FORMATS, writing
-from subscriptions.filters.parse import parse
+from subscriptions.filters.parse import parse_filter
 from subscriptions.filters.to_spark import to_spark
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class ReportRequest:
         return self.with_bodies and self.format == "csv"
 
 
-def report(job: StepJob, **options: Unpack[ReportOptions]) -> dict[str, Any]:
+def write_report(job: StepJob, **options: Unpack[ReportOptions]) -> dict[str, Any]:
     """Write the file; return its `path`, `rows`, `bytes`, `columns` and `until`.
 
     The file is complete up to `until`, which is no later than the watermark.
@@ -126,7 +126,7 @@ def read_report_request(options: ReportOptions) -> ReportRequest:
     if since >= until:
         raise ReportError("since has to be before until.")
     if text := options.get("filter", "").strip():
-        parse(text)
+        parse_filter(text)
     status = options.get("status") or ()
     return ReportRequest(
         since=since,
@@ -171,7 +171,7 @@ def reported(
     from pyspark.sql.functions import coalesce, col, lit
 
     if wanted.filter:
-        condition = to_spark(parse(wanted.filter), header=col("headers"), body=col("body"))
+        condition = to_spark(parse_filter(wanted.filter), header=col("headers"), body=col("body"))
         messages = messages.where(condition)
     bodies = ["headers", "body"] if wanted.with_bodies else []
     texts = messages.select(

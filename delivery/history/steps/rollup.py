@@ -65,7 +65,7 @@ class RollupWork:
     names: Sequence[tuple[Any, ...]]
 
 
-def rollup(job: StepJob, *, everything: bool = False) -> dict[str, Any]:
+def measure_hours(job: StepJob, *, everything: bool = False) -> dict[str, Any]:
     """Measure the hours of new chunks, or of all; return how many `chunks` and `rows`.
 
     A row is one hour of a key. Also returns `since` and `until`.

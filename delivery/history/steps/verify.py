@@ -64,7 +64,7 @@ class Judgement:
         return {} if counts is None else row["counts"].asDict()
 
 
-def verify(job: StepJob) -> dict[str, Any]:
+def verify_history(job: StepJob) -> dict[str, Any]:
     """Check the whole history and write the findings; return the verdict and all counts."""
     judgement = Judgement()
     with _history(job) as history:

@@ -15,7 +15,7 @@ from delivery.configuration.words import effect_lines, lines, summary
 from delivery.models import Step
 from subscriptions.configuration.apply import PlanChangedError
 from subscriptions.configuration.document import NAMES, RefusedDocumentError, parsed, written
-from subscriptions.configuration.export import export
+from subscriptions.configuration.export import export_configuration
 from subscriptions.configuration.plan import Plan, Wanted
 from subscriptions.configuration.secrets import of_machine
 
@@ -90,7 +90,7 @@ def _add_file(parser: CommandParser) -> None:
 
 
 def _export(options: Options, write: Write) -> int:
-    write(written(export(only=options["only"])).removesuffix("\n"))
+    write(written(export_configuration(only=options["only"])).removesuffix("\n"))
     return 0
 
 

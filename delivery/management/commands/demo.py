@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from delivery.demo import slow_reader
 from delivery.demo.receivers import HOST, receivers
-from delivery.demo.trickle import trickle
+from delivery.demo.trickle import publish_trickle
 from subscriptions.values.addresses import is_allowed
 
 
@@ -28,8 +28,10 @@ class Command(BaseCommand):
         home.mkdir(parents=True, exist_ok=True)
         with receivers(home / "demo-port") as ports:
             self.stdout.write(f"the demo's receivers listen on http://{HOST}:{ports.answering}")
-            slow_reader.start(home / "demo-fetch-key", url=f"http://{HOST}:{settings.ENVIRONMENT.port}")
-            trickle(ports)
+            slow_reader.start_reading(
+                home / "demo-fetch-key", url=f"http://{HOST}:{settings.ENVIRONMENT.port}"
+            )
+            publish_trickle(ports)
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from delivery.client.smoke import temporary_key
 from delivery.doctor.endpoints import check_endpoints, send_test_messages
-from delivery.doctor.findings import CheckResult, Severity, report
+from delivery.doctor.findings import CheckResult, Severity, report_lines
 from delivery.doctor.installation import check_installation
 
 
@@ -31,7 +31,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, url: str, json: bool, send_test_messages: bool, **options: Any) -> None:
         findings = _findings(url.rstrip("/"), with_test_messages=send_test_messages)
-        self.stdout.write(_as_json(findings) if json else "\n".join(report(findings)))
+        self.stdout.write(_as_json(findings) if json else "\n".join(report_lines(findings)))
         if any(finding.severity is Severity.FAILED for finding in findings):
             raise SystemExit(1)
 

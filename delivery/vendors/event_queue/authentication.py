@@ -88,7 +88,7 @@ def _check(visitor: Visitor, password: str, *, stored: str) -> None:
     """Raise unless the password is right; the try is counted before the check."""
     now = timezone.now()
     try:
-        attempt = sign_in.begin(visitor, now=now)
+        attempt = sign_in.begin_sign_in(visitor, now=now)
     except HeldBackError as held_back:
         seconds = max(int((held_back.until - now).total_seconds()), 0) + 1
         detail = (
@@ -101,7 +101,7 @@ def _check(visitor: Visitor, password: str, *, stored: str) -> None:
         raise AuthenticationFailed(_WRONG)
     if not check_password(password, stored):
         raise AuthenticationFailed(_WRONG)
-    sign_in.succeed(attempt)
+    sign_in.complete_sign_in(attempt)
 
 
 def _remember(digest: bytes) -> None:

@@ -59,7 +59,7 @@ class QueueViews(ApiView, ViewSet):
 
     def next(self, request: Request, queue: str) -> HttpResponse:
         """Hand out the oldest message, for 30 seconds; 204 when there is none. It never waits."""
-        fetched = fetch.fetch(self.subscriber.pk, most=1, visibility=VISIBILITY_SECONDS)
+        fetched = fetch.fetch_messages(self.subscriber.pk, most=1, visibility=VISIBILITY_SECONDS)
         if not fetched:
             nothing = HttpResponse(status=204, headers={"Cache-Control": "no-store"})
             del nothing["Content-Type"]
@@ -71,7 +71,7 @@ class QueueViews(ApiView, ViewSet):
 
         A late acknowledgement counts unless the message was fetched since.
         """
-        (result,) = fetch.acknowledge(self.subscriber.pk, [self.query["receiptId"]])
+        (result,) = fetch.acknowledge_receipts(self.subscriber.pk, [self.query["receiptId"]])
         if result.is_unknown:
             raise Problem(404, "no-such-receipt", result.error)
         if result.error:

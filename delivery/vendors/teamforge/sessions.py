@@ -33,7 +33,9 @@ def log_in(username: str, password: str, *, address: str | None, now: datetime) 
     name = f"publisher {username}"
     is_known = is_name(username) and Publisher.objects.filter(name=username).exists()
     try:
-        sign_in.begin(Visitor(username=name, address=address, shown=name if is_known else ""), now=now)
+        sign_in.begin_sign_in(
+            Visitor(username=name, address=address, shown=name if is_known else ""), now=now
+        )
     except HeldBackError as held_back:
         seconds = max(int((held_back.until - now).total_seconds()), 0) + 1
         detail = "Too many logins failed from here or for this publisher. Try again later."

@@ -20,7 +20,7 @@ HIDDEN_TOKEN_LENGTH = 8
 
 
 class DocumentSerializer(Strict):
-    """The fields that Workfront accepts; `translate` interprets their values."""
+    """The fields that Workfront accepts; `translate_document` interprets their values."""
 
     objId = Text(required=False, allow_null=True, allow_blank=True, max_length=200)  # noqa: N815
     objCode = Text(max_length=30)  # noqa: N815

@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import IntegrityError, models, transaction
 
 from delivery.support import toggle
-from delivery.vendors.workfront.translate import Translation, translate
+from delivery.vendors.workfront.translate import Translation, translate_document
 from subscriptions import changes
 from subscriptions.api.problems import Problem, invalid, invalid_field
 from subscriptions.api.subscriptions import SubscriptionSerializer
@@ -56,12 +56,12 @@ class CreatedSubscription:
     differences: Sequence[str]
 
 
-def subscribe(document: Mapping[str, Any], *, actor: str) -> CreatedSubscription:
+def create_subscription(document: Mapping[str, Any], *, actor: str) -> CreatedSubscription:
     """Create the subscription of the document.
 
     Raise Problem 400 if Inturn does not support it, 409 if it exists already.
     """
-    translation = translate(document)
+    translation = translate_document(document)
     if translation.reasons:
         raise invalid([asdict(reason) for reason in translation.reasons])
     url: str = document["url"]
@@ -84,7 +84,7 @@ def subscribe(document: Mapping[str, Any], *, actor: str) -> CreatedSubscription
             }
         )
         _save(row)
-        changes.record(
+        changes.record_change(
             actor=actor,
             action="created",
             instance=row.subscription,
@@ -94,7 +94,7 @@ def subscribe(document: Mapping[str, Any], *, actor: str) -> CreatedSubscription
     return CreatedSubscription(row, translation.differences)
 
 
-def unsubscribe(row: WorkfrontSubscription, *, actor: str) -> None:
+def delete_subscription(row: WorkfrontSubscription, *, actor: str) -> None:
     """Delete the subscription; if it has deliveries, keep them and make it INACTIVE."""
     with transaction.atomic():
         # The lock keeps publishers from referring to it until this transaction ends.
@@ -104,10 +104,10 @@ def unsubscribe(row: WorkfrontSubscription, *, actor: str) -> None:
             return
         if first_dependents(subscription):
             WorkfrontSubscription.objects.filter(pk=row.pk).delete()
-            toggle.deactivate(subscription, actor=actor)
+            toggle.deactivate_owner(subscription, actor=actor)
             return
         before = changes.snapshot(subscription)
-        changes.record(actor=actor, action="deleted", instance=subscription, before=before, after=None)
+        changes.record_change(actor=actor, action="deleted", instance=subscription, before=before, after=None)
         subscription.delete()
 
 
@@ -134,7 +134,7 @@ def _check_url(url: str) -> None:
 def _made_once(model: type[Made], name: str, *, actor: str) -> Made:
     found, is_new = model._default_manager.get_or_create(name=name)
     if is_new:
-        changes.record(
+        changes.record_change(
             actor=actor, action="created", instance=found, before=None, after=changes.snapshot(found)
         )
     return found

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from delivery.vendors.workfront.comparisons import COMPARISONS, CannotSayError, nested
 from delivery.vendors.workfront.encoding import BASE64_SCRIPT, is_base64
-from subscriptions.filters import Condition, FilterError, normalised, parse
+from subscriptions.filters import Condition, FilterError, normalised, parse_filter
 from subscriptions.filters.tree import And, Comparison, Operator, Or, Path, Root
 
 NEW, OLD = "newState", "oldState"
@@ -52,7 +52,7 @@ class Translation:
     reasons: list[Reason] = field(default_factory=list)
 
 
-def translate(document: Mapping[str, Any]) -> Translation:
+def translate_document(document: Mapping[str, Any]) -> Translation:
     """Translate a document of Workfront's API, without its `url` and `authToken`."""
     found = Translation()
     found.reasons += _refused(document)
@@ -99,7 +99,7 @@ def _of_object(document: Mapping[str, Any]) -> list[Condition]:
 
 def _not_parsed(text: str) -> list[Reason]:
     try:
-        parse(text)
+        parse_filter(text)
     except FilterError as error:
         return [Reason("filters", f"As a filter of Inturn it cannot be: {error}")]
     return []

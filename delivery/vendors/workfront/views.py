@@ -77,7 +77,7 @@ class WorkfrontViews(ApiView, ViewSet):
         """Create an event subscription; 409 if there is one for the same events at the same URL."""
         serializer = DocumentSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        made = subscribing.subscribe(serializer.validated_data, actor=actor_of(request))
+        made = subscribing.create_subscription(serializer.validated_data, actor=actor_of(request))
         place = f"{settings.ENVIRONMENT.base_url}/attask/eventsubscription/api/v1/subscriptions/{made.row.pk}"
         answer: dict[str, Any] = {"id": str(made.row.pk), "version": VERSION}
         if made.differences:
@@ -107,7 +107,7 @@ class WorkfrontViews(ApiView, ViewSet):
 
         A subscription with a history stays, INACTIVE, in Inturn's own API and console.
         """
-        subscribing.unsubscribe(_row(id), actor=actor_of(request))
+        subscribing.delete_subscription(_row(id), actor=actor_of(request))
         return HttpResponse(status=200)
 
 

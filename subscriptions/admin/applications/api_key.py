@@ -18,7 +18,7 @@ from subscriptions.admin.shared.base import actor_of, person
 from subscriptions.admin.shared.one_time_secret import show_once
 from subscriptions.admin.shared.recorded import RecordedAdmin
 from subscriptions.admin.shared.times import ago
-from subscriptions.changes import record, snapshot
+from subscriptions.changes import record_change, snapshot
 from subscriptions.models import ApiKey, Scope
 from subscriptions.models.api_key import new_key
 
@@ -138,7 +138,7 @@ class ApiKeyAdmin(RecordedAdmin):
             before = snapshot(key)
             key.revoked_at = timezone.now()
             key.save(update_fields=["revoked_at"])
-            record(
+            record_change(
                 actor=actor_of(request), action="revoked", instance=key, before=before, after=snapshot(key)
             )
         return self.back(request, f"The {key} is revoked: requests with it are answered 401.")

@@ -16,9 +16,9 @@ from unfold.admin import TabularInline
 from subscriptions.admin.shared.base import actor_of
 from subscriptions.admin.shared.one_time_secret import show_once
 from subscriptions.admin.shared.times import ago
-from subscriptions.changes import record, snapshot
+from subscriptions.changes import record_change, snapshot
 from subscriptions.models import Publisher, PublishId
-from subscriptions.publish_ids import PublishIdRefusedError, addresses_of, end, rotate
+from subscriptions.publish_ids import PublishIdRefusedError, addresses_of, end_publish_id, rotate_publish_id
 
 _ADVICE = (
     "Replace {eventName} by the name of an event type. The first address needs nothing else; the second also the token that "
@@ -131,8 +131,8 @@ def _page_of(publisher: Publisher) -> str:
 @transaction.atomic
 def _rotated(publisher: Publisher, *, actor: str) -> str:
     locked = Publisher.objects.select_for_update(no_key=True).get(pk=publisher.pk)
-    made, text = rotate(locked, now=timezone.now())
-    record(actor=actor, action="created", instance=made, before=None, after=snapshot(made))
+    made, text = rotate_publish_id(locked, now=timezone.now())
+    record_change(actor=actor, action="created", instance=made, before=None, after=snapshot(made))
     return text
 
 
@@ -140,8 +140,8 @@ def _rotated(publisher: Publisher, *, actor: str) -> str:
 def _ended(publisher: Publisher, id: int, *, actor: str) -> bool:
     row = get_object_or_404(PublishId.objects.filter(publisher=publisher), pk=id)
     before = snapshot(row)
-    if not end(row, now=timezone.now()):
+    if not end_publish_id(row, now=timezone.now()):
         return False
     row.refresh_from_db()
-    record(actor=actor, action="ended", instance=row, before=before, after=snapshot(row))
+    record_change(actor=actor, action="ended", instance=row, before=before, after=snapshot(row))
     return True

@@ -17,7 +17,7 @@ from subscriptions.admin.shared.base import actor_of
 from subscriptions.admin.shared.export import ExportedAdmin
 from subscriptions.admin.shared.list_filters import ChoiceFilter, ExactText, Since, Until
 from subscriptions.admin.shared.times import ago
-from subscriptions.changes import record
+from subscriptions.changes import record_change
 from subscriptions.models import SignIn, SignInKind
 
 SHOWN = 20
@@ -68,9 +68,9 @@ class SignInAdmin(ExportedAdmin):
     def let_in(self, request: HttpRequest, object_id: int) -> HttpResponse:
         """End the wait of the failed account, and of everybody from its origin."""
         failure: SignIn = self.permitted(request, object_id)
-        if count := sign_in.forgive(failure):
+        if count := sign_in.forgive_failures(failure):
             after = {"failures": 0}
-            record(
+            record_change(
                 actor=actor_of(request),
                 action="let in",
                 instance=failure,

@@ -25,11 +25,11 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # Unfold has no typ
         now = timezone.now()
         visitor = Visitor(username=username, address=client_address(self.request))
         try:
-            attempt = sign_in.begin(visitor, now=now)
+            attempt = sign_in.begin_sign_in(visitor, now=now)
         except HeldBackError as held_back:
             raise self._refusal(held_back.until, now=now) from None
         cleaned: dict[str, Any] = super().clean()
-        sign_in.succeed(attempt)
+        sign_in.complete_sign_in(attempt)
         return cleaned
 
     def _refusal(self, until: datetime, *, now: datetime) -> ValidationError:

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from subscriptions.admin.shared.base import ConsoleAdmin, actor_of
-from subscriptions.changes import MASKED, record, snapshot
+from subscriptions.changes import MASKED, record_change, snapshot
 from subscriptions.dependents import first_dependents
 
 
@@ -51,7 +51,7 @@ class RecordedAdmin(ConsoleAdmin):
             getattr(form, "changed_secrets", ()), f"{MASKED}, new value"
         )
         if before != after:
-            record(
+            record_change(
                 actor=actor_of(request),
                 action="changed" if change else "created",
                 instance=form.instance,
@@ -60,7 +60,9 @@ class RecordedAdmin(ConsoleAdmin):
             )
 
     def delete_model(self, request: HttpRequest, obj: models.Model) -> None:
-        record(actor=actor_of(request), action="deleted", instance=obj, before=state_of(obj), after=None)
+        record_change(
+            actor=actor_of(request), action="deleted", instance=obj, before=state_of(obj), after=None
+        )
         super().delete_model(request, obj)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:

@@ -16,7 +16,7 @@ from subscriptions.admin.event_types.form import HeaderPatterns
 from subscriptions.admin.subscriptions import header_lines
 from subscriptions.checks import dedup, mode, script
 from subscriptions.checks.sync_overlap import conflicting_subscription, refusal
-from subscriptions.filters import FilterError, parse
+from subscriptions.filters import FilterError, parse_filter
 from subscriptions.models import DedupMode, EventType, Mode, Policy, Subscription
 from subscriptions.models.policy import DEFAULT_POLICY
 from subscriptions.values.addresses import AddressRefusedError
@@ -160,7 +160,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         text: str = self.cleaned_data["filter"]
         if text:
             try:
-                parse(text)
+                parse_filter(text)
             except FilterError as error:
                 raise ValidationError(str(error)) from error
         return text

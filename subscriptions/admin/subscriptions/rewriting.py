@@ -12,7 +12,13 @@ from django.views.decorators.http import require_http_methods
 
 from subscriptions.admin.shared.base import actor_of
 from subscriptions.admin.subscriptions.rewrite_form import RewriteForm
-from subscriptions.rewriting import ChangedError, RewriteError, RewritePlan, plan, rewrite
+from subscriptions.rewriting import (
+    ChangedError,
+    RewriteError,
+    RewritePlan,
+    plan_rewrite,
+    rewrite_subscriptions,
+)
 
 SHOWN = 200
 
@@ -58,7 +64,7 @@ class EndpointRewriting:
     def _rewrite(self, request: HttpRequest, form: RewriteForm) -> HttpResponse | None:
         """Return the redirect after rewriting, or None with the errors in the form."""
         try:
-            count = rewrite(
+            count = rewrite_subscriptions(
                 form.selected(),
                 form.cleaned_data["replacement"],
                 seen=request.POST.get("seen", ""),
@@ -93,7 +99,7 @@ class EndpointRewriting:
 def _plan(form: RewriteForm) -> RewritePlan | None:
     networks = settings.ENVIRONMENT.allowed_networks
     try:
-        return plan(form.selected(), form.cleaned_data["replacement"], allowed_networks=networks)
+        return plan_rewrite(form.selected(), form.cleaned_data["replacement"], allowed_networks=networks)
     except RewriteError as error:
         form.add_error(None, str(error))
         return None

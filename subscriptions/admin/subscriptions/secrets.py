@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 
 from subscriptions.admin.shared.base import actor_of, id_of
 from subscriptions.admin.shared.one_time_secret import show_once
-from subscriptions.changes import MASKED, record, snapshot
+from subscriptions.changes import MASKED, record_change, snapshot
 from subscriptions.checks.mode import UNSIGNED
 from subscriptions.models import Mode, SigningSecret, Subscription
 from subscriptions.rotation import (
@@ -24,8 +24,8 @@ from subscriptions.rotation import (
     MAX_VALID,
     OnlySecretError,
     TooManySecretsError,
-    end,
-    rotate,
+    end_old_secret,
+    rotate_secret,
 )
 from subscriptions.values.encryption import UndecipherableError, decrypt
 
@@ -139,8 +139,8 @@ def page_of(subscription_id: int) -> str:
 
 @transaction.atomic
 def _rotated(subscription: Subscription, *, now: datetime, actor: str) -> SigningSecret:
-    made = rotate(_locked(subscription), now=now, overlap=DEFAULT_OVERLAP)
-    record(actor=actor, action="rotated", instance=made, before=None, after=snapshot(made))
+    made = rotate_secret(_locked(subscription), now=now, overlap=DEFAULT_OVERLAP)
+    record_change(actor=actor, action="rotated", instance=made, before=None, after=snapshot(made))
     return made
 
 
@@ -149,9 +149,9 @@ def _ended(subscription: Subscription, secret_id: int, *, now: datetime, actor: 
     locked = _locked(subscription)
     secret = get_object_or_404(SigningSecret.objects.filter(subscription=locked), pk=secret_id)
     before = snapshot(secret)
-    if not end(secret, now=now):
+    if not end_old_secret(secret, now=now):
         return False
-    record(actor=actor, action="ended", instance=secret, before=before, after=snapshot(secret))
+    record_change(actor=actor, action="ended", instance=secret, before=before, after=snapshot(secret))
     return True
 
 

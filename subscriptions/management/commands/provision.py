@@ -71,7 +71,7 @@ def install_bootstrap_key(text: str, *, now: datetime) -> ApiKey:
             defaults={"name": BOOTSTRAP_KEY_NAME, "scope": Scope.MANAGE, "hint": text[-4:]},
         )
         if is_new:
-            changes.record(
+            changes.record_change(
                 actor=ACTOR, action="created", instance=key, before=None, after=changes.snapshot(key)
             )
         elif key.expires_at is not None:
@@ -86,4 +86,6 @@ def _set_expiry(key: ApiKey, moment: datetime | None) -> None:
     key.expires_at = moment
     key.save(update_fields=["expires_at"])
     action = "restored" if moment is None else "replaced"
-    changes.record(actor=ACTOR, action=action, instance=key, before=before, after=changes.snapshot(key))
+    changes.record_change(
+        actor=ACTOR, action=action, instance=key, before=before, after=changes.snapshot(key)
+    )

@@ -56,7 +56,7 @@ def write(sizes: Sizes, *, now: datetime, real: Path | None, say: Say) -> None:
 
 @transaction.atomic
 def _count_traffic() -> bool:
-    return traffic.count()
+    return traffic.count_next_piece()
 
 
 @contextmanager

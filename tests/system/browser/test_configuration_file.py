@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from subscriptions.configuration.document import written
-from subscriptions.configuration.export import export
+from subscriptions.configuration.export import export_configuration
 from subscriptions.models import Publisher, Subscription
 from tests.system.browser.visitor import ConsoleVisitor
 from tests.unit.subscriptions.configuration.documents import document, some_of_everything
@@ -20,7 +20,7 @@ def upload(visitor: ConsoleVisitor, content: object) -> None:
 
 def test_a_file_is_uploaded_read_and_applied(ann: ConsoleVisitor) -> None:
     some_of_everything()
-    content = export()
+    content = export_configuration()
     content["publishers"].append({"name": "github", "description": "GitHub's hooks"})
     content["subscriptions"][2] |= {"timeout_seconds": 7, "filter": "$$->'Body'->>'id' in ('1008', '1009')"}
     ann.page.get_by_role("navigation").get_by_role("link", name="Configuration file").click()

@@ -9,7 +9,7 @@ from playwright.sync_api import Dialog, expect
 
 from delivery.models import Delivery, Message, Resubmission
 from delivery.states import Status
-from delivery.support.bulk_jobs import advance
+from delivery.support.bulk_jobs import advance_job
 from tests.support import factories
 from tests.system.browser.visitor import ConsoleVisitor
 from tests.unit.delivery.support.test_bulk_resubmissions import rejected
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def work_off(now: datetime) -> None:
     with transaction.atomic():
-        advance(now)
+        advance_job(now)
 
 
 def status_of(row: Delivery) -> str:

@@ -69,13 +69,13 @@ def test_lanes_of_a_frozen_sender_continue(
 ) -> None:
     lanes, published = held
     pid = observed.sender_of(lanes[0])
-    processes.send(signal.SIGSTOP, [pid])
+    processes.send_signal(signal.SIGSTOP, [pid])
     try:
         for of in lanes:
             of.endpoint.wait_for_count(11, seconds=TAKEN_OVER_SECONDS)
             flow.wait_until_settled(of)
     finally:
-        processes.send(signal.SIGCONT, [pid])
+        processes.send_signal(signal.SIGCONT, [pid])
     eventually(lambda: pid in observed.senders(), "the frozen one is at work again")
     later = flow.publish_numbered(2)
     for of in lanes:

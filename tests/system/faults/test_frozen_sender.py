@@ -20,11 +20,11 @@ TAKEN_OVER_SECONDS = 30.0
 
 @contextmanager
 def frozen(pid: int) -> Iterator[None]:
-    processes.send(signal.SIGSTOP, [pid])
+    processes.send_signal(signal.SIGSTOP, [pid])
     try:
         yield
     finally:
-        processes.send(signal.SIGCONT, [pid])
+        processes.send_signal(signal.SIGCONT, [pid])
 
 
 def test_another_sender_takes_over_the_lanes_of_a_frozen_one(

@@ -115,7 +115,7 @@ def test_a_range_is_dropped_once_with_all_its_messages_or_not_at_all(
     flow.wait_until_settled(of)
     with product.connect() as connection:
         # The worker does not begin before the pass has reached the range, and its row is locked.
-        duty = Duty("retention", retention.advance).key
+        duty = Duty("retention", retention.advance_pass).key
         connection.execute("SELECT pg_advisory_lock(%s)", [duty])
         begun = flow.rest.post("retention-runs")["id"]
         connection.execute("UPDATE delivery_retentionrun SET position = %s WHERE id = %s", [first - 1, begun])

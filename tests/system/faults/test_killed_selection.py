@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from delivery.models import Replay, ReplayItem, ReplayState
-from delivery.pipeline.cleanup import tidy
+from delivery.pipeline.cleanup import end_orphaned_runs
 from delivery.replays.replays import request_replay, run_of, select_again
 from tests.support import factories
 from tests.unit.delivery.history.archived import AT
@@ -34,7 +34,7 @@ def test_a_killed_selection_is_repeated_without_duplicates(tmp_path: Path) -> No
     replay = request_replay(subscription, since=AT - timedelta(days=1), actor="ann")
     select(replay, archive, kill=True)
     assert (replay.state, ReplayItem.objects.count()) == (ReplayState.SELECTING, 0)
-    tidy(timezone.now())
+    end_orphaned_runs(timezone.now())
     replay.refresh_from_db()
     assert replay.state == ReplayState.FAILED
     assert "killed" in replay.error

@@ -141,7 +141,7 @@ def test_after_a_kill_between_commit_and_answer_a_retry_gets_the_stored_answer(
         unanswered = pool.submit(publish, flow)
         closed.wait_for_one()
         web = product.whole("web")
-        processes.send(signal.SIGSTOP, web)
+        processes.send_signal(signal.SIGSTOP, web)
         try:
             closed.open()
             least = MESSAGES if publish is publish_batch else 1

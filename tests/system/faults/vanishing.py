@@ -140,7 +140,7 @@ def connected() -> Iterator[dict[str, Callable[[], Any]]]:
     from django.db import connection
     from django.test import Client
 
-    from delivery.database.connections import connect
+    from delivery.database.connections import connect_sender
     from delivery.lifecycle import wake
     from delivery.pipeline import settings
 
@@ -167,7 +167,7 @@ def connected() -> Iterator[dict[str, Callable[[], Any]]]:
         async for _ in listening.notifies():
             pass
 
-    sender, listener = on_loop(connect("sender")), on_loop(connect("listener"))
+    sender, listener = on_loop(connect_sender("sender")), on_loop(connect_sender("listener"))
     waker = wake._connect()
     reader = psycopg.connect(settings.conninfo("reader"), autocommit=True)
     arrow = adbc_driver_postgresql.dbapi.connect(settings.conninfo("arrow"), autocommit=True)

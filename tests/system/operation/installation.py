@@ -137,7 +137,7 @@ class StartedInstallation:
 def kill(*pids: int | None) -> None:
     for pid in pids:
         assert pid is not None
-        processes.send(signal.SIGKILL, [pid])
+        processes.send_signal(signal.SIGKILL, [pid])
 
 
 def eventually(condition: Callable[[], object], claim: str, *, seconds: float = DEADLINE_SECONDS) -> None:

@@ -33,7 +33,7 @@ def test_the_chores_stop_soon_and_leave_no_process(running: StartedInstallation)
     before, top = running.whole("cluster"), running.top("cluster")
     assert top is not None
     asked_at = time.monotonic()
-    processes.send(signal.SIGTERM, [top])
+    processes.send_signal(signal.SIGTERM, [top])
     eventually(lambda: not running.whole("cluster") & (before - {top}), "nobody works any more")
     assert time.monotonic() - asked_at < STOP_SECONDS
     eventually(lambda: not running.whole("cluster") & before, "all of it is gone")

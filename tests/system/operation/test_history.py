@@ -139,7 +139,7 @@ def test_when_inturn_stops_a_run_waits_for_the_next_start(
         id, pid = history.begin()
         top = running.top("cluster")
         assert top is not None
-        processes.send(signal.SIGTERM, [top])
+        processes.send_signal(signal.SIGTERM, [top])
         eventually(lambda: pid not in running.processes(), "the run has ended")
         # `up` presumed the cluster dead.
         eventually(lambda: history.running() - {pid}, "it has begun again")

@@ -169,7 +169,7 @@ def test_a_waiting_client_survives_a_database_restart(box: ServedMailbox, join: 
     client = join(box)
     postmaster = box.product.postmaster()
     assert postmaster is not None
-    processes.send(signal.SIGKILL, [postmaster])
+    processes.send_signal(signal.SIGKILL, [postmaster])
     box.product.wait_for_postgres_after(postmaster)
     assert [box.publish()] == client.ids()
 
@@ -179,7 +179,7 @@ def test_a_waiting_client_gets_an_answer_when_the_web_server_stops(box: ServedMa
     web = box.product.top("web")
     assert web is not None
     began = time.monotonic()
-    processes.send(signal.SIGTERM, [web])
+    processes.send_signal(signal.SIGTERM, [web])
     assert [client.answer()[0].status for client in clients] == [204] * 3
     assert time.monotonic() - began < SOON
     eventually(lambda: box.product.top("web") not in (None, web), "the web server is started again")

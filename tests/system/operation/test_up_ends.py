@@ -39,7 +39,7 @@ def test_up_ends_the_processes_of_an_unguarded_one(running: StartedInstallation)
     guardian, leftover = running.guardian(), running.whole("cluster")
     assert guardian is not None
     # Stopped, they cannot notice that their parent dies, as on a system without means for it.
-    processes.send(signal.SIGSTOP, {guardian} | leftover)
+    processes.send_signal(signal.SIGSTOP, {guardian} | leftover)
     running.kill_up()
     running.start()
     assert not leftover & running.processes()

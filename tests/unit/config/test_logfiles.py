@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from config.up import logfiles
-from config.up.logfiles import KEPT, open_log, shorten
+from config.up.logfiles import KEPT, open_log, rotate_logs
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def test_a_file_over_the_limit_is_rotated_and_the_writer_starts_at_its_beginning
     with open_log(tmp_path, "web") as log:
         log.write(b"0123456789\n")
         log.flush()
-        shorten(tmp_path)
+        rotate_logs(tmp_path)
         log.write(b"after\n")
     assert contents(tmp_path) == {"web.log": b"after\n", "web.log.1": b"0123456789\n"}
 
@@ -30,7 +30,7 @@ def test_only_a_limited_number_of_files_is_kept(tmp_path: Path) -> None:
     for number in range(KEPT + 2):
         with open_log(tmp_path, "web") as log:
             log.write(b"number %09d" % number)
-        shorten(tmp_path)
+        rotate_logs(tmp_path)
     assert contents(tmp_path) == {
         "web.log": b"",
         "web.log.1": b"number 000000004",
@@ -42,7 +42,7 @@ def test_only_a_limited_number_of_files_is_kept(tmp_path: Path) -> None:
 def test_a_short_one_stays_as_it_is(tmp_path: Path) -> None:
     with open_log(tmp_path, "web") as log:
         log.write(b"0123456789")
-    shorten(tmp_path)
+    rotate_logs(tmp_path)
     assert contents(tmp_path) == {"web.log": b"0123456789"}
 
 
@@ -53,5 +53,5 @@ def test_a_file_that_cannot_be_rotated_is_truncated(tmp_path: Path) -> None:
     (tmp_path / "web.log.3").touch()
     with open_log(tmp_path, "web") as log:
         log.write(b"0123456789\n")
-    shorten(tmp_path)
+    rotate_logs(tmp_path)
     assert (tmp_path / "web.log").read_bytes() == b""

@@ -20,7 +20,7 @@ ENTER = """
 import os, sys
 sys.path.insert(0, os.getcwd())
 from config import bootstrap
-bootstrap.enter(os.getcwd(), ["manage.py", *sys.argv[1:]])
+bootstrap.enter_environment(os.getcwd(), ["manage.py", *sys.argv[1:]])
 print(sys.prefix)
 """
 ASKS_FOR_WHAT_IS_NOWHERE = "--no-index\nnowhere==1 --hash=sha256:" + "0" * 64 + "\n"

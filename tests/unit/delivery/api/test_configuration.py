@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from subscriptions.configuration.export import export
+from subscriptions.configuration.export import export_configuration
 from subscriptions.models import ConfigurationChange, Publisher, Scope, Subscription
 from tests.unit.subscriptions.api.client import ApiAnswer, Caller, caller, refused
 from tests.unit.subscriptions.configuration.documents import (
@@ -37,7 +37,7 @@ def applied(manager: Caller, digest: str, content: Any = GITHUB, **given: Any) -
 def test_the_document_is_that_of_the_command(manager: Caller) -> None:
     some_of_everything()
     answer = manager.get("configuration")
-    assert answer.body == export()
+    assert answer.body == export_configuration()
     assert not any(value.encode() in answer.content for value in SECRET_VALUES)
     assert list(manager.get("configuration?only=policies,publishers").body) == [
         "format",

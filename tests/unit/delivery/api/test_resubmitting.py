@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from delivery.models import Delivery, Message, Resubmission, Status
-from delivery.support.bulk_jobs import advance
+from delivery.support.bulk_jobs import advance_job
 from subscriptions.models import EventType, Scope
 from tests.support import factories
 from tests.unit.delivery.support.test_bulk_resubmissions import rejected
@@ -149,7 +149,7 @@ class TestManyOverTheApi:
         assert (read["filter"], read["rate"]) == (chosen, 2.5)
         assert "key" in read["actor"]
         assert (read["state"], read["count"], read["done"], read["ended_at"]) == ("RUNNING", 3, 0, None)
-        while advance(timezone.now().replace(year=2099)):
+        while advance_job(timezone.now().replace(year=2099)):
             continue
         read = caller(Scope.READ).get("resubmissions").body["results"][0]
         assert (read["state"], read["done"], read["resubmitted"]) == ("DONE", 3, 3)
@@ -212,7 +212,7 @@ class TestCancellingMany:
         assert made.status == 201, made
         address = f"cancellations/{made.body['id']}"
         assert manager.get(address).body == made.body
-        while advance(timezone.now().replace(year=2099)):
+        while advance_job(timezone.now().replace(year=2099)):
             continue
         read = caller(Scope.READ).get("cancellations").body["results"][0]
         assert (read["state"], read["done"], read["cancelled"]) == ("DONE", 1, 1)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from delivery.calls.http import Called, call
+from delivery.calls.http import Called, call_endpoint
 from delivery.senders.request import make_request
 from delivery.states import OutcomeClass
 from subscriptions.values.addresses import Network
@@ -15,7 +15,7 @@ from tests.unit.delivery.senders.test_http import LOOPBACK, PARCEL, endpoint
 
 def called(url: str, *, allowed: Sequence[Network] = LOOPBACK, **fields: object) -> Called:
     request = make_request(PARCEL, endpoint(url, **fields), now=datetime.now(UTC))
-    return call(request, allowed_networks=allowed)
+    return call_endpoint(request, allowed_networks=allowed)
 
 
 def outcome(ended: Called) -> OutcomeClass:

@@ -58,7 +58,7 @@ def publisher() -> Publisher:
 
 def exchange(publisher: Publisher, event_type: EventType) -> Exchange:
     draft = Draft(event_type=event_type, headers={}, body=b"{}", content_type="application/json")
-    return sync.exchange(publisher, draft)
+    return sync.exchange_message(publisher, draft)
 
 
 def status_answered(ended: Exchange) -> int | None:

@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from config.env import CHECKOUT
 from delivery.models import PipelineRun
 from subscriptions.configuration.document import written
-from subscriptions.configuration.export import export
+from subscriptions.configuration.export import export_configuration
 from subscriptions.models import Publisher, Subscription
 from tests.unit.subscriptions.configuration.documents import (
     SECRET_VALUES,
@@ -50,8 +50,10 @@ def digest_of(said: str) -> str:
 
 def test_export_writes_the_document() -> None:
     some_of_everything()
-    assert configuration("export") == (0, written(export()))
-    assert configuration("export", "--only", "publishers")[1] == written(export(only=["publishers"]))
+    assert configuration("export") == (0, written(export_configuration()))
+    assert configuration("export", "--only", "publishers")[1] == written(
+        export_configuration(only=["publishers"])
+    )
 
 
 def test_plan_exits_with_2_when_there_are_changes_and_0_when_there_are_none(tmp_path: Path) -> None:
@@ -70,7 +72,7 @@ def test_plan_exits_with_2_when_there_are_changes_and_0_when_there_are_none(tmp_
 
 def test_a_change_is_shown_with_before_and_after(tmp_path: Path) -> None:
     some_of_everything()
-    content = export()
+    content = export_configuration()
     content["subscriptions"][2]["timeout_seconds"] = 7
     _, said = configuration("plan", saved(tmp_path, content))
     assert "change subscription abc/project-1008\n    timeout_seconds: 30 → 7\n" in said
@@ -115,7 +117,7 @@ def test_secrets_come_from_the_environment_and_from_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     some_of_everything()
-    content = export(only=["subscriptions"])
+    content = export_configuration(only=["subscriptions"])
     content["subscriptions"][0]["auth"]["token"] = {"from": f"file:{tmp_path / 'token'}"}
     (tmp_path / "token").write_text("from-a-file\n")
     monkeypatch.setenv(DELIVERED_KEY, "from the environment")
@@ -131,7 +133,7 @@ def test_secrets_come_from_the_environment_and_from_files(
 
 def test_drift_says_how_the_installation_differs(tmp_path: Path) -> None:
     some_of_everything()
-    file = saved(tmp_path, export())
+    file = saved(tmp_path, export_configuration())
     assert configuration("drift", file)[0] == 0
     Publisher.objects.filter(name="anybody").update(description="changed by hand")
     Publisher.objects.create(name="by-hand")

@@ -27,7 +27,7 @@ from delivery.models import (
 from delivery.states import Status
 from subscriptions import sign_in
 from subscriptions.models import CommonScript, ConfigurationChange, SignIn, Subscription
-from subscriptions.publish_ids import rotate
+from subscriptions.publish_ids import rotate_publish_id
 from subscriptions.sign_in import Visitor
 from tests.support import factories
 from tests.unit.delivery.console import history_rows
@@ -48,7 +48,7 @@ def make_everything() -> dict[str, dict[str, Any]]:
     head = factories.delivery(subscription=subscription)
     lane = block(head)
     waiting = factories.delivery(subscription=factories.subscription("waiting"))
-    publish_id, _ = rotate(factories.publisher(), now=timezone.now())
+    publish_id, _ = rotate_publish_id(factories.publisher(), now=timezone.now())
     made = {
         "subscriptions_subscription": subscription.pk,
         "subscriptions_subscriber": subscription.subscriber_id,
@@ -135,7 +135,7 @@ def _change() -> ConfigurationChange:
 def _held_back() -> SignIn:
     visitor = Visitor(username="uma", address="198.51.100.7")
     failures = [
-        sign_in.begin(visitor, now=timezone.now()) for _ in range(sign_in.MOST_OF_ACCOUNT_FROM_ORIGIN)
+        sign_in.begin_sign_in(visitor, now=timezone.now()) for _ in range(sign_in.MOST_OF_ACCOUNT_FROM_ORIGIN)
     ]
     return failures[-1]
 

@@ -35,7 +35,7 @@ def page(client: Client, message_id: int) -> str:
 
 def answered(callback: Callback, **headers: str) -> int:
     given = CallbackAnswer(headers=headers, content_type="text/plain", body=b"done")
-    return callbacks.answer(callback, given, now=timezone.now())
+    return callbacks.answer_callback(callback, given, now=timezone.now())
 
 
 def test_a_message_shows_its_open_callbacks_and_their_end(ann: Client, callback: Callback) -> None:

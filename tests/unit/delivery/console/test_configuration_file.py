@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from subscriptions.configuration.document import written
-from subscriptions.configuration.export import export
+from subscriptions.configuration.export import export_configuration
 from subscriptions.models import ConfigurationChange, Publisher, Subscription
 from tests.unit.subscriptions.configuration.documents import document, some_of_everything
 
@@ -32,7 +32,7 @@ def applied(client: Client, page: str) -> Any:
 def test_the_file_can_be_downloaded(ann: Client) -> None:
     some_of_everything()
     answer = ann.get(ADDRESS, {"download": ""})
-    assert answer.text == written(export())
+    assert answer.text == written(export_configuration())
     assert "inturn.json" in answer.headers["Content-Disposition"]
 
 
@@ -49,7 +49,7 @@ def test_an_upload_shows_what_would_change_and_apply_does_it(ann: Client) -> Non
 
 def test_a_secret_is_applied_and_never_shown(ann: Client) -> None:
     some_of_everything()
-    page = uploaded(ann, export(), secrets="env:ABC_ALL_TOKEN=a-new-token")
+    page = uploaded(ann, export_configuration(), secrets="env:ABC_ALL_TOKEN=a-new-token")
     assert "change subscription abc/all" in page
     assert "a-new-token" not in page
     applied(ann, page)
@@ -84,7 +84,7 @@ def test_a_page_of_another_installation_is_refused(ann: Client) -> None:
 
 def test_nothing_to_do_has_no_button(ann: Client) -> None:
     some_of_everything()
-    page = uploaded(ann, export())
+    page = uploaded(ann, export_configuration())
     assert "The installation matches the file." in page
     assert 'name="sealed"' not in page
 

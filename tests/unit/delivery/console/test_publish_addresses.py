@@ -7,7 +7,7 @@ from django.test import Client
 from django.utils import timezone
 
 from subscriptions.models import ConfigurationChange, Publisher, PublishId
-from subscriptions.publish_ids import MAX_VALID, publisher_of_id, rotate
+from subscriptions.publish_ids import MAX_VALID, publisher_of_id, rotate_publish_id
 from tests.support import factories
 
 
@@ -36,7 +36,7 @@ def test_an_address_is_made_and_shown_once(ann: Client, publisher: Publisher) ->
 
 
 def test_an_old_address_ends_at_once_when_asked(ann: Client, publisher: Publisher) -> None:
-    old, text = rotate(publisher, now=timezone.now())
+    old, text = rotate_publish_id(publisher, now=timezone.now())
     ann.post(address(publisher, "address/"))
     ann.post(address(publisher, f"addresses/{old.pk}/end/"))
     assert publisher_of_id(text, now=timezone.now()) is None
@@ -49,6 +49,6 @@ def test_an_old_address_ends_at_once_when_asked(ann: Client, publisher: Publishe
 
 def test_only_so_many_are_valid_at_a_time(ann: Client, publisher: Publisher) -> None:
     for _ in range(MAX_VALID):
-        rotate(publisher, now=timezone.now())
+        rotate_publish_id(publisher, now=timezone.now())
     page = ann.post(address(publisher, "address/"), {"next": address(publisher)}, follow=True).text
     assert "5 publish ids of jenkins are valid. End one first." in page

@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from delivery.models import Delivery, JournalEntry, JournalKind, Message, Resubmission, Status
-from delivery.support.bulk_jobs import advance
+from delivery.support.bulk_jobs import advance_job
 from tests.support import factories
 from tests.unit.delivery.support.test_bulk_resubmissions import rejected
 from tests.unit.delivery.support.test_resubmit import now_of
@@ -148,9 +148,9 @@ class TestManyInTheConsole:
         assert "0 of 3" in page
         part = f"{RESUBMISSION}/{job.pk}/part/"
         assert f'hx-get="{part}"' in page
-        advance(timezone.now())
+        advance_job(timezone.now())
         assert "2 of 3" in ann.get(part).text
-        advance(timezone.now().replace(year=2099))
+        advance_job(timezone.now().replace(year=2099))
         ended = ann.get(part).text
         assert "DONE" in ended
         # The page of an ended job does not poll.
@@ -176,7 +176,7 @@ class TestManyInTheConsole:
         job = Resubmission.objects.get()
         assert (job.verb, job.filter, job.count) == ("CANCEL", {"status": ["PENDING"]}, 1)
         assert f"Cancellation {job.pk}" in page
-        advance(timezone.now())
+        advance_job(timezone.now())
         assert "1 cancelled." in ann.get(f"{RESUBMISSION}/{job.pk}/part/").text
         assert [now_of(one).status for one in (row, doubtful)] == [Status.CANCELLED, Status.IN_DOUBT]
 

@@ -75,8 +75,8 @@ def test_an_interrupted_search_shows_its_progress_and_continues(
     # The function's default was bound when it was defined.
     monkeypatch.setattr(
         message_search,
-        "walk",
-        lambda rows, search, **fields: searching.walk(rows, search, **fields, seconds=0),
+        "walk_messages",
+        lambda rows, search, **fields: searching.walk_messages(rows, search, **fields, seconds=0),
     )
     address = f"{MESSAGES}?body=needle&id_from={oldest.pk}"
     answer = ann.get(address)

@@ -10,8 +10,8 @@ from delivery.history.archive import ledger
 from delivery.history.archive.ledger import files
 from delivery.history.job import StepJob
 from delivery.history.schemas import MESSAGES
-from delivery.history.steps.compaction import compact
-from delivery.history.steps.export import export
+from delivery.history.steps.compaction import compact_files
+from delivery.history.steps.export import export_history
 from delivery.models import ArchiveFile
 from tests.unit.delivery.history import archived
 
@@ -36,7 +36,7 @@ def in_three_files(tmp_path: Path) -> Path:
 
 def test_small_files_of_a_day_become_one(in_three_files: Path, spark: SparkSession) -> None:
     with archived.job(in_three_files, spark=spark) as job:
-        assert compact(job, many=3) == 3
+        assert compact_files(job, many=3) == 3
         assert ids(job) == [1, 2, 3]
     (path,) = on_disk(in_three_files)
     assert ArchiveFile.objects.get().path == path
@@ -50,7 +50,7 @@ def test_each_day_keeps_its_own(tmp_path: Path, spark: SparkSession) -> None:
     for row in days:
         archived.write(tmp_path, messages=[row])
     with archived.job(tmp_path, spark=spark) as job:
-        assert compact(job, many=2) == 4
+        assert compact_files(job, many=2) == 4
         assert ids(job) == [1, 2, 3, 4]
         assert [file.rows for file in files(job.database, "messages")] == [2, 2]
 
@@ -58,7 +58,7 @@ def test_each_day_keeps_its_own(tmp_path: Path, spark: SparkSession) -> None:
 def test_a_few_files_are_left_as_they_are(in_three_files: Path) -> None:
     before = on_disk(in_three_files)
     with archived.job(in_three_files, spark=None) as job:  # type: ignore[arg-type]
-        assert compact(job, many=4) == 0
+        assert compact_files(job, many=4) == 0
     assert on_disk(in_three_files) == before
 
 
@@ -67,11 +67,11 @@ def test_files_read_by_a_run_are_not_removed(in_three_files: Path, spark: SparkS
     with archived.job(in_three_files, spark=spark) as job:
         with archived.job(in_three_files, spark=spark) as reading:
             ledger.read_files(reading.database, before_waiting=lambda: pytest.fail("nobody compacts yet"))
-            assert compact(job, many=3) == 0
+            assert compact_files(job, many=3) == 0
             assert on_disk(in_three_files) == before
             # As the end of its connection does, a moment later.
             reading.database.execute("SELECT pg_advisory_unlock_all()")
-        assert compact(job, many=3) == 3
+        assert compact_files(job, many=3) == 3
 
 
 def test_files_left_by_a_crash_are_removed_by_the_next_export(
@@ -80,13 +80,13 @@ def test_files_left_by_a_crash_are_removed_by_the_next_export(
     before = {path: (in_three_files / path).read_bytes() for path in on_disk(in_three_files)}
     rows = list(ArchiveFile.objects.order_by("pk"))
     with archived.job(in_three_files, spark=spark) as job:
-        compact(job, many=3)
+        compact_files(job, many=3)
         # As after a kill just after the new file was published.
         for row in rows:
             row.replaced_by_id = ArchiveFile.objects.get(replaced_by=None).chunk_id
             row.save(force_insert=True)
             (in_three_files / row.path).write_bytes(before[row.path])
         assert ids(job) == [1, 2, 3]
-        export(job)
+        export_history(job)
         assert ids(job) == [1, 2, 3]
     assert len(on_disk(in_three_files)) == 1

@@ -16,7 +16,7 @@ from delivery.history.job import StepJob, Stopped
 from delivery.history.job import job as whole_job
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES, TABLES
 from delivery.history.spark.session import Spark
-from delivery.history.steps.export import export
+from delivery.history.steps.export import export_history
 from delivery.lifecycle import transitions
 from delivery.models import ArchiveChunk, Delivery, JournalEntry, JournalKind
 from delivery.states import Status
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 class TestArchivedRows:
     def test_settled_deliveries_with_their_attempts_and_all_messages(self, job: StepJob) -> None:
         done, open_one = settled(), settled(Status.PENDING)
-        result = export(job)
+        result = export_history(job)
         assert [row["id"] for row in rows(job, MESSAGES)] == [done.message_id, open_one.message_id]
         (found,) = rows(job, DELIVERIES)
         assert (found["id"], found["status"], found["subscriber"]) == (
@@ -47,7 +47,7 @@ class TestArchivedRows:
         message = factories.message(
             body, published_at=published_at, headers={"x-name": "Zoë \u0001 ☃"}, content_type="a/b"
         )
-        export(job)
+        export_history(job)
         (found,) = rows(job, MESSAGES)
         assert found["body"] == body
         assert found["published_at"].replace(tzinfo=UTC) == published_at
@@ -60,9 +60,9 @@ class TestArchivedRows:
 
     def test_later_settlements_are_in_the_next_export(self, job: StepJob) -> None:
         delivery = settled(Status.PENDING)
-        export(job, lag=AT_ONCE)
-        transitions.cancel([delivery.pk], actor="anna")
-        result = export(job, lag=AT_ONCE)
+        export_history(job, lag=AT_ONCE)
+        transitions.cancel_deliveries([delivery.pk], actor="anna")
+        result = export_history(job, lag=AT_ONCE)
         assert result["rows"]["deliveries"] == 1
         assert [row["status"] for row in rows(job, DELIVERIES)] == ["CANCELLED"]
         assert [row["kind"] for row in rows(job, JOURNAL)] == ["CANCELLED"]
@@ -72,7 +72,7 @@ class TestArchivedRows:
         delivery = settled()
         for id in (delivery.pk, None):
             JournalEntry.objects.create(kind=JournalKind.CANCELLED, text="by hand", delivery_id=id)
-        export(job, lag=AT_ONCE)
+        export_history(job, lag=AT_ONCE)
         named = [(row["delivery_id"], row["subscription_id"]) for row in rows(job, JOURNAL)]
         assert named == [(delivery.pk, delivery.subscription_id), (None, None)]
 
@@ -83,7 +83,7 @@ class TestArchivedRows:
         # One id far from the others: pieces have equal numbers of rows, not equal ranges of ids.
         far = factories.message(pk=10**9, published_at=timezone.now() - timedelta(days=1))
         ids = [*(settled().pk for _ in range(6)), settled(message=far).pk]
-        export(job)
+        export_history(job)
         assert [row["id"] for row in rows(job, DELIVERIES)] == ids
         assert [row["delivery_id"] for row in rows(job, ATTEMPTS)] == ids
         pieces = [file.rows for file in files(job.database, DELIVERIES.name)]
@@ -97,7 +97,7 @@ class TestArchivedRows:
             settled(message=messages[place], settled_at=noon + timedelta(hours=hours)).pk
             for place, hours in ((2, 2), (1, 3), (0, 1))
         ]
-        export(job)
+        export_history(job)
         paths = [path for path in visible(tmp_path) if path.startswith(DELIVERIES.name)]
         (found,) = (parquet.read_table(tmp_path / path, partitioning=None) for path in paths)
         assert found["id"].to_pylist() == sorted(ids)
@@ -105,19 +105,19 @@ class TestArchivedRows:
     def test_days_are_utc_days(self, job: StepJob, tmp_path: Path) -> None:
         factories.message(published_at=datetime(2026, 3, 1, 0, 0, tzinfo=UTC))
         factories.message(published_at=datetime(2026, 3, 1, 0, 0, tzinfo=UTC) - timedelta(microseconds=1))
-        export(job)
+        export_history(job)
         assert [path.split("/")[1] for path in visible(tmp_path)] == ["day=2026-02-28", "day=2026-03-01"]
 
     def test_a_folder_of_any_name_is_read_by_spark_too(self, tmp_path: Path, spark: SparkSession) -> None:
         message = factories.message(published_at=timezone.now() - timedelta(days=1))
         with archived.job(tmp_path / "Inturn's 100 % ä", spark=spark) as given:
-            export(given)
+            export_history(given)
             assert [row["id"] for row in rows(given, MESSAGES)] == [message.pk]
 
     def test_a_url_is_as_good_as_a_folder(self, tmp_path: Path, spark: SparkSession) -> None:
         message = factories.message(published_at=timezone.now() - timedelta(days=1))
         with archived.job(f"file://{tmp_path}/archive", spark=spark) as given:
-            export(given)
+            export_history(given)
             assert [row["id"] for row in rows(given, MESSAGES)] == [message.pk]
 
     def test_days_are_utc_days_whatever_the_servers_time_zone(self, tmp_path: Path) -> None:
@@ -135,33 +135,33 @@ class TestArchivedRows:
 
     def test_many_chunks_contain_the_rows_of_one(self, job: StepJob) -> None:
         ids = [settled(days=10 - number).pk for number in range(5)]
-        result = export(job, rows=1)
+        result = export_history(job, rows=1)
         assert result["chunks"] > 1
         assert [row["id"] for row in rows(job, DELIVERIES)] == ids
 
     @pytest.mark.parametrize(("made", "chunks"), [(6, 1), (7, 2)])
     def test_a_small_remainder_joins_the_last_chunk(self, job: StepJob, made: int, chunks: int) -> None:
         ids = [settled(days=10 - number).pk for number in range(made)]
-        assert export(job, rows=4)["chunks"] == chunks
+        assert export_history(job, rows=4)["chunks"] == chunks
         assert [row["id"] for row in rows(job, DELIVERIES)] == ids
 
     def test_many_of_one_moment_are_in_one_chunk(self, job: StepJob) -> None:
         moment = timezone.now() - timedelta(days=1)
         made = [factories.message(published_at=moment) for _ in range(4)]
-        export(job, rows=1)
+        export_history(job, rows=1)
         assert [row["id"] for row in rows(job, MESSAGES)] == [message.pk for message in made]
 
     def test_an_empty_database_costs_no_spark(self, tmp_path: Path) -> None:
         with archived.job(tmp_path, spark=None) as given:  # type: ignore[arg-type]
-            result = export(given, lag=AT_ONCE)
+            result = export_history(given, lag=AT_ONCE)
         assert result["chunks"] == 0
         assert not ArchiveChunk.objects.exists()
 
     def test_no_row_is_archived_twice(self, job: StepJob) -> None:
         settled()
-        export(job)
+        export_history(job)
         before = [rows(job, table) for table in TABLES]
-        assert export(job)["chunks"] == 0
+        assert export_history(job)["chunks"] == 0
         assert [rows(job, table) for table in TABLES] == before
 
 
@@ -170,35 +170,35 @@ class TestSentAgain:
         self, job: StepJob
     ) -> None:
         delivery = settled(Status.FAILED)
-        export(job, lag=AT_ONCE)
+        export_history(job, lag=AT_ONCE)
         _send_again(delivery)
-        export(job, lag=AT_ONCE)
+        export_history(job, lag=AT_ONCE)
         assert [row["status"] for row in rows(job, DELIVERIES)] == ["FAILED", "DELIVERED"]
         assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2]
 
     def test_before_it_was_archived_it_is_there_for_each_time_too(self, job: StepJob) -> None:
         delivery = settled(Status.FAILED)
         _send_again(delivery)
-        export(job, lag=AT_ONCE)
+        export_history(job, lag=AT_ONCE)
         assert [row["status"] for row in rows(job, DELIVERIES)] == ["FAILED", "DELIVERED"]
         assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2]
 
     def test_again_and_again(self, job: StepJob) -> None:
         delivery = settled(Status.FAILED)
         for _ in range(2):
-            export(job, lag=AT_ONCE)
+            export_history(job, lag=AT_ONCE)
             _send_again(delivery, Status.FAILED)
             _send_again(delivery, Status.FAILED)
-        export(job, lag=AT_ONCE)
+        export_history(job, lag=AT_ONCE)
         assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2, 3, 4, 5]
         assert len(rows(job, DELIVERIES)) == 5
 
     def test_while_it_is_exported(self, job: StepJob, told: archived.RecordedProgress) -> None:
         delivery = settled(Status.FAILED)
         told.when("exporting", lambda: _send_again(delivery))
-        export(job, lag=AT_ONCE)
+        export_history(job, lag=AT_ONCE)
         assert [row["status"] for row in rows(job, DELIVERIES)] == ["FAILED"]
-        export(job, lag=AT_ONCE)
+        export_history(job, lag=AT_ONCE)
         assert [row["status"] for row in rows(job, DELIVERIES)] == ["FAILED", "DELIVERED"]
         assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2]
 
@@ -211,15 +211,15 @@ class TestSentAgain:
 
         told.when("exporting", send_again_and_stop)
         with pytest.raises(Stopped):
-            export(job, lag=AT_ONCE)
-        export(job, lag=AT_ONCE)
+            export_history(job, lag=AT_ONCE)
+        export_history(job, lag=AT_ONCE)
         assert [row["status"] for row in rows(job, DELIVERIES)] == ["FAILED", "DELIVERED"]
         assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2]
 
 
 def _send_again(delivery: Delivery, status: Status = Status.DELIVERED) -> None:
     """Reopen it, and settle it as a sender does, with another attempt."""
-    assert transitions.reopen([delivery.pk], reason="resubmitted by anna")
+    assert transitions.reopen_deliveries([delivery.pk], reason="resubmitted by anna")
     delivery.refresh_from_db()
     number = delivery.attempts + 1
     with psycopg.connect(make_conninfo(**connection_parameters()), autocommit=True) as sender:

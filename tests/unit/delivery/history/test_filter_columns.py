@@ -10,7 +10,7 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 from config.env import CHECKOUT
-from subscriptions.filters import parse
+from subscriptions.filters import parse_filter
 from subscriptions.filters.to_spark import _answers, to_spark
 from subscriptions.filters.tree import Root
 
@@ -37,7 +37,7 @@ class SparkPlan:
 
     def of(self, text: str) -> str:
         """Return Spark's plan of counting the matches of the filter."""
-        column = to_spark(parse(text), header=self._messages.headers, body=self._messages.body)
+        column = to_spark(parse_filter(text), header=self._messages.headers, body=self._messages.body)
         self._messages.where(column).groupBy().count().explain()
         return self._capsys.readouterr().out
 
@@ -70,7 +70,7 @@ def test_a_worker_needs_only_our_modules_from_a_zip(tmp_path: Path) -> None:
     with zipfile.ZipFile(shipped, "w") as archive:
         for file in (CHECKOUT / "subscriptions").rglob("*.py"):
             archive.write(file, file.relative_to(CHECKOUT))
-    answers = _answers(parse(f"{OPENED} and {LOW}"), [Root.HEADER, Root.BODY])
+    answers = _answers(parse_filter(f"{OPENED} and {LOW}"), [Root.HEADER, Root.BODY])
     asked.write_bytes(cloudpickle.dumps(answers))  # type: ignore[no-untyped-call]
     program = f"""
 import pickle, pyarrow, sys

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
-from subscriptions.filters import document, parse, to_python
+from subscriptions.filters import document, parse_filter, to_python
 from subscriptions.filters.to_spark import to_spark
 from subscriptions.filters.tree import (
     And,
@@ -205,7 +205,7 @@ def test_payloads_match_the_same_filters_everywhere(spark: SparkSession, source:
         ({"filter-string": one.event, "priority": ["low", "none", "high"][at % 3]}, one.raw)
         for at, one in enumerate(webhooks.read(source))
     ]
-    trees = [parse(text) for text in FILTERS]
+    trees = [parse_filter(text) for text in FILTERS]
     found = asked(archived(spark, messages), trees)
     assert found == answers(trees, messages) == expected(trees, messages)
     matched = [sum(row[at] is True for row in found) for at in range(len(FILTERS))]
@@ -224,7 +224,7 @@ def test_payloads_match_the_same_filters_everywhere(spark: SparkSession, source:
 )
 def test_the_longest_filters_compile(spark: SparkSession, text: str) -> None:
     messages: list[Message] = [({f"a{at % 10}": str(at)}, b'{"a": %d}' % at) for at in range(0, 400, 13)]
-    agree(spark, [parse(text)], messages)
+    agree(spark, [parse_filter(text)], messages)
 
 
 def test_header_names_are_used_unchanged(spark: SparkSession) -> None:

@@ -22,7 +22,7 @@ from delivery.history.job import StepJob
 from delivery.history.postgres.source import Piece
 from delivery.history.schemas import DAY, DELIVERIES, MESSAGES, TABLES, Table
 from delivery.history.steps.compaction import MANY
-from delivery.history.steps.export import export
+from delivery.history.steps.export import export_history
 from delivery.models import JournalEntry, JournalKind, Message
 from delivery.states import OPEN, Status
 from subscriptions.models import Kind, Mode
@@ -129,7 +129,7 @@ def varied_rows() -> None:
 class TestReadArchive:
     @pytest.mark.usefixtures("varied_rows")
     def test_equals_the_rows_of_postgresql(self, job: StepJob, archive: Path) -> None:
-        export(job)
+        export_history(job)
         check(archive)
         assert all(by_arrow(archive, table) for table in TABLES)
         assert {row["status"] for row in by_arrow(archive, DELIVERIES)} == set(Status.values) - set(OPEN)
@@ -138,7 +138,7 @@ class TestReadArchive:
         noon = (timezone.now() - timedelta(days=1)).replace(hour=12)
         for minute in range(2 * MANY):
             factories.message(published_at=noon.replace(minute=minute))
-        assert export(job, rows=1)["compacted"] >= MANY
+        assert export_history(job, rows=1)["compacted"] >= MANY
         assert len(list((archive / MESSAGES.name).rglob("*.parquet"))) == 1
         check(archive, [MESSAGES])
 
@@ -156,7 +156,7 @@ class TestKilled:
         kill_where_it_writes(table, "export", archive=archive)
         assert bool(list((archive / ".staging").rglob("*.parquet"))) != is_visible
         assert len(_messages(archive)) == (Message.objects.count() if is_visible else 0)
-        export(job)
+        export_history(job)
         check(archive)
         counted = {file.path for one in TABLES for file in _ledger(one)}
         assert counted == {str(file.relative_to(archive)) for file in archive.rglob("*") if file.is_file()}
@@ -166,14 +166,14 @@ def test_a_column_that_was_added_later_is_null_in_older_files(
     job: StepJob, archive: Path, spark: SparkSession
 ) -> None:
     old = factories.message(published_at=timezone.now() - timedelta(days=3), owed=7)
-    export(job)
+    export_history(job)
     (file,) = (archive / MESSAGES.name).rglob("*.parquet")
     # As written by an export before the column existed.
     parquet.write_table(parquet.ParquetFile(file).read().drop_columns(["owed"]), file)
     new = factories.message(published_at=timezone.now() - timedelta(days=1), owed=3)
     # Move the watermark back behind the new message.
     job.database.execute("UPDATE delivery_archived SET until = until - interval '2 days'")
-    export(job)
+    export_history(job)
     for read in READERS:
         assert [(row["id"], row["owed"]) for row in read(archive, MESSAGES)] == [(old.pk, None), (new.pk, 3)]
     frame = job.archive.frame(spark, MESSAGES, ledger.files(job.database, MESSAGES.name)).orderBy("id")

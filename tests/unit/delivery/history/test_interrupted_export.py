@@ -17,7 +17,7 @@ from delivery.history.archive.ledger import archived_until
 from delivery.history.job import StepJob, Stopped
 from delivery.history.postgres.window import LAG
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES
-from delivery.history.steps.export import MismatchError, export
+from delivery.history.steps.export import MismatchError, export_history
 from delivery.lifecycle import transitions
 from delivery.models import ArchiveChunk, Archived, ArchiveFile, ChunkState, Delivery, EarlierSettlement
 from delivery.states import Status
@@ -36,11 +36,11 @@ class TestLateCommits:
                 "INSERT INTO delivery_journalentry (kind, text, actor) VALUES ('TESTED', 'late', '')"
             )
             factories.message(published_at=timezone.now())
-            held = export(job, lag=AT_ONCE)
+            held = export_history(job, lag=AT_ONCE)
             assert [row["id"] for row in rows(job, MESSAGES)] == [early.pk]
             assert datetime.fromisoformat(held["until"]) <= _began(slow)
             slow.commit()
-        export(job, lag=AT_ONCE)
+        export_history(job, lag=AT_ONCE)
         assert len(rows(job, MESSAGES)) == 2
         assert [row["text"] for row in rows(job, JOURNAL)] == ["late"]
 
@@ -48,12 +48,12 @@ class TestLateCommits:
         with psycopg.connect(make_conninfo(**connection_parameters())) as reader:
             reader.execute("SELECT count(*) FROM delivery_message")
             factories.message(published_at=timezone.now() - timedelta(seconds=1))
-            export(job, lag=AT_ONCE)
+            export_history(job, lag=AT_ONCE)
         assert len(rows(job, MESSAGES)) == 1
 
     def test_the_newest_seconds_are_left_to_the_next(self, job: StepJob) -> None:
         factories.message(published_at=timezone.now())
-        result = export(job)
+        result = export_history(job)
         assert result["rows"]["messages"] == 0
         assert datetime.fromisoformat(result["until"]) <= timezone.now() - LAG
 
@@ -67,12 +67,12 @@ class TestCrash:
         while True:
             told.stop_after(stops)
             try:
-                export(job, rows=1)
+                export_history(job, rows=1)
                 break
             except Stopped:
                 stops += 1
         told.stop_after(None)
-        export(job)
+        export_history(job)
         # At each report of a chunk's progress.
         assert stops >= 4
         assert [row["id"] for row in rows(job, DELIVERIES)] == [one.pk for one in deliveries]
@@ -85,16 +85,16 @@ class TestCrash:
         settled()
         told.when("comparing", _stop)
         with pytest.raises(Stopped):
-            export(job)
+            export_history(job)
         assert visible(tmp_path) == []
         assert archived_until(job.database) is None
-        export(job)
+        export_history(job)
         assert ArchiveChunk.objects.get().state == ChunkState.DONE
         assert not list((tmp_path / ".staging").rglob("*"))
 
     def test_an_unfinished_move_is_completed(self, job: StepJob, tmp_path: Path) -> None:
         settled()
-        export(job)
+        export_history(job)
         watermark = archived_until(job.database)
         # As after a kill behind the first file's move.
         ArchiveChunk.objects.update(state=ChunkState.MOVING, ended_at=None)
@@ -103,7 +103,7 @@ class TestCrash:
             staged = tmp_path / file.staged
             staged.parent.mkdir(parents=True)
             (tmp_path / file.path).rename(staged)
-        chunks.recover(job.database, job.archive)
+        chunks.recover_chunks(job.database, job.archive)
         assert ArchiveChunk.objects.get().state == ChunkState.DONE
         assert archived_until(job.database) == watermark
         assert visible(tmp_path) == sorted(ArchiveFile.objects.values_list("path", flat=True))
@@ -123,9 +123,9 @@ class TestCrash:
             MismatchError,
             match=r"Of messages, PostgreSQL has 1 rows, it sent 1, and 0 were written. Nothing of it counts",
         ):
-            export(job)
+            export_history(job)
         assert archived_until(job.database) is None
-        export(job)
+        export_history(job)
         assert len(rows(job, MESSAGES)) == 1
 
     @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ class TestCrash:
 
         told.when("comparing", change_a_file)
         with pytest.raises(MismatchError, match=rf"Of {table}, PostgreSQL has 1 rows, it sent 1, and "):
-            export(job)
+            export_history(job)
         assert archived_until(job.database) is None
 
 
@@ -154,29 +154,29 @@ class TestAClockThatGoesBack:
     def test_rows_behind_the_archives_end_are_archived_once_the_clock_has_caught_up(
         self, job: StepJob
     ) -> None:
-        export(job, lag=AT_ONCE)
+        export_history(job, lag=AT_ONCE)
         hour = timedelta(hours=1)
         archived_until = timezone.now() + hour
         Archived.objects.update_or_create(pk=1, defaults={"until": archived_until})
         delivery = settled(Status.PENDING)
-        transitions.cancel([delivery.pk], actor="anna")
-        assert export(job, lag=AT_ONCE)["chunks"] == 0
+        transitions.cancel_deliveries([delivery.pk], actor="anna")
+        assert export_history(job, lag=AT_ONCE)["chunks"] == 0
         assert rows(job, DELIVERIES) == []
         # An hour passes.
         Archived.objects.update(until=archived_until - hour)
         Delivery.objects.update(settled_at=archived_until - hour)
         EarlierSettlement.objects.all().delete()
-        export(job, lag=AT_ONCE)
+        export_history(job, lag=AT_ONCE)
         assert [(row["id"], row["status"]) for row in rows(job, DELIVERIES)] == [(delivery.pk, "CANCELLED")]
 
     def test_while_the_clock_is_behind_nothing_is_exported(self, job: StepJob) -> None:
         """As if the clock had gone back just after the export chose its end."""
         settled()
-        result = export(job, lag=-timedelta(hours=1))
+        result = export_history(job, lag=-timedelta(hours=1))
         assert result["chunks"] == 0
         assert not ArchiveChunk.objects.exists()
         assert not Archived.objects.exists()
-        assert export(job, lag=AT_ONCE)["chunks"] == 1
+        assert export_history(job, lag=AT_ONCE)["chunks"] == 1
 
 
 def _began(connection: psycopg.Connection[Any]) -> datetime:

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from delivery.history.job import Stopped
 from delivery.history.schemas import MESSAGES
-from delivery.history.steps.replay import ReplaySelection, matching, select
+from delivery.history.steps.replay import ReplaySelection, matching, select_messages
 from delivery.models import PipelineRun, Replay, ReplayItem, ReplayState
 from delivery.replays import replays as asking
 from delivery.replays.replays import request_replay
@@ -93,7 +93,7 @@ class TestSelecting:
         self, asked: Replay, tmp_path: Path, spark: SparkSession
     ) -> None:
         with job(tmp_path, spark=spark) as given:
-            result = select(given, replay_id=asked.pk)
+            result = select_messages(given, replay_id=asked.pk)
         asked.refresh_from_db()
         assert (asked.state, asked.count) == (ReplayState.READY, 3)
         assert asked.preview == [
@@ -112,10 +112,10 @@ class TestSelecting:
     ) -> None:
         progress = RecordedProgress(stop_at="keeping", error=Stopped())
         with job(tmp_path, spark=spark, progress=progress) as given, pytest.raises(Stopped):
-            select(given, replay_id=asked.pk)
+            select_messages(given, replay_id=asked.pk)
         assert not ReplayItem.objects.exists()
         with job(tmp_path, spark=spark) as given:
-            assert select(given, replay_id=asked.pk)["count"] == 3
+            assert select_messages(given, replay_id=asked.pk)["count"] == 3
 
     def test_of_a_replay_cancelled_meanwhile_changes_nothing(
         self, asked: Replay, tmp_path: Path, spark: SparkSession
@@ -123,19 +123,19 @@ class TestSelecting:
         class Cancelling(RecordedProgress):
             def doing(self, text: str) -> None:
                 if "keeping" in text:
-                    asking.cancel(asked, actor="bob")
+                    asking.cancel_replay(asked, actor="bob")
 
         with job(tmp_path, spark=spark, progress=Cancelling()) as given:
-            assert select(given, replay_id=asked.pk)["state"] == "CANCELLED"
-            assert select(given, replay_id=asked.pk)["state"] == "CANCELLED"
+            assert select_messages(given, replay_id=asked.pk)["state"] == "CANCELLED"
+            assert select_messages(given, replay_id=asked.pk)["state"] == "CANCELLED"
         assert not ReplayItem.objects.exists()
 
     def test_repeated_keeps_the_first_result(
         self, asked: Replay, tmp_path: Path, spark: SparkSession
     ) -> None:
         with job(tmp_path, spark=spark) as given:
-            select(given, replay_id=asked.pk)
-            assert select(given, replay_id=asked.pk)["state"] == "READY"
+            select_messages(given, replay_id=asked.pk)
+            assert select_messages(given, replay_id=asked.pk)["state"] == "READY"
         assert ReplayItem.objects.count() == 3
 
     def test_of_an_empty_time_range_is_ready_without_messages(
@@ -144,7 +144,7 @@ class TestSelecting:
         write(tmp_path, until=seconds(60))
         asked = request_replay(subscription, since=AT, actor="ann")
         with job(tmp_path, spark=spark) as given:
-            assert select(given, replay_id=asked.pk)["state"] == "READY"
+            assert select_messages(given, replay_id=asked.pk)["state"] == "READY"
         asked.refresh_from_db()
         assert (asked.count, asked.preview) == (0, [])
 

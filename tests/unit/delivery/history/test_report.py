@@ -15,9 +15,9 @@ from delivery.history.steps.report import (
     ReportError,
     ReportOptions,
     read_report_request,
-    report,
     settled,
     tried,
+    write_report,
 )
 from delivery.history.steps.report_columns import REPORT
 from delivery.history.steps.report_file import cell
@@ -163,7 +163,7 @@ class TestTheFile:
 
     def made(self, archive: Path, spark: SparkSession, **fields: Any) -> dict[str, Any]:
         with job(archive, spark=spark) as given:
-            return report(given, **asked(to=str(archive.parent / "reports"), **fields))
+            return write_report(given, **asked(to=str(archive.parent / "reports"), **fields))
 
     def test_has_each_settlement_once_in_order(self, archive: Path, spark: SparkSession) -> None:
         result = self.made(archive, spark)
@@ -226,7 +226,7 @@ class TestTheFile:
         progress = RecordedProgress(stop_at="writing", error=Stopped())
         to = archive.parent / "reports"
         with job(archive, spark=spark, progress=progress) as given, pytest.raises(Stopped):
-            report(given, **asked(to=str(to)))
+            write_report(given, **asked(to=str(to)))
         assert not to.exists() or list(to.iterdir()) == []
         assert list((archive / ".reports").iterdir()) == []
 
@@ -247,4 +247,4 @@ class TestTheFile:
         self, tmp_path: Path, spark: SparkSession
     ) -> None:
         with job(tmp_path, spark=spark) as given, pytest.raises(ReportError, match="run the export first"):
-            report(given, **asked(to=str(tmp_path)))
+            write_report(given, **asked(to=str(tmp_path)))

@@ -9,7 +9,7 @@ from django.db import connection
 from pyspark.sql import SparkSession
 
 from delivery.history.job import Stopped
-from delivery.history.steps.rollup import HourSpan, rollup, spans
+from delivery.history.steps.rollup import HourSpan, measure_hours, spans
 from delivery.models import ArchiveChunk, HistoryHour
 from tests.support import factories
 from tests.unit.delivery.history.archived import (
@@ -53,7 +53,7 @@ def test_time_ranges_touch_whole_hours() -> None:
 def test_an_empty_archive_needs_no_spark(tmp_path: Path, spark: SparkSession) -> None:
     told = RecordedProgress()
     with job(tmp_path, spark=spark, progress=told) as given:
-        assert rollup(given) == {"chunks": 0, "rows": 0, "since": None, "until": None}
+        assert measure_hours(given) == {"chunks": 0, "rows": 0, "since": None, "until": None}
     assert told.texts == []
 
 
@@ -65,8 +65,8 @@ def test_a_chunk_is_measured_once(tmp_path: Path, spark: SparkSession) -> None:
         attempts=[attempt(1), attempt(2)],
     )
     with job(tmp_path, spark=spark) as given:
-        result = rollup(given)
-        again = rollup(given)
+        result = measure_hours(given)
+        again = measure_hours(given)
     assert hours() == [(0, 2, 2, 0)]
     row = HistoryHour.objects.get()
     assert (row.hour, row.subscriber, row.event_type) == (AT, "subscriber1", "Test.Event")
@@ -84,7 +84,7 @@ def test_a_chunk_is_measured_once(tmp_path: Path, spark: SparkSession) -> None:
 def test_late_rows_of_an_hour_are_measured_with_the_others(tmp_path: Path, spark: SparkSession) -> None:
     write(tmp_path, deliveries=[delivery(1)], attempts=[attempt(1)])
     with job(tmp_path, spark=spark) as given:
-        rollup(given)
+        measure_hours(given)
     late = AT + HOUR * 2
     write(
         tmp_path,
@@ -92,19 +92,19 @@ def test_late_rows_of_an_hour_are_measured_with_the_others(tmp_path: Path, spark
         attempts=[attempt(2), attempt(3, settled_at=late)],
     )
     with job(tmp_path, spark=spark) as given:
-        rollup(given)
+        measure_hours(given)
     assert hours() == [(0, 2, 2, 0), (2, 1, 1, 0)]
 
 
 def test_hours_without_a_new_chunk_are_not_recomputed(tmp_path: Path, spark: SparkSession) -> None:
     write(tmp_path, deliveries=[delivery(1)], until=AT + HOUR)
     with job(tmp_path, spark=spark) as given:
-        rollup(given)
+        measure_hours(given)
         before = HistoryHour.objects.get().pk
         write(tmp_path, deliveries=[delivery(2, settled_at=AT + HOUR)])
-        rollup(given)
+        measure_hours(given)
         assert HistoryHour.objects.filter(pk=before).exists()
-        rollup(given, everything=True)
+        measure_hours(given, everything=True)
     assert not HistoryHour.objects.filter(pk=before).exists()
     assert hours() == [(0, 1, 0, 0), (1, 1, 0, 0)]
 
@@ -113,7 +113,7 @@ def test_everything_forgets_hours_that_the_archive_does_not_have(tmp_path: Path,
     HistoryHour.objects.create(hour=AT - 100 * HOUR, subscription_id=1)
     write(tmp_path, deliveries=[delivery(1)])
     with job(tmp_path, spark=spark) as given:
-        rollup(given, everything=True)
+        measure_hours(given, everything=True)
     assert hours() == [(0, 1, 0, 0)]
 
 
@@ -122,11 +122,11 @@ def test_a_stop_is_counted_in_each_hour_up_to_the_watermark(tmp_path: Path, spar
     stopped = entry(1, "BLOCKED", at=AT + HOUR / 2, lane_id=1, subscription_id=subscription.pk)
     write(tmp_path, journal=[stopped], until=AT + HOUR * 1.5)
     with job(tmp_path, spark=spark) as given:
-        rollup(given)
+        measure_hours(given)
         assert hours() == [(0, 0, 0, 1800), (1, 0, 0, 1800)]
         flows = entry(2, "RESUMED", at=AT + HOUR * 1.75, lane_id=1)
         write(tmp_path, journal=[flows], until=AT + HOUR * 2.5)
-        rollup(given)
+        measure_hours(given)
     assert hours() == [(0, 0, 0, 1800), (1, 0, 0, 2700)]
     row = HistoryHour.objects.earliest("hour")
     assert (row.subscriber, row.subscription) == (subscription.subscriber.name, "slow")
@@ -137,10 +137,10 @@ def test_a_stop_is_counted_in_hours_without_settlements(tmp_path: Path, spark: S
     stopped = entry(1, "BLOCKED", at=AT + HOUR / 2, lane_id=1, subscription_id=subscription.pk)
     write(tmp_path, journal=[stopped], until=AT + HOUR * 0.75)
     with job(tmp_path, spark=spark) as given:
-        rollup(given)
+        measure_hours(given)
         # An export makes no chunk of a time without events.
         write(tmp_path, journal=[entry(2, "RESUMED", at=AT + HOUR * 3, lane_id=1)], until=AT + HOUR * 3.5)
-        rollup(given)
+        measure_hours(given)
     assert hours() == [(0, 0, 0, 1800), (1, 0, 0, 3600), (2, 0, 0, 3600)]
 
 
@@ -149,7 +149,7 @@ def test_a_run_that_is_stopped_leaves_the_old_hours(tmp_path: Path, spark: Spark
     write(tmp_path, deliveries=[delivery(1)])
     told = RecordedProgress(stop_at="writing", error=Stopped())
     with job(tmp_path, spark=spark, progress=told) as given, pytest.raises(Stopped):
-        rollup(given)
+        measure_hours(given)
     assert HistoryHour.objects.get() == old
     assert not ArchiveChunk.objects.get().is_rolled_up
 
@@ -174,10 +174,10 @@ def test_a_connection_that_dies_while_writing_leaves_the_old_hours(
         pytest.raises(psycopg.OperationalError),
         job(tmp_path, spark=spark, progress=Killing()) as given,
     ):
-        rollup(given)
+        measure_hours(given)
     assert HistoryHour.objects.get() == old
     with job(tmp_path, spark=spark) as given:
-        assert rollup(given)["rows"] == 1_001
+        assert measure_hours(given)["rows"] == 1_001
     assert HistoryHour.objects.count() == 1_001
 
 
@@ -185,5 +185,5 @@ def test_names_are_stored_to_the_letter(tmp_path: Path, spark: SparkSession) -> 
     names = [" a ", 'say "a", "b"', "a\nb\r\nc", "\\", '\\"', "", "Zoë ☃", "a\tb", "\\.", "NULL", "'"]
     write(tmp_path, deliveries=[delivery(id, subscriber=name) for id, name in enumerate(names, start=1)])
     with job(tmp_path, spark=spark) as given:
-        rollup(given)
+        measure_hours(given)
     assert sorted(HistoryHour.objects.values_list("subscriber", flat=True)) == sorted(names)

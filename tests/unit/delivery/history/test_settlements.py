@@ -18,10 +18,10 @@ from delivery.database import queries as database
 from delivery.database.connections import connection_parameters
 from delivery.history.job import StepJob
 from delivery.history.schemas import ATTEMPTS, DELIVERIES
-from delivery.history.steps.export import export
-from delivery.history.steps.report import report
-from delivery.history.steps.rollup import rollup
-from delivery.history.steps.verify import verify
+from delivery.history.steps.export import export_history
+from delivery.history.steps.report import write_report
+from delivery.history.steps.rollup import measure_hours
+from delivery.history.steps.verify import verify_history
 from delivery.lifecycle import transitions
 from delivery.maintenance import expiry
 from delivery.models import Delivery, EarlierSettlement, Finding, HistoryHour, OutcomeClass, PipelineRun, Step
@@ -58,14 +58,14 @@ def try_once(delivery: Delivery, status: Status) -> None:
 
 
 def resubmitted(delivery: Delivery) -> None:
-    resubmit.resubmit(delivery.pk, actor=ANN)
+    resubmit.resubmit_delivery(delivery.pk, actor=ANN)
 
 
 def resubmitted_by_a_filter(delivery: Delivery) -> None:
-    job = bulk_jobs.start({"subscriber": delivery.subscription.subscriber.name}, rate=None, actor=ANN)
+    job = bulk_jobs.start_job({"subscriber": delivery.subscription.subscriber.name}, rate=None, actor=ANN)
     while job.state == "RUNNING":
         with transaction.atomic():
-            assert bulk_jobs.advance(timezone.now())
+            assert bulk_jobs.advance_job(timezone.now())
         job.refresh_from_db()
 
 
@@ -95,15 +95,15 @@ def test_a_delivery_rejected_three_times_between_exports_has_three_rows(
         try_once(delivery, Status.REJECTED)
         send_again(delivery)
     try_once(delivery, Status.REJECTED)
-    export(job, lag=AT_ONCE)
+    export_history(job, lag=AT_ONCE)
     assert settlements(job, delivery) == [("REJECTED", [1]), ("REJECTED", [2]), ("REJECTED", [3])]
-    rollup(job)
+    measure_hours(job)
     hours = HistoryHour.objects.filter(subscription_id=delivery.subscription_id)
     assert sum(hours.values_list("rejected", flat=True)) == 3
     assert sum(hours.values_list("attempts", flat=True)) == 3
     day = timedelta(days=1)
     since, until = (timezone.now() + way * day for way in (-1, 1))
-    made = report(job, since=since.isoformat(), until=until.isoformat(), to=str(tmp_path / "reports"))
+    made = write_report(job, since=since.isoformat(), until=until.isoformat(), to=str(tmp_path / "reports"))
     with Path(made["path"]).open(newline="", encoding="utf-8") as file:
         reported = [(row["status"], row["attempts"], row["attempts_before"]) for row in csv.DictReader(file)]
     assert reported == [("REJECTED", "1", "0"), ("REJECTED", "2", "1"), ("REJECTED", "3", "2")]
@@ -112,7 +112,7 @@ def test_a_delivery_rejected_three_times_between_exports_has_three_rows(
 
 def cancelled_and_sent_again() -> tuple[Delivery, Found]:
     delivery = settled(Status.PENDING, days=0)
-    transitions.cancel([delivery.pk], actor=ANN)
+    transitions.cancel_deliveries([delivery.pk], actor=ANN)
     resubmitted(delivery)
     try_once(delivery, Status.DELIVERED)
     return delivery, [("CANCELLED", []), ("DELIVERED", [1])]
@@ -126,7 +126,7 @@ def in_doubt_and_marked_as_delivered() -> tuple[Delivery, Found]:
 
 def in_doubt_and_cancelled() -> tuple[Delivery, Found]:
     delivery = settled(Status.IN_DOUBT)
-    resolve.cancel(delivery.pk, actor=ANN)
+    resolve.cancel_delivery(delivery.pk, actor=ANN)
     return delivery, [("IN_DOUBT", [1]), ("CANCELLED", [])]
 
 
@@ -158,7 +158,7 @@ def rejected_from_a_mailbox() -> tuple[Delivery, Found]:
 def of_a_group_with_its_sibling() -> tuple[Delivery, Found]:
     delivery, sibling = group(Status.PENDING, Status.PENDING)
     try_once(delivery, Status.FAILED)
-    transitions.cancel([sibling.pk], actor=ANN)
+    transitions.cancel_deliveries([sibling.pk], actor=ANN)
     resubmit.resubmit_some([delivery.pk, sibling.pk], actor=ANN)
     try_once(sibling, Status.REJECTED)
     return sibling, [("CANCELLED", []), ("REJECTED", [1])]
@@ -177,7 +177,7 @@ def test_however_a_person_ends_a_settlement_it_is_kept(job: StepJob) -> None:
             of_a_group_with_its_sibling,
         )
     )
-    export(job, lag=AT_ONCE)
+    export_history(job, lag=AT_ONCE)
     assert {delivery: settlements(job, delivery) for delivery in expected} == expected
     assert verdict(job) == "proven"
 
@@ -196,15 +196,15 @@ def test_each_is_archived_by_the_export_of_its_own_time(
         try_once(delivery, Status.FAILED)
 
     told.when("exporting", again)
-    export(job, lag=AT_ONCE)
+    export_history(job, lag=AT_ONCE)
     assert settlements(job, delivery) == [("FAILED", [1]), ("REJECTED", [2])]
     assert verdict(job) == "proven"
     resubmitted(delivery)
-    export(job, lag=AT_ONCE)
+    export_history(job, lag=AT_ONCE)
     assert settlements(job, delivery) == [("FAILED", [1]), ("REJECTED", [2]), ("FAILED", [3])]
     try_once(delivery, Status.DELIVERED)
     assert verdict(job) == "proven"
-    export(job, lag=AT_ONCE)
+    export_history(job, lag=AT_ONCE)
     assert settlements(job, delivery)[3:] == [("DELIVERED", [4])]
     assert verdict(job) == "proven"
 
@@ -213,9 +213,9 @@ def test_an_attempt_that_ends_after_its_delivery_was_cancelled_is_no_settlement_
     job: StepJob,
 ) -> None:
     delivery = settled(Status.PENDING, days=0)
-    transitions.cancel([delivery.pk], actor=ANN)
+    transitions.cancel_deliveries([delivery.pk], actor=ANN)
     try_once(delivery, Status.DELIVERED)
-    export(job, lag=AT_ONCE)
+    export_history(job, lag=AT_ONCE)
     assert settlements(job, delivery) == [("CANCELLED", [1])]
     assert verdict(job) == "proven"
 
@@ -235,8 +235,8 @@ def test_the_answer_to_a_sync_call_settles_it_once(job: StepJob) -> None:
         "error": "",
         "excerpt": b"",
     }
-    database.execute("settle_sync", answer)
-    export(job, lag=AT_ONCE)
+    database.execute_statement("settle_sync", answer)
+    export_history(job, lag=AT_ONCE)
     assert settlements(job, delivery) == [("DELIVERED", [1])]
     assert verdict(job) == "proven"
 
@@ -247,7 +247,7 @@ def test_each_has_its_own_attempts_though_the_clock_went_back_between_them(job: 
     try_once(delivery, Status.DELIVERED)
     Delivery.objects.filter(pk=delivery.pk).update(settled_at=timezone.now() - timedelta(days=2))
     EarlierSettlement.objects.filter(delivery_id=delivery.pk, is_amended=True).delete()
-    export(job, lag=AT_ONCE)
+    export_history(job, lag=AT_ONCE)
     assert settlements(job, delivery) == [("DELIVERED", [2]), ("FAILED", [1])]
 
 
@@ -259,7 +259,7 @@ def test_settlements_of_one_time_lose_no_attempt(job: StepJob) -> None:
     try_once(delivery, Status.REJECTED)
     (earlier,) = EarlierSettlement.objects.filter(delivery_id=delivery.pk)
     Delivery.objects.filter(pk=delivery.pk).update(settled_at=earlier.settled_at)
-    export(job, lag=AT_ONCE)
+    export_history(job, lag=AT_ONCE)
     assert sorted(row["number"] for row in rows(job, ATTEMPTS)) == [1, 2]
 
 
@@ -273,7 +273,7 @@ def test_verify_notices_a_settlement_that_is_nowhere(job: StepJob) -> None:
     text = f"Delivery {delivery.pk} was settled 2 times, and the history has 1 of them."
     assert text in Finding.objects.values_list("text", flat=True)
     try_once(delivery, Status.DELIVERED)
-    export(job, lag=AT_ONCE)
+    export_history(job, lag=AT_ONCE)
     Finding.objects.all().delete()
     assert verdict(job) == "broken here"
     text = f"Delivery {delivery.pk} was settled 3 times, and the history has 2 of them."
@@ -282,4 +282,4 @@ def test_verify_notices_a_settlement_that_is_nowhere(job: StepJob) -> None:
 
 def verdict(job: StepJob) -> str:
     PipelineRun.objects.get_or_create(pk=job.run_id, defaults={"step": Step.REPORT})
-    return str(verify(job)["verdict"])
+    return str(verify_history(job)["verdict"])

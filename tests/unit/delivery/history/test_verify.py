@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 from pyspark.sql import SparkSession
 
-from delivery.history.steps.verify import verify
+from delivery.history.steps.verify import verify_history
 from delivery.models import Finding, JournalEntry, PipelineRun, RunState, Status, Step
 from tests.support import factories
 from tests.unit.delivery.history.archived import (
@@ -32,7 +32,7 @@ Found = tuple[str, int | None, int | None, int | None]
 def verified(url: Path, spark: SparkSession, told: RecordedProgress | None = None) -> dict[str, Any]:
     run = PipelineRun.objects.create(step=Step.VERIFY, state=RunState.RUNNING)
     with job(url, spark=spark, run_id=run.pk, progress=told) as given:
-        result = verify(given)
+        result = verify_history(given)
     PipelineRun.objects.filter(pk=run.pk).update(state=RunState.DONE, ended_at=timezone.now())
     return result
 

@@ -75,7 +75,7 @@ def by_a_sender_with_others() -> list[Delivery]:
 
 def cancelled() -> list[Delivery]:
     delivery = factories.delivery()
-    transitions.cancel([delivery.pk], actor="ann")
+    transitions.cancel_deliveries([delivery.pk], actor="ann")
     return [delivery]
 
 
@@ -130,7 +130,7 @@ def test_no_publication_or_entry_has_a_time_that_the_archive_has_passed(until: d
     event_type = factories.event_type()
     with transaction.atomic():
         publish_own([Draft(event_type=event_type, headers={}, body=b"{}") for _ in range(2)])
-    journal.record(JournalKind.TESTED, "a test", actor="ann")
+    journal.record_entry(JournalKind.TESTED, "a test", actor="ann")
     assert list(Message.objects.values_list("published_at", flat=True)) == [until] * 2
     assert JournalEntry.objects.get(text="a test").at == until
 

@@ -37,8 +37,8 @@ def test_messages_are_shared_out_by_their_ids(event_type: EventType) -> None:
 
 def test_the_setting_is_the_number_of_lanes(event_type: EventType, settings: Settings) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, queue_senders=7)
-    queue_lanes.ensure(7)
-    queue_lanes.ensure(3)
+    queue_lanes.ensure_queue_lanes(7)
+    queue_lanes.ensure_queue_lanes(3)
     assert Lane.objects.filter(kind=LaneKind.QUEUE).count() == 7
     factories.subscription(event_type=event_type)
     (id,) = published(event_type)

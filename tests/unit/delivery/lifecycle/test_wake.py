@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from delivery.database.connections import CHANNEL, MAILBOX_CHANNEL
 from delivery.lifecycle.wake import notifications
-from delivery.senders.notifications import GAP, Notification, understand
+from delivery.senders.notifications import GAP, Notification, notification_of
 
 ids = st.frozensets(st.integers(1, 2**40), max_size=2_000)
 
@@ -16,7 +16,7 @@ def test_a_notification_survives_encoding_and_decoding(
 ) -> None:
     words = {f"work {id}" for id in lanes} | {f"nudge {id}" for id in nudged}
     told = notifications(words | ({"changed"} if is_change else set()))
-    call = understand([payload for channel, payload in told if channel == CHANNEL])
+    call = notification_of([payload for channel, payload in told if channel == CHANNEL])
     assert (call.lanes, call.nudged, call.is_change) == (lanes, nudged, is_change)
 
 
@@ -25,7 +25,7 @@ def test_news_of_mailboxes_does_not_reach_senders(mailboxes: frozenset[int], lan
     told = notifications({f"mailbox {id}" for id in mailboxes} | {f"work {id}" for id in lanes})
     ids = [payload.split(",") for channel, payload in told if channel == MAILBOX_CHANNEL]
     assert frozenset(int(id) for some in ids for id in some) == mailboxes
-    assert understand([payload for channel, payload in told if channel == CHANNEL]).lanes == lanes
+    assert notification_of([payload for channel, payload in told if channel == CHANNEL]).lanes == lanes
 
 
 @given(ids)
@@ -35,4 +35,4 @@ def test_a_payload_is_shorter_than_postgresql_allows(lanes: frozenset[int]) -> N
 
 
 def test_after_a_gap_every_lane_is_to_look() -> None:
-    assert understand([GAP, "work 1"]) == Notification(lanes=frozenset({1}), is_gap=True)
+    assert notification_of([GAP, "work 1"]) == Notification(lanes=frozenset({1}), is_gap=True)

@@ -226,7 +226,7 @@ def test_a_volatile_one_is_handed_out_once(mailbox: FilledMailbox) -> None:
 def test_cancelling_takes_a_message_from_its_holder(mailbox: FilledMailbox) -> None:
     waiting, out = mailbox.put(2)[::-1]
     message = mailbox.one()
-    assert transitions.cancel([waiting.pk, out.pk], actor="ann") == 2
+    assert transitions.cancel_deliveries([waiting.pk, out.pk], actor="ann") == 2
     assert [status_of(delivery) for delivery in (waiting, out)] == [Status.CANCELLED] * 2
     assert (outcomes(waiting), outcomes(out)) == ([], [(1, "UNACKNOWLEDGED")])
     assert now_of(out).attempts == 1

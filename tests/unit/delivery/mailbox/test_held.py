@@ -27,12 +27,12 @@ def test_it_answers_204_and_takes_acknowledgements(level: str, mailbox: FilledMa
     first, second = mailbox.put(2)
     message = mailbox.one()
     held = owner(level, mailbox)
-    toggle.hold(held, actor="ann")
+    toggle.hold_owner(held, actor="ann")
     assert mailbox.ask("next").status == 204
     assert not has_news(mailbox)
     assert mailbox.say("ack", message)
     assert [status_of(row) for row in (first, second)] == [Status.DELIVERED, Status.PENDING]
     assert mailbox.status()["available"] == 0
-    toggle.activate(held, actor="ann")
+    toggle.activate_owner(held, actor="ann")
     assert has_news(mailbox)
     assert len(mailbox.next(10)) == 1

@@ -72,7 +72,7 @@ def test_a_mailbox_has_news_exactly_if_a_fetch_would_find_a_message(case: str) -
     factories.delivery(subscription=wanted, **of_delivery)
     subscriber = wanted.subscriber_id
     assert with_messages(subscriber) == ([subscriber] if case in AVAILABLE else [])
-    assert bool(fetch.fetch(subscriber, most=1, visibility=30)) == (case in AVAILABLE)
+    assert bool(fetch.fetch_messages(subscriber, most=1, visibility=30)) == (case in AVAILABLE)
 
 
 def test_each_mailbox_is_named_once_and_no_other() -> None:

@@ -22,18 +22,18 @@ def release(mailbox: FilledMailbox) -> None:
 
 
 def send_again(mailbox: FilledMailbox) -> None:
-    transitions.cancel([Delivery.objects.get().pk], actor="ann")
-    resubmit.resubmit(Delivery.objects.get().pk, actor="ann")
+    transitions.cancel_deliveries([Delivery.objects.get().pk], actor="ann")
+    resubmit.resubmit_delivery(Delivery.objects.get().pk, actor="ann")
 
 
 def send_edited(mailbox: FilledMailbox) -> None:
-    transitions.cancel([Delivery.objects.get().pk], actor="ann")
+    transitions.cancel_deliveries([Delivery.objects.get().pk], actor="ann")
     resubmit.resubmit_edited(Delivery.objects.get(), EDIT, actor="ann")
 
 
 def activate(mailbox: FilledMailbox) -> None:
-    toggle.deactivate(mailbox.subscription, actor="ann")
-    toggle.activate(mailbox.subscription, backlog="deliver", actor="ann")
+    toggle.deactivate_owner(mailbox.subscription, actor="ann")
+    toggle.activate_owner(mailbox.subscription, backlog="deliver", actor="ann")
 
 
 @pytest.mark.parametrize("act", [release, send_again, send_edited, activate])

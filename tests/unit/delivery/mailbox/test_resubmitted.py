@@ -47,7 +47,7 @@ def test_a_resubmitted_message_returns_to_the_mailbox_with_its_whole_time(
 ) -> None:
     delivery = settled(mailbox, status)
     (newer,) = mailbox.put()
-    resubmit.resubmit(delivery.pk, actor="ann")
+    resubmit.resubmit_delivery(delivery.pk, actor="ann")
     again = now_of(delivery)
     assert (again.status, again.lane_id, again.next_attempt_at) == (Status.PENDING, None, None)
     assert (again.redelivery, again.server_started_at) == ("resubmitted", None)
@@ -64,14 +64,14 @@ def test_a_resubmitted_message_returns_to_the_mailbox_with_its_whole_time(
 def test_received_or_open_messages_are_not_resubmitted(mailbox: FilledMailbox, status: Status) -> None:
     (delivery,) = mailbox.put(status=status)
     with pytest.raises(resubmit.NotResubmittedError, match=f"It is {status}"):
-        resubmit.resubmit(delivery.pk, actor="ann")
+        resubmit.resubmit_delivery(delivery.pk, actor="ann")
 
 
 def test_a_receipt_of_before_does_not_count_any_more(mailbox: FilledMailbox) -> None:
     (delivery,) = mailbox.put()
     message = mailbox.one()
-    transitions.cancel([delivery.pk], actor="ann")
-    resubmit.resubmit(delivery.pk, actor="ann")
+    transitions.cancel_deliveries([delivery.pk], actor="ann")
+    resubmit.resubmit_delivery(delivery.pk, actor="ann")
     assert not mailbox.say("ack", message)
     assert status_of(delivery) == Status.PENDING
 
@@ -102,24 +102,24 @@ def test_an_edited_copy_has_the_ttl_of_its_event_type(mailbox: FilledMailbox) ->
 def test_many_are_sent_again_by_filter(mailbox: FilledMailbox) -> None:
     failed = settled(mailbox, Status.FAILED)
     move(failed, settled_at=ENDED)
-    job = bulk_jobs.start({"subscriber": mailbox.subscriber.name}, rate=None, actor="ann")
-    assert (job.count, bulk_jobs.advance(job.next_at)) == (1, 1)
+    job = bulk_jobs.start_job({"subscriber": mailbox.subscriber.name}, rate=None, actor="ann")
+    assert (job.count, bulk_jobs.advance_job(job.next_at)) == (1, 1)
     assert status_of(failed) == Status.PENDING
 
 
 def test_a_message_in_doubt_is_decided(mailbox: FilledMailbox) -> None:
     first, second = mailbox.put(2, status=Status.IN_DOUBT)
     resolve.mark_delivered(first.pk, actor="ann")
-    resolve.cancel(second.pk, actor="ann")
+    resolve.cancel_delivery(second.pk, actor="ann")
     assert [status_of(delivery) for delivery in (first, second)] == [Status.DELIVERED, Status.CANCELLED]
     assert mailbox.next() == []
 
 
 def test_an_activated_subscriptions_held_messages_are_handed_out(mailbox: FilledMailbox) -> None:
     put = mailbox.put(2)
-    toggle.deactivate(mailbox.subscription, actor="ann")
+    toggle.deactivate_owner(mailbox.subscription, actor="ann")
     assert mailbox.next(2) == []
-    toggle.activate(mailbox.subscription, backlog="deliver", actor="ann")
+    toggle.activate_owner(mailbox.subscription, backlog="deliver", actor="ann")
     assert ids(mailbox.next(2)) == public_ids(put)
 
 
@@ -129,8 +129,8 @@ def test_made_active_again_without_its_backlog_the_mailbox_is_empty(mailbox: Fil
     (untouched,) = mailbox.put(subscription=other)
     mailbox.one()
     Delivery.objects.filter(pk=put_off.pk).update(next_attempt_at=timezone.now())
-    toggle.deactivate(mailbox.subscription, actor="ann")
-    (job,) = toggle.activate(mailbox.subscription, backlog="cancel", actor="ann")
+    toggle.deactivate_owner(mailbox.subscription, actor="ann")
+    (job,) = toggle.activate_owner(mailbox.subscription, backlog="cancel", actor="ann")
     assert job is not None
     assert finish(job).changed == 3
     assert mailbox.subscription.status == SubscriptionStatus.ACTIVE

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from delivery.mailbox.notifications import understand
+from delivery.mailbox.notifications import mailboxes_of_payload
 from delivery.mailbox.waiters import REMEMBERED, Waiter, Waiters
 
 BOX, OTHER = 7, 8
@@ -189,4 +189,4 @@ def test_a_stop_ends_every_wait() -> None:
     ("payload", "understood"), [("12,34", [12, 34]), ("7", [7]), ("", []), ("x,1,-2,", [1])]
 )
 def test_a_notification_names_mailboxes(payload: str, understood: list[int]) -> None:
-    assert understand(payload) == understood
+    assert mailboxes_of_payload(payload) == understood

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from delivery.maintenance import failures
 from delivery.models import Delivery, FailureNotice, JournalEntry, Message, Status
-from delivery.support.resubmit import resubmit
+from delivery.support.resubmit import resubmit_delivery
 from subscriptions.models import EventType, Mode, Publisher, Scope, Subscription
 from tests.support import factories
 from tests.unit.delivery.maintenance.test_failures import event_type, failed, listening, tell, told
@@ -197,7 +197,7 @@ class TestGroups:
     def test_what_was_sent_again_and_failed_again_is_told(self) -> None:
         first, last = self.group(Status.REJECTED, Status.REJECTED)
         self.told_of()
-        resubmit(first.pk, actor="ann")
+        resubmit_delivery(first.pk, actor="ann")
         assert Delivery.objects.get(pk=first.pk).status == Status.PENDING
         factories.settle(first, Status.FAILED)
         FailureNotice.objects.create(delivery_id=first.pk, number=2)
@@ -282,7 +282,7 @@ class TestErrorsToAtPublication:
 def test_what_is_told_is_told_in_the_transaction_that_takes_it(ops: Subscription) -> None:
     failure_of("ops")
     with transaction.atomic():
-        failures.tell(limit=1)
+        failures.publish_notices(limit=1)
         transaction.set_rollback(True)
     assert (told(), FailureNotice.objects.count()) == ([], 1)
     tell()

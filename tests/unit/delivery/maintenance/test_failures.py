@@ -9,8 +9,8 @@ from django.db import connection, transaction
 from delivery.database.statements import statement
 from delivery.maintenance import failures
 from delivery.models import Delivery, FailureNotice, Message, Status
-from delivery.support.resolve import cancel, mark_delivered
-from delivery.support.resubmit import resubmit
+from delivery.support.resolve import cancel_delivery, mark_delivered
+from delivery.support.resubmit import resubmit_delivery
 from subscriptions.models import EventType, Subscription
 from tests.support import factories
 
@@ -34,7 +34,7 @@ def listening(**fields: Any) -> Subscription:
 
 def tell() -> int:
     with transaction.atomic():
-        return failures.tell(limit=100)
+        return failures.publish_notices(limit=100)
 
 
 def told() -> list[dict[str, Any]]:
@@ -97,7 +97,7 @@ def test_each_failure_is_reported_once() -> None:
 def test_the_oldest_failures_are_reported_first_in_batches() -> None:
     rows = [failed() for _ in range(3)]
     with transaction.atomic():
-        assert failures.tell(limit=2) == 2
+        assert failures.publish_notices(limit=2) == 2
     assert [body["delivery"] for body in told()] == [row.pk for row in rows[:2]]
 
 
@@ -109,13 +109,13 @@ def test_no_plan_reads_more_than_the_limit() -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         for way in ways:
             cursor.execute(f"SET LOCAL enable_{way} = off")
-        assert failures.tell(limit=2) == 2
+        assert failures.publish_notices(limit=2) == 2
 
 
 def test_a_failure_is_reported_only_after_its_commit() -> None:
     failed()
     with transaction.atomic():
-        assert failures.tell(limit=1) == 1
+        assert failures.publish_notices(limit=1) == 1
         transaction.set_rollback(True)
     assert (told(), FailureNotice.objects.count()) == ([], 1)
 
@@ -150,7 +150,7 @@ def test_a_delivery_settled_by_a_person_is_not_reported() -> None:
     assert told() == []
 
 
-@pytest.mark.parametrize("act", [resubmit, mark_delivered, cancel])
+@pytest.mark.parametrize("act", [resubmit_delivery, mark_delivered, cancel_delivery])
 def test_a_failure_is_reported_before_a_person_changes_it(act: Any) -> None:
     row = failed(Status.IN_DOUBT)
     act(row.pk, actor="ann")

@@ -123,7 +123,7 @@ class TestArchive:
 
     def test_a_delivery_settled_before_but_unarchived_stays(self) -> None:
         row = old(Status.FAILED, settled_at=past(200))
-        transitions.reopen([row.pk], reason="resubmitted by ann")
+        transitions.reopen_deliveries([row.pk], reason="resubmitted by ann")
         Delivery.objects.filter(pk=row.pk).update(status=Status.DELIVERED, settled_at=past(300))
         Archived.objects.update(until=past(250))
         run_whole()
@@ -181,14 +181,16 @@ class TestWholeMessages:
 class TestPasses:
     def test_a_pass_starts_each_hour(self) -> None:
         now = timezone.now()
-        passed = [retention.advance(now + timedelta(minutes=minutes)) > 0 for minutes in (0, 0, 59, 60, 61)]
+        passed = [
+            retention.advance_pass(now + timedelta(minutes=minutes)) > 0 for minutes in (0, 0, 59, 60, 61)
+        ]
         assert passed == [True, False, False, True, False]
         assert RetentionRun.objects.count() == 2
 
     def test_a_pass_goes_in_batches_with_its_progress(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(retention, "BATCH", 2)
         rows = [old() for _ in range(5)]
-        assert retention.advance(timezone.now()) == 1
+        assert retention.advance_pass(timezone.now()) == 1
         run = RetentionRun.objects.get()
         assert (run.state, run.messages, run.position) == ("RUNNING", 2, rows[1].message_id)
         assert run.share == pytest.approx(2 / 5)
@@ -198,7 +200,7 @@ class TestPasses:
     def test_kept_messages_are_passed_in_larger_steps(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(retention, "LOOK", 3)
         rows = [old(status) for status in [*[Status.PENDING] * 4, Status.DELIVERED]]
-        retention.advance(timezone.now())
+        retention.advance_pass(timezone.now())
         assert RetentionRun.objects.get().position == rows[2].message_id
         run_whole()
         assert [is_there(row) for row in rows] == [True] * 4 + [False]
@@ -214,9 +216,9 @@ class TestPasses:
 
     def test_a_person_begins_one_and_of_two_at_once_one_is_refused(self) -> None:
         row = old()
-        begun = retention.start(actor="ann", now=timezone.now())
+        begun = retention.start_pass(actor="ann", now=timezone.now())
         with pytest.raises(retention.AlreadyRunningError) as refused:
-            retention.start(actor="bob", now=timezone.now())
+            retention.start_pass(actor="bob", now=timezone.now())
         assert refused.value.run == begun
         assert run_whole() == begun
         assert not is_there(row)
@@ -226,7 +228,7 @@ class TestPasses:
         _, busy = (RetentionRun.objects.create(state="DONE", ended_at=past(8)) for _ in range(2))
         RetentionRun.objects.update(started_at=past(8))
         RetentionRun.objects.filter(pk=busy.pk).update(messages=1)
-        retention.advance(timezone.now())
+        retention.advance_pass(timezone.now())
         begun = RetentionRun.objects.latest("id")
         assert set(RetentionRun.objects.all()) == {busy, begun}
         assert begun != busy
@@ -276,7 +278,7 @@ class TestForgetting:
         row = old()
         for number in range(5):
             JournalEntry.objects.create(kind=JournalKind.UNMATCHED, text=str(number), at=past(366))
-        assert [retention.advance(timezone.now()) for _ in range(3)] == [2, 2, 1]
+        assert [retention.advance_pass(timezone.now()) for _ in range(3)] == [2, 2, 1]
         assert is_there(row)
         run_whole()
         assert not is_there(row)

@@ -75,7 +75,7 @@ class TestWholeRanges:
             first = old(subscription=subscription, attempts=1, started_at=past(400))
             old(Status.FAILED, message=first.message, subscription=subscription, attempts=2)
             reopened = old(Status.FAILED, subscription=subscription)
-            transitions.reopen([reopened.pk], reason="")
+            transitions.reopen_deliveries([reopened.pk], reason="")
             Delivery.objects.filter(pk=reopened.pk).update(status=Status.DELIVERED, settled_at=past(300))
             unwanted = factories.message(published_at=past(31))
             edited = factories.message(published_at=past(300), edited_from=first.message)
@@ -106,9 +106,9 @@ class TestWholeRanges:
         with range_of():
             pass
         seen = []
-        begun = retention.start(actor="ann", now=timezone.now())
+        begun = retention.start_pass(actor="ann", now=timezone.now())
         while RetentionRun.objects.get(pk=begun.pk).state == "RUNNING":
-            retention.advance(timezone.now())
+            retention.advance_pass(timezone.now())
             check_constraints()
             seen.append((is_there(first), is_there(second), RetentionRun.objects.get(pk=begun.pk).messages))
         assert list(dict.fromkeys(seen)) == [(False, True, 1), (False, False, 2)]
@@ -120,7 +120,9 @@ class TestWholeRanges:
         go_on_from(between)
         row = old()
         check_constraints()
-        queries.execute("make_range", {"first": before.until_id + 20, "until": before.until_id + 120})
+        queries.execute_statement(
+            "make_range", {"first": before.until_id + 20, "until": before.until_id + 120}
+        )
         go_on_from(before.until_id + 20)
         old()
         go_on_from(before.until_id + 121)
@@ -209,7 +211,7 @@ def window_of_duplicates(row: Delivery) -> None:
 
 def running_resubmission(_: Delivery) -> None:
     old(Status.FAILED)
-    bulk_jobs.start({"status": ["FAILED"]}, rate=1, actor="ann")
+    bulk_jobs.start_job({"status": ["FAILED"]}, rate=1, actor="ann")
 
 
 class TestKept:

@@ -117,11 +117,11 @@ class TestReferences:
     @pytest.mark.parametrize(("status", "spared"), [(Status.FAILED, True), (Status.DELIVERED, False)])
     def test_a_running_resubmission_keeps_its_messages(self, status: Status, spared: bool) -> None:
         rows = [old(status) for _ in range(2)]
-        job = bulk_jobs.start({"status": ["FAILED"]}, rate=1, actor="ann")
+        job = bulk_jobs.start_job({"status": ["FAILED"]}, rate=1, actor="ann")
         Resubmission.objects.filter(pk=job.pk).update(position=rows[0].pk)
         run_whole()
         assert [is_there(row) for row in rows] == [False, spared]
-        bulk_jobs.cancel(job, actor="ann", now=timezone.now())
+        bulk_jobs.cancel_job(job, actor="ann", now=timezone.now())
         run_whole()
         assert not is_there(rows[1])
 

@@ -19,31 +19,31 @@ pytestmark = pytest.mark.django_db
 
 def test_a_run_without_its_process_has_failed_and_names_the_next_step() -> None:
     run = rows.run(state=RunState.RUNNING)
-    assert cleanup.tidy(timezone.now()) == 1
+    assert cleanup.end_orphaned_runs(timezone.now()) == 1
     run.refresh_from_db()
     assert run.state == RunState.FAILED
     assert "the next run continues" in run.error
-    assert cleanup.tidy(timezone.now()) == 0
+    assert cleanup.end_orphaned_runs(timezone.now()) == 0
 
 
 def test_a_locked_run_is_not_touched() -> None:
     run = rows.run(state=RunState.RUNNING)
     with rows.held(run):
-        assert cleanup.tidy(timezone.now()) == 0
-    assert cleanup.tidy(timezone.now()) == 1
+        assert cleanup.end_orphaned_runs(timezone.now()) == 0
+    assert cleanup.end_orphaned_runs(timezone.now()) == 1
 
 
 def test_waiting_and_ended_runs_are_not_touched() -> None:
     for state in RunState:
         if state != RunState.RUNNING:
             rows.run(state=state)
-    assert cleanup.tidy(timezone.now()) == 0
+    assert cleanup.end_orphaned_runs(timezone.now()) == 0
 
 
 def test_the_replay_of_a_killed_selection_has_failed_too() -> None:
     replay = rows.replay()
     rows.run(Step.REPLAY, RunState.RUNNING, options={"replay": replay.pk})
-    cleanup.tidy(timezone.now())
+    cleanup.end_orphaned_runs(timezone.now())
     replay.refresh_from_db()
     assert (replay.state, replay.error) == (ReplayState.FAILED, cleanup.KILLED)
 
@@ -53,7 +53,7 @@ def test_old_runs_are_removed_except_the_newest(monkeypatch: pytest.MonkeyPatch)
     long_ago = timezone.now() - cleanup.KEPT - timedelta(days=1)
     old = [rows.run(Step.VERIFY, RunState.DONE, ended_at=long_ago) for _ in range(4)]
     Finding.objects.create(run=old[0], kind="ORDER", text="")
-    assert cleanup.forget(timezone.now()) == 2
+    assert cleanup.remove_old_runs(timezone.now()) == 2
     assert list(PipelineRun.objects.order_by("id")) == old[2:]
     assert not Finding.objects.exists()
 
@@ -62,7 +62,7 @@ def test_recent_and_open_runs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cleanup, "KEPT_RUNS", 0)
     rows.run(asked_at=timezone.now() - timedelta(days=400))
     rows.run(Step.VERIFY, RunState.DONE)
-    assert cleanup.forget(timezone.now()) == 0
+    assert cleanup.remove_old_runs(timezone.now()) == 0
 
 
 def test_reports_of_long_ago_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from delivery.history.job import Stopped
 from delivery.models import PipelineRun, RunState, Step
 from delivery.pipeline import progress as courses
-from delivery.pipeline import stop
+from delivery.pipeline import stop_run
 from delivery.pipeline.interrupts import interruptible
 from delivery.pipeline.progress import Interruption, RunProgress
 from tests.system.operation.installation import eventually
@@ -100,14 +100,14 @@ def interrupted(course: RunProgress) -> RunProgress:
 
 
 def test_a_step_without_progress_is_interrupted(run: PipelineRun, database: psycopg.Connection) -> None:
-    stop(run, actor="ann")
+    stop_run(run, actor="ann")
     assert interrupted(RunProgress(run.pk, database)).interruption == Interruption.PERSON
 
 
 def test_a_step_that_swallowed_the_interrupt_gets_it_again(
     run: PipelineRun, database: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stop(run, actor="ann")
+    stop_run(run, actor="ann")
     course = interrupted(RunProgress(run.pk, database))
     course.advance(1, None)
     monkeypatch.setattr(courses, "SWALLOWED_SECONDS", 0)

@@ -13,7 +13,7 @@ import pytest
 from django.db import connections
 
 from delivery.models import PipelineRun, RunState, Step
-from delivery.pipeline import RunOpenError, locks, running, stop
+from delivery.pipeline import RunOpenError, locks, running, stop_run
 from delivery.pipeline.running import run_now, run_waiting
 from tests.system.operation.installation import eventually
 from tests.unit.delivery.pipeline import rows
@@ -110,7 +110,7 @@ def test_a_process_presumed_dead_that_still_works_blocks_its_successor() -> None
 
 
 def test_a_person_stops_it_in_the_middle() -> None:
-    with acting_during_run(lambda: stop(only_run(), actor="ben")):
+    with acting_during_run(lambda: stop_run(only_run(), actor="ben")):
         ran = run_now(Step.EXPORT, options={}, actor="ann")
     assert (ran.run.state, ran.interrupted_by) == (RunState.CANCELLED, None)
     assert "Stopped by ben." in ran.run.log

@@ -28,35 +28,35 @@ class TestFiring:
         installed_at = MigrationRecorder.Migration.objects.get(
             app="delivery", name="0004_lanes_and_traffic"
         ).applied
-        assert schedules.fire(installed_at + timedelta(minutes=14)) == 0
-        assert schedules.fire(installed_at + timedelta(minutes=16)) == 3
+        assert schedules.request_due_runs(installed_at + timedelta(minutes=14)) == 0
+        assert schedules.request_due_runs(installed_at + timedelta(minutes=16)) == 3
 
     def test_due_steps_are_requested_in_their_order(self) -> None:
         due(Step.VERIFY, Step.ROLLUP, Step.EXPORT)
-        assert schedules.fire(timezone.now()) == 3
+        assert schedules.request_due_runs(timezone.now()) == 3
         asked = PipelineRun.objects.order_by("id").values_list("step", "state", "asked_by")
         assert list(asked) == [(step, "WAITING", "") for step in ("EXPORT", "ROLLUP", "VERIFY")]
 
     def test_a_schedule_fires_once_and_keeps_its_interval(self) -> None:
         since = due(Step.EXPORT)
-        assert [schedules.fire(timezone.now()) for _ in range(3)] == [1, 0, 0]
+        assert [schedules.request_due_runs(timezone.now()) for _ in range(3)] == [1, 0, 0]
         assert PipelineSchedule.objects.get(step=Step.EXPORT).next_at == since + timedelta(hours=1)
 
     def test_a_disabled_schedule_does_not_fire(self) -> None:
         due()
-        assert schedules.fire(timezone.now()) == 0
+        assert schedules.request_due_runs(timezone.now()) == 0
 
     def test_a_step_with_an_open_run_needs_no_second(self) -> None:
         since = due(Step.EXPORT)
         rows.run(Step.EXPORT)
-        assert schedules.fire(timezone.now()) == 1
+        assert schedules.request_due_runs(timezone.now()) == 1
         assert PipelineRun.objects.count() == 1
         assert PipelineSchedule.objects.get(step=Step.EXPORT).next_at > since
 
     def test_a_schedule_fires_although_its_last_run_was_killed(self) -> None:
         due(Step.EXPORT)
         rows.run(Step.EXPORT, RunState.RUNNING)
-        schedules.fire(timezone.now())
+        schedules.request_due_runs(timezone.now())
         states = PipelineRun.objects.order_by("id").values_list("state", flat=True)
         assert list(states) == [RunState.FAILED, RunState.WAITING]
 
@@ -64,9 +64,9 @@ class TestFiring:
 @pytest.mark.django_db(transaction=True)
 def test_of_two_machines_that_look_at_once_one_creates_the_run() -> None:
     due(Step.EXPORT)
-    with unfinished(lambda: schedules.fire(timezone.now())):
-        assert schedules.fire(timezone.now()) == 0
-    assert schedules.fire(timezone.now()) == 0
+    with unfinished(lambda: schedules.request_due_runs(timezone.now())):
+        assert schedules.request_due_runs(timezone.now()) == 0
+    assert schedules.request_due_runs(timezone.now()) == 0
     assert PipelineRun.objects.count() == 1
 
 

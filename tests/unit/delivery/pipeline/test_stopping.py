@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from delivery.models import RUN_ENDED, PipelineRun, ReplayState, RunState, Step
-from delivery.pipeline import runs, stop
+from delivery.pipeline import runs, stop_run
 from delivery.pipeline.runs import Ending
 from tests.unit.delivery.pipeline import rows
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 def test_a_waiting_run_is_cancelled_at_once() -> None:
     run = rows.run()
-    assert stop(run, actor="ann")
+    assert stop_run(run, actor="ann")
     run.refresh_from_db()
     assert run.state == RunState.CANCELLED
     assert run.ended_at is not None
@@ -25,7 +25,7 @@ def test_a_waiting_run_is_cancelled_at_once() -> None:
 
 def test_a_running_process_gets_the_request_to_stop() -> None:
     run = rows.run(state=RunState.RUNNING)
-    assert stop(run, actor="ann")
+    assert stop_run(run, actor="ann")
     run.refresh_from_db()
     assert (run.state, run.is_stopping) == (RunState.RUNNING, True)
 
@@ -33,13 +33,13 @@ def test_a_running_process_gets_the_request_to_stop() -> None:
 @pytest.mark.parametrize("state", RUN_ENDED)
 def test_an_ended_run_is_unchanged(state: RunState) -> None:
     run = rows.run(state=state)
-    assert not stop(run, actor="ann")
+    assert not stop_run(run, actor="ann")
     assert PipelineRun.objects.get(pk=run.pk).log == ""
 
 
 def test_the_replay_of_a_cancelled_selection_is_cancelled() -> None:
     replay = rows.replay()
-    assert stop(rows.run(Step.REPLAY, options={"replay": replay.pk}), actor="ann")
+    assert stop_run(rows.run(Step.REPLAY, options={"replay": replay.pk}), actor="ann")
     replay.refresh_from_db()
     assert replay.state == ReplayState.CANCELLED
 
@@ -47,20 +47,20 @@ def test_the_replay_of_a_cancelled_selection_is_cancelled() -> None:
 def test_the_replay_of_a_failed_selection_fails_for_the_same_reason() -> None:
     replay = rows.replay()
     run = rows.run(Step.REPLAY, RunState.RUNNING, options={"replay": replay.pk})
-    assert runs.end(run, Ending(state=RunState.FAILED, error="no room"), now=timezone.now())
+    assert runs.end_run(run, Ending(state=RunState.FAILED, error="no room"), now=timezone.now())
     replay.refresh_from_db()
     assert (replay.state, replay.error) == (ReplayState.FAILED, "no room")
 
 
 def test_a_run_that_another_process_ended_cannot_be_ended_again() -> None:
     run = rows.run(state=RunState.FAILED, error="killed")
-    assert not runs.end(run, Ending(state=RunState.DONE), now=timezone.now())
+    assert not runs.end_run(run, Ending(state=RunState.DONE), now=timezone.now())
     assert PipelineRun.objects.get(pk=run.pk).error == "killed"
 
 
 def test_a_run_stopped_by_a_person_does_not_return_to_waiting() -> None:
     run = rows.run(state=RunState.RUNNING)
-    stop(run, actor="ann")
+    stop_run(run, actor="ann")
     assert not runs.give_back(run, reason="Inturn stops.")
 
 

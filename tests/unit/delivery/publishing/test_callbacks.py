@@ -55,7 +55,7 @@ def posted(body: bytes = b"done", url: str | None = None) -> CallbackAnswer:
 
 def answer(callback: Callback, given: CallbackAnswer, *, now: datetime | None = None) -> int:
     """Answer as the view does, with the current row."""
-    return callbacks.answer(Callback.objects.get(pk=callback.pk), given, now=now or timezone.now())
+    return callbacks.answer_callback(Callback.objects.get(pk=callback.pk), given, now=now or timezone.now())
 
 
 class TestPublishing:
@@ -200,7 +200,7 @@ class TestAnswering:
             row = Callback.objects.get(pk=callback.pk)
             together.wait()
             try:
-                return callbacks.answer(row, posted(body), now=timezone.now())
+                return callbacks.answer_callback(row, posted(body), now=timezone.now())
             except CallbackRefusedError as refused:
                 return refused.status
             finally:

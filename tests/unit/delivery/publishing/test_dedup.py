@@ -263,7 +263,7 @@ def test_messages_that_inturn_publishes_are_deduplicated_too(event_type: EventTy
 def test_a_person_may_cancel_the_first_and_the_next_is_new(event_type: EventType) -> None:
     by_key(event_type)
     (one,) = published(keyed(event_type))
-    assert transitions.cancel([one.pk], actor="ann") == 1
+    assert transitions.cancel_deliveries([one.pk], actor="ann") == 1
     assert published(keyed(event_type))[0].status == Status.PENDING
 
 
@@ -284,6 +284,6 @@ def test_a_mailbox_gets_no_duplicate_either(event_type: EventType) -> None:
     (third,) = published(keyed(event_type))
     assert (status_of(third), third.subscription) == ("DUPLICATE", subscription)
     (fetched,) = published(keyed(event_type, "other"))
-    assert [one.delivery_id for one in fetch.fetch(subscription.subscriber_id, most=9, visibility=30)] == [
-        fetched.pk
-    ]
+    assert [
+        one.delivery_id for one in fetch.fetch_messages(subscription.subscriber_id, most=9, visibility=30)
+    ] == [fetched.pk]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from delivery.calls.sync import exchange
+from delivery.calls.sync import exchange_message
 from delivery.models import Delivery, IdempotencyKey, JournalEntry, JournalKind, Message
 from delivery.publishing.drafts import Draft, PublishRefusedError
 from delivery.publishing.explain import explain_message
@@ -152,7 +152,7 @@ def test_a_sync_message_calls_its_destination(transactional_db: None, settings: 
     factories.subscription(event_type=event_type, filter="$$->'Body'->>'n' is null", position=1)
     crm = factories.subscription(event_type=event_type, subscriber=factories.subscriber("crm"), position=2)
     sent = Draft(event_type=event_type, headers={"destination": "crm"}, body=b"{}")
-    assert exchange(factories.publisher(), sent).subscription == crm
+    assert exchange_message(factories.publisher(), sent).subscription == crm
 
 
 def test_the_entry_of_a_sync_message_says_why_the_named_subscription_did_not_match(

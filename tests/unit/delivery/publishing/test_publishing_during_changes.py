@@ -91,7 +91,7 @@ def test_cancelling_a_backlog_does_not_wait_for_publishing(subscription: Subscri
     factories.delivery(subscription=subscription)
     Subscription.objects.update(status=SubscriptionStatus.INACTIVE)
     with concurrent_publisher() as could_publish:
-        (job,) = toggle.activate(subscription, backlog="cancel", actor="ann")
+        (job,) = toggle.activate_owner(subscription, backlog="cancel", actor="ann")
         assert job is not None
         with transaction.atomic():
             finish(job)

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from delivery.models import Delivery, Message, Replay, ReplayItem, ReplayState
-from delivery.replays.deliver import advance
+from delivery.replays.deliver import advance_replay
 from subscriptions.models import EventType, Subscription
 from tests.support import factories
 from tests.unit.delivery.history.archived import AT, message, seconds, write
@@ -60,7 +60,7 @@ def running(subscription: Subscription, ids: Sequence[int], **fields: Any) -> Re
 def step(replay: Replay) -> int:
     """Run one batch, as the duty does."""
     with transaction.atomic():
-        done = advance(timezone.now())
+        done = advance_replay(timezone.now())
     replay.refresh_from_db()
     return done
 

@@ -21,7 +21,7 @@ from delivery.models import (
     Status,
 )
 from delivery.replays import deliver
-from delivery.replays.replays import cancel, start
+from delivery.replays.replays import cancel_replay, start_replay
 from subscriptions.models import Kind, Mode, Subscription, SubscriptionStatus
 from tests.support import factories
 from tests.unit.delivery.history.archived import seconds
@@ -106,7 +106,7 @@ class TestReplayedDelivery:
 
     def test_is_recorded_in_the_journal(self, subscription: Subscription) -> None:
         replay = ready(subscription, ids(stored(subscription.event_type, 3)))
-        assert start(replay, actor="bob")
+        assert start_replay(replay, actor="bob")
         finish(replay)
         begins, ends = JournalEntry.objects.filter(kind="REPLAYED").order_by("id")
         assert (begins.actor, begins.subscription_id) == ("bob", subscription.pk)
@@ -130,7 +130,7 @@ class TestReplayBatches:
         replay = running(subscription, ids(stored(subscription.event_type, 5)))
         step(replay)
         with transaction.atomic():
-            assert deliver.advance(timezone.now()) == 2
+            assert deliver.advance_replay(timezone.now()) == 2
             transaction.set_rollback(True)
         assert len(made(replay)) == 2
         assert len(made(finish(replay))) == 5
@@ -146,11 +146,11 @@ class TestReplayBatches:
     def test_end_with_a_person(self, subscription: Subscription) -> None:
         replay = running(subscription, ids(stored(subscription.event_type, 5)))
         step(replay)
-        assert cancel(replay, actor="bob")
+        assert cancel_replay(replay, actor="bob")
         assert step(replay) == 0
         assert (replay.state, len(made(replay))) == ("CANCELLED", 2)
-        assert not cancel(replay, actor="bob")
-        assert not start(replay, actor="bob")
+        assert not cancel_replay(replay, actor="bob")
+        assert not start_replay(replay, actor="bob")
 
     def test_never_repeat_a_message(self, subscription: Subscription) -> None:
         replay = finish(running(subscription, ids(stored(subscription.event_type, 3))))

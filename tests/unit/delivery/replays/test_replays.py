@@ -8,7 +8,14 @@ from django.utils import timezone
 
 from delivery import pipeline
 from delivery.models import Archived, JournalEntry, PipelineRun, Replay, ReplayState, RunState
-from delivery.replays.replays import ReplayRefusedError, cancel, request_replay, run_of, select_again, start
+from delivery.replays.replays import (
+    ReplayRefusedError,
+    cancel_replay,
+    request_replay,
+    run_of,
+    select_again,
+    start_replay,
+)
 from subscriptions.models import ConfigurationChange, Kind, Subscription
 from tests.support import factories
 from tests.unit.delivery.replays.ready_replay import ready
@@ -97,22 +104,22 @@ class TestAsking:
 
 class TestItsStates:
     def test_only_a_ready_one_is_started_and_once(self, subscription: Subscription, until: Any) -> None:
-        assert not start(asked(subscription), actor="bob")
+        assert not start_replay(asked(subscription), actor="bob")
         replay = ready(subscription, [1, 2])
-        assert start(replay, actor="bob")
+        assert start_replay(replay, actor="bob")
         assert replay.state == ReplayState.RUNNING
-        assert not start(replay, actor="bob")
+        assert not start_replay(replay, actor="bob")
 
     def test_a_replay_cancelled_during_selection_stops_its_run(
         self, subscription: Subscription, until: Any
     ) -> None:
         replay = asked(subscription)
-        assert cancel(replay, actor="bob")
+        assert cancel_replay(replay, actor="bob")
         assert (replay.state, replay.ended_at is None) == (ReplayState.CANCELLED, False)
         run = run_of(replay)
         assert run is not None
         assert run.state == RunState.CANCELLED
-        assert not cancel(replay, actor="bob")
+        assert not cancel_replay(replay, actor="bob")
 
     def test_a_replay_whose_run_failed_shows_why_and_is_selected_again(
         self, subscription: Subscription, until: Any
@@ -121,7 +128,7 @@ class TestItsStates:
         assert not select_again(replay, actor="bob")
         run = run_of(replay)
         assert run is not None
-        pipeline.runs.refuse(run, error="no room", now=timezone.now())
+        pipeline.runs.refuse_run(run, error="no room", now=timezone.now())
         replay.refresh_from_db()
         assert (replay.state, replay.error) == (ReplayState.FAILED, "no room")
         assert select_again(replay, actor="bob")

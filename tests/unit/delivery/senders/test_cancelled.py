@@ -46,7 +46,7 @@ def test_a_delivery_cancelled_after_it_was_read_is_not_sent(
             async with asyncio.timeout(SECONDS):
                 while not context.settler.held_up:
                     await context.settler.members()
-            await elsewhere(lambda: transitions.cancel(cancelled, actor="ann"))
+            await elsewhere(lambda: transitions.cancel_deliveries(cancelled, actor="ann"))
             # As when it is notified of the commit.
             context.lanes[lane_id].wake()
         async with asyncio.timeout(SECONDS):

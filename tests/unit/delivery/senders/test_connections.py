@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from django.db import connection
 
-from delivery.database.connections import CHANNEL, connect, connection_parameters
+from delivery.database.connections import CHANNEL, connect_sender, connection_parameters
 from delivery.lifecycle import transitions, wake
 from delivery.models import Delivery, Lane, LaneState
 from delivery.support import resubmit, toggle, unblock
@@ -32,7 +32,7 @@ def test_options_of_the_database_url_hold_for_senders_too(monkeypatch: pytest.Mo
 
 def test_the_server_ends_sessions_of_a_vanished_machine() -> None:
     async def asking() -> list[str]:
-        async with await connect("inturn test") as one:
+        async with await connect_sender("inturn test") as one:
             cursor = await one.execute(
                 "SELECT setting FROM pg_settings WHERE name ~ '^tcp_(keepalives|user)' ORDER BY name"
             )
@@ -67,25 +67,25 @@ def test_a_notification_that_failed_is_repeated(listening: psycopg.Connection) -
 def _skip(row: Delivery) -> None:
     assert row.lane is not None
     Lane.objects.filter(pk=row.lane.pk).update(state=LaneState.BLOCKED, delivery_id=row.pk)
-    unblock.skip(row.lane, actor="ann")
+    unblock.skip_delivery(row.lane, actor="ann")
 
 
 def _resubmit(row: Delivery) -> None:
-    transitions.cancel([row.pk], actor="ann")
-    resubmit.resubmit(row.pk, actor="ann")
+    transitions.cancel_deliveries([row.pk], actor="ann")
+    resubmit.resubmit_delivery(row.pk, actor="ann")
 
 
 def _configure(row: Subscription) -> None:
-    changes.record(actor="ann", action="changed", instance=row, before=None, after=None)
+    changes.record_change(actor="ann", action="changed", instance=row, before=None, after=None)
 
 
 @pytest.mark.parametrize(
     ("act", "told"),
     [
-        (lambda row: transitions.cancel([row.pk], actor="ann"), "nudge"),
+        (lambda row: transitions.cancel_deliveries([row.pk], actor="ann"), "nudge"),
         (_skip, "nudge"),
         (_resubmit, "nudge"),
-        (lambda row: toggle.deactivate(row.subscription, actor="ann"), "changed"),
+        (lambda row: toggle.deactivate_owner(row.subscription, actor="ann"), "changed"),
         (lambda row: _configure(row.subscription), "changed"),
     ],
     ids=["cancel", "skip", "resubmit", "toggle", "configuration"],

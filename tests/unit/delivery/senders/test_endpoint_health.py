@@ -154,7 +154,7 @@ class TestDue:
         commit((head.lane_id or 0, [blocked(head, failures=3)]))
         assert head.lane is not None
         assert self.due(head.lane, delivery=head.pk, failures=3) == []
-        unblock.retry(head.lane, actor="ann")
+        unblock.retry_head(head.lane, actor="ann")
         assert self.due(head.lane, delivery=head.pk, failures=3) == [{"id": head.lane_id}]
         assert EndpointHealth.objects.filter(next_try_at__lte=timezone.now()).exists()
 

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from delivery.calls.http import call
+from delivery.calls.http import call_endpoint
 from delivery.database.statements import statement
 from delivery.models import Lane, LaneKind
 from delivery.outcome import Outcome
@@ -36,7 +36,7 @@ def pushed(to: Endpoint, headers: Mapping[str, str]) -> Outcome:
 
 def called(to: Endpoint, headers: Mapping[str, str]) -> Outcome:
     request = make_request(replace(PARCEL, headers=headers), to, now=datetime.now(UTC))
-    return call(request, allowed_networks=LOOPBACK).outcome
+    return call_endpoint(request, allowed_networks=LOOPBACK).outcome
 
 
 def values(got: Received, name: str) -> list[str]:

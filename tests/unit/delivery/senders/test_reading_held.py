@@ -18,16 +18,16 @@ pytestmark = pytest.mark.django_db(transaction=True)
 Toggle = Callable[[Subscription], Any]
 
 HOLDS: dict[str, Toggle] = {
-    "subscription": lambda row: toggle.hold(row, actor="ann"),
-    "subscriber": lambda row: toggle.hold(row.subscriber, actor="ann"),
-    "inactive subscriber": lambda row: toggle.deactivate(row.subscriber, actor="ann"),
-    "all sending": lambda _: toggle.hold(holdings.installation(), actor="ann"),
+    "subscription": lambda row: toggle.hold_owner(row, actor="ann"),
+    "subscriber": lambda row: toggle.hold_owner(row.subscriber, actor="ann"),
+    "inactive subscriber": lambda row: toggle.deactivate_owner(row.subscriber, actor="ann"),
+    "all sending": lambda _: toggle.hold_owner(holdings.installation(), actor="ann"),
 }
 RELEASES: dict[str, Toggle] = {
-    "subscription": lambda row: toggle.activate(row, actor="ann"),
-    "subscriber": lambda row: toggle.activate(row.subscriber, actor="ann"),
-    "inactive subscriber": lambda row: toggle.activate(row.subscriber, actor="ann"),
-    "all sending": lambda _: toggle.activate(holdings.installation(), actor="ann"),
+    "subscription": lambda row: toggle.activate_owner(row, actor="ann"),
+    "subscriber": lambda row: toggle.activate_owner(row.subscriber, actor="ann"),
+    "inactive subscriber": lambda row: toggle.activate_owner(row.subscriber, actor="ann"),
+    "all sending": lambda _: toggle.activate_owner(holdings.installation(), actor="ann"),
 }
 
 
@@ -55,16 +55,16 @@ def test_the_other_subscriptions_of_a_subscriber_are_read_beside_a_held_one() ->
     other = factories.subscription(subscriber=held.subscriber)
     factories.delivery(subscription=held)
     row = factories.delivery(subscription=other)
-    toggle.hold(held, actor="ann")
+    toggle.hold_owner(held, actor="ann")
     assert ids(read(held.subscriber.lane.pk)) == [row.pk]
 
 
 def test_a_subscription_that_is_held_itself_stays_so_when_its_subscriber_is_released() -> None:
     held = factories.subscription()
     factories.delivery(subscription=held)
-    toggle.hold(held, actor="ann")
-    toggle.deactivate(held.subscriber, actor="ann")
-    toggle.activate(held.subscriber, actor="ann")
+    toggle.hold_owner(held, actor="ann")
+    toggle.deactivate_owner(held.subscriber, actor="ann")
+    toggle.activate_owner(held.subscriber, actor="ann")
     assert read(held.subscriber.lane.pk) == []
 
 
@@ -85,7 +85,7 @@ def test_what_a_concurrent_subscriber_and_the_retry_lane_hold_is_not_read(by: st
 class TestHeldQueues:
     def test_others_of_the_group_get_what_a_held_one_would_have_got(self) -> None:
         first, second = group(2)
-        toggle.hold(first.subscription, actor="ann")
+        toggle.hold_owner(first.subscription, actor="ann")
         assert read_independent("read_groups", first.lane_id) == [second.pk]
 
     @pytest.mark.parametrize("by", HOLDS)

@@ -89,7 +89,7 @@ def test_a_delivery_cancelled_while_it_was_sent_stays_cancelled_and_has_its_atte
 
 
 def _cancel(delivery_id: int) -> None:
-    transitions.cancel([delivery_id], actor="ann")
+    transitions.cancel_deliveries([delivery_id], actor="ann")
 
 
 def test_no_answer_prevents_its_outcome_from_being_stored() -> None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from delivery.database.queries import rows
 from delivery.models import Delivery, Lane, Resubmission, ResubmissionState, Status
 from delivery.support import bulk_jobs, resubmit, toggle
-from delivery.support.bulk_jobs import BATCH, BacklogError, advance
+from delivery.support.bulk_jobs import BATCH, BacklogError, advance_job
 from subscriptions.models import Kind, Subscription, SubscriptionStatus
 from tests.races.transactions import unfinished
 from tests.support import factories
@@ -26,12 +26,12 @@ def held(count: int) -> list[Delivery]:
     subscription = factories.subscription()
     message = factories.message(event_type=subscription.event_type)
     made = [factories.delivery(subscription=subscription, message=message) for _ in range(count)]
-    toggle.deactivate(subscription, actor=ACTOR)
+    toggle.deactivate_owner(subscription, actor=ACTOR)
     return made
 
 
 def cancelling(subscription: Subscription) -> Resubmission:
-    (job,) = toggle.activate(subscription, backlog="cancel", actor=ACTOR)
+    (job,) = toggle.activate_owner(subscription, backlog="cancel", actor=ACTOR)
     assert job is not None
     return job
 
@@ -57,7 +57,7 @@ class TestJob:
         )
         job = cancelling(first.subscription)
         assert Delivery.objects.pending().count() == job.count == 2 * BATCH + 1
-        assert [advance(timezone.now()) for _ in range(3)] == [BATCH, BATCH, 1]
+        assert [advance_job(timezone.now()) for _ in range(3)] == [BATCH, BATCH, 1]
         assert set(Delivery.objects.values_list("status", "reason")) == {
             (Status.CANCELLED, f"cancelled by ann (cancellation {job.pk})")
         }
@@ -69,7 +69,7 @@ class TestJob:
         assert subscription.status == SubscriptionStatus.ACTIVE
         fresh = factories.delivery(subscription=subscription)
         assert not is_sent_to(subscription)
-        advance(timezone.now())
+        advance_job(timezone.now())
         assert not is_sent_to(subscription)
         finish(job)
         assert is_sent_to(subscription)
@@ -95,7 +95,7 @@ class TestJob:
             attempts=1,
             queue_group=0 if kind == "queue" else None,
         )
-        toggle.deactivate(subscription, actor=ACTOR)
+        toggle.deactivate_owner(subscription, actor=ACTOR)
         finish(cancelling(subscription))
         row.refresh_from_db()
         assert row.status == Status.CANCELLED
@@ -103,15 +103,15 @@ class TestJob:
     def test_without_held_deliveries_there_is_no_job(self) -> None:
         subscription = factories.subscription()
         factories.delivery(Status.DELIVERED, subscription=subscription)
-        toggle.deactivate(subscription, actor=ACTOR)
-        assert not toggle.activate(subscription, backlog="cancel", actor=ACTOR)
+        toggle.deactivate_owner(subscription, actor=ACTOR)
+        assert not toggle.activate_owner(subscription, backlog="cancel", actor=ACTOR)
         assert subscription.cancellation_id is None
 
     def test_deliveries_resubmitted_behind_the_job_stay(self) -> None:
         first, *_ = held(2)
         job = cancelling(first.subscription)
-        advance(timezone.now())
-        resubmit.resubmit(first.pk, actor=ACTOR)
+        advance_job(timezone.now())
+        resubmit.resubmit_delivery(first.pk, actor=ACTOR)
         finish(job)
         first.refresh_from_db()
         assert first.status == Status.PENDING
@@ -120,11 +120,11 @@ class TestJob:
         (row,) = held(1)
         subscription = row.subscription
         job = cancelling(subscription)
-        toggle.deactivate(subscription, actor=ACTOR)
-        assert not toggle.activate(subscription, backlog="deliver", actor=ACTOR)
+        toggle.deactivate_owner(subscription, actor=ACTOR)
+        assert not toggle.activate_owner(subscription, backlog="deliver", actor=ACTOR)
         fresh = factories.delivery(subscription=subscription)
         assert not is_sent_to(subscription)
-        toggle.deactivate(subscription, actor=ACTOR)
+        toggle.deactivate_owner(subscription, actor=ACTOR)
         again = cancelling(subscription)
         finish(job)
         assert not is_sent_to(subscription)
@@ -138,14 +138,14 @@ class TestJob:
         (row,) = held(1)
         job = cancelling(row.subscription)
         with pytest.raises(BacklogError):
-            bulk_jobs.cancel(job, actor=ACTOR, now=timezone.now())
+            bulk_jobs.cancel_job(job, actor=ACTOR, now=timezone.now())
         refused(caller().post(f"cancellations/{job.pk}/cancel"), 409, "backlog")
         assert Resubmission.objects.get().state == ResubmissionState.RUNNING
 
     def test_a_mailbox_hands_out_nothing_before_the_job_has_ended(self) -> None:
         mailbox = box()
         mailbox.put(2)
-        toggle.deactivate(mailbox.subscription, actor=ACTOR)
+        toggle.deactivate_owner(mailbox.subscription, actor=ACTOR)
         job = cancelling(mailbox.subscription)
         (fresh,) = mailbox.put()
         assert mailbox.next(10) == []
@@ -177,7 +177,7 @@ def test_deliveries_committed_after_the_decision_are_cancelled_too() -> None:
         job = cancelling(row.subscription)
         later = factories.delivery(subscription=row.subscription)
         with transaction.atomic():
-            advance(timezone.now())
+            advance_job(timezone.now())
     with transaction.atomic():
         finish(job)
     assert (job.done, job.changed) == (2, 2)

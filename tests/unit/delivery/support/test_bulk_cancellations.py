@@ -21,7 +21,7 @@ from delivery.models import (
 )
 from delivery.states import OPEN
 from delivery.support import bulk_jobs
-from delivery.support.bulk_jobs import advance, cancel, start
+from delivery.support.bulk_jobs import advance_job, cancel_job, start_job
 from delivery.support.selection import one_of, preview_selection
 from subscriptions.models import ConfigurationChange, Mode
 from tests.support import factories
@@ -37,7 +37,7 @@ def waiting(count: int, **fields: Any) -> list[Delivery]:
 
 
 def job_for(rate: float | None = None, **chosen: Any) -> Resubmission:
-    return start(chosen or {"status": ["PENDING"]}, rate=rate, actor="ann", verb=BulkVerb.CANCEL)
+    return start_job(chosen or {"status": ["PENDING"]}, rate=rate, actor="ann", verb=BulkVerb.CANCEL)
 
 
 class TestSelectedForCancellation:
@@ -90,7 +90,7 @@ class TestCancellationJob:
         monkeypatch.setattr(bulk_jobs, "BATCH", 1)
         rows = waiting(2)
         job = job_for()
-        advance(timezone.now())
+        advance_job(timezone.now())
         Delivery.objects.filter(pk=rows[1].pk).update(status=Status.DELIVERED, settled_at=timezone.now())
         assert finish(job).changed == 1
         assert statuses(rows) == ["CANCELLED", "DELIVERED"]
@@ -99,7 +99,7 @@ class TestCancellationJob:
         monkeypatch.setattr(bulk_jobs, "BATCH", 1)
         rows = waiting(2)
         job = job_for()
-        advance(timezone.now())
+        advance_job(timezone.now())
         Delivery.objects.filter(pk=rows[0].pk).update(status=Status.PENDING, settled_at=None)
         finish(job)
         assert statuses(rows) == ["PENDING", "CANCELLED"]
@@ -125,8 +125,8 @@ class TestCancellationJob:
         monkeypatch.setattr(bulk_jobs, "BATCH", 1)
         rows = waiting(2)
         job = job_for()
-        advance(timezone.now())
-        assert cancel(job, actor="bob", now=timezone.now())
-        assert advance(timezone.now()) == 0
+        advance_job(timezone.now())
+        assert cancel_job(job, actor="bob", now=timezone.now())
+        assert advance_job(timezone.now()) == 0
         assert statuses(rows) == ["CANCELLED", "PENDING"]
         assert JournalEntry.objects.filter(text__contains="1 of them were cancelled", actor="bob").exists()

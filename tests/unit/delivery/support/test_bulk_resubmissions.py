@@ -17,7 +17,7 @@ from delivery.models import (
     Status,
 )
 from delivery.support import bulk_jobs, selection
-from delivery.support.bulk_jobs import advance, cancel, start
+from delivery.support.bulk_jobs import advance_job, cancel_job, start_job
 from delivery.support.selection import preview_selection
 from subscriptions.models import ConfigurationChange
 from tests.support import factories
@@ -43,13 +43,13 @@ def statuses(rows: list[Delivery]) -> list[str]:
 
 
 def job_for(rate: float | None = None, **chosen: Any) -> Resubmission:
-    return start(chosen or {"status": ["REJECTED"]}, rate=rate, actor=ACTOR)
+    return start_job(chosen or {"status": ["REJECTED"]}, rate=rate, actor=ACTOR)
 
 
 def finish(job: Resubmission) -> Resubmission:
     """Advance until it has ended."""
     while job.state == ResubmissionState.RUNNING:
-        assert advance(timezone.now()) > 0
+        assert advance_job(timezone.now()) > 0
         job.refresh_from_db()
     return job
 
@@ -123,7 +123,7 @@ class TestResubmissionJob:
         monkeypatch.setattr(bulk_jobs, "BATCH", 2)
         rows = rejected(3)
         job = job_for()
-        assert advance(timezone.now()) == 2
+        assert advance_job(timezone.now()) == 2
         job.refresh_from_db()
         assert statuses(rows) == ["PENDING", "PENDING", "REJECTED"]
         assert (job.state, job.done, job.position) == ("RUNNING", 2, rows[1].pk)
@@ -136,7 +136,7 @@ class TestResubmissionJob:
         rows = rejected(2)
         job = job_for()
         for row in rows:
-            advance(timezone.now())
+            advance_job(timezone.now())
             Delivery.objects.filter(pk=row.pk).update(status=Status.REJECTED, settled_at=timezone.now())
         assert finish(job).changed == 2
         assert statuses(rows) == ["REJECTED"] * 2
@@ -173,7 +173,7 @@ class TestResubmissionJob:
         for rows in (first, second):
             job_for(subscriber=rows[0].subscription.subscriber.name)
         for _ in range(2):
-            advance(timezone.now())
+            advance_job(timezone.now())
         assert [statuses(rows)[0] for rows in (first, second)] == ["PENDING", "PENDING"]
 
 
@@ -182,19 +182,19 @@ class TestRate:
         rows = rejected(5)
         job = job_for(rate=2)
         began = job.next_at
-        done = [advance(began + timedelta(seconds=seconds)) for seconds in (0, 0.5, 1, 1.9, 2)]
+        done = [advance_job(began + timedelta(seconds=seconds)) for seconds in (0, 0.5, 1, 1.9, 2)]
         assert done == [2, 0, 2, 0, 1]
         assert statuses(rows) == ["PENDING"] * 5
 
     def test_less_than_one_a_second(self) -> None:
         rejected(2)
         began = job_for(rate=0.1).next_at
-        assert [advance(began + timedelta(seconds=seconds)) for seconds in (0, 9, 10)] == [1, 0, 1]
+        assert [advance_job(began + timedelta(seconds=seconds)) for seconds in (0, 9, 10)] == [1, 0, 1]
 
     def test_a_late_batch_is_caught_up_and_a_long_stop_is_not(self) -> None:
         rejected(9)
         began = job_for(rate=2).next_at
-        done = [advance(began + timedelta(seconds=seconds)) for seconds in (0, 1.4, 2, 60, 60.1, 60.2)]
+        done = [advance_job(began + timedelta(seconds=seconds)) for seconds in (0, 1.4, 2, 60, 60.1, 60.2)]
         assert done == [2, 2, 2, 2, 1, 0]
 
 
@@ -203,9 +203,9 @@ class TestCancelling:
         monkeypatch.setattr(bulk_jobs, "BATCH", 1)
         rows = rejected(2)
         job = job_for()
-        advance(timezone.now())
-        assert cancel(job, actor="bob", now=timezone.now())
-        assert advance(timezone.now()) == 0
+        advance_job(timezone.now())
+        assert cancel_job(job, actor="bob", now=timezone.now())
+        assert advance_job(timezone.now()) == 0
         assert statuses(rows) == ["PENDING", "REJECTED"]
         assert (job.state, job.done) == ("CANCELLED", 1)
         entry = JournalEntry.objects.order_by("id").last()
@@ -215,6 +215,6 @@ class TestCancelling:
 
     def test_an_ended_job_cannot_be_cancelled(self) -> None:
         job = finish(job_for())
-        assert not cancel(job, actor="bob", now=timezone.now())
+        assert not cancel_job(job, actor="bob", now=timezone.now())
         job.refresh_from_db()
         assert job.state == ResubmissionState.DONE

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from delivery.calls.sync import exchange
+from delivery.calls.sync import exchange_message
 from delivery.models import Delivery, JournalEntry, JournalKind, Lane, Resubmission
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
@@ -46,10 +46,10 @@ def published(subscription: Subscription) -> int:
 def test_each_hold_and_release_is_told_once_with_who_and_what_it_is_about(subscription: Subscription) -> None:
     lane_id = subscription.subscriber.lane.pk
     for owner in (subscription, subscription.subscriber, holdings.installation()):
-        assert toggle.hold(owner, actor="ann")
-        assert not toggle.hold(owner, actor="bob")
-        toggle.activate(owner, actor="bob")
-        toggle.activate(owner, actor="cid")
+        assert toggle.hold_owner(owner, actor="ann")
+        assert not toggle.hold_owner(owner, actor="bob")
+        toggle.activate_owner(owner, actor="bob")
+        toggle.activate_owner(owner, actor="cid")
     about = [(subscription.pk, None), (None, lane_id), (None, None)]
     kinds = [(JournalKind.HELD, "ann"), (JournalKind.ACTIVATED, "bob")]
     assert told() == [(*kind, *one) for one in about for kind in kinds]
@@ -59,11 +59,11 @@ def test_each_hold_and_release_is_told_once_with_who_and_what_it_is_about(subscr
 def test_what_is_held_matches_and_what_is_of_an_inactive_subscriber_does_not(
     subscription: Subscription,
 ) -> None:
-    toggle.hold(subscription, actor="ann")
+    toggle.hold_owner(subscription, actor="ann")
     assert published(subscription) == 1
-    toggle.hold(subscription.subscriber, actor="ann")
+    toggle.hold_owner(subscription.subscriber, actor="ann")
     assert published(subscription) == 1
-    toggle.deactivate(subscription.subscriber, actor="ann")
+    toggle.deactivate_owner(subscription.subscriber, actor="ann")
     assert published(subscription) == 0
     subscription.refresh_from_db()
     assert subscription.status == HELD
@@ -81,7 +81,7 @@ class TestEndOfHolds:
             (holdings.installation(), -1),
             (other, 60),
         ):
-            toggle.hold(owner, actor="ann", release=Release(until=now + timedelta(seconds=seconds)))
+            toggle.hold_owner(owner, actor="ann", release=Release(until=now + timedelta(seconds=seconds)))
         assert releases.release_due() == 3
         assert releases.release_due() == 0
         subscription.refresh_from_db()
@@ -91,13 +91,13 @@ class TestEndOfHolds:
         assert [row.actor for row in JournalEntry.objects.filter(kind=JournalKind.ACTIVATED)] == [""] * 3
 
     def test_a_hold_without_a_moment_lasts(self, subscription: Subscription) -> None:
-        toggle.hold(subscription, actor="ann")
+        toggle.hold_owner(subscription, actor="ann")
         assert releases.release_due() == 0
 
     def test_a_lane_catches_up_until_nothing_waits_that_was_held(self, subscription: Subscription) -> None:
         waiting = factories.delivery(subscription=subscription)
-        toggle.hold(subscription.subscriber, actor="ann", release=Release(catch_up_rate=5))
-        toggle.activate(subscription.subscriber, actor="ann")
+        toggle.hold_owner(subscription.subscriber, actor="ann", release=Release(catch_up_rate=5))
+        toggle.activate_owner(subscription.subscriber, actor="ann")
         lane = Lane.objects.get(subscriber=subscription.subscriber)
         assert lane.catch_up_rate == 5
         assert releases.end_catching_up() == 0
@@ -112,11 +112,11 @@ class TestEndOfHolds:
         assert (lane.catch_up_rate, lane.catch_up_to) == (None, None)
 
     def test_a_release_without_a_rate_ends_one_that_was_begun(self, subscription: Subscription) -> None:
-        toggle.hold(subscription, actor="ann")
-        toggle.activate(subscription, actor="ann", catch_up_rate=2)
+        toggle.hold_owner(subscription, actor="ann")
+        toggle.activate_owner(subscription, actor="ann", catch_up_rate=2)
         assert Lane.objects.get(subscriber=subscription.subscriber).catch_up_rate == 2
-        toggle.hold(subscription, actor="ann")
-        toggle.activate(subscription, actor="ann")
+        toggle.hold_owner(subscription, actor="ann")
+        toggle.activate_owner(subscription, actor="ann")
         assert Lane.objects.get(subscriber=subscription.subscriber).catch_up_rate is None
 
 
@@ -126,30 +126,32 @@ def test_a_released_subscriber_has_cancelled_what_its_active_subscriptions_had_w
     factories.delivery(subscription=subscription)
     other = factories.subscription(subscriber=subscription.subscriber)
     factories.delivery(subscription=other)
-    toggle.hold(other, actor="ann")
-    toggle.hold(subscription.subscriber, actor="ann")
-    (job,) = toggle.activate(subscription.subscriber, backlog="cancel", actor="ann")
+    toggle.hold_owner(other, actor="ann")
+    toggle.hold_owner(subscription.subscriber, actor="ann")
+    (job,) = toggle.activate_owner(subscription.subscriber, backlog="cancel", actor="ann")
     assert Resubmission.objects.get() == job
     assert job.filter == {"subscription": str(subscription.pk)}
 
 
 def test_undo_restores_the_status_unless_somebody_else_changed_it(subscription: Subscription) -> None:
-    toggle.hold(subscription, actor="ann")
-    toggle.deactivate(subscription, actor="ann")
-    assert toggle.restore(subscription, made="INACTIVE", to="HELD", actor="ann")
+    toggle.hold_owner(subscription, actor="ann")
+    toggle.deactivate_owner(subscription, actor="ann")
+    assert toggle.restore_status(subscription, made="INACTIVE", to="HELD", actor="ann")
     assert Subscription.objects.get().status == HELD
-    assert not toggle.restore(subscription, made="INACTIVE", to="ACTIVE", actor="ann")
+    assert not toggle.restore_status(subscription, made="INACTIVE", to="ACTIVE", actor="ann")
 
 
 def test_a_held_subscription_gives_a_sync_message_no_answer() -> None:
     event_type = factories.event_type(kind=Kind.SYNC)
     subscription = factories.subscription(event_type=event_type)
-    toggle.hold(subscription.subscriber, actor="ann")
-    ended = exchange(factories.publisher(), Draft(event_type=event_type, headers={}, body=b"{}"))
+    toggle.hold_owner(subscription.subscriber, actor="ann")
+    ended = exchange_message(factories.publisher(), Draft(event_type=event_type, headers={}, body=b"{}"))
     assert ended.is_held
     assert ended.called is not None
     assert ended.called.answer is None
     assert not ended.is_let_pass
     assert Delivery.objects.get().status == Status.FAILED
     Subscription.objects.update(lets_pass_on_timeout=True)
-    assert exchange(factories.publisher(), Draft(event_type=event_type, headers={}, body=b"{}")).is_let_pass
+    assert exchange_message(
+        factories.publisher(), Draft(event_type=event_type, headers={}, body=b"{}")
+    ).is_let_pass

@@ -4,7 +4,7 @@ import pytest
 
 from delivery.models import Delivery, JournalEntry, JournalKind, Status
 from delivery.states import OPEN
-from delivery.support.resolve import NotResolvedError, cancel, mark_delivered
+from delivery.support.resolve import NotResolvedError, cancel_delivery, mark_delivered
 from tests.support import factories
 from tests.unit.delivery.support.test_resubmit import group, now_of
 
@@ -50,14 +50,14 @@ def test_a_group_with_a_delivered_member_gets_no_second() -> None:
 
 def test_a_cancelled_delivery_in_doubt_frees_its_siblings() -> None:
     doubtful, pending = group(Status.IN_DOUBT, Status.PENDING)
-    cancel(doubtful.pk, actor=ACTOR)
+    cancel_delivery(doubtful.pk, actor=ACTOR)
     assert (now_of(doubtful).status, now_of(pending).status) == (Status.CANCELLED, Status.PENDING)
     assert JournalEntry.objects.get().kind == JournalKind.RESOLVED
 
 
 def test_a_pending_delivery_can_be_cancelled() -> None:
     row = factories.delivery()
-    cancel(row.pk, actor=ACTOR)
+    cancel_delivery(row.pk, actor=ACTOR)
     assert Delivery.objects.get().status == Status.CANCELLED
     assert JournalEntry.objects.get().kind == JournalKind.CANCELLED
 
@@ -66,5 +66,5 @@ def test_a_pending_delivery_can_be_cancelled() -> None:
 def test_a_settled_delivery_is_unchanged(status: Status) -> None:
     row = factories.delivery(status)
     with pytest.raises(NotResolvedError, match=f"It is {status}"):
-        cancel(row.pk, actor=ACTOR)
+        cancel_delivery(row.pk, actor=ACTOR)
     assert now_of(row).status == status

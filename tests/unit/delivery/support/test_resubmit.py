@@ -10,7 +10,13 @@ from delivery.lifecycle import transitions
 from delivery.lifecycle.transitions import RESUBMITTABLE
 from delivery.models import Callback, Delivery, JournalEntry, JournalKind, Lane, LaneKind, Message, Status
 from delivery.states import OPEN
-from delivery.support.resubmit import Edit, NotResubmittedError, resubmit, resubmit_edited, resubmit_some
+from delivery.support.resubmit import (
+    Edit,
+    NotResubmittedError,
+    resubmit_delivery,
+    resubmit_edited,
+    resubmit_some,
+)
 from subscriptions.models import ConfigurationChange, Kind, Subscription
 from tests.support import factories
 
@@ -68,7 +74,7 @@ def now_of(row: Delivery) -> Delivery:
 def test_a_failed_delivery_is_pending_again_with_all_attempts(status: Status) -> None:
     row = factories.delivery(status, attempts=3, reason="404 Not Found")
     before = now_of(row)
-    resubmit(row.pk, actor=ACTOR)
+    resubmit_delivery(row.pk, actor=ACTOR)
     after = now_of(row)
     assert (after.status, after.settled_at, after.redelivery) == (Status.PENDING, None, "resubmitted")
     assert (after.attempts, after.attempts_before, after.skipped) == (3, 3, False)
@@ -86,7 +92,7 @@ def test_a_failed_delivery_is_pending_again_with_all_attempts(status: Status) ->
 def test_a_received_delivery_is_never_resubmitted(status: Status) -> None:
     row = factories.delivery(status)
     with pytest.raises(NotResubmittedError, match="not sent again"):
-        resubmit(row.pk, actor=ACTOR)
+        resubmit_delivery(row.pk, actor=ACTOR)
     assert now_of(row).status == status
     assert not JournalEntry.objects.exists()
 
@@ -94,27 +100,27 @@ def test_a_received_delivery_is_never_resubmitted(status: Status) -> None:
 @pytest.mark.parametrize("status", OPEN)
 def test_an_open_delivery_is_refused(status: Status) -> None:
     with pytest.raises(NotResubmittedError, match="on its way"):
-        resubmit(factories.delivery(status).pk, actor=ACTOR)
+        resubmit_delivery(factories.delivery(status).pk, actor=ACTOR)
 
 
 def test_an_answer_to_a_waiting_publisher_is_not_sent_again() -> None:
     row = factories.delivery(Status.REJECTED, lane=None)
     with pytest.raises(NotResubmittedError, match="waits no more"):
-        resubmit(row.pk, actor=ACTOR)
+        resubmit_delivery(row.pk, actor=ACTOR)
     with pytest.raises(NotResubmittedError, match="publish another"):
         resubmit_edited(row, EDIT, actor=ACTOR)
 
 
 def test_a_failure_of_the_retry_lane_returns_to_its_subscribers_lane() -> None:
     row = factories.delivery(Status.FAILED, attempts=13, lane=lane_of(LaneKind.RETRY))
-    resubmit(row.pk, actor=ACTOR)
+    resubmit_delivery(row.pk, actor=ACTOR)
     assert now_of(row).lane_id == row.subscription.subscriber.lane.pk
 
 
 def test_a_cancelled_delivery_of_the_retry_lane_stays_there_and_is_due() -> None:
     """Its sender may have read it: in a second lane it would be sent twice."""
     row = factories.delivery(Status.CANCELLED, lane=lane_of(LaneKind.RETRY), attempts=2)
-    resubmit(row.pk, actor=ACTOR)
+    resubmit_delivery(row.pk, actor=ACTOR)
     row.refresh_from_db()
     assert (row.status, row.lane) == (Status.PENDING, lane_of(LaneKind.RETRY))
     assert row.next_attempt_at is not None
@@ -123,26 +129,26 @@ def test_a_cancelled_delivery_of_the_retry_lane_stays_there_and_is_due() -> None
 
 def test_an_answer_to_a_callback_stays_in_the_callback_lane() -> None:
     _, row = answered_callback()
-    resubmit(row.pk, actor=ACTOR)
+    resubmit_delivery(row.pk, actor=ACTOR)
     assert now_of(row).lane_id == lane_of(LaneKind.CALLBACK).pk
 
 
 class TestQueue:
     def test_a_group_member_keeps_its_queue_lane(self) -> None:
         refused, _ = group(Status.REJECTED, Status.REJECTED)
-        resubmit(refused.pk, actor=ACTOR)
+        resubmit_delivery(refused.pk, actor=ACTOR)
         assert (now_of(refused).status, now_of(refused).lane_id) == (Status.PENDING, refused.lane_id)
 
     def test_a_group_with_a_delivered_member_is_not_resubmitted(self) -> None:
         refused, _ = group(Status.REJECTED, Status.DELIVERED)
         with pytest.raises(NotResubmittedError, match="Another endpoint"):
-            resubmit(refused.pk, actor=ACTOR)
+            resubmit_delivery(refused.pk, actor=ACTOR)
         assert now_of(refused).status == Status.REJECTED
 
     def test_another_group_of_the_message_is_no_obstacle(self) -> None:
         refused, taken = group(Status.REJECTED, Status.DELIVERED)
         Delivery.objects.filter(pk=taken.pk).update(queue_group=1)
-        resubmit(refused.pk, actor=ACTOR)
+        resubmit_delivery(refused.pk, actor=ACTOR)
         assert now_of(refused).status == Status.PENDING
 
 
@@ -156,12 +162,12 @@ class TestManyAtOnce:
     def test_each_is_judged_by_itself(self) -> None:
         rows = [factories.delivery(status) for status in Status]
         with transaction.atomic():
-            reopened = transitions.reopen([row.pk for row in rows], reason="again")
+            reopened = transitions.reopen_deliveries([row.pk for row in rows], reason="again")
         assert reopened == [row.pk for row in rows if row.status in RESUBMITTABLE]
 
     def test_an_empty_choice_does_nothing(self, django_assert_num_queries: Any) -> None:
         with django_assert_num_queries(0):
-            assert transitions.reopen([], reason="again") == []
+            assert transitions.reopen_deliveries([], reason="again") == []
 
 
 class TestEdited:

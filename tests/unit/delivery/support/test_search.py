@@ -9,7 +9,7 @@ from django.db.models.expressions import RawSQL
 
 from delivery.models import Message, Status
 from delivery.support import search as searching
-from delivery.support.search import Search, Walked, ids_between, walk
+from delivery.support.search import Search, Walked, ids_between, walk_messages
 from tests.support import factories
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -24,7 +24,7 @@ def published(count: int, body: bytes = b"{}", **fields: object) -> list[Message
 
 def walked(search: Search, *, count: int = 10, seconds: float = 10) -> Walked:
     first, last = ids_between(None, None)
-    return walk(Message.objects.all(), search, first=first, last=last, count=count, seconds=seconds)
+    return walk_messages(Message.objects.all(), search, first=first, last=last, count=count, seconds=seconds)
 
 
 def ids(found: Walked) -> list[int]:
@@ -66,7 +66,7 @@ class TestHowFar:
         rows = published(5, b"needle")
         first = walked(Search(body="needle"), count=2)
         assert (ids(first), first.is_full) == ([rows[4].pk, rows[3].pk], True)
-        rest = walk(
+        rest = walk_messages(
             Message.objects.all(),
             Search(body="needle"),
             first=0,
@@ -84,7 +84,7 @@ class TestHowFar:
         rows = published(6, b"needle")
         found, last, walks = list[int](), rows[-1].pk, 0
         while last > 0:
-            part = walk(
+            part = walk_messages(
                 Message.objects.all(),
                 Search(body="needle"),
                 first=rows[0].pk,
@@ -134,7 +134,7 @@ class TestReadingAhead:
     def test_where_every_message_is_read_the_database_reads_ahead(self, search: Search, setting: str) -> None:
         row = factories.delivery(message=factories.message(b"needle"), status=Status.FAILED).message
         first, last = ids_between(None, None)
-        found = walk(reading_by(setting), search, first=first, last=last, count=10, seconds=10)
+        found = walk_messages(reading_by(setting), search, first=first, last=last, count=10, seconds=10)
         assert ids(found) == [row.pk]
 
     def test_index_scans_are_enabled_again_afterwards(self) -> None:
@@ -151,7 +151,7 @@ class TestCostOfAPart:
     ) -> None:
         monkeypatch.setattr(searching, "FIRST_PART", 2)
         rows = published(9, b"needle")
-        found = walk(
+        found = walk_messages(
             sleeping(self.HOUR, only=rows[3]),
             Search(body="needle"),
             first=rows[0].pk,
@@ -165,7 +165,7 @@ class TestCostOfAPart:
 
     def test_too_large_a_first_part_is_made_smaller(self) -> None:
         rows = published(searching.FIRST_PART // 10 + 1, b"needle")
-        found = walk(
+        found = walk_messages(
             sleeping(self.HOUR, only=rows[0]),
             Search(body="needle"),
             first=rows[0].pk,
@@ -181,7 +181,7 @@ class TestCostOfAPart:
         rows = published(5, b"needle")
         found, last, walks = list[int](), rows[-1].pk, 0
         while last >= rows[0].pk:
-            part = walk(
+            part = walk_messages(
                 sleeping(0.05),
                 Search(body="needle"),
                 first=rows[0].pk,
@@ -222,5 +222,5 @@ class TestRanges:
         factories.message(published_at=NOON)
         first, last = ids_between(NOON + timedelta(1), None)
         assert first > last
-        found = walk(Message.objects.all(), Search(body="x"), first=first, last=last, count=5)
+        found = walk_messages(Message.objects.all(), Search(body="x"), first=first, last=last, count=5)
         assert (found.rows, found.reached) == ([], None)

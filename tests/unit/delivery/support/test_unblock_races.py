@@ -42,7 +42,7 @@ def lane() -> Lane:
 
 @pytest.mark.parametrize(
     ("verb", "error"),
-    [(unblock.resume, unblock.NotSuspendedError), (unblock.skip, unblock.NotBlockedError)],
+    [(unblock.resume_lane, unblock.NotSuspendedError), (unblock.skip_delivery, unblock.NotBlockedError)],
 )
 def test_a_lane_resumed_by_its_probe_meanwhile_is_unchanged(
     lane: Lane, verb: Callable[..., Any], error: type[Exception]

@@ -14,7 +14,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from delivery.models import Message
 from delivery.vendors.teamforge import sessions
 from subscriptions.models import ApiKey, ConfigurationChange, EventType, Publisher, PublishId, Scope, SignIn
-from subscriptions.publish_ids import OVERLAP, rotate
+from subscriptions.publish_ids import OVERLAP, rotate_publish_id
 from subscriptions.sign_in import MOST_OF_ACCOUNT_FROM_ORIGIN
 from tests.support import factories
 from tests.unit.subscriptions.api.client import ApiAnswer, Caller, Json, caller, created, fields_of, refused
@@ -51,7 +51,7 @@ class Jenkins:
 
 def jenkins(name: str = "jenkins", **fields: Any) -> Jenkins:
     publisher = factories.publisher(name, **fields)
-    _, text = rotate(publisher, now=timezone.now())
+    _, text = rotate_publish_id(publisher, now=timezone.now())
     return Jenkins(publisher, text, factories.api_key(Scope.PUBLISH, publisher=publisher)[1])
 
 
@@ -208,7 +208,7 @@ def test_json_in_latin_1_is_stored_as_utf_8(plugin: Jenkins) -> None:
 
 
 def test_a_replaced_id_is_valid_for_a_day(plugin: Jenkins) -> None:
-    _, new = rotate(plugin.publisher, now=timezone.now())
+    _, new = rotate_publish_id(plugin.publisher, now=timezone.now())
     enveloped(plugin.publish(), 201)
     enveloped(plugin.post(f"/v4/inbox/{EVENT}/{new}"), 201)
     PublishId.objects.filter(hint=plugin.id[-4:]).update(expires_at=timezone.now())

@@ -7,8 +7,8 @@ import orjson
 import pytest
 
 from delivery.vendors.workfront.encoding import BASE64_SCRIPT
-from delivery.vendors.workfront.translate import Translation, translate
-from subscriptions.filters import document, parse, to_python
+from delivery.vendors.workfront.translate import Translation, translate_document
+from subscriptions.filters import document, parse_filter, to_python
 from subscriptions.scripts.jobs import Job, Output
 from subscriptions.scripts.pool import pool
 
@@ -37,7 +37,7 @@ def one(name: str, comparison: str | None = None, value: Any = None, **fields: A
 
 
 def translated(*filters: Any, **fields: Any) -> Translation:
-    found = translate(given(*filters, **fields))
+    found = translate_document(given(*filters, **fields))
     assert found.reasons == []
     return found
 
@@ -45,11 +45,11 @@ def translated(*filters: Any, **fields: Any) -> Translation:
 def matches(*filters: Any, new: Any = NEW, old: Any = OLD, **fields: Any) -> bool:
     text = translated(*filters, **fields).filter
     payload = orjson.dumps({"eventType": "UPDATE", "newState": new, "oldState": old})
-    return not text or to_python(parse(text))(document({}, payload))
+    return not text or to_python(parse_filter(text))(document({}, payload))
 
 
 def refused(*filters: Any, **fields: Any) -> set[str]:
-    return {reason.field for reason in translate(given(*filters, **fields)).reasons}
+    return {reason.field for reason in translate_document(given(*filters, **fields)).reasons}
 
 
 def test_the_event_type_is_of_object_and_event() -> None:
@@ -224,7 +224,7 @@ def test_what_inturn_decides_otherwise_is_told() -> None:
     ],
 )
 def test_what_cannot_be_said_is_refused_with_a_reason(document: dict[str, Any], field: str) -> None:
-    reasons = translate(document).reasons
+    reasons = translate_document(document).reasons
     assert {reason.field for reason in reasons} == ({field} if field else set())
     assert all(reason.detail for reason in reasons)
 

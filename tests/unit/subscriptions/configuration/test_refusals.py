@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from subscriptions.configuration.document import RefusedDocumentError, parsed
-from subscriptions.configuration.export import export
+from subscriptions.configuration.export import export_configuration
 from subscriptions.models import CommonScript, EventType, Kind, Subscription
 from tests.support import factories
 from tests.unit.subscriptions.configuration.documents import (
@@ -50,11 +50,11 @@ def test_all_faults_are_told_at_once_with_object_and_field() -> None:
 
 def test_a_document_of_which_half_is_wrong_changes_nothing() -> None:
     some_of_everything()
-    before = export()
+    before = export_configuration()
     content = orders(subscription(), subscription(name="t", endpoint="nowhere"))
     with pytest.raises(RefusedDocumentError):
         apply(content)
-    assert export() == before
+    assert export_configuration() == before
     assert not EventType.objects.filter(name="Orders").exists()
 
 

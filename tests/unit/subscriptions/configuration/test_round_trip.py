@@ -3,7 +3,7 @@
 import pytest
 
 from subscriptions.configuration.document import NAMES, written
-from subscriptions.configuration.export import export
+from subscriptions.configuration.export import export_configuration
 from subscriptions.models import (
     ConfigurationChange,
     EventType,
@@ -34,10 +34,10 @@ SECRETS = {
 
 def test_an_export_applied_to_an_empty_installation_exports_the_same_bytes() -> None:
     some_of_everything()
-    first = export()
+    first = export_configuration()
     remove_everything()
     apply(first, secrets=SECRETS)
-    assert written(export()) == written(first)
+    assert written(export_configuration()) == written(first)
 
 
 @pytest.mark.parametrize("status", SubscriptionStatus.values)
@@ -55,7 +55,7 @@ def test_held_and_inactive_subscribers_come_back_as_they_were(status: str) -> No
 
 def test_what_is_applied_has_the_values_of_its_secrets() -> None:
     some_of_everything()
-    first = export()
+    first = export_configuration()
     remove_everything()
     apply(first, secrets=SECRETS)
     row = Subscription.objects.get(name="project-1008")
@@ -67,7 +67,7 @@ def test_what_is_applied_has_the_values_of_its_secrets() -> None:
 
 def test_a_plan_after_apply_is_empty() -> None:
     some_of_everything()
-    first = export()
+    first = export_configuration()
     remove_everything()
     assert len(plan(first, secrets=SECRETS).changes) == 14
     apply(first, secrets=SECRETS)
@@ -77,14 +77,14 @@ def test_a_plan_after_apply_is_empty() -> None:
 
 def test_an_export_changes_nothing_where_it_was_made_and_needs_no_secrets() -> None:
     some_of_everything()
-    planned = plan(export(), prune=True)
+    planned = plan(export_configuration(), prune=True)
     assert planned.changes == []
     assert ("subscription abc/all", "auth.token", "env:ABC_ALL_TOKEN") in planned.kept
 
 
 def test_no_secret_stands_in_the_document() -> None:
     some_of_everything()
-    text = written(export())
+    text = written(export_configuration())
     assert [value for value in SECRET_VALUES if value in text] == []
     assert SigningSecret.objects.count() == 3
     assert [one.secret for one in SigningSecret.objects.all() if one.secret in text] == []
@@ -92,7 +92,7 @@ def test_no_secret_stands_in_the_document() -> None:
 
 def test_a_document_has_no_ids_and_no_times_and_nothing_of_inturns_own() -> None:
     some_of_everything()
-    text = written(export())
+    text = written(export_configuration())
     assert '"id":' not in text.replace('"id": 1', "")
     assert '_at":' not in text
     assert "Inturn." not in text
@@ -101,7 +101,7 @@ def test_a_document_has_no_ids_and_no_times_and_nothing_of_inturns_own() -> None
 
 def test_everything_is_sorted_by_name() -> None:
     some_of_everything()
-    content = export()
+    content = export_configuration()
     assert [one["name"] for one in content["event_types"]] == [
         "Builds",
         "Orders.Check",
@@ -117,7 +117,7 @@ def test_everything_is_sorted_by_name() -> None:
 
 def test_only_some_lists_are_exported_when_asked() -> None:
     some_of_everything()
-    assert list(export(only=["publishers"])) == ["format", "publishers"]
+    assert list(export_configuration(only=["publishers"])) == ["format", "publishers"]
 
 
 def test_two_secrets_never_share_a_reference() -> None:
@@ -127,14 +127,16 @@ def test_two_secrets_never_share_a_reference() -> None:
         row.pk, row.name, row.headers = None, name, {"X": name}
         row.save(force_insert=True)
     references = [
-        one["headers"]["X"]["from"] for one in export()["subscriptions"] if one["name"] in ("a.b", "a-b")
+        one["headers"]["X"]["from"]
+        for one in export_configuration()["subscriptions"]
+        if one["name"] in ("a.b", "a-b")
     ]
     assert references == ["env:ABC_A_B_HEADER_X", "env:ABC_A_B_HEADER_X_2"]
 
 
 def test_each_change_is_recorded() -> None:
     some_of_everything()
-    first = export()
+    first = export_configuration()
     remove_everything()
     ConfigurationChange.objects.all().delete()
     apply(first, secrets=SECRETS)
@@ -145,7 +147,7 @@ def test_each_change_is_recorded() -> None:
 
 def test_what_is_made_is_complete() -> None:
     some_of_everything()
-    first = export()
+    first = export_configuration()
     remove_everything()
     apply(first, secrets=SECRETS)
     assert Subscriber.objects.get(name="abc").lane is not None
@@ -158,7 +160,7 @@ def test_what_is_made_is_complete() -> None:
 
 def test_what_the_document_lacks_is_deleted_only_when_pruned() -> None:
     some_of_everything()
-    content = export()
+    content = export_configuration()
     del content["subscriptions"][0]
     content["publishers"] = []
     assert plan(content).changes == []
@@ -175,7 +177,7 @@ def test_what_the_document_lacks_is_deleted_only_when_pruned() -> None:
 def test_everything_can_be_pruned() -> None:
     some_of_everything()
     apply({"format": 1, **{name: [] for name in NAMES}}, prune=True)
-    assert list(export().values()) == [1, [], [], [], [], [], []]
+    assert list(export_configuration().values()) == [1, [], [], [], [], [], []]
 
 
 def test_a_list_that_the_document_lacks_is_not_pruned() -> None:

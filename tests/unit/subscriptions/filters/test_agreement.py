@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from subscriptions.filters import document, parse, text_at
+from subscriptions.filters import document, parse_filter, text_at
 from subscriptions.filters.jsonb import MISSING, parse_jsonb, printed
 from subscriptions.filters.sql import Parameter
 from subscriptions.filters.tree import Condition, Path
@@ -91,5 +91,5 @@ def test_numbers_grow_to_the_same_bound_everywhere() -> None:
 
 def test_both_compilers_agree_on_texts_that_are_numbers() -> None:
     about = [({"priority": word}, b"") for word in WORDS]
-    tree = parse("$$->'Header'->>'Priority' >= 0 or $$->'Header'->>'Priority' in (-5, -0.5)")
+    tree = parse_filter("$$->'Header'->>'Priority' >= 0 or $$->'Header'->>'Priority' in (-5, -0.5)")
     assert answers([tree], about) == [(truth(tree, message),) for message in about]

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from subscriptions.filters import FilterError, normalised, parse, parse_path
+from subscriptions.filters import FilterError, normalised, parse_filter, parse_path
 from subscriptions.filters.tree import (
     And,
     Comparison,
@@ -84,7 +84,7 @@ EFFORT_CHANGED = (
     ],
 )
 def test_the_samples_of_teamforge_are_understood(text: str, tree: Condition) -> None:
-    assert parse(text) == tree
+    assert parse_filter(text) == tree
 
 
 @pytest.mark.parametrize(
@@ -109,17 +109,17 @@ def test_the_samples_of_teamforge_are_understood(text: str, tree: Condition) -> 
     ],
 )
 def test_each_operator_has_its_node(text: str, tree: Condition) -> None:
-    assert parse(text) == tree
+    assert parse_filter(text) == tree
 
 
 @pytest.mark.parametrize("quotes", ["‘’", "’’", "‘'", "‛’", "‚‘"])
 def test_pasted_curly_quotes_are_quotes(quotes: str) -> None:
     first, last = quotes[0], quotes[1]
-    assert parse(f"$$->{first}Body{last}->>{first}a{last} = {first}x{last}") == a("x")
+    assert parse_filter(f"$$->{first}Body{last}->>{first}a{last} = {first}x{last}") == a("x")
 
 
 def test_a_curly_quote_inside_straight_ones_is_text() -> None:
-    assert parse("$$->'Body'->>'a' = 'O’Brien'") == a("O’Brien")
+    assert parse_filter("$$->'Body'->>'a' = 'O’Brien'") == a("O’Brien")
 
 
 @pytest.mark.parametrize(
@@ -137,19 +137,21 @@ def test_a_curly_quote_inside_straight_ones_is_text() -> None:
     ],
 )
 def test_connectives_bind_as_in_sql(text: str, tree: Condition) -> None:
-    assert parse(text) == tree
+    assert parse_filter(text) == tree
 
 
 @pytest.mark.parametrize("name", ["FILTER_STRING", "Filter-String", "filter-string", "filter_STRING"])
 def test_a_header_is_found_under_any_spelling(name: str) -> None:
-    assert parse(f"$$->'Header'->>'{name}' = 'x'") == Comparison(
+    assert parse_filter(f"$$->'Header'->>'{name}' = 'x'") == Comparison(
         header_text("filter-string"), Operator.EQUAL, "x"
     )
-    assert parse(f"$$->'Header' ? '{name}'") == Exists(Path(Root.HEADER, (), False), "filter-string")
+    assert parse_filter(f"$$->'Header' ? '{name}'") == Exists(Path(Root.HEADER, (), False), "filter-string")
 
 
 def test_names_in_the_body_are_used_as_written() -> None:
-    assert parse("$$->'Body'->>'FILTER_STRING' = 'x'") != parse("$$->'Body'->>'filter-string' = 'x'")
+    assert parse_filter("$$->'Body'->>'FILTER_STRING' = 'x'") != parse_filter(
+        "$$->'Body'->>'filter-string' = 'x'"
+    )
 
 
 @pytest.mark.parametrize(
@@ -211,16 +213,16 @@ def test_names_in_the_body_are_used_as_written() -> None:
 )
 def test_an_error_is_reported_at_its_position(text: str, line: int, column: int, advice: str) -> None:
     with pytest.raises(FilterError) as caught:
-        parse(text)
+        parse_filter(text)
     assert (caught.value.line, caught.value.column) == (line, column), caught.value
     assert advice in caught.value.message
     assert len(caught.value.message) < 120
 
 
 def test_the_longest_and_deepest_filters_are_accepted() -> None:
-    assert parse(A + " " * (10_000 - len(A))) == a("A")
-    assert parse("(" * 50 + A + ")" * 50) == a("A")
-    assert parse("not " * 2400 + A) == a("A")
+    assert parse_filter(A + " " * (10_000 - len(A))) == a("A")
+    assert parse_filter("(" * 50 + A + ")" * 50) == a("A")
+    assert parse_filter("not " * 2400 + A) == a("A")
 
 
 @pytest.mark.parametrize(
@@ -233,7 +235,7 @@ def test_the_longest_and_deepest_filters_are_accepted() -> None:
 )
 def test_one_filter_has_one_normalised_text(text: str) -> None:
     assert (
-        normalised(parse(text))
+        normalised(parse_filter(text))
         == "$$->'Body'->>'id' = 'x' AND NOT $$->'Header'->>'priority' in ('low', 'it''s')"
     )
 
@@ -246,7 +248,7 @@ def test_one_filter_has_one_normalised_text(text: str) -> None:
     ],
 )
 def test_normalised_text_is_its_own_normalised_text(text: str) -> None:
-    assert normalised(parse(text)) == text
+    assert normalised(parse_filter(text)) == text
 
 
 def test_different_filters_have_different_normalised_texts() -> None:
@@ -261,7 +263,7 @@ def test_different_filters_have_different_normalised_texts() -> None:
         "in ('5'', ''6')",
         "like '5'",
     ]
-    assert len({normalised(parse(f"$$->'Body'->>'a' {text}")) for text in texts}) == len(texts)
+    assert len({normalised(parse_filter(f"$$->'Body'->>'a' {text}")) for text in texts}) == len(texts)
 
 
 def test_a_path_alone_is_read_as_a_path() -> None:

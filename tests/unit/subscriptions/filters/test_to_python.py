@@ -11,7 +11,7 @@ from subscriptions.filters import (
     header_name,
     identity_at,
     jsonb,
-    parse,
+    parse_filter,
     parse_path,
     text_at,
     to_python,
@@ -34,7 +34,7 @@ HEADERS = {"FILTER_STRING": "release", "Priority": "high", "Retries": "3"}
 
 def ask(text: str, body: Any = BODY) -> bool:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return to_python(parse(text))(document(HEADERS, raw))
+    return to_python(parse_filter(text))(document(HEADERS, raw))
 
 
 @pytest.mark.parametrize(
@@ -160,9 +160,9 @@ def test_the_body_is_parsed_once_and_only_when_needed(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(jsonb, "parse_jsonb", counted)
     message: Document = document(HEADERS, b"{}")
-    assert to_python(parse("$$->'Header'->>'Priority' = 'high'"))(message)
+    assert to_python(parse_filter("$$->'Header'->>'Priority' = 'high'"))(message)
     assert parsed == []
-    assert to_python(parse("$$->'Body'->'a' = 1 and $$->'Body'->>'a' = 1"))(message)
+    assert to_python(parse_filter("$$->'Body'->'a' = 1 and $$->'Body'->>'a' = 1"))(message)
     assert parsed == [b"{}"]
 
 
@@ -194,7 +194,7 @@ def test_a_container_is_not_printed_to_compare_it_with_a_literal_that_begins_oth
 ) -> None:
     message = document(HEADERS, json.dumps({"id": value}).encode())
     wishes = ["= 'proj1'", "!= ''", "in ('a', 'b')", "> 'proj1'", "= 5", "< 5", "= true", "not in (5, 'x')"]
-    answers = [to_python(parse(f"$$->'Body'->>'id' {wish}"))(message) for wish in wishes]
+    answers = [to_python(parse_filter(f"$$->'Body'->>'id' {wish}"))(message) for wish in wishes]
     assert answers == [False, True, False, json.dumps(value)[0] == "{", False, False, False, False]
     assert printed_texts == []
 
@@ -202,9 +202,9 @@ def test_a_container_is_not_printed_to_compare_it_with_a_literal_that_begins_oth
 def test_a_container_is_printed_once_for_all_filters_of_a_message(printed_texts: list[jsonb.Json]) -> None:
     message = document(HEADERS, b'{"id": [1, [2]]}')
     for number in range(61):
-        assert to_python(parse(f"$$->'Body'->>'id' not like '%{number}%{number}%{number}%'"))(message)
-        assert not to_python(parse(f"$$->'Body'->>'id' = '[{number}]'"))(message)
-    assert to_python(parse("$$->'Body'->>'id' = '[1, [2]]'"))(message)
+        assert to_python(parse_filter(f"$$->'Body'->>'id' not like '%{number}%{number}%{number}%'"))(message)
+        assert not to_python(parse_filter(f"$$->'Body'->>'id' = '[{number}]'"))(message)
+    assert to_python(parse_filter("$$->'Body'->>'id' = '[1, [2]]'"))(message)
     assert printed_texts.count([1, [2]]) == 1
 
 
@@ -220,7 +220,7 @@ def test_a_container_that_identifies_is_printed_once_for_all_subscriptions(
 def test_a_long_part_with_a_placeholder_is_refused() -> None:
     assert ask("$$->'Body'->>'a' like '%" + "a_" * 50 + "%'", {"a": "ab" * 50})
     with pytest.raises(FilterError, match="has at most 100 characters"):
-        parse("$$->'Body'->>'a' like '%" + "a_" * 50 + "a%'")
+        parse_filter("$$->'Body'->>'a' like '%" + "a_" * 50 + "a%'")
     # At the ends it is searched in one place only.
     assert ask("$$->'Body'->>'a' like '" + "a_" * 100 + "%" + "_b" * 100 + "'", {"a": "ab" * 200})
 
