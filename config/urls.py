@@ -10,6 +10,7 @@ from config.web import errors, health, metrics
 from delivery.api.callbacks import CallbackView
 from delivery.configuration.page import configuration_page
 from delivery.console.guide.views import guide_index, guide_page
+from delivery.vendors import urls as vendors
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
@@ -19,16 +20,16 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("guide/<slug:name>/", admin.site.admin_view(guide_page), name="guide"),
     path("api/v1/", include("delivery.api.urls")),
     path("api/v1/", include("subscriptions.api.urls")),
-    path("event/queue/", include("delivery.vendors.event_queue.urls")),
-    path("attask/eventsubscription/api/v1/", include("delivery.vendors.workfront.urls")),
-    path("api/v1/", include("delivery.configuration.urls")),
+    path("event/queue/", include(vendors.event_queue)),
+    path("attask/eventsubscription/api/v1/", include(vendors.workfront)),
+    path("api/v1/", include("delivery.configuration.api")),
     path("api/schema/", SchemaView.as_view(), name="schema"),
     path(
         "api/docs/",
         SpectacularSwaggerSplitView.as_view(url_name="schema", template_name="api/docs.html"),
         name="docs",
     ),
-    path("", include("delivery.vendors.teamforge.urls")),
+    path("", include(vendors.teamforge)),
     re_path("^api/", errors.nothing_here),
     re_path(r"^callbacks/(?P<token>[^/]+)\Z", CallbackView.as_view(), name="callback"),
     path("healthz", health.live),

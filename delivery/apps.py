@@ -9,6 +9,6 @@ class DeliveryConfig(AppConfig):
 
     def ready(self) -> None:
         from delivery.database.versions import refuse_another_version
-        from delivery.lifecycle import change_signals, lane_signals  # noqa: F401 - connect themselves
+        from delivery.lifecycle import signals  # noqa: F401 - they connect themselves
 
         pre_migrate.connect(refuse_another_version, sender=self)

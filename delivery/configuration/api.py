@@ -7,6 +7,7 @@ environment or files, because anybody with a key could read those in this way.
 import hashlib
 from typing import Any, ClassVar
 
+from django.urls import re_path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers
@@ -236,3 +237,10 @@ def _answer(plan: Plan, effects: list[Effect]) -> Response:
         "effects": EffectSerializer(effects, many=True).data,
     }
     return Response(content, headers={"ETag": f'"{plan.digest}"'})
+
+
+urlpatterns = [
+    re_path(r"^configuration\Z", DocumentView.as_view()),
+    re_path(r"^configuration/plan\Z", PlanView.as_view()),
+    re_path(r"^configuration/apply\Z", ApplyView.as_view()),
+]

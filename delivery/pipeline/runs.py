@@ -12,9 +12,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import Value
 from django.db.models.functions import Concat
 
-from delivery.models import RUN_OPEN, SOLE_STEPS, PipelineRun, RunState, Step
+from delivery.models import RUN_OPEN, SOLE_STEPS, PipelineRun, Replay, ReplayState, RunState, Step
 from delivery.models.moment import Clock
-from delivery.pipeline import replays
 
 
 class RunOpenError(Exception):
@@ -62,7 +61,7 @@ def stop_run(run: PipelineRun, *, actor: str) -> bool:
     log = Concat("log", Value(f"Stopped by {actor}.\n"))
     with transaction.atomic():
         if waiting.update(state=RunState.CANCELLED, ended_at=Clock(), log=log):
-            replays.end_selection(run, state=RunState.CANCELLED, error="")
+            _end_replay(run, state=RunState.CANCELLED, error="")
             return True
         return bool(running.update(is_stopping=True, log=log))
 
@@ -85,7 +84,7 @@ def end_run(run: PipelineRun, ending: Ending, *, now: datetime) -> bool:
             log=Concat("log", Value(ending.log)),
         )
         if is_ended and ending.state != RunState.DONE:
-            replays.end_selection(run, state=ending.state, error=ending.error)
+            _end_replay(run, state=ending.state, error=ending.error)
     return bool(is_ended)
 
 
@@ -104,5 +103,14 @@ def refuse_run(run: PipelineRun, *, error: str, now: datetime) -> bool:
     with transaction.atomic():
         is_ended = waiting.update(state=RunState.FAILED, ended_at=now, error=error)
         if is_ended:
-            replays.end_selection(run, state=RunState.FAILED, error=error)
+            _end_replay(run, state=RunState.FAILED, error=error)
     return bool(is_ended)
+
+
+def _end_replay(run: PipelineRun, *, state: RunState, error: str) -> None:
+    """End the replay whose selection was this run: nobody waits for an ended run."""
+    if run.step != Step.REPLAY:
+        return
+    selecting = Replay.objects.filter(pk=run.options.get("replay"), state=ReplayState.SELECTING)
+    ended = ReplayState.CANCELLED if state == RunState.CANCELLED else ReplayState.FAILED
+    selecting.update(state=ended, error=error, ended_at=Clock())

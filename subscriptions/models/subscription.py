@@ -14,8 +14,9 @@ from subscriptions.models.policy import Policy
 from subscriptions.models.subscriber import Subscriber
 from subscriptions.values.encryption import EncryptedJSONField
 from subscriptions.values.filter_strings import validate_filter_string
-from subscriptions.values.limits import MAX_TIMEOUT_SECONDS
 from subscriptions.values.names import MAX_NAME_LENGTH, validate_name
+
+MAX_TIMEOUT_SECONDS = 120
 
 
 class Mode(models.TextChoices):

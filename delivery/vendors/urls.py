@@ -1,0 +1,31 @@
+"""URL patterns of the foreign systems whose calls Inturn answers."""
+
+from django.urls import re_path
+
+from delivery.vendors.event_queue.views import QueueViews
+from delivery.vendors.teamforge.views import InboxView, LoginView
+from delivery.vendors.workfront.views import WorkfrontViews
+
+_QUEUE = r"(?P<queue>[^/]{1,200})"
+_ID = r"(?P<id>[0-9A-Fa-f-]{32,36})"
+_PREFIX = r"(?P<prefix>(?:[^/]{1,100}/){0,8})"
+
+# Below /event/queue/.
+event_queue = [
+    re_path(rf"^{_QUEUE}/next\Z", QueueViews.as_view({"post": "next", "get": "next"})),
+    re_path(rf"^{_QUEUE}/ack\Z", QueueViews.as_view({"post": "ack"})),
+    re_path(rf"^{_QUEUE}/status\Z", QueueViews.as_view({"get": "status"})),
+]
+# Below /attask/eventsubscription/api/v1/.
+workfront = [
+    re_path(r"^subscriptions/?\Z", WorkfrontViews.as_view({"get": "list", "post": "create"})),
+    re_path(r"^subscriptions/list/?\Z", WorkfrontViews.as_view({"get": "all"})),
+    re_path(r"^subscriptions/version/?\Z", WorkfrontViews.as_view({"put": "put_versions"})),
+    re_path(rf"^subscriptions/{_ID}/version/?\Z", WorkfrontViews.as_view({"put": "put_version"})),
+    re_path(rf"^subscriptions/{_ID}/?\Z", WorkfrontViews.as_view({"get": "retrieve", "delete": "destroy"})),
+]
+# Of TeamForge's publishers: at the root, and below any path that a proxy keeps.
+teamforge = [
+    re_path(rf"^{_PREFIX}inbox/(?P<event_type>[^/]+)/(?P<publish_id>[^/]+)/?\Z", InboxView.as_view()),
+    re_path(rf"^{_PREFIX}login\Z", LoginView.as_view()),
+]
