@@ -11,7 +11,7 @@ import orjson
 from django.conf import settings
 
 from delivery.calls.scripted import answer_of
-from delivery.calls.slots import turn
+from delivery.calls.slots import call_slot
 from delivery.calls.trial import Trial
 from subscriptions.checks import script as checks
 from subscriptions.scripts.includes import inlined
@@ -41,7 +41,7 @@ class TriedScript:
 
 def try_script(script: str, trial: Trial, *, is_sync: bool) -> TriedScript:
     """Execute a script on a message; raises NoSlotError."""
-    with turn("script", most=settings.ENVIRONMENT.web_threads // 8):
+    with call_slot("script", most=settings.ENVIRONMENT.web_threads // 8):
         common = checks.library()
         if fault := checks.fault(script, common=common):
             return TriedScript(fault=fault)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 
-from subscriptions.filters import Condition, FilterError, normalised, parse
+from subscriptions.filters import Condition, FilterError, normalised, parse_filter
 from subscriptions.filters.tree import And, Comparison, IsNull, Literal, Not, Operator, Or, Path, Root
 
 DEEPEST = 30
@@ -53,7 +53,7 @@ def translated(text: str) -> str:
         raise reading.unexpected()
     found = normalised(tree)
     try:
-        parse(found)
+        parse_filter(found)
     except FilterError as error:
         raise CannotTranslateError(str(error)) from None
     return found

@@ -11,7 +11,7 @@ from typing import Any
 
 from delivery.importing.imported import Imported, SourceError
 from delivery.vendors.workfront.subscribing import POLICY, TIMEOUT_SECONDS, subscriber_name
-from delivery.vendors.workfront.translate import Translation, translate
+from delivery.vendors.workfront.translate import Translation, translate_document
 from subscriptions.values.endpoints import EndpointError, parse_url
 
 _EXPECTED = 'The answer of Workfront\'s list call was expected: {"subscriptions": […], "meta": …}.'
@@ -71,7 +71,7 @@ def _add(imported: Imported, document: dict[str, Any]) -> None:
     if document.get("version") == "v1":
         del document["version"]
         imported.differently.append(f"{label}: it had version v1; bodies are sent as they are published")
-    translation = translate(document)
+    translation = translate_document(document)
     imported.impossible += [f"{label}: {one.field}: {one.detail}" for one in translation.reasons]
     url = document.get("url")
     try:

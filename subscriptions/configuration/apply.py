@@ -40,7 +40,7 @@ from subscriptions.models import (
     Subscriber,
     Subscription,
 )
-from subscriptions.publish_ids import PublishIdRefusedError, rotate
+from subscriptions.publish_ids import PublishIdRefusedError, rotate_publish_id
 from subscriptions.values.addresses import Network
 
 _BATCH = 500
@@ -195,7 +195,7 @@ def _link(one: PlannedObject) -> None:
         one.row.event_types.set(one.values["event_types"] or [])
     if PUBLISH_ID in one.values:
         try:
-            rotate(one.row, text=one.values[PUBLISH_ID], now=timezone.now())
+            rotate_publish_id(one.row, text=one.values[PUBLISH_ID], now=timezone.now())
         except PublishIdRefusedError:
             # Another publisher got it meanwhile.
             raise PlanChangedError from None

@@ -68,7 +68,9 @@ class Resolved:
     kept: list[tuple[str, str]] = field(default_factory=list)
 
 
-def resolve_secrets(entry: Entry, *, of: str, stored: Subscription | Subscriber | None, lookup: Lookup) -> Resolved:
+def resolve_secrets(
+    entry: Entry, *, of: str, stored: Subscription | Subscriber | None, lookup: Lookup
+) -> Resolved:
     """Replace the references of an entry by their values; `of` names it in faults."""
     resolving = _Resolving(of=of, lookup=lookup, resolved=Resolved(entry=dict(entry)))
     for name in ("headers", "auth"):

@@ -89,7 +89,9 @@ def _condition(tree: Condition, roots: _Roots) -> Sql:
         case Membership(path, literals):
             return joined(" OR ", [_among(path, kind, members, roots) for kind, members in by_kind(literals)])
         case Like(path, pattern):
-            return compose_sql('({} COLLATE "C" LIKE {})', _value(path, roots), typed_parameter(pattern, "text"))
+            return compose_sql(
+                '({} COLLATE "C" LIKE {})', _value(path, roots), typed_parameter(pattern, "text")
+            )
         case Exists(path, key):
             return compose_sql("({} ? {})", _value(path, roots), typed_parameter(key, "text"))
         case IsNull(path):

@@ -90,7 +90,9 @@ class Reporting(ConsoleAdmin):
         if file is None:
             raise Http404("The file is no longer on this machine: create the report again.")
         values = {"file": file.name, "rows": run.result.get("rows")}
-        changes.record_change(actor=actor_of(request), action="downloaded", instance=run, before=None, after=values)
+        changes.record_change(
+            actor=actor_of(request), action="downloaded", instance=run, before=None, after=values
+        )
         content_type = _CONTENT_TYPES.get(file.suffix, "application/octet-stream")
         headers = {
             "Content-Disposition": f'attachment; filename="{file.name}"',

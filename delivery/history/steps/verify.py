@@ -139,7 +139,9 @@ def _history(job: StepJob) -> Iterator[CheckedHistory]:
         journal = about_holds(unarchived.archived(job, schemas.JOURNAL).unionByName(unarchived.journal))
         journal = kept.enter_context(frames.kept(journal))
         owners = _owners(job, unarchived, archived, journal)
-        holds = kept.enter_context(frames.kept(held(journal, _places(job, unarchived, archived, journal), owners)))
+        holds = kept.enter_context(
+            frames.kept(held(journal, _places(job, unarchived, archived, journal), owners))
+        )
         # Computed by the first check that reads it.
         attempts = unarchived.archived(job, schemas.ATTEMPTS)
         deliveries = kept.enter_context(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from subscriptions.filters.document import header_name
 from subscriptions.filters.errors import FilterError
-from subscriptions.filters.parse import parse
+from subscriptions.filters.parse import parse_filter
 from subscriptions.filters.to_spark import to_spark
 from subscriptions.filters.tree import And, Comparison, Condition, Operator, Path, Root
 
@@ -45,7 +45,7 @@ def condition_of(header_filter_string: str, filter_text: str) -> Condition | Non
         path = Path(Root.HEADER, (FILTER_STRING,), is_text=True)
         asked.append(Comparison(path, Operator.EQUAL, header_filter_string))
     if filter_text:
-        asked.append(parse(filter_text))
+        asked.append(parse_filter(filter_text))
     return And(tuple(asked)) if len(asked) > 1 else next(iter(asked), None)
 
 

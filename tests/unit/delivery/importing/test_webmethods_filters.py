@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from delivery.importing.webmethods_filters import CannotTranslateError, translated
-from subscriptions.filters import document, parse, to_python
+from subscriptions.filters import document, parse_filter, to_python
 
 ORDER: dict[str, Any] = {
     "total": 100,
@@ -18,7 +18,7 @@ ORDER: dict[str, Any] = {
 
 
 def matches(text: str) -> bool:
-    return to_python(parse(translated(text)))(document({}, orjson.dumps(ORDER)))
+    return to_python(parse_filter(translated(text)))(document({}, orjson.dumps(ORDER)))
 
 
 @pytest.mark.parametrize(

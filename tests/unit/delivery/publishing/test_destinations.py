@@ -166,7 +166,7 @@ def test_the_entry_of_a_sync_message_says_why_the_named_subscription_did_not_mat
         filter="$$->'Body'->>'n' = '2'",
     )
     sent = Draft(event_type=event_type, headers={"destination": "crm/orders"}, body=b"{}")
-    assert exchange(factories.publisher(), sent).subscription is None
+    assert exchange_message(factories.publisher(), sent).subscription is None
     entry = JournalEntry.objects.get(kind=JournalKind.UNMATCHED)
     assert entry.text.endswith(
         "delivered to crm/orders: that subscription does not qualify, because its filter is not true of the message."

@@ -7,7 +7,7 @@ from django.test import Client
 from delivery.calls.slots import endpoint_now
 from delivery.console.deliveries.as_sent import secret_headers
 from subscriptions.changes import MASKED
-from subscriptions.configuration.export import export
+from subscriptions.configuration.export import export_configuration
 from subscriptions.models import ConfigurationChange, Subscriber
 from tests.support import factories
 from tests.unit.subscriptions.api.client import Caller, created, fields_of, refused
@@ -75,7 +75,7 @@ def test_a_change_makes_another_version_of_the_endpoints(transactional_db: None)
 @pytest.mark.django_db
 def test_a_document_has_references_to_their_values() -> None:
     factories.subscriber("abc", headers=SHARED)
-    content = export(only=["subscribers"])
+    content = export_configuration(only=["subscribers"])
     (entry,) = content["subscribers"]
     assert entry["headers"] == {
         "X-Key": {"from": "env:ABC_HEADER_X_KEY"},

@@ -6,9 +6,9 @@ import pytest
 from django.utils import timezone
 
 from subscriptions.configuration.document import written
-from subscriptions.configuration.export import export
+from subscriptions.configuration.export import export_configuration
 from subscriptions.models import ConfigurationChange, Publisher, PublishId
-from subscriptions.publish_ids import MAX_VALID, end, publisher_of_id, rotate
+from subscriptions.publish_ids import MAX_VALID, end_publish_id, publisher_of_id, rotate_publish_id
 from tests.support import factories
 from tests.unit.subscriptions.configuration.documents import apply, document, faults, plan, told
 
@@ -35,7 +35,7 @@ def test_a_new_publisher_gets_its_id_and_a_plan_after_that_is_empty() -> None:
     (entry,) = ConfigurationChange.objects.all()
     assert entry.after is not None
     assert entry.after["publish_id"] == "•••, new value"
-    assert TEXT not in str(entry.after) + written(export())
+    assert TEXT not in str(entry.after) + written(export_configuration())
 
 
 def test_another_id_rotates() -> None:
@@ -74,14 +74,14 @@ def test_an_id_that_can_be_guessed_is_refused() -> None:
 def test_two_publishers_never_have_one_id() -> None:
     (fault,) = faults(publishers("a", "b"), secrets=GIVEN)
     assert (fault.object, "by a" in fault.detail) == ("publisher b", True)
-    rotate(factories.publisher("taken"), text=TEXT, now=timezone.now())
+    rotate_publish_id(factories.publisher("taken"), text=TEXT, now=timezone.now())
     (fault,) = faults(publishers("a"), secrets=GIVEN)
     assert "by taken" in fault.detail
 
 
 def test_an_id_that_was_ended_is_refused() -> None:
-    made, _ = rotate(factories.publisher("jenkins"), text=TEXT, now=timezone.now())
-    end(made, now=timezone.now())
+    made, _ = rotate_publish_id(factories.publisher("jenkins"), text=TEXT, now=timezone.now())
+    end_publish_id(made, now=timezone.now())
     (fault,) = faults(publishers("jenkins"), secrets=GIVEN)
     assert "in use, or was" in fault.detail
 
@@ -89,6 +89,6 @@ def test_an_id_that_was_ended_is_refused() -> None:
 def test_the_number_of_valid_ids_is_limited() -> None:
     jenkins = factories.publisher("jenkins")
     for _ in range(MAX_VALID):
-        rotate(jenkins, now=timezone.now())
+        rotate_publish_id(jenkins, now=timezone.now())
     (fault,) = faults(publishers("jenkins"), secrets=GIVEN)
     assert "End one first" in fault.detail

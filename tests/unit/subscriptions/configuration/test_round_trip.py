@@ -44,10 +44,10 @@ def test_an_export_applied_to_an_empty_installation_exports_the_same_bytes() -> 
 def test_held_and_inactive_subscribers_come_back_as_they_were(status: str) -> None:
     some_of_everything()
     Subscriber.objects.filter(name="abc").update(status=status)
-    first = export()
+    first = export_configuration()
     remove_everything()
     apply(first, secrets=SECRETS)
-    assert written(export()) == written(first)
+    assert written(export_configuration()) == written(first)
     assert Subscriber.objects.get(name="abc").status == status
     assert Subscription.objects.get(name="all").status == "HELD"
     assert plan(first, secrets=SECRETS, prune=True).changes == []
