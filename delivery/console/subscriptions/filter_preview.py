@@ -70,7 +70,7 @@ class FilterPreview:
 
 
 def preview_filter(event_type_id: int, *, header_filter_string: str, filter_text: str) -> FilterPreview:
-    """Evaluate the filter on the newest messages; it must be one that `parse` accepts."""
+    """Evaluate the filter on the newest messages; it must be one that `parse_filter` accepts."""
     rows = named_rows("newest_messages", {"event_type": event_type_id, "messages": MESSAGES, "bytes": BYTES})
     published = [row for row in rows if not row["destination"]]
     evaluated = [_evaluated(row, header_filter_string, filter_text) for row in published]
