@@ -116,16 +116,14 @@ class TestWholeRanges:
     def test_messages_between_two_ranges_go_row_by_row(self, row_by_row: list[int]) -> None:
         with range_of() as before:
             old()
-        between = before.until_id + 10
-        go_on_from(between)
+        end = before.until_id
+        go_on_from(end + 10)
         row = old()
         check_constraints()
-        queries.execute_statement(
-            "make_range", {"first": before.until_id + 20, "until": before.until_id + 120}
-        )
-        go_on_from(before.until_id + 20)
+        queries.execute_statement("make_range", {"first": end + 20, "until": end + 120})
+        go_on_from(end + 20)
         old()
-        go_on_from(before.until_id + 121)
+        go_on_from(end + 121)
         check_constraints()
         assert run_whole().messages == 3
         assert row_by_row == [row.message_id]
