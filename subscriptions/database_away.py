@@ -8,7 +8,7 @@ code that meets this error opens a new connection.
 import time
 
 from django.db import InterfaceError, OperationalError, connection
-from psycopg.errors import ReadOnlySqlTransaction
+from psycopg.errors import LockNotAvailable, ReadOnlySqlTransaction
 
 
 def is_read_only(error: BaseException | None) -> bool:
@@ -24,6 +24,11 @@ def is_read_only(error: BaseException | None) -> bool:
 def is_away(error: BaseException | None) -> bool:
     """Return whether the same statement may well succeed later. Deadlocks are included."""
     return isinstance(error, OperationalError | InterfaceError) or is_read_only(error)
+
+
+def is_locked(error: BaseException | None) -> bool:
+    """Return whether a statement waited too long for a row that another session has locked."""
+    return error is not None and isinstance(error.__cause__, LockNotAvailable)
 
 
 def reconnect_next_time() -> None:

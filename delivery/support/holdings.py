@@ -8,7 +8,7 @@ nor have queue senders, the retry lane and the callback lane.
 
 from collections.abc import Collection
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from delivery.lifecycle import wake
@@ -17,6 +17,10 @@ from delivery.support import backlog
 from subscriptions.models import Installation, Kind, Mode, Subscriber, Subscription
 
 Held = Subscription | Subscriber | Installation
+
+# The limit of waiting for a lane's row that another session has locked. Meanwhile the rows of the
+# lanes before it are locked for their senders.
+LOCK_MILLISECONDS = 500
 
 
 def installation() -> Installation:
@@ -37,7 +41,10 @@ def subject(owner: Held) -> dict[str, int]:
 
 
 def catch_up(owner: Held, *, rate: float | None) -> None:
-    """Set the rate for deliveries that wait, None for no limit. Senders read it every second."""
+    """Set the rate for deliveries that wait, None for no limit. Senders read it every second.
+
+    Fails with a lock time-out while another session has locked one of the lanes' rows for long.
+    """
     lanes = Lane.objects.filter(kind=LaneKind.TOPIC)
     match owner:
         case Subscription():
@@ -47,10 +54,13 @@ def catch_up(owner: Held, *, rate: float | None) -> None:
             lanes = lanes.filter(subscriber=owner)
         case Installation():
             pass
-    if rate is None:
-        lanes.filter(catch_up_to__isnull=False).update(catch_up_rate=None, catch_up_to=None)
-    else:
-        lanes.update(catch_up_rate=rate, catch_up_to=backlog.last_id())
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [f"{LOCK_MILLISECONDS}ms"])
+        if rate is None:
+            lanes.filter(catch_up_to__isnull=False).update(catch_up_rate=None, catch_up_to=None)
+        else:
+            lanes.update(catch_up_rate=rate, catch_up_to=backlog.last_id())
+        cursor.execute("SET LOCAL lock_timeout = DEFAULT")
 
 
 def wake_senders(owner: Held) -> None:

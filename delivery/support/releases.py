@@ -6,24 +6,40 @@ The row is locked and checked again, so that a hold that a person prolonged mean
 times are the database's.
 """
 
+import logging
+
+from django.db import OperationalError, transaction
 from django.db.models.functions import Now
 
 from delivery.database import queries
 from delivery.support import toggle
+from subscriptions.database_away import is_locked
 from subscriptions.models import Installation, Subscriber, Subscription
+
+log = logging.getLogger(__name__)
 
 # The most rows of each model that one transaction releases.
 BATCH = 100
 
 
 def release_due() -> int:
-    """Release the holds that have expired, and return their number."""
+    """Release the holds that have expired, and return their number.
+
+    One that needs a row locked by another session is left to the next run.
+    """
     released = 0
     for model in (Installation, Subscriber, Subscription):
         due = model._default_manager.filter(held_until__lte=Now())
         # Rows that somebody is changing are left to the next run.
         for row in due.order_by("pk").select_for_update(of=("self",), no_key=True, skip_locked=True)[:BATCH]:
-            toggle.activate_owner(row, actor="")
+            try:
+                with transaction.atomic():
+                    toggle.activate_owner(row, actor="")
+            except OperationalError as error:
+                if not is_locked(error):
+                    raise
+                log.warning("a row is locked", extra={"release": str(row)})
+                continue
             released += 1
     return released
 

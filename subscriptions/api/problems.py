@@ -14,7 +14,7 @@ from django.http import Http404, HttpResponse
 from rest_framework import exceptions
 from rest_framework.exceptions import APIException
 
-from subscriptions.database_away import is_away, is_read_only, reconnect_next_time
+from subscriptions.database_away import is_away, is_locked, is_read_only, reconnect_next_time
 
 log = logging.getLogger(__name__)
 
@@ -94,10 +94,12 @@ def problem_of(error: BaseException | None) -> Problem | None:
 
 
 def problem_of_database(error: BaseException | None) -> Problem | None:
-    """Return a 503 if the database does not answer or is read-only; None for other errors."""
+    """Return a 503 if the database does not answer, is read-only or locked; None for other errors."""
     if is_read_only(error):
         reconnect_next_time()
         return database_read_only()
+    if is_locked(error):
+        return row_locked()
     return database_away() if is_away(error) else None
 
 
@@ -128,6 +130,16 @@ def database_read_only() -> Problem:
         503,
         "database-read-only",
         "The database is read-only now, as during a fail-over, and nothing was changed. Repeat the request later; reading still works.",
+        headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
+    )
+
+
+def row_locked() -> Problem:
+    return Problem(
+        503,
+        "row-locked",
+        "Another session of the database has locked a row that this change needs, so nothing was changed. "
+        "Repeat the request; if that does not help, end the session that holds the lock.",
         headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
     )
 
