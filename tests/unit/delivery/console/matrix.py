@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from django.contrib import admin
@@ -170,9 +171,10 @@ OF_DJANGO = {
 }
 
 
-def addresses() -> Iterator[URLPattern]:
-    """Yield every address of the console that has a name; those without only redirect to these."""
-    yield from _named(admin.site.get_urls())
+@cache
+def addresses() -> tuple[URLPattern, ...]:
+    """Return all addresses of the console that have a name; those without only redirect to these."""
+    return tuple(_named(admin.site.get_urls()))
 
 
 def _named(patterns: list[URLPattern | URLResolver]) -> Iterator[URLPattern]:
