@@ -5,15 +5,16 @@ from collections.abc import Collection
 from django.db import models
 from django.db.models.fields.reverse_related import ForeignObjectRel
 
-from subscriptions.checks.script import includers
+from subscriptions.checks.common_script import includers
 from subscriptions.models import CommonScript
 
 
 def first_dependents(row: models.Model, *, apart_from: Collection[type[models.Model]] = ()) -> str | None:
-    """Return the plural name of the first model that protects the row, or None."""
+    """Return the words for rows that protect this one, such as the plural of their model, or None."""
     if isinstance(row, CommonScript):
         # Scripts refer to it by name.
-        return next((found for found in includers(row.name, apart_from=apart_from)), None)
+        found = includers(row.name)
+        return f"scripts that include it ({found})" if found else None
     for relation in type(row)._meta.get_fields(include_hidden=True):
         if not isinstance(relation, ForeignObjectRel) or relation.on_delete is not models.PROTECT:
             continue

@@ -8,7 +8,7 @@ from rest_framework.exceptions import ErrorDetail
 from subscriptions.api.problems import Place
 from subscriptions.api.resource import Resource
 from subscriptions.api.strict import StrictModel, Text
-from subscriptions.checks import script
+from subscriptions.checks import common_script, script
 from subscriptions.models import CommonScript
 
 
@@ -25,16 +25,23 @@ class CommonScriptSerializer(StrictModel):
         extra_kwargs = {"name": {"validators": CommonScript._meta.get_field("name").validators}}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        name = attrs.get("name") or self.instance.name  # type: ignore[union-attr]
-        if self.instance is not None and (refused := script.name_refusal(self.instance, name)):
+        attrs = super().validate(attrs)
+        row = self._changed_row(attrs)
+        assert isinstance(row, CommonScript)
+        if self.instance is not None and (refused := common_script.rename_refusal(self.instance, row.name)):
             raise serializers.ValidationError({"name": refused})
-        text = attrs.get("text")
-        if text and (fault := script.fault(text, common=self.context.get("common"), own=name)):
+        # A configuration file checks the scripts that include it once for all common scripts.
+        common = self.context.get("common")
+        before = script.library() if common is None else common
+        if fault := script.fault(attrs.get("text", ""), common=before, own=row.name):
             place = None if fault.source or fault.line is None else Place(fault.line, fault.column or 1)
             raise serializers.ValidationError(
                 {"text": ErrorDetail(str(fault), code=place)}  # type: ignore[arg-type]
             )
-        return super().validate(attrs)
+        old_name = row.name if self.instance is None else self.instance.name
+        if common is None and (refused := common_script.refusal(row, old_name=old_name, before=before)):
+            raise serializers.ValidationError({"text": refused})
+        return attrs
 
 
 class CommonScriptViews(Resource):

@@ -1,12 +1,10 @@
 """Validation of scripts and of the fields that they combine with, for the API and the console."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import Model
-
-from subscriptions.models import CommonScript, EventType, Kind, Subscription
-from subscriptions.scripts.includes import Library, include_fault, included, inlined
+from subscriptions.models import CommonScript, EventType, Kind
+from subscriptions.scripts.includes import Library, include_fault, inlined
 from subscriptions.scripts.jobs import MAX_SCRIPT_LENGTH, ScriptFault
 from subscriptions.scripts.pool import pool
 from subscriptions.values.endpoints import INTERNAL
@@ -35,28 +33,6 @@ def fault(text: str, *, common: Library | None = None, own: str = "") -> ScriptF
         return refused
     # A common script is checked without those that run first: it may be one.
     return pool().check(inlined(text, Library(common.texts) if own else common))
-
-
-def name_refusal(row: CommonScript, name: str) -> str:
-    """Return why a stored common script cannot get this name; empty if it can."""
-    if row._state.adding or name == row.name or not (found := includers(row.name)):
-        return ""
-    return f"{' and '.join(found).capitalize()} include it as {row.name}; create another one instead."
-
-
-def includers(name: str, *, apart_from: Collection[type[Model]] = ()) -> list[str]:
-    """Return the plurals of the objects that include a common script, and so need its name."""
-    mark = f"$include${name}"
-    texts = {
-        Subscription: Subscription.objects.filter(script__contains=mark).values_list("script", flat=True),
-        CommonScript: CommonScript.objects.filter(text__contains=mark).values_list("text", flat=True),
-    }
-    return [
-        str(model._meta.verbose_name_plural)
-        for model, rows in texts.items()
-        if model not in apart_from
-        and any(name == found for text in rows.iterator() for found, _ in included(text))
-    ]
 
 
 def refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:

@@ -7,10 +7,12 @@ entry stay too. With `prune` they are deleted if the document contains their sec
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 from typing import Any
 
 from django.db.models import Model
 
+from subscriptions.checks.common_script import MOST_NAMED, StoredScript, broken_by, described, named
 from subscriptions.checks.sync_overlap import refusal
 from subscriptions.configuration.checking import Checker
 from subscriptions.configuration.document import (
@@ -45,16 +47,14 @@ def draft_plan(wanted: Wanted) -> Plan:
     if wanted.prune:
         drafting.prune()
         drafting.find_needs()
+    drafting.find_broken_scripts()
     drafting.find_rivals()
     drafting.find_taken()
     return drafting.plan
 
 
 def drift(wanted: Wanted) -> Plan:
-    """Return the differences from the document, including objects that cannot be deleted.
-
-    Addresses are not resolved.
-    """
+    """Return the differences from the document, addresses apart, with objects that cannot be deleted."""
     drafting = _added(wanted)
     drafting.prune()
     drafting.find_rivals()
@@ -191,7 +191,8 @@ class _Drafting:
             for row, values in self._there[SUBSCRIPTIONS.name].values()
         )
         if one.section is COMMON_SCRIPTS:
-            dependents = "scripts that include it" if self._is_included(one.name) else None
+            found = named(script for script in self._scripts() if one.name in dict(included(script.text)))
+            dependents = f"scripts that include it ({found})" if found else None
         elif is_named:
             dependents = "subscriptions"
         else:
@@ -201,13 +202,35 @@ class _Drafting:
             detail = f"It has {dependents}, so it cannot be deleted; {what}."
             yield DocumentFault(object=one.label, field="", detail=detail)
 
-    def _is_included(self, name: str) -> bool:
-        """Whether a script includes this common script once the plan is applied."""
-        scripts = [
-            values.get("script", row.script) for row, values in self._there[SUBSCRIPTIONS.name].values()
-        ]
-        scripts += [values.get("text", row.text) for row, values in self._there[COMMON_SCRIPTS.name].values()]
-        return any(name == found for script in scripts for found, _ in included(script))
+    def find_broken_scripts(self) -> None:
+        """Refuse common scripts with which a stored script would not be valid any more.
+
+        Scripts in the document were checked with its common scripts.
+        """
+        before = self._stored_library()
+        is_refused = any(fault.object.startswith(COMMON_SCRIPTS.noun) for fault in self.plan.faults)
+        if is_refused or before == self._common:
+            return
+        broken = broken_by(self._scripts(is_stored=True), before=before, after=self._common)
+        for script, fault in islice(broken, MOST_NAMED):
+            detail = f"It would not be valid any more with the common scripts: {described(fault)}."
+            field = "text" if script.own else "script"
+            self.plan.faults.append(DocumentFault(object=script.label, field=field, detail=detail))
+
+    def _scripts(self, *, is_stored: bool = False) -> Iterator[StoredScript]:
+        """Yield the scripts once the plan is applied, or those of them that stay as they are stored."""
+        for section, field in ((SUBSCRIPTIONS, "script"), (COMMON_SCRIPTS, "text")):
+            for name, (row, values) in self._there[section.name].items():
+                text = values.get(field, getattr(row, field))
+                if text and not (is_stored and field in values):
+                    own = name if section is COMMON_SCRIPTS else ""
+                    yield StoredScript(label=f"{section.noun} {name}", text=text, own=own)
+
+    def _stored_library(self) -> Library:
+        rows = self._stored[COMMON_SCRIPTS.name].values()
+        return Library(
+            {row.name: row.text for row in rows}, first=tuple(row.name for row in rows if row.runs_first)
+        )
 
     def find_rivals(self) -> None:
         """Refuse overlapping subscriptions of a SYNC event type.

@@ -13,7 +13,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from subscriptions.admin.shared.recorded import RecordedAdmin
 from subscriptions.admin.subscriptions.form import EDITOR
-from subscriptions.checks import script
+from subscriptions.checks import common_script, script
 from subscriptions.models import CommonScript, Subscription
 from subscriptions.scripts.includes import included
 
@@ -34,7 +34,7 @@ class CommonScriptForm(forms.ModelForm[CommonScript]):
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
-        if refused := script.name_refusal(self.instance, name):
+        if refused := common_script.rename_refusal(self.instance, name):
             raise ValidationError(refused)
         return name
 
@@ -43,11 +43,20 @@ class CommonScriptForm(forms.ModelForm[CommonScript]):
         if "text" in cleaned and "name" in cleaned:
             # As a browser sends lines, they would end in two characters.
             cleaned["text"] = cleaned["text"].replace("\r\n", "\n")
-            if fault := script.fault(cleaned["text"], own=cleaned["name"]):
-                if fault.line is not None and not fault.source:
-                    self.fields["text"].widget.attrs["data-line"] = str(fault.line)
-                self.add_error("text", str(fault))
+            self._check(cleaned)
         return cleaned
+
+    def _check(self, cleaned: dict[str, Any]) -> None:
+        common = script.library()
+        values = {name: cleaned.get(name) for name in ("name", "text", "runs_first")}
+        if fault := script.fault(cleaned["text"], common=common, own=cleaned["name"]):
+            if fault.line is not None and not fault.source:
+                self.fields["text"].widget.attrs["data-line"] = str(fault.line)
+            self.add_error("text", str(fault))
+        elif refused := common_script.refusal(
+            CommonScript(**values), old_name=self.instance.name, before=common
+        ):
+            self.add_error("text", refused)
 
 
 @admin.register(CommonScript)

@@ -27,13 +27,14 @@ def test_a_common_script_is_saved_with_its_lines_and_logged(ann: Client, db: Non
         ({"text": "\nvar = 1;"}, "text", "script: line 2: SyntaxError"),
         ({"text": "$include$none"}, "text", "there is no common script none"),
         ({"text": "$include$dates"}, "text", "it includes itself: dates → dates"),
-        ({"name": "days", "text": "1;"}, "name", "Subscriptions include it as dates"),
+        ({"text": "let start;"}, "text", "line 2, column 10: SyntaxError"),
+        ({"name": "days", "text": "1;"}, "name", "It is included as dates by subscription"),
     ],
 )
 def test_errors_are_shown_at_their_field(
     ann: Client, dates: CommonScript, typed: dict[str, str], field: str, said: str
 ) -> None:
-    factories.subscription(script="$include$dates")
+    factories.subscription(script="$include$dates\nvar start;")
     answer = ann.post(f"{LIST}{dates.pk}/change/", {"name": "dates"} | typed)
     assert said in answer.context["adminform"].form.errors[field][0]
 
@@ -52,7 +53,7 @@ def test_its_page_leads_to_the_scripts_that_include_it(ann: Client, dates: Commo
 def test_an_included_one_is_not_deleted(ann: Client, dates: CommonScript) -> None:
     factories.subscription(script="$include$dates")
     page = ann.post(f"{LIST}{dates.pk}/delete/", {"post": "yes"}).text
-    assert "dates has subscriptions" in page
+    assert "dates has scripts that include it (subscription" in page
     assert CommonScript.objects.exists()
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from subscriptions.models import CommonScript, ConfigurationChange, ScriptLibrary
+from subscriptions.models import CommonScript, ConfigurationChange, ScriptLibrary, Subscription
 from tests.support import factories
 from tests.unit.subscriptions.api.client import Caller, created, fields_of, refused
 
@@ -67,7 +67,9 @@ def test_an_included_one_keeps_its_name_and_stays(manager: Caller, dates: Common
         factories.subscription(script=including)
     else:
         CommonScript.objects.create(name="more", text=including)
-    refused(manager.delete("common-scripts/dates"), 409, "in-use")
+    in_use = refused(manager.delete("common-scripts/dates"), 409, "in-use")
+    owner = f"subscription {Subscription.objects.get()}" if field == "script" else "common script more"
+    assert f"dates has scripts that include it ({owner})" in in_use["detail"]
     assert fields_of(refused(manager.patch("common-scripts/dates", {"name": "days"}), 400)) == {"name"}
     assert manager.patch("common-scripts/dates", {"text": "function day() {}"}).status == 200
 
@@ -98,3 +100,46 @@ def test_a_trial_includes_common_scripts_and_names_the_one_that_fails(
     assert manager.post(f"subscriptions/{row.pk}/try", body).body["body"] == "2026-11-25"
     failed = manager.post(f"subscriptions/{row.pk}/try", body | {"body": {}}).body
     assert failed["error"].startswith("script: line 1 of dates: TypeError")
+
+
+def broken(field: str, manager: Caller, change: dict[str, object]) -> str:
+    (error,) = refused(manager.patch("common-scripts/dates", change), 400)["errors"]
+    assert error["field"] == field
+    return str(error["detail"])
+
+
+def test_a_change_that_breaks_an_including_script_is_refused_with_its_place(
+    manager: Caller, dates: CommonScript
+) -> None:
+    CommonScript.objects.create(name="more", text="$include$dates")
+    direct = factories.subscription(script="$include$dates\nvar a;\n  let start = 1;")
+    indirect = factories.subscription(script="$include$more\nlet start = 1;")
+    factories.subscription(script="let start = 1;")
+    said = broken("text", manager, {"text": TEXT + "var start;"})
+    assert f"subscription {direct}: line 3, column 13: SyntaxError: " in said
+    assert f"subscription {indirect}: line 2, column 11: SyntaxError: " in said
+    assert said.count("SyntaxError") == 2
+    assert CommonScript.objects.get(name="dates").text == TEXT
+    assert manager.patch("common-scripts/dates", {"text": TEXT + "var begin;"}).status == 200
+
+
+def test_only_what_was_valid_before_keeps_a_change_from_being_saved(
+    manager: Caller, dates: CommonScript
+) -> None:
+    factories.subscription(script="$include$dates\nvar = 1;")
+    assert manager.patch("common-scripts/dates", {"text": "var begin;"}).status == 200
+
+
+def test_one_that_is_to_run_first_is_checked_with_all_scripts(manager: Caller, dates: CommonScript) -> None:
+    row = factories.subscription(script="let day = 1;")
+    assert f"subscription {row}: line 1, column " in broken("text", manager, {"runs_first": True})
+    row.delete()
+    assert manager.patch("common-scripts/dates", {"runs_first": True}).status == 200
+    assert manager.patch("common-scripts/dates", {"name": "days", "text": "let day;"}).status == 200
+
+
+def test_the_first_of_many_broken_scripts_are_named(manager: Caller, dates: CommonScript) -> None:
+    for number in range(7):
+        factories.subscription(script=f"$include$dates\nlet start = {number};")
+    said = broken("text", manager, {"text": "let start;"})
+    assert (said.count("subscription "), said[-13:]) == (3, "; and others.")

@@ -173,8 +173,20 @@ def test_an_included_common_script_is_not_pruned() -> None:
     (fault,) = faults(document(common_scripts=[]), prune=True)
     assert (fault.object, fault.detail) == (
         "common script dates",
-        "It has scripts that include it, so it cannot be deleted; leave it in the document.",
+        "It has scripts that include it (subscription abc/s), so it cannot be deleted; leave it in the document.",
     )
+
+
+def test_common_scripts_with_which_a_stored_script_is_not_valid_are_refused() -> None:
+    CommonScript.objects.create(name="dates", text="var a;")
+    row = factories.subscription(script="$include$dates\nlet start;")
+    changed = document(common_scripts=[{"name": "dates", "text": "var start;"}])
+    (fault,) = faults(changed)
+    assert (fault.object, fault.field) == (f"subscription {row}", "script")
+    assert "with the common scripts: line 2, column 10: SyntaxError" in fault.detail
+    entry = {"subscriber": row.subscriber.name, "name": row.name, "script": "$include$dates\nvar start;"}
+    apply(changed | {"subscriptions": [entry]})
+    assert CommonScript.objects.get().text == "var start;"
 
 
 def test_common_scripts_of_a_document_include_each_other_in_any_order() -> None:

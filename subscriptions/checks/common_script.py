@@ -1,0 +1,108 @@
+"""Common scripts and the scripts that include them: what a change of one would do to the others.
+
+Only saving is checked. If a script and a common script that it includes are saved at the same moment, neither
+check sees the other one; then the deliveries of that subscription fail, with the line.
+"""
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from subscriptions.checks.script import fault
+from subscriptions.models import CommonScript, Subscription
+from subscriptions.scripts.includes import Library, included, inlined
+from subscriptions.scripts.jobs import ScriptFault
+
+_MARK = "$include$"
+# So many are named; a person mends those and sees the next ones.
+MOST_NAMED = 3
+# Ten thousand different scripts compile in about so long. The rest is not checked.
+MOST_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredScript:
+    """A script with the words for its place; `own` is its name if it is a common script."""
+
+    label: str
+    text: str
+    own: str = ""
+
+    def inlined(self, common: Library) -> str:
+        return inlined(self.text, Library(common.texts) if self.own else common)
+
+
+def broken_by(
+    scripts: Iterable[StoredScript], *, before: Library, after: Library
+) -> Iterator[tuple[StoredScript, ScriptFault]]:
+    """Yield the scripts that compile with the common scripts as they were, and not as they will be."""
+    until = time.monotonic() + MOST_SECONDS
+    sound: set[str] = set()
+    for script in scripts:
+        text = script.inlined(after)
+        if text in sound or text == script.inlined(before):
+            continue
+        if time.monotonic() >= until:
+            return
+        found = fault(script.text, common=after, own=script.own)
+        if found is None:
+            sound.add(text)
+        elif fault(script.text, common=before, own=script.own) is None:
+            yield script, found
+
+
+def refusal(changed: CommonScript, *, old_name: str, before: Library) -> str:
+    """Return why a common script cannot be saved as changed; empty if it can."""
+    own = {old_name, changed.name}
+    texts = {name: text for name, text in before.texts.items() if name not in own}
+    first = {*before.first} - own | ({changed.name} if changed.runs_first else set())
+    after = Library({**texts, changed.name: changed.text}, first=sorted(first))
+    concerns_all = changed.runs_first or not first.issuperset(before.first)
+    others = (one for one in _stored(mark="" if concerns_all else _MARK) if one.own not in own)
+    found = list(islice(broken_by(others, before=before, after=after), MOST_NAMED + 1))
+    if not found:
+        return ""
+    said = "; ".join(f"{one.label}: {described(fault)}" for one, fault in found[:MOST_NAMED])
+    more = "; and others" if len(found) > MOST_NAMED else ""
+    return (
+        f"With it these scripts would not be valid any more: {said}{more}. Change this one, or those first."
+    )
+
+
+def described(fault: ScriptFault) -> str:
+    """Return the fault with its line and column."""
+    if fault.line is None or fault.column is None:
+        return str(fault)
+    of = f" of {fault.source}" if fault.source else ""
+    return f"line {fault.line}{of}, column {fault.column}: {fault.text}"
+
+
+def rename_refusal(row: CommonScript, name: str) -> str:
+    """Return why a stored common script cannot get this name; empty if it can."""
+    if row._state.adding or name == row.name or not (found := includers(row.name)):
+        return ""
+    return f"It is included as {row.name} by {found}; create another one instead."
+
+
+def includers(name: str) -> str:
+    """Name the scripts that include a common script, and so need it; empty if there are none."""
+    return named(one for one in _stored(mark=_MARK + name) if name in dict(included(one.text)))
+
+
+def named(scripts: Iterable[StoredScript]) -> str:
+    """Name the first of these scripts."""
+    labels = [one.label for one in islice(scripts, MOST_NAMED + 1)]
+    return ", ".join(labels[:MOST_NAMED]) + (" and others" if len(labels) > MOST_NAMED else "")
+
+
+def _stored(*, mark: str) -> Iterator[StoredScript]:
+    """Yield the stored scripts that have the mark."""
+    rows = Subscription.objects.exclude(script="").filter(script__contains=mark)
+    named_rows = rows.order_by("subscriber__name", "name").values_list("subscriber__name", "name", "script")
+    for subscriber, name, text in named_rows.iterator():
+        yield StoredScript(label=f"subscription {subscriber}/{name}", text=text)
+    for name, text in (
+        CommonScript.objects.filter(text__contains=mark).order_by("name").values_list("name", "text")
+    ):
+        yield StoredScript(label=f"common script {name}", text=text, own=name)
