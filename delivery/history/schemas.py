@@ -166,6 +166,12 @@ DELIVERIES = Table(
         Column("reason", "string"),
         Column("receive_count", "int", "how often it was fetched from a mailbox"),
         Column("body_bytes", "bigint"),
+        Column(
+            "output_sha256",
+            "string",
+            "in hex, of the body that its script made; null: the message's own was sent",
+            is_nullable=True,
+        ),
         Column("transaction_id", "bigint", "of its message", is_nullable=True),
         Column("seen_before", "bigint", "of its message", is_nullable=True),
     ),

@@ -6,7 +6,7 @@ SELECT
     settled.delivery_id AS id, settled.settled_at, settled.status, settled.message_id, message.published_at,
     settled.subscription_id, settled.queue_group::int AS queue_group, settled.callback_id, settled.replay_id,
     settled.attempts, settled.attempts_before, settled.settled_before, settled.redelivery, settled.reason,
-    settled.receive_count, message.body_bytes, message.transaction_id, message.seen_before
+    settled.receive_count, message.body_bytes, output.output_sha256, message.transaction_id, message.seen_before
 FROM delivery_settlement settled
 CROSS JOIN LATERAL (
     SELECT published_at, octet_length(body)::bigint AS body_bytes, transaction_id, seen_before
@@ -14,5 +14,13 @@ CROSS JOIN LATERAL (
     WHERE id = settled.message_id
     OFFSET 0
 ) AS message
+-- What its script made before it was settled: of a delivery that was sent again, a later output
+-- belongs to a later settlement.
+LEFT JOIN LATERAL (
+    SELECT encode(sha256(body), 'hex') AS output_sha256
+    FROM delivery_scriptoutput
+    WHERE delivery_id = settled.delivery_id AND made_at <= settled.settled_at
+    OFFSET 0
+) AS output ON true
 WHERE settled.settled_at >= %(since)s AND settled.settled_at < %(until)s
     AND settled.delivery_id >= %(first)s AND settled.delivery_id < %(last)s

@@ -86,6 +86,7 @@ def delivery(id: int, **fields: Any) -> Row:
         "reason": "",
         "receive_count": 0,
         "body_bytes": 13,
+        "output_sha256": None,
         **_accepted(about),
     } | _known(DELIVERIES, fields)
 

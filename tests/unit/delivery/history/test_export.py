@@ -1,6 +1,7 @@
 """The export: final rows are archived once, exactly as PostgreSQL has them."""
 
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 
 import psycopg
@@ -18,7 +19,7 @@ from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES, TA
 from delivery.history.spark.session import Spark
 from delivery.history.steps.export import export_history
 from delivery.lifecycle import transitions
-from delivery.models import ArchiveChunk, Delivery, JournalEntry, JournalKind
+from delivery.models import ArchiveChunk, Delivery, JournalEntry, JournalKind, ScriptOutput
 from delivery.states import Status
 from tests.support import factories
 from tests.unit.delivery.history import archived
@@ -66,6 +67,16 @@ class TestArchivedRows:
         assert result["rows"]["deliveries"] == 1
         assert [row["status"] for row in rows(job, DELIVERIES)] == ["CANCELLED"]
         assert [row["kind"] for row in rows(job, JOURNAL)] == ["CANCELLED"]
+
+    def test_the_output_of_a_script_is_known_by_its_hash(self, job: StepJob) -> None:
+        made, later, own = settled(), settled(), settled()
+        for delivery, body, days in ((made, b"made", 2), (later, b"later", 0), (own, None, 2)):
+            output = ScriptOutput.objects.create(delivery=delivery, script_version=1, body=body)
+            made_at = timezone.now() - timedelta(days=days)
+            ScriptOutput.objects.filter(pk=output.pk).update(made_at=made_at)
+        export(job)
+        found = {row["id"]: row["output_sha256"] for row in rows(job, DELIVERIES)}
+        assert found == {made.pk: sha256(b"made").hexdigest(), later.pk: None, own.pk: None}
 
     def test_the_journal_names_the_subscription_of_a_delivery(self, job: StepJob) -> None:
         settled()
