@@ -145,6 +145,24 @@ def test_a_process_that_is_killed_is_replaced_and_the_script_executed_again(pool
     assert made(run(pool, "$outmessage = 'again';")).body == b"again"
 
 
+@pytest.mark.parametrize(
+    ("most_deaths", "said"), [(2, "again"), (1, "the process that executed it ended twice")]
+)
+def test_a_process_that_is_killed_with_a_script_in_it_costs_the_script_a_second_run_at_most(
+    pool: ScriptPool, monkeypatch: pytest.MonkeyPatch, most_deaths: int, said: str
+) -> None:
+    monkeypatch.setattr("subscriptions.scripts.pool.MOST_DEATHS", most_deaths)
+    run(pool, "")
+    processes = [worker.process_id for worker in pool.workers if worker.process_id is not None]
+    for process_id in processes:
+        os.kill(process_id, signal.SIGSTOP)
+    future = pool.run([job("$outmessage = 'again';")], seconds=0)
+    for process_id in processes:
+        os.kill(process_id, signal.SIGKILL)
+    (result,) = future.result()
+    assert (result.body or b"").decode() == said if isinstance(result, Output) else said in result.text
+
+
 def test_the_process_has_no_environment_and_ends_with_its_socket() -> None:
     worker = Worker(niceness=0)
     request = {
