@@ -33,6 +33,7 @@ def run(bench: str, sizes: BenchSizes, *, scenarios: Sequence[str], as_json: boo
         queue,
         retries,
         scale,
+        scripts,
         together,
     )
     from tests.bench.measuring import Measuring
@@ -44,7 +45,20 @@ def run(bench: str, sizes: BenchSizes, *, scenarios: Sequence[str], as_json: boo
         return history.run(sizes, scenarios=scenarios, as_json=as_json)
     with children.receiver() as receiver:
         measuring = Measuring(sizes, receiver)
-        modules = (deliver, retries, queue, mailbox, publish, latency, together, endurance, idle, cost, scale)
+        modules = (
+            deliver,
+            retries,
+            queue,
+            scripts,
+            mailbox,
+            publish,
+            latency,
+            together,
+            endurance,
+            idle,
+            cost,
+            scale,
+        )
         found = {name: measure for module in modules for name, measure in module.SCENARIOS.items()}
         results = [result for name in scenarios for result in found[name](measuring)]
     print_report(bench, results, measuring.receipt, as_json=as_json)

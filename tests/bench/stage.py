@@ -168,7 +168,8 @@ def clear() -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "TRUNCATE delivery_loggedattempt, delivery_delivery, delivery_message, delivery_idempotencykey,"
-            " delivery_journalentry, delivery_callback, delivery_failurenotice, delivery_dedupkey"
+            " delivery_journalentry, delivery_callback, delivery_failurenotice, delivery_dedupkey,"
+            " delivery_scriptoutput"
         )
         # Before the backlog, not after it: in normal use messages are written and settled within
         # one checkpoint.
