@@ -74,7 +74,7 @@ class TestArchivedRows:
             output = ScriptOutput.objects.create(delivery=delivery, script_version=1, body=body)
             made_at = timezone.now() - timedelta(days=days)
             ScriptOutput.objects.filter(pk=output.pk).update(made_at=made_at)
-        export(job)
+        export_history(job)
         found = {row["id"]: row["output_sha256"] for row in rows(job, DELIVERIES)}
         assert found == {made.pk: sha256(b"made").hexdigest(), later.pk: None, own.pk: None}
 
