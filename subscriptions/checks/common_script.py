@@ -65,9 +65,7 @@ def refusal(changed: CommonScript, *, old_name: str, before: Library) -> str:
         return ""
     said = "; ".join(f"{one.label}: {described(fault)}" for one, fault in found[:MOST_NAMED])
     more = "; and others" if len(found) > MOST_NAMED else ""
-    return (
-        f"With it these scripts would not be valid any more: {said}{more}. Change this one, or those first."
-    )
+    return f"Change it, or first the scripts that would not be valid with it: {said}{more}."
 
 
 def described(fault: ScriptFault) -> str:
