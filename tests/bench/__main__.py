@@ -29,6 +29,7 @@ def run(bench: str, sizes: BenchSizes, *, scenarios: Sequence[str], as_json: boo
         idle,
         latency,
         mailbox,
+        matching,
         publish,
         queue,
         retries,
@@ -46,18 +47,8 @@ def run(bench: str, sizes: BenchSizes, *, scenarios: Sequence[str], as_json: boo
     with children.receiver() as receiver:
         measuring = Measuring(sizes, receiver)
         modules = (
-            deliver,
-            retries,
-            queue,
-            scripts,
-            mailbox,
-            publish,
-            latency,
-            together,
-            endurance,
-            idle,
-            cost,
-            scale,
+            *(deliver, retries, queue, scripts, mailbox, publish, matching),
+            *(latency, together, endurance, idle, cost, scale),
         )
         found = {name: measure for module in modules for name, measure in module.SCENARIOS.items()}
         results = [result for name in scenarios for result in found[name](measuring)]

@@ -19,7 +19,7 @@ from delivery.cluster.orphans import end_with_parent
 from tests.bench.sizes import QUICK, BenchSizes
 
 SCENARIOS = {
-    "publish": ("single", "batches"),
+    "publish": ("single", "batches", "filters"),
     "deliver": ("lanes", "few", "alone", "many", "retries"),
     "latency": ("idle-lanes",),
     "together": ("ten", "hundred"),

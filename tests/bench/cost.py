@@ -10,7 +10,7 @@ import re
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,11 +39,11 @@ _RECORDS = re.compile(r"^(?P<type>\w+/\S+) +(?P<count>\d+) \([^)]*\) +(?P<size>\
 
 @dataclass(frozen=True, slots=True)
 class CostSample:
-    """A position in the server's log and in its WAL, and the number of flushes so far."""
+    """A position in the server's log and in its WAL, and the flushes so far by kind of process."""
 
     log: int
     wal: str
-    flushes: int
+    flushes: Mapping[str, int]
 
 
 def one_message(measuring: Measuring) -> list[BenchResult]:
@@ -92,14 +92,18 @@ def _tell(measuring: Measuring) -> None:
 def _moment() -> CostSample:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT pg_current_wal_flush_lsn()::text, sum(fsyncs)::bigint FROM pg_stat_io WHERE object = 'wal'"
+            "SELECT pg_current_wal_flush_lsn()::text, backend_type, sum(fsyncs)::bigint"
+            " FROM pg_stat_io WHERE object = 'wal' AND fsyncs > 0 GROUP BY 2"
         )
-        wal, flushes = cursor.fetchone() or ("", 0)
-    return CostSample(_log().stat().st_size, wal, flushes)
+        rows = cursor.fetchall()
+    flushes = {f"  flushes, {process}": count for _, process, count in rows}
+    return CostSample(_log().stat().st_size, rows[0][0], flushes)
 
 
 def _between(before: CostSample, after: CostSample) -> Counter[str]:
-    counts = Counter({"flushes": after.flushes - before.flushes})
+    counts = Counter(after.flushes)
+    counts.subtract(before.flushes)
+    counts["flushes"] = counts.total()
     with _log().open("rb") as log:
         log.seek(before.log)
         text = log.read(after.log - before.log).decode(errors="replace")

@@ -40,6 +40,8 @@ class BenchSizes:
     cost_seconds: float = 20
     together_seconds: float = 20
     together_backlog: int = 40_000
+    filters: int = 1_000
+    filter_rounds: int = 200
     endurance_seconds: float = 1_800
     scale_backlog: int = 20_000
     stored: tuple[int, ...] = (10_000, 1_000_000, 10_000_000)
@@ -89,6 +91,8 @@ QUICK = BenchSizes(
     cost_seconds=1,
     together_seconds=1,
     together_backlog=1_000,
+    filters=30,
+    filter_rounds=5,
     endurance_seconds=3,
     scale_backlog=300,
     stored=(1_000, 2_000),

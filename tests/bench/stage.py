@@ -65,9 +65,7 @@ class BenchSetup:
         batch = max(1, BATCH // (self.lanes + self.hanging))
         for done in range(0, messages, batch):
             publish(self.publisher, [draft] * min(batch, messages - done))
-        with connection.cursor() as cursor:
-            # A database in use has these statistics.
-            cursor.execute("ANALYZE")
+        analyze()
 
 
 def make_cast(name: str, *, url: str, lanes: int, hanging: int = 0, timeout_seconds: int = 30) -> BenchSetup:
@@ -161,6 +159,12 @@ def make_waiting(name: str, *, url: str, count: int) -> WaitingDeliveries:
         endpoint=f"{url}/lane/waiting",
     )
     return WaitingDeliveries(subscription, count)
+
+
+def analyze() -> None:
+    """Collect the statistics that a database in use has."""
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
 
 
 def clear() -> None:
