@@ -67,6 +67,23 @@ def cancel_some(delivery_ids: Collection[int], *, reason: str, are_read: bool = 
     return cancelled
 
 
+def settle_as_duplicates(delivery_ids: Collection[int], *, reason: str) -> int:
+    """Settle open deliveries, of messages that the old broker delivered, and return how many were.
+
+    Like `cancel_deliveries`: one that is being sent at this moment is settled too, with its attempt, and is
+    not sent again.
+    """
+    if not delivery_ids:
+        return 0
+    with transaction.atomic():
+        settled = _cancel(delivery_ids, reason=reason, status=Status.DUPLICATE)
+        if settled:
+            _notify_senders(delivery_ids)
+            text = f"{settled} deliveries are DUPLICATE: {reason}."
+            journal.record_entry(JournalKind.DUPLICATE, text, actor="manage.py import")
+    return settled
+
+
 def reopen_deliveries(delivery_ids: Collection[int], *, reason: str) -> list[int]:
     """Make settled deliveries PENDING again, each at its old place with a fresh budget.
 
@@ -143,5 +160,5 @@ def _notify_senders(delivery_ids: Collection[int]) -> None:
     wake.nudge_lanes(*lanes.distinct().order_by())
 
 
-def _cancel(delivery_ids: Collection[int], *, reason: str) -> int:
-    return len(queries.rows("cancel", {"delivery": list(delivery_ids), "reason": reason}))
+def _cancel(delivery_ids: Collection[int], *, reason: str, status: Status = Status.CANCELLED) -> int:
+    return len(queries.rows("cancel", {"delivery": list(delivery_ids), "status": status, "reason": reason}))

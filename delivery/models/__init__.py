@@ -14,6 +14,7 @@ from delivery.models.lane import Lane, LaneKind
 from delivery.models.mailbox import MailboxRate
 from delivery.models.message import Message
 from delivery.models.message_range import MessageRange
+from delivery.models.old_broker import ImportedKey, MessageReservation
 from delivery.models.payload_view import PayloadView
 from delivery.models.pipeline import (
     RUN_ENDED,
@@ -56,6 +57,7 @@ __all__ = [
     "Finding",
     "HistoryHour",
     "IdempotencyKey",
+    "ImportedKey",
     "JournalEntry",
     "JournalKind",
     "Lane",
@@ -65,6 +67,7 @@ __all__ = [
     "MailboxRate",
     "Message",
     "MessageRange",
+    "MessageReservation",
     "OutcomeClass",
     "PayloadView",
     "PipelineRun",

@@ -9,7 +9,8 @@ from subscriptions.models import Subscription
 class DedupKey(models.Model):
     """The last delivery with a key that counted as new.
 
-    `key` is a SHA-256 of the values that identify the message.
+    `key` is a SHA-256 of the values that identify the message. Delivery 0 stands for a delivery of
+    the old broker (`delivery.importing`).
     """
 
     subscription = models.ForeignKey(Subscription, on_delete=models.CASCADE, related_name="+", db_index=False)

@@ -56,6 +56,29 @@ def key_of(candidate: Candidate, document: Document) -> bytes | None:
             return None
 
 
+def key_of_text(candidate: Candidate, text: str) -> bytes | None:
+    """Return the same for a message of which only the identifying text is known.
+
+    None if that text is not enough: `dedup_path` may end in `->>`, which gives texts, or in `->`.
+    """
+    match candidate.dedup_mode:
+        case DedupMode.KEY:
+            return _digest("key", text)
+        case DedupMode.PATH if _gives_text(candidate.dedup_path):
+            return _digest("path", text)
+        case _:
+            return None
+
+
+def known_keys(keyed: Sequence[tuple[int, bytes]]) -> set[tuple[int, bytes]]:
+    """Return those keys of subscriptions whose next message would not count as new."""
+    if not keyed:
+        return set()
+    subscriptions, digests = zip(*keyed, strict=True)
+    columns = {"subscription": list(subscriptions), "key": list(digests)}
+    return {(subscription, bytes(key)) for subscription, key in queries.rows("known_dedup_keys", columns)}
+
+
 def settle_duplicates(keyed: Sequence[Keyed]) -> None:
     """Settle the duplicates among the deliveries just stored; call it in their transaction.
 
@@ -80,6 +103,13 @@ def _identity(path: str) -> Callable[[Document], str | None]:
         # Such a path is refused on saving; however it was stored, messages are delivered rather
         # than lost.
         return lambda _: None
+
+
+def _gives_text(path: str) -> bool:
+    try:
+        return parse_path(path).is_text
+    except FilterError:
+        return False
 
 
 def _digest(kind: str, value: str) -> bytes:

@@ -80,13 +80,13 @@ def publish_own(drafts: Sequence[Draft]) -> list[Accepted]:
 
     Notify the senders after its commit.
     """
-    accepted, work = _store_whole(None, list(zip(drafts, _match(drafts), strict=True)))
+    accepted, work = _store_whole(None, list(zip(drafts, match_drafts(drafts), strict=True)))
     transaction.on_commit(work.notify)
     return accepted
 
 
 def _publish(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[Accepted], NewWork]:
-    matched = _match(drafts)
+    matched = match_drafts(drafts)
     is_volatile = all(draft.event_type.is_volatile for draft in drafts)
     if not is_volatile and not _is_more_than_stored(drafts, matched):
         # One statement is a transaction of its own: no BEGIN, no COMMIT.
@@ -165,6 +165,12 @@ def _store_whole(
     Call it in a transaction.
     """
     stored, work = _store(publisher, matched)
+    complete_messages(stored, matched)
+    return stored, work
+
+
+def complete_messages(stored: Sequence[Accepted], matched: Sequence[tuple[Draft, list[Candidate]]]) -> None:
+    """Store the callbacks of just stored messages, and settle duplicates, in their transaction."""
     fresh = [(answer.message_id, *pair) for answer, pair in zip(stored, matched, strict=True)]
     callbacks.add_callbacks([(id, draft.callback) for id, draft, _ in fresh if draft.callback is not None])
     dedup.settle_duplicates(
@@ -175,7 +181,6 @@ def _store_whole(
             for match, key in dedup.keys(matches, document(draft.headers, draft.body))
         ]
     )
-    return stored, work
 
 
 def _store(
@@ -199,7 +204,8 @@ def claim_of(draft: Draft) -> Claim:
     )
 
 
-def _match(drafts: Sequence[Draft]) -> list[list[Candidate]]:
+def match_drafts(drafts: Sequence[Draft]) -> list[list[Candidate]]:
+    """Return the subscriptions that qualify for each draft."""
     of_type: dict[int, list[Draft]] = {}
     for draft in drafts:
         of_type.setdefault(draft.event_type.pk, []).append(draft)
@@ -229,12 +235,13 @@ def why_unmatched(draft: Draft, matches: Sequence[Candidate]) -> str:
 
 
 def store_messages(
-    owed: Sequence[Owed], *, as_of: Configuration | None = None
+    owed: Sequence[Owed], *, as_of: Configuration | None = None, ids: Sequence[int] = ()
 ) -> tuple[Sequence[Accepted | None], NewWork] | None:
     """Execute `accept.sql`, and return the answers and the new work.
 
     None as an answer: its key was used before, and it was not stored. None as the result: the
     configuration has changed since `as_of`, or a subscription was deleted, and nothing was stored.
+    `ids` are reserved ids for the messages, ascending; without them new ones are drawn.
     """
     if not owed:
         return [], NewWork()
@@ -246,6 +253,7 @@ def store_messages(
             "horizon": None if as_of is None else as_of.horizon,
             "seen": None if as_of is None else array(as_of.seen),
             "ordinal": array(range(len(drafts))),
+            "ids": array(ids),
             "publisher": array(one.publisher_id for one in owed),
             "event_type": array(draft.event_type.pk for draft in drafts),
             "headers": [orjson.dumps(dict(draft.headers)).decode() for draft in drafts],

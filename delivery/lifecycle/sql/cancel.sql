@@ -1,4 +1,4 @@
--- Settles open deliveries as CANCELLED and returns which were open.
+-- Settles open deliveries as CANCELLED, or as DUPLICATE, and returns which were open.
 -- A client that has fetched one from a mailbox loses it: the fetch becomes an unacknowledged
 -- attempt, and a later receipt of it finds no lease. Locked in the order of ids, as in every
 -- statement that locks several.
@@ -29,6 +29,6 @@ SELECT settled.*
 FROM gone
 CROSS JOIN (SELECT delivery_clock() AS now) AS clock
 CROSS JOIN LATERAL delivery_settled_as(
-    gone.waiting, 'CANCELLED', gone.tried, %(reason)s::text, clock.now, gone.redelivery
+    gone.waiting, %(status)s::text, gone.tried, %(reason)s::text, clock.now, gone.redelivery
 ) AS settled
 RETURNING id

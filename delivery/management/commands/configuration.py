@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
@@ -12,6 +12,7 @@ from delivery.configuration.applying import apply_document, drift_of, plan_docum
 from delivery.configuration.archive_effect import archive_lines, effect_options
 from delivery.configuration.effect import effects_of
 from delivery.configuration.words import effect_lines, lines, summary
+from delivery.management.refusing_parser import RefusingParser
 from delivery.models import Step
 from subscriptions.configuration.apply import PlanChangedError
 from subscriptions.configuration.document import NAMES, RefusedDocumentError, parsed, written
@@ -35,7 +36,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         commands = parser.add_subparsers(
-            metavar="export|plan|apply|drift", required=True, parser_class=_RefusingParser
+            metavar="export|plan|apply|drift", required=True, parser_class=RefusingParser
         )
         exporting = commands.add_parser("export", help="write the configuration to standard output")
         exporting.add_argument("--only", nargs="+", choices=NAMES, default=(), help="of these lists only")
@@ -69,15 +70,6 @@ class Command(BaseCommand):
         if code:
             self.stdout.flush()
             raise SystemExit(code)
-
-
-class _RefusingParser(CommandParser):
-    def error(self, message: str) -> NoReturn:
-        """Exit with 1 instead of argparse's 2, which means here that there are changes."""
-        if not self.called_from_command_line:
-            raise CommandError(f"Error: {message}")
-        self.print_usage(sys.stderr)
-        self.exit(1, f"{self.prog}: error: {message}\n")
 
 
 def _add_file(parser: CommandParser) -> None:

@@ -1,4 +1,4 @@
-"""`import`: convert another system's configuration into a configuration file, with a report."""
+"""`import`: take over the configuration and the messages of another system, with a report."""
 
 import os
 import shlex
@@ -13,6 +13,8 @@ from delivery.importing.imported import Imported, SourceError
 from delivery.importing.teamforge import import_teamforge
 from delivery.importing.webmethods import import_webmethods
 from delivery.importing.workfront import import_workfront
+from delivery.management.import_messages import add_message_commands
+from delivery.management.refusing_parser import RefusingParser
 from subscriptions.configuration.document import written
 
 IMPORTERS: dict[str, Callable[[str], Imported]] = {
@@ -25,28 +27,53 @@ IMPORTERS: dict[str, Callable[[str], Imported]] = {
 
 class Command(BaseCommand):
     help = (
-        "Write another system's configuration as a file for `configuration plan` to standard output, and a report in "
-        "three parts to standard error: taken over, taken over differently, impossible. Nothing is changed."
+        "Take over the configuration or the messages of another system, with a report in three parts: taken over, taken "
+        "over differently, impossible. `teamforge`, `workfront`, `eventqueue` and `webmethods` write a file for "
+        "`configuration plan` to standard output and change nothing. `backlog` and `delivered` read messages; without "
+        "--apply they change nothing. Exit code 0: done, or nothing to do; 2: there is something to --apply; 1: refused, "
+        "and nothing was changed."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("system", choices=sorted(IMPORTERS))
-        parser.add_argument("source", type=Path, help="the file that the system exported")
-        parser.add_argument(
-            "--secrets",
-            type=Path,
-            help="a new file for the values of secrets, as lines of a shell: NAME=value",
+        commands = parser.add_subparsers(
+            metavar=f"{'|'.join(IMPORTERS)}|backlog|delivered|reserve",
+            required=True,
+            parser_class=RefusingParser,
         )
+        for system in IMPORTERS:
+            importing = commands.add_parser(
+                system, help="convert its configuration into a configuration file"
+            )
+            importing.add_argument("source", type=Path, help="the file that the system exported")
+            importing.add_argument(
+                "--secrets",
+                type=Path,
+                help="a new file for the values of secrets, as lines of a shell: NAME=value",
+            )
+            importing.set_defaults(system=system)
+        add_message_commands(commands)
 
-    def handle(self, *args: Any, system: str, source: Path, **options: Any) -> None:
+    def handle(self, *args: Any, system: str = "", **options: Any) -> None:
+        if system:
+            self._import_configuration(system, options["source"], options["secrets"])
+            return
+        try:
+            code = options["act"](options, self.stdout.write)
+        except OSError as error:
+            raise CommandError(f"{options['file']} cannot be read: {error.strerror}.") from error
+        if code:
+            self.stdout.flush()
+            raise SystemExit(code)
+
+    def _import_configuration(self, system: str, source: Path, secrets: Path | None) -> None:
         try:
             imported = IMPORTERS[system](source.read_text())
         except (OSError, UnicodeError) as error:
             raise CommandError(f"{source} cannot be read: {error}.") from error
         except SourceError as error:
             raise CommandError(str(error)) from error
-        if options["secrets"] is not None:
-            _write_secrets(options["secrets"], imported.secrets)
+        if secrets is not None:
+            _write_secrets(secrets, imported.secrets)
         self.stderr.write(imported.report())
         self.stdout.write(written(imported.document()), ending="")
 

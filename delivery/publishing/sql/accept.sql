@@ -6,7 +6,8 @@
 -- that within a lane the order of ids is the order of publication. A delivery with a group is of a
 -- QUEUE message: the message's id selects its queue lane. A PULL delivery is in no lane but in a
 -- mailbox. A VOLATILE delivery belongs to the present start of the server: a later one does not
--- send it. A message whose idempotency key was used within 24 hours is not stored, and its id is
+-- send it. The ids of an old broker's messages may have been reserved before (`delivery.importing`).
+-- A message whose idempotency key was used within 24 hours is not stored, and its id is
 -- null.
 --
 -- With a horizon: stores nothing unless the configuration is the same as when those numbers were
@@ -34,7 +35,11 @@ WITH held AS MATERIALIZED (
     )
     ORDER BY ordinal
 ), drawn AS MATERIALIZED (
-    SELECT nextval(pg_get_serial_sequence('delivery_message', 'id')) AS id, drafts.* FROM drafts
+    SELECT
+        coalesce(
+            (%(ids)s::bigint[])[ordinal + 1], nextval(pg_get_serial_sequence('delivery_message', 'id'))
+        ) AS id, drafts.*
+    FROM drafts
 ), taken AS (
     -- Like `take_keys` and `answer_keys` in one. In the order of the keys, so that two groups never
     -- deadlock.

@@ -4,12 +4,12 @@
 -- waited. The first delivery of a key within the window is new, as is the next after one that
 -- failed for good or is past the window: it holds the key from then on. A delivery after a
 -- delivered one is a DUPLICATE. A delivery after one that is not settled, or in doubt, or deleted,
--- is IN_DOUBT.
+-- is IN_DOUBT. Delivery 0 is one that the old broker delivered (`delivery.importing`).
 -- Looks into all partitions: see `delivery.database`.
 WITH keyed AS (
     SELECT
         delivery.id, delivery.message_id, delivery.subscription_id, keyed.key, known.delivery_id AS first_id,
-        first.status AS first_status,
+        CASE WHEN known.delivery_id = 0 THEN 'DELIVERED' ELSE first.status END AS first_status,
         known.seen_at <= now() - make_interval(secs => subscription.dedup_window_seconds) AS is_forgotten,
         first_value(delivery.id) OVER (PARTITION BY keyed.subscription_id, keyed.key ORDER BY delivery.id) AS leader
     FROM unnest(%(message)s::bigint[], %(subscription)s::bigint[], %(key)s::bytea[])
@@ -47,7 +47,10 @@ WITH keyed AS (
     WHERE delivery.id = second.id
     RETURNING
         delivery AS waiting, delivery.redelivery, second.status,
-        'it came before as delivery ' || second.first_id || CASE
+        CASE
+            WHEN second.first_id = 0 THEN 'it came before, to the old broker'
+            ELSE 'it came before as delivery ' || second.first_id
+        END || CASE
             WHEN second.status = 'DUPLICATE' THEN ', which was delivered'
             WHEN second.first_status = 'IN_DOUBT' THEN ', which is in doubt itself'
             WHEN second.first_status IS NULL THEN ', of which nothing is known any more'

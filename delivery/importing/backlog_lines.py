@@ -1,0 +1,128 @@
+"""A line of a backlog as a message that can be stored."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+from django.conf import settings
+
+from delivery.api.batch import draft_of
+from delivery.api.batch_items import Item
+from delivery.importing.lines import Line, LineError, read_lines
+from delivery.importing.old_messages import (
+    Directory,
+    body_in,
+    headers_in,
+    key_of,
+    moment_of,
+    names_in,
+    text_of,
+)
+from delivery.publishing.drafts import Draft, PublishRefusedError, checked_draft
+from subscriptions.api.problems import Problem
+from subscriptions.matching.match import Candidate
+from subscriptions.models import EventType, Kind, Publisher
+from subscriptions.values.names import is_reserved
+
+FIELDS = frozenset(
+    {
+        "key",
+        "event",
+        "headers",
+        "body",
+        "body_base64",
+        "content_type",
+        "published_at",
+        "publisher",
+        "subscriptions",
+    }
+)
+ORIGINAL_ID, ORIGINAL_PUBLISHED_AT = "original-id", "original-published-at"
+
+
+@dataclass(frozen=True, slots=True)
+class OldMessage:
+    """A valid line. `named` are the subscriptions that it lists; None: all that qualify."""
+
+    number: int
+    key: bytes
+    digest: bytes
+    publisher: Publisher
+    draft: Draft
+    named: list[Candidate] | None
+    published_at: datetime | None
+
+
+@dataclass(slots=True)
+class BacklogLines:
+    """The lines of a file; `source` is the old broker's name, within which keys are unique."""
+
+    path: Path
+    source: str
+    publisher: str = ""
+    _directory: Directory = field(default_factory=Directory)
+
+    def messages(self) -> Iterator[OldMessage | LineError]:
+        """Yield the message of each line, or the error. Raise OSError."""
+        max_bytes = 2 * settings.ENVIRONMENT.max_message_bytes + 100_000
+        for line in read_lines(self.path, known=FIELDS, max_bytes=max_bytes):
+            try:
+                yield line if isinstance(line, LineError) else self._message(line)
+            except LineError as error:
+                yield error
+
+    def _message(self, line: Line) -> OldMessage:
+        key, names, published_at = key_of(line), names_in(line), moment_of(line, "published_at")
+        publisher = self._directory.publisher(line, text_of(line, "publisher", self.publisher))
+        draft = self._draft(line, key=key, published_at=published_at)
+        named = None
+        if names is not None:
+            event_type = draft.event_type
+            named = [self._directory.subscription(line, name, event_type=event_type) for name in names]
+        return OldMessage(
+            number=line.number,
+            key=hashlib.sha256(f"{self.source}\0{key}".encode()).digest(),
+            digest=_digest(draft, names),
+            publisher=publisher,
+            draft=draft,
+            named=named,
+            published_at=published_at,
+        )
+
+    def _draft(self, line: Line, *, key: str, published_at: datetime | None) -> Draft:
+        headers = headers_in(line)
+        if content_type := text_of(line, "content_type"):
+            headers["content-type"] = content_type
+        headers.setdefault("idempotency-key", key)
+        headers[ORIGINAL_ID] = key
+        if published_at is not None:
+            headers[ORIGINAL_PUBLISHED_AT] = published_at.isoformat()
+        body, is_json = body_in(line)
+        item = Item(
+            event=text_of(line, "event"), headers=headers, body=body, is_json=is_json, idempotency_key=None
+        )
+        try:
+            draft = draft_of(item, lambda name: self._event_type(line, name))
+            # Without the key: it belongs to the old broker's publisher, not to Inturn's.
+            return checked_draft(replace(draft, idempotency_key=None))
+        except Problem as problem:
+            raise LineError(line.number, str(problem.detail)) from None
+        except PublishRefusedError as refused:
+            raise LineError(line.number, refused.detail) from None
+
+    def _event_type(self, line: Line, name: str) -> EventType:
+        event_type = self._directory.event_type(line, name)
+        if event_type.kind == Kind.SYNC:
+            raise LineError(
+                line.number, f"event: {name} is SYNC: nobody waits for the answer any more; leave it out."
+            )
+        if is_reserved(name):
+            raise LineError(line.number, f"event: {name} is published only by Inturn itself; leave it out.")
+        return event_type
+
+
+def _digest(draft: Draft, names: list[str] | None) -> bytes:
+    words = [draft.event_type.name, *sorted(names or ())]
+    return hashlib.sha256("\0".join([*words, ""]).encode() + draft.body).digest()

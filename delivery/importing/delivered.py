@@ -1,0 +1,145 @@
+"""`import delivered`: messages that an old broker has delivered, as dedup keys.
+
+README.md has the races and crash windows.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from django.conf import settings
+from django.db import transaction
+
+from delivery.database import queries
+from delivery.importing.lines import Line, LineError, read_lines
+from delivery.importing.old_messages import Directory, body_in, headers_in, key_of, moment_of, names_in
+from delivery.importing.taken_over import TakenOver
+from delivery.lifecycle.transitions import settle_as_duplicates
+from delivery.publishing import dedup
+from delivery.states import OPEN
+from subscriptions.filters import document
+from subscriptions.matching.match import Candidate
+
+FIELDS = frozenset({"key", "headers", "body", "body_base64", "delivered_at", "subscriptions"})
+BATCH_KEYS = 1000
+REASON = "the old broker delivered it"
+
+_FORGOTTEN = "keys are left out: they are older than the subscription's dedup_window_seconds"
+_DUPLICATE = "waiting deliveries of Inturn are DUPLICATE now, and will not be sent"
+_BOTH = "keys are left out: Inturn has delivered the message as well"
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveredKey:
+    subscription_id: int
+    key: bytes
+    seen_at: datetime
+
+
+@dataclass(slots=True)
+class Delivered:
+    """A file of deliveries by the old broker. A time after `now` counts as `now`."""
+
+    path: Path
+    now: datetime
+    _directory: Directory = field(default_factory=Directory)
+
+    def check(self) -> TakenOver:
+        """Return the report of an import, and change nothing. Raise OSError."""
+        found = TakenOver()
+        for batch in self._batches(found):
+            found.of_subscription.update(one.subscription_id for one in batch)
+        return found
+
+    def apply(self, *, progress: Callable[[TakenOver], object]) -> TakenOver:
+        """Import the valid lines, a thousand keys in a transaction. Raise OSError."""
+        found = TakenOver()
+        for batch in self._batches(found):
+            with transaction.atomic():
+                _remember(batch, found)
+            progress(found)
+        return found
+
+    def _batches(self, found: TakenOver) -> Iterator[list[DeliveredKey]]:
+        batch: list[DeliveredKey] = []
+        max_bytes = 2 * settings.ENVIRONMENT.max_message_bytes + 100_000
+        for line in read_lines(self.path, known=FIELDS, max_bytes=max_bytes):
+            found.lines += 1
+            try:
+                batch += self._keys(line, found)
+            except LineError as error:
+                found.refuse(error)
+            if len(batch) >= BATCH_KEYS:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+    def _keys(self, line: Line | LineError, found: TakenOver) -> list[DeliveredKey]:
+        if isinstance(line, LineError):
+            raise line
+        names = names_in(line)
+        if names is None:
+            raise LineError(line.number, "subscriptions: list the subscriptions that have got it.")
+        seen_at = min(moment_of(line, "delivered_at") or self.now, self.now)
+        keys: list[DeliveredKey] = []
+        for name in names:
+            candidate = self._directory.subscription(line, name)
+            key = _key_of(line, name, candidate)
+            if seen_at <= self.now - timedelta(seconds=self._directory.window_seconds(name)):
+                found.counted[_FORGOTTEN] += 1
+            else:
+                keys.append(DeliveredKey(candidate.subscription_id, key, seen_at))
+        return keys
+
+
+def _key_of(line: Line, name: str, candidate: Candidate) -> bytes:
+    if not candidate.deduplicates:
+        detail = f"{name} does not look for duplicates: set its dedup_mode to KEY or PATH first."
+        raise LineError(line.number, detail)
+    if {"body", "body_base64", "headers"} & line.fields.keys():
+        headers = headers_in(line)
+        if "key" in line.fields:
+            headers.setdefault(dedup.IDEMPOTENCY_KEY, key_of(line))
+        has_body = {"body", "body_base64"} & line.fields.keys()
+        key = dedup.key_of(candidate, document(headers, body_in(line)[0] if has_body else b""))
+        advice = f"it has no value at {candidate.dedup_path or 'Idempotency-Key'}, by which {name} finds duplicates."
+    else:
+        key = dedup.key_of_text(candidate, key_of(line))
+        advice = (
+            f"{name} finds duplicates by {candidate.dedup_path}: write headers and body of the message, too."
+        )
+    if key is None:
+        raise LineError(line.number, advice)
+    return key
+
+
+def _remember(batch: Sequence[DeliveredKey], found: TakenOver) -> None:
+    """Store the keys; call it in a transaction."""
+    times = {(one.subscription_id, one.key): one.seen_at for one in batch}
+    known = {
+        (subscription_id, bytes(key)): delivery_id
+        for subscription_id, key, delivery_id in queries.rows("take_delivered_keys", _columns(times))
+    }
+    here = [id for id in known.values() if id]
+    statuses = dict(queries.rows("first_deliveries", {"delivery": here})) if here else {}
+    waiting = [id for id, status in statuses.items() if status in OPEN]
+    if settled := settle_as_duplicates(waiting, reason=REASON):
+        found.counted[_DUPLICATE] += settled
+    both = {place for place, id in known.items() if statuses.get(id) in ("DELIVERED", "REDUNDANT")}
+    if both:
+        found.counted[_BOTH] += len(both)
+    found.earlier += sum(id == 0 for id in known.values())
+    renewed = {place: times[place] for place in known if place not in both}
+    if renewed:
+        queries.execute_statement("remember_delivered", _columns(renewed))
+    found.of_subscription.update(id for id, _ in times.keys() - both)
+
+
+def _columns(times: dict[tuple[int, bytes], datetime]) -> dict[str, list[object]]:
+    return {
+        "subscription": [id for id, _ in times],
+        "key": [key for _, key in times],
+        "seen_at": list(times.values()),
+    }

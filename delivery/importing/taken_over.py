@@ -1,0 +1,69 @@
+"""The report of messages taken over from an old broker, in three parts."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from delivery.importing.lines import LineError
+from subscriptions.models import Subscription
+
+MAX_LISTED = 20
+
+
+@dataclass(slots=True)
+class TakenOver:
+    """Counts of an import, or of its check.
+
+    `of_subscription` are deliveries or keys by the subscription's id. `notes` belong to the part
+    "differently".
+    """
+
+    lines: int = 0
+    messages: int = 0
+    of_subscription: Counter[int] = field(default_factory=Counter)
+    earlier: int = 0
+    repeated: int = 0
+    notes: list[str] = field(default_factory=list)
+    counted: Counter[str] = field(default_factory=Counter)
+    faults: int = 0
+    listed: list[str] = field(default_factory=list)
+
+    @property
+    def deliveries(self) -> int:
+        return self.of_subscription.total()
+
+    def refuse(self, error: LineError) -> None:
+        """Add a line to the part "impossible"; only the first ones are listed."""
+        self.faults += 1
+        if self.faults <= MAX_LISTED:
+            self.listed.append(str(error))
+
+
+def report_lines(found: TakenOver, *, nouns: str) -> list[str]:
+    """Return the lines of the report; `nouns` are the things counted for each subscription."""
+    ids = list(found.of_subscription)
+    subscriptions = Subscription.objects.filter(pk__in=ids).select_related("subscriber")
+    names = {one.pk: f"{one.subscriber.name}/{one.name}" for one in subscriptions}
+    taken = sorted(f"{names.get(id, id)}: {count:,} {nouns}" for id, count in found.of_subscription.items())
+    differently = [
+        *found.notes,
+        *(f"{count:,} {text}" for text, count in sorted(found.counted.items())),
+    ]
+    if found.earlier:
+        differently.append(f"{found.earlier:,} lines were imported before, and are left out")
+    if found.repeated:
+        differently.append(f"{found.repeated:,} lines repeat an earlier line of the file, and are left out")
+    parts = (
+        ("Taken over", found.deliveries, taken),
+        ("Taken over differently", len(differently), differently),
+        ("Impossible", found.faults, _impossible(found)),
+    )
+    return [
+        line
+        for title, count, lines in parts
+        for line in (f"{title} ({count:,})", *(f"  {one}" for one in lines))
+    ]
+
+
+def _impossible(found: TakenOver) -> list[str]:
+    unlisted = found.faults - len(found.listed)
+    return [*found.listed, f"and {unlisted:,} lines more"] if unlisted else found.listed
