@@ -13,7 +13,7 @@ from django.db import transaction
 
 from delivery.database import queries
 from delivery.importing.backlog_lines import BacklogLines, OldMessage
-from delivery.importing.lines import LineError
+from delivery.importing.lines import ImportLineError
 from delivery.importing.reservation import NoRoomError, take_ids
 from delivery.importing.taken_over import TakenOver
 from delivery.models import ImportedKey, MessageReservation
@@ -67,7 +67,7 @@ class Backlog:
         last: datetime | None = None
         for message in self.lines.messages():
             found.lines += 1
-            if isinstance(message, LineError):
+            if isinstance(message, ImportLineError):
                 found.refuse(message)
                 continue
             if last and message.published_at and message.published_at < last:
@@ -106,7 +106,7 @@ def _owed(messages: Sequence[OldMessage], found: TakenOver) -> list[tuple[OldMes
         if candidates:
             owed.append((one, Owed(one.publisher.pk, one.draft, left)))
         else:
-            found.refuse(LineError(one.number, _NOBODY))
+            found.refuse(ImportLineError(one.number, _NOBODY))
     return owed
 
 
@@ -167,7 +167,7 @@ def _is_first(message: OldMessage, keys: _KeysOfFile, found: TakenOver) -> bool:
         found.repeated += 1
     else:
         detail = f"line {number} has the same key and differs. Write one line a message, with all its subscriptions."
-        found.refuse(LineError(message.number, detail))
+        found.refuse(ImportLineError(message.number, detail))
     return False
 
 
@@ -208,7 +208,7 @@ def _not_imported(messages: Sequence[OldMessage], found: TakenOver) -> list[OldM
             case digest if digest == message.digest:
                 found.earlier += 1
             case _:
-                found.refuse(LineError(message.number, _ANOTHER))
+                found.refuse(ImportLineError(message.number, _ANOTHER))
     return new
 
 

@@ -10,9 +10,9 @@ from django.conf import settings
 
 from delivery.api.batch import draft_of
 from delivery.api.batch_items import Item
-from delivery.importing.lines import Line, LineError, read_lines
+from delivery.importing.lines import ImportLineError, Line, read_lines
 from delivery.importing.old_messages import (
-    Directory,
+    NamedObjects,
     body_in,
     headers_in,
     key_of,
@@ -62,25 +62,25 @@ class BacklogLines:
     path: Path
     source: str
     publisher: str = ""
-    _directory: Directory = field(default_factory=Directory)
+    _objects: NamedObjects = field(default_factory=NamedObjects)
 
-    def messages(self) -> Iterator[OldMessage | LineError]:
+    def messages(self) -> Iterator[OldMessage | ImportLineError]:
         """Yield the message of each line, or the error. Raise OSError."""
         max_bytes = 2 * settings.ENVIRONMENT.max_message_bytes + 100_000
         for line in read_lines(self.path, known=FIELDS, max_bytes=max_bytes):
             try:
-                yield line if isinstance(line, LineError) else self._message(line)
-            except LineError as error:
+                yield line if isinstance(line, ImportLineError) else self._message(line)
+            except ImportLineError as error:
                 yield error
 
     def _message(self, line: Line) -> OldMessage:
         key, names, published_at = key_of(line), names_in(line), moment_of(line, "published_at")
-        publisher = self._directory.publisher(line, text_of(line, "publisher", self.publisher))
+        publisher = self._objects.publisher(line, text_of(line, "publisher", self.publisher))
         draft = self._draft(line, key=key, published_at=published_at)
         named = None
         if names is not None:
             event_type = draft.event_type
-            named = [self._directory.subscription(line, name, event_type=event_type) for name in names]
+            named = [self._objects.subscription(line, name, event_type=event_type) for name in names]
         return OldMessage(
             number=line.number,
             key=hashlib.sha256(f"{self.source}\0{key}".encode()).digest(),
@@ -108,18 +108,20 @@ class BacklogLines:
             # Without the key: it belongs to the old broker's publisher, not to Inturn's.
             return checked_draft(replace(draft, idempotency_key=None))
         except Problem as problem:
-            raise LineError(line.number, str(problem.detail)) from None
+            raise ImportLineError(line.number, str(problem.detail)) from None
         except PublishRefusedError as refused:
-            raise LineError(line.number, refused.detail) from None
+            raise ImportLineError(line.number, refused.detail) from None
 
     def _event_type(self, line: Line, name: str) -> EventType:
-        event_type = self._directory.event_type(line, name)
+        event_type = self._objects.event_type(line, name)
         if event_type.kind == Kind.SYNC:
-            raise LineError(
+            raise ImportLineError(
                 line.number, f"event: {name} is SYNC: nobody waits for the answer any more; leave it out."
             )
         if is_reserved(name):
-            raise LineError(line.number, f"event: {name} is published only by Inturn itself; leave it out.")
+            raise ImportLineError(
+                line.number, f"event: {name} is published only by Inturn itself; leave it out."
+            )
         return event_type
 
 

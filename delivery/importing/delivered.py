@@ -12,8 +12,8 @@ from django.conf import settings
 from django.db import transaction
 
 from delivery.database import queries
-from delivery.importing.lines import Line, LineError, read_lines
-from delivery.importing.old_messages import Directory, body_in, headers_in, key_of, moment_of, names_in
+from delivery.importing.lines import ImportLineError, Line, read_lines
+from delivery.importing.old_messages import NamedObjects, body_in, headers_in, key_of, moment_of, names_in
 from delivery.importing.taken_over import TakenOver
 from delivery.lifecycle.transitions import settle_as_duplicates
 from delivery.publishing import dedup
@@ -43,7 +43,7 @@ class Delivered:
 
     path: Path
     now: datetime
-    _directory: Directory = field(default_factory=Directory)
+    _objects: NamedObjects = field(default_factory=NamedObjects)
 
     def check(self) -> TakenOver:
         """Return the report of an import, and change nothing. Raise OSError."""
@@ -68,7 +68,7 @@ class Delivered:
             found.lines += 1
             try:
                 batch += self._keys(line, found)
-            except LineError as error:
+            except ImportLineError as error:
                 found.refuse(error)
             if len(batch) >= BATCH_KEYS:
                 yield batch
@@ -76,18 +76,18 @@ class Delivered:
         if batch:
             yield batch
 
-    def _keys(self, line: Line | LineError, found: TakenOver) -> list[DeliveredKey]:
-        if isinstance(line, LineError):
+    def _keys(self, line: Line | ImportLineError, found: TakenOver) -> list[DeliveredKey]:
+        if isinstance(line, ImportLineError):
             raise line
         names = names_in(line)
         if names is None:
-            raise LineError(line.number, "subscriptions: list the subscriptions that have got it.")
+            raise ImportLineError(line.number, "subscriptions: list the subscriptions that have got it.")
         seen_at = min(moment_of(line, "delivered_at") or self.now, self.now)
         keys: list[DeliveredKey] = []
         for name in names:
-            candidate = self._directory.subscription(line, name)
+            candidate = self._objects.subscription(line, name)
             key = _key_of(line, name, candidate)
-            if seen_at <= self.now - timedelta(seconds=self._directory.window_seconds(name)):
+            if seen_at <= self.now - timedelta(seconds=self._objects.window_seconds(name)):
                 found.counted[_FORGOTTEN] += 1
             else:
                 keys.append(DeliveredKey(candidate.subscription_id, key, seen_at))
@@ -97,7 +97,7 @@ class Delivered:
 def _key_of(line: Line, name: str, candidate: Candidate) -> bytes:
     if not candidate.deduplicates:
         detail = f"{name} does not look for duplicates: set its dedup_mode to KEY or PATH first."
-        raise LineError(line.number, detail)
+        raise ImportLineError(line.number, detail)
     if {"body", "body_base64", "headers"} & line.fields.keys():
         headers = headers_in(line)
         if "key" in line.fields:
@@ -111,7 +111,7 @@ def _key_of(line: Line, name: str, candidate: Candidate) -> bytes:
             f"{name} finds duplicates by {candidate.dedup_path}: write headers and body of the message, too."
         )
     if key is None:
-        raise LineError(line.number, advice)
+        raise ImportLineError(line.number, advice)
     return key
 
 
@@ -131,7 +131,7 @@ def _remember(batch: Sequence[DeliveredKey], found: TakenOver) -> None:
     if both:
         found.counted[_BOTH] += len(both)
     found.earlier += sum(id == 0 for id in known.values())
-    renewed = {place: times[place] for place in known if place not in both}
+    renewed = {place: times[place] for place, id in known.items() if id and place not in both}
     if renewed:
         queries.execute_statement("remember_delivered", _columns(renewed))
     found.of_subscription.update(id for id, _ in times.keys() - both)

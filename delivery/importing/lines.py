@@ -23,7 +23,7 @@ class Line:
     text: str = ""
 
 
-class LineError(Exception):
+class ImportLineError(Exception):
     """A line that cannot be imported; the message says why and what to do."""
 
     def __init__(self, number: int, detail: str) -> None:
@@ -31,7 +31,7 @@ class LineError(Exception):
         self.number = number
 
 
-def read_lines(path: Path, *, known: frozenset[str], max_bytes: int) -> Iterator[Line | LineError]:
+def read_lines(path: Path, *, known: frozenset[str], max_bytes: int) -> Iterator[Line | ImportLineError]:
     """Yield each line with content, or its error. Raise OSError.
 
     A file whose name ends in `.csv` is CSV with a header row, any other has a JSON object a line.
@@ -46,7 +46,9 @@ def read_lines(path: Path, *, known: frozenset[str], max_bytes: int) -> Iterator
             yield from _json_lines(file, known=known, max_bytes=max_bytes)
 
 
-def _json_lines(file: IO[bytes], *, known: frozenset[str], max_bytes: int) -> Iterator[Line | LineError]:
+def _json_lines(
+    file: IO[bytes], *, known: frozenset[str], max_bytes: int
+) -> Iterator[Line | ImportLineError]:
     number = 0
     while raw := file.readline(max_bytes + 1):
         number += 1
@@ -54,29 +56,31 @@ def _json_lines(file: IO[bytes], *, known: frozenset[str], max_bytes: int) -> It
         while raw and not raw.endswith(b"\n") and len(raw) > max_bytes:
             raw = file.readline(max_bytes + 1)
         if is_too_long:
-            yield LineError(number, f"it is longer than {max_bytes:,} bytes; leave this message out.")
+            yield ImportLineError(number, f"it is longer than {max_bytes:,} bytes; leave this message out.")
         elif text := raw.removeprefix(b"\xef\xbb\xbf").strip():
             yield _json_line(number, text, known=known)
 
 
-def _json_line(number: int, raw: bytes, *, known: frozenset[str]) -> Line | LineError:
+def _json_line(number: int, raw: bytes, *, known: frozenset[str]) -> Line | ImportLineError:
     try:
         fields = parse_json(raw)
     except Problem as problem:
-        return LineError(number, f"{problem.detail} Write one JSON object a line.")
+        return ImportLineError(number, f"{problem.detail} Write one JSON object a line.")
     if not isinstance(fields, dict):
-        return LineError(number, 'write a JSON object, such as {"key": "17", "event": "Orders.Created", …}.')
+        return ImportLineError(
+            number, 'write a JSON object, such as {"key": "17", "event": "Orders.Created", …}.'
+        )
     if unknown := set(fields) - known:
-        return LineError(number, _unknown(unknown, known))
+        return ImportLineError(number, _unknown(unknown, known))
     return Line(number, {name: value for name, value in fields.items() if value is not None}, raw.decode())
 
 
-def _csv_lines(file: IO[str], *, known: frozenset[str], max_bytes: int) -> Iterator[Line | LineError]:
+def _csv_lines(file: IO[str], *, known: frozenset[str], max_bytes: int) -> Iterator[Line | ImportLineError]:
     csv.field_size_limit(max_bytes)
     rows = csv.DictReader(file, strict=True)
     try:
         if unknown := set(rows.fieldnames or ()) - known:
-            yield LineError(1, _unknown(unknown, known))
+            yield ImportLineError(1, _unknown(unknown, known))
             return
         before = rows.line_num
         for row in rows:
@@ -84,19 +88,23 @@ def _csv_lines(file: IO[str], *, known: frozenset[str], max_bytes: int) -> Itera
             yield _csv_line(before + 1, row)
             before = rows.line_num
     except csv.Error as error:
-        yield LineError(rows.line_num, f"this is not CSV: {error}. Quote cells with commas or line breaks.")
+        yield ImportLineError(
+            rows.line_num, f"this is not CSV: {error}. Quote cells with commas or line breaks."
+        )
     except UnicodeDecodeError as error:
-        yield LineError(rows.line_num + 1, f"byte {error.start} is not UTF-8; convert the file to UTF-8.")
+        yield ImportLineError(
+            rows.line_num + 1, f"byte {error.start} is not UTF-8; convert the file to UTF-8."
+        )
 
 
-def _csv_line(number: int, row: dict[str | Any, Any]) -> Line | LineError:
+def _csv_line(number: int, row: dict[str | Any, Any]) -> Line | ImportLineError:
     if None in row:
-        return LineError(number, "it has more cells than the header row; quote cells that have commas.")
+        return ImportLineError(number, "it has more cells than the header row; quote cells that have commas.")
     fields = {name: value for name, value in row.items() if value}
     try:
         return Line(number, fields | {name: json.loads(fields[name]) for name in _OBJECTS & set(fields)})
     except ValueError:
-        return LineError(number, 'headers: write a JSON object, such as {"x-id": "7"}.')
+        return ImportLineError(number, 'headers: write a JSON object, such as {"x-id": "7"}.')
 
 
 def _unknown(names: set[str], known: frozenset[str]) -> str:

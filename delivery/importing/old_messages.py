@@ -9,7 +9,7 @@ from typing import Any
 
 from delivery.api.batch_items import body_of, headers_of
 from delivery.api.incoming import MAX_IDEMPOTENCY_KEY_LENGTH
-from delivery.importing.lines import Line, LineError
+from delivery.importing.lines import ImportLineError, Line
 from subscriptions.api.problems import Problem
 from subscriptions.matching.match import Candidate
 from subscriptions.models import EventType, Publisher, Subscription
@@ -21,7 +21,7 @@ _BETWEEN_NAMES = re.compile(r"[\s,;]+")
 def text_of(line: Line, name: str, default: str = "") -> str:
     value = line.fields.get(name, default)
     if not isinstance(value, str):
-        raise LineError(line.number, f"{name}: write a text.")
+        raise ImportLineError(line.number, f"{name}: write a text.")
     return value
 
 
@@ -31,7 +31,7 @@ def key_of(line: Line) -> str:
     key = str(value) if isinstance(value, int) and not isinstance(value, bool) else text_of(line, "key")
     if not _KEY.fullmatch(key):
         detail = f"key: write the id of the message in the old broker, 1 to {MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters."
-        raise LineError(line.number, detail)
+        raise ImportLineError(line.number, detail)
     return key
 
 
@@ -41,7 +41,7 @@ def moment_of(line: Line, name: str) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text) if text else None
     except ValueError:
-        raise LineError(
+        raise ImportLineError(
             line.number, f"{name}: {text[:40]!r} is no time; write 2026-11-22T10:15:00Z."
         ) from None
     return moment.replace(tzinfo=UTC) if moment and moment.tzinfo is None else moment
@@ -51,7 +51,7 @@ def headers_in(line: Line) -> dict[str, str]:
     try:
         return headers_of(line.fields.get("headers", {}))
     except Problem as problem:
-        raise LineError(line.number, str(problem.detail)) from None
+        raise ImportLineError(line.number, str(problem.detail)) from None
 
 
 def body_in(line: Line) -> tuple[bytes, bool]:
@@ -63,9 +63,9 @@ def body_in(line: Line) -> tuple[bytes, bool]:
             return base64.b64decode(line.fields["body_base64"], validate=True), False
         return line.fields.get("body", "").encode(), False
     except Problem as problem:
-        raise LineError(line.number, str(problem.detail)) from None
+        raise ImportLineError(line.number, str(problem.detail)) from None
     except ValueError:
-        raise LineError(line.number, "body_base64: this is not base64.") from None
+        raise ImportLineError(line.number, "body_base64: this is not base64.") from None
 
 
 def names_in(line: Line) -> list[str] | None:
@@ -75,14 +75,14 @@ def names_in(line: Line) -> list[str] | None:
         return None
     names = _BETWEEN_NAMES.split(value.strip()) if isinstance(value, str) else value
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-        raise LineError(
+        raise ImportLineError(
             line.number, "subscriptions: write a list of subscriber/subscription, or leave it out."
         )
     return list(dict.fromkeys(names))
 
 
 @dataclass(slots=True)
-class Directory:
+class NamedObjects:
     """The configured objects that lines name, each loaded once."""
 
     event_types: dict[str, EventType] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class Directory:
         if name not in self.event_types:
             found = EventType.objects.filter(name=name).first()
             if found is None:
-                raise LineError(
+                raise ImportLineError(
                     line.number, f"event: there is no event type {name[:200]!r}; create it first."
                 )
             self.event_types[name] = found
@@ -101,11 +101,11 @@ class Directory:
 
     def publisher(self, line: Line, name: str) -> Publisher:
         if not name:
-            raise LineError(line.number, "publisher: say whose message it is, here or by --publisher.")
+            raise ImportLineError(line.number, "publisher: say whose message it is, here or by --publisher.")
         if name not in self.publishers:
             found = Publisher.objects.filter(name=name).first()
             if found is None:
-                raise LineError(
+                raise ImportLineError(
                     line.number, f"publisher: there is no publisher {name[:200]!r}; create it first."
                 )
             self.publishers[name] = found
@@ -118,7 +118,7 @@ class Directory:
         _, event_type_id, candidate = self._subscriptions[name]
         if event_type is not None and event_type_id != event_type.pk:
             detail = f"subscriptions: {name} is a subscription to another event type than {event_type}."
-            raise LineError(line.number, detail)
+            raise ImportLineError(line.number, detail)
         return candidate
 
     def window_seconds(self, name: str) -> int:
@@ -146,7 +146,7 @@ def _found(line: Line, name: str) -> tuple[int, int, Candidate]:
         detail = (
             f"subscriptions: there is no {name[:200]!r}; write subscriber/subscription, or create it first."
         )
-        raise LineError(line.number, detail)
+        raise ImportLineError(line.number, detail)
     candidate = Candidate(
         subscription_id=row["id"],
         subscriber_id=row["subscriber_id"],

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from delivery.importing.lines import LineError
+from delivery.importing.lines import ImportLineError
 from subscriptions.models import Subscription
 
 MAX_LISTED = 20
@@ -31,7 +31,7 @@ class TakenOver:
     def deliveries(self) -> int:
         return self.of_subscription.total()
 
-    def refuse(self, error: LineError) -> None:
+    def refuse(self, error: ImportLineError) -> None:
         """Add a line to the part "impossible"; only the first ones are listed."""
         self.faults += 1
         if self.faults <= MAX_LISTED:

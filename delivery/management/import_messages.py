@@ -86,7 +86,7 @@ def import_backlog(options: Options, write: Write) -> int:
 def import_delivered(options: Options, write: Write) -> int:
     delivered = Delivered(options["file"], timezone.now())
     checked = delivered.check()
-    if not options["apply"] or checked.faults:
+    if not options["apply"] or checked.faults or not checked.deliveries:
         _show(checked, options, write, nouns="keys")
     if not checked.deliveries:
         return 0

@@ -59,6 +59,12 @@ _PAGES = (
         "A page for each system; the terms and calls of the Event Queue, and those of Inturn.",
     ),
     GuidePage(
+        "taking-over",
+        "Take over the old broker's messages",
+        HOW_TO,
+        "What it has not delivered, in order; what it has delivered, not again; the switch step by step.",
+    ),
+    GuidePage(
         "configuration",
         "Keep the configuration as a file",
         HOW_TO,
