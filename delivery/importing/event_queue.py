@@ -9,6 +9,8 @@ from typing import Any
 
 from delivery.importing.imported import Imported, SourceError
 
+_EXPECTED = 'A JSON list of {"queueId": …, "name": …, "events": […]} was expected.'
+
 
 def import_event_queue(text: str) -> Imported:
     """Convert the list; raises SourceError for any other input."""
@@ -16,8 +18,11 @@ def import_event_queue(text: str) -> Imported:
         queues = json.loads(text)
     except json.JSONDecodeError as error:
         raise SourceError(f"The source is not JSON: {error}.") from None
-    if not isinstance(queues, list) or not all(_is_queue(queue) for queue in queues):
-        raise SourceError('A JSON list of {"queueId": …, "name": …, "events": […]} was expected.')
+    if not isinstance(queues, list):
+        raise SourceError(_EXPECTED)
+    for number, queue in enumerate(queues, start=1):
+        if not _is_queue(queue):
+            raise SourceError(f"{_EXPECTED} Entry {number} is none: only queueId is required.")
     imported = Imported()
     for queue in queues:
         _add(imported, queue)
@@ -51,6 +56,6 @@ def _add(imported: Imported, queue: dict[str, Any]) -> None:
         entry = {"subscriber": subscriber, "name": event_type, "event_type": event_type, "mode": "PULL"}
         imported.add("subscriptions", entry)
     imported.impossible.append(
-        f"queue {queue_id}: unread messages and the client's password stay in the old system; give {subscriber} a fetch "
-        "key or a queue_password"
+        f"queue {queue_id}: unread messages and the client's password stay in the old system; let the client empty it, "
+        f"or use `import backlog`, and give {subscriber} a fetch key or a queue_password"
     )

@@ -1,6 +1,6 @@
 """Import of TeamForge's webhook configuration: one row per subscription, as CSV or JSON.
 
-The columns are EventName, ContentType, EventType, PublisherName, PublisherID, SubscriberName,
+The columns are EventName, ContentType, EventType, EventFormat, PublisherName, PublisherID, SubscriberName,
 Status, HttpHeaders, WebhookEndpoint, SubsFilter, HeaderFilterString and CustomScript; all but
 EventName may be empty, and other columns are ignored.
 """
@@ -72,10 +72,20 @@ def _add_event_type(imported: Imported, row: Row, name: str) -> None:
     kind = row.get("EventType", "").upper() or Kind.TOPIC.value
     if kind not in Kind.values:
         raise SourceError(f"{name}: EventType {kind[:50]} is none of {', '.join(Kind.values)}.")
-    imported.add(
-        "event_types",
-        {"name": name, "kind": kind, "content_type": row.get("ContentType") or "application/json"},
-    )
+    entry = {"name": name, "kind": kind, "content_type": row.get("ContentType") or "application/json"}
+    imported.add("event_types", entry)
+    if row.get("EventFormat"):
+        _add_sample(imported, imported.entries["event_types"][(name,)], row["EventFormat"])
+
+
+def _add_sample(imported: Imported, entry: dict[str, Any], text: str) -> None:
+    """Take over the first format of an event type that is JSON as its sample."""
+    try:
+        entry.setdefault("sample", json.loads(text))
+    except ValueError:
+        line = f"event type {entry['name']}: its EventFormat is not JSON; give it a sample in the console"
+        if line not in imported.impossible:
+            imported.impossible.append(line)
 
 
 def _add_publisher(imported: Imported, row: Row, event_type: str) -> None:
@@ -105,6 +115,9 @@ def _add_publish_id(imported: Imported, entry: dict[str, Any], text: str) -> Non
     place = imported.reference(entry["name"], PUBLISH_ID)
     imported.secrets[place] = text
     entry[PUBLISH_ID] = {"from": f"env:{place}"}
+    imported.differently.append(
+        f"{label}: its PublisherID, which keeps its publish addresses, is expected in {place}"
+    )
 
 
 def _add_subscription(imported: Imported, row: Row, names: tuple[str, str, str]) -> None:

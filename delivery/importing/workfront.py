@@ -114,6 +114,7 @@ def _token(imported: Imported, document: Mapping[str, Any], label: str) -> dict[
     token = document.get("authToken")
     if isinstance(token, str) and token and "*" not in token:
         imported.secrets[place] = token
+        imported.differently.append(f"{label}: its token is expected in {place}")
     else:
         imported.differently.append(
             f"{label}: Workfront masks its token; give it in {place}, from your own records"
@@ -123,7 +124,7 @@ def _token(imported: Imported, document: Mapping[str, Any], label: str) -> dict[
 
 def _status(imported: Imported, document: Mapping[str, Any], label: str) -> str:
     url = document.get("subscription_url")
-    frozen_at = url.get("frozen_at") if isinstance(url, dict) else None
+    frozen_at = url.get("frozen_at") or url.get("frozenAt") if isinstance(url, dict) else None
     if not frozen_at:
         return "ACTIVE"
     imported.differently.append(

@@ -13,3 +13,8 @@ class RefusingParser(CommandParser):
             raise CommandError(f"Error: {message}")
         self.print_usage(sys.stderr)
         self.exit(1, f"{self.prog}: error: {message}\n")
+
+
+def refuse(parser: CommandParser) -> None:
+    """Make a command's own parser, which Django has created, exit in the same way."""
+    parser.__class__ = RefusingParser

@@ -14,7 +14,7 @@ from delivery.importing.teamforge import import_teamforge
 from delivery.importing.webmethods import import_webmethods
 from delivery.importing.workfront import import_workfront
 from delivery.management.import_messages import add_message_commands
-from delivery.management.refusing_parser import RefusingParser
+from delivery.management.refusing_parser import RefusingParser, refuse
 from subscriptions.configuration.document import written
 
 IMPORTERS: dict[str, Callable[[str], Imported]] = {
@@ -35,6 +35,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
+        refuse(parser)
         commands = parser.add_subparsers(
             metavar=f"{'|'.join(IMPORTERS)}|backlog|delivered|reserve",
             required=True,
@@ -68,8 +69,10 @@ class Command(BaseCommand):
     def _import_configuration(self, system: str, source: Path, secrets: Path | None) -> None:
         try:
             imported = IMPORTERS[system](source.read_text())
-        except (OSError, UnicodeError) as error:
-            raise CommandError(f"{source} cannot be read: {error}.") from error
+        except OSError as error:
+            raise CommandError(f"{source} cannot be read: {error.strerror}.") from error
+        except UnicodeError as error:
+            raise CommandError(f"{source} is not UTF-8 ({error}). Convert it to UTF-8.") from error
         except SourceError as error:
             raise CommandError(str(error)) from error
         if secrets is not None:

@@ -10,6 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from delivery.importing import backlog
+from delivery.importing.backlog_lines import BacklogLines
 from delivery.models import Delivery, ImportedKey, Message, Status
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
@@ -109,7 +110,7 @@ def test_after_a_kill_in_the_middle_the_rest_is_imported(
 ) -> None:
     monkeypatch.setattr(backlog, "BATCH_LINES", 2)
     path = written(tmp_path, [line(number) for number in range(5)])
-    checked = backlog.Backlog(backlog.BacklogLines(path, "old-broker", "shop"))
+    checked = backlog.Backlog(BacklogLines(path, "old-broker", "shop"))
 
     def kill(found: Any) -> None:
         raise KeyboardInterrupt

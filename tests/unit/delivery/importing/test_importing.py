@@ -47,6 +47,19 @@ def test_teamforges_rows_become_event_types_and_publishers() -> None:
     ]
 
 
+def test_an_event_format_becomes_the_sample() -> None:
+    rows = [
+        {"EventName": "Jenkins.Build", "EventFormat": '{"build": 7}'},
+        {"EventName": "Jenkins.Test", "EventFormat": "build, result"},
+    ]
+    imported = import_teamforge(json.dumps(rows))
+    samples = [one.get("sample") for one in imported.document()["event_types"]]
+    assert samples == [{"build": 7}, None]
+    assert imported.impossible == [
+        "event type Jenkins.Test: its EventFormat is not JSON; give it a sample in the console"
+    ]
+
+
 def test_teamforges_rows_become_subscriptions() -> None:
     document = import_teamforge(TEAMFORGE).document()
     create = "TeamForge.Artifact.Create"
