@@ -15,6 +15,6 @@ class RefusingParser(CommandParser):
         self.exit(1, f"{self.prog}: error: {message}\n")
 
 
-def refuse(parser: CommandParser) -> None:
+def refuse_wrong_options(parser: CommandParser) -> None:
     """Make a command's own parser, which Django has created, exit in the same way."""
     parser.__class__ = RefusingParser

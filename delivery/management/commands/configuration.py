@@ -12,7 +12,7 @@ from delivery.configuration.applying import apply_document, drift_of, plan_docum
 from delivery.configuration.archive_effect import archive_lines, effect_options
 from delivery.configuration.effect import effects_of
 from delivery.configuration.words import effect_lines, lines, summary
-from delivery.management.refusing_parser import RefusingParser, refuse
+from delivery.management.refusing_parser import RefusingParser, refuse_wrong_options
 from delivery.models import Step
 from subscriptions.configuration.apply import PlanChangedError
 from subscriptions.configuration.document import NAMES, RefusedDocumentError, parsed, written
@@ -35,7 +35,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        refuse(parser)
+        refuse_wrong_options(parser)
         commands = parser.add_subparsers(
             metavar="export|plan|apply|drift", required=True, parser_class=RefusingParser
         )

@@ -14,7 +14,7 @@ from delivery.importing.teamforge import import_teamforge
 from delivery.importing.webmethods import import_webmethods
 from delivery.importing.workfront import import_workfront
 from delivery.management.import_messages import add_message_commands
-from delivery.management.refusing_parser import RefusingParser, refuse
+from delivery.management.refusing_parser import RefusingParser, refuse_wrong_options
 from subscriptions.configuration.document import written
 
 IMPORTERS: dict[str, Callable[[str], Imported]] = {
@@ -35,7 +35,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        refuse(parser)
+        refuse_wrong_options(parser)
         commands = parser.add_subparsers(
             metavar=f"{'|'.join(IMPORTERS)}|backlog|delivered|reserve",
             required=True,

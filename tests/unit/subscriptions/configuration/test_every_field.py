@@ -7,7 +7,7 @@ from django.db import models
 
 from subscriptions.configuration.document import SECTIONS, Section, written
 from subscriptions.configuration.export import export_configuration
-from subscriptions.models import CommonScript, Policy
+from subscriptions.models import CommonScript, EventType, Policy, Subscriber
 from tests.support import factories
 from tests.unit.subscriptions.configuration.documents import apply, plan, remove_everything
 
@@ -20,11 +20,11 @@ SECRETS = {
 }
 POLICY = {
     "success_codes": "200,201",
-    "on_unreachable": "RETRY_LANE",
+    "on_unreachable": "IN_PLACE",
     "on_unavailable": "IN_PLACE",
     "on_server_error": "BLOCK",
     "on_rate_limited": "BLOCK",
-    "on_client_error": "RETRY_LANE",
+    "on_client_error": "IN_PLACE",
     "on_redirect": "REJECT",
     "in_doubt": "HOLD",
     "retry_schedule": "LISTED",
@@ -62,8 +62,12 @@ def unusual_values() -> None:
         headers={"X-Shop": SECRETS["env:SHOP_HEADER_X_SHOP"]},
         status="HELD",
     )
+    _subscriptions_of(shop, topic, prices)
     allowed = factories.publisher("web", description="the site", all_event_types=False, errors_to="shop")
     allowed.event_types.set([topic, builds])
+
+
+def _subscriptions_of(shop: Subscriber, topic: EventType, prices: EventType) -> None:
     factories.subscription(
         "orders",
         subscriber=shop,
