@@ -12,9 +12,9 @@ _PREFIX = r"(?P<prefix>(?:[^/]{1,100}/){0,8})"
 
 # Below /event/queue/.
 event_queue = [
-    re_path(rf"^{_QUEUE}/next\Z", QueueViews.as_view({"post": "next", "get": "next"})),
-    re_path(rf"^{_QUEUE}/ack\Z", QueueViews.as_view({"post": "ack"})),
-    re_path(rf"^{_QUEUE}/status\Z", QueueViews.as_view({"get": "status"})),
+    re_path(rf"^{_QUEUE}/next/?\Z", QueueViews.as_view({"post": "next", "get": "next"})),
+    re_path(rf"^{_QUEUE}/ack/?\Z", QueueViews.as_view({"post": "ack"})),
+    re_path(rf"^{_QUEUE}/status/?\Z", QueueViews.as_view({"get": "status"})),
 ]
 # Below /attask/eventsubscription/api/v1/.
 workfront = [
@@ -27,5 +27,5 @@ workfront = [
 # Of TeamForge's publishers: at the root, and below any path that a proxy keeps.
 teamforge = [
     re_path(rf"^{_PREFIX}inbox/(?P<event_type>[^/]+)/(?P<publish_id>[^/]+)/?\Z", InboxView.as_view()),
-    re_path(rf"^{_PREFIX}login\Z", LoginView.as_view()),
+    re_path(rf"^{_PREFIX}login/?\Z", LoginView.as_view()),
 ]

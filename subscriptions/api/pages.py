@@ -109,6 +109,16 @@ def read_query(parameters: QueryDict, serializer_class: type[Strict]) -> Mapping
     return _validated(serializer_class, parameters.dict())
 
 
+def known_parameters(parameters: QueryDict, serializer_class: type[Strict]) -> QueryDict:
+    """Return the query parameters without those that the serializer does not know."""
+    known = serializer_class().fields
+    kept = QueryDict(mutable=True)
+    for name, values in parameters.lists():
+        if name in known:
+            kept.setlist(name, values)
+    return kept
+
+
 @cache
 def _defaults(serializer_class: type[Strict]) -> Mapping[str, Any]:
     """Return the parameters of a call without a query.

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from django.http.request import QueryDict
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from subscriptions.api.bodies import JSONBody
-from subscriptions.api.pages import NoQuery, read_query
+from subscriptions.api.pages import NoQuery, known_parameters, read_query
 from subscriptions.api.problems import problem_response
 from subscriptions.api.rendering import JSONAlways, JSONAnswer
 from subscriptions.api.schema import ApiSchema
@@ -24,11 +25,13 @@ class ApiView(APIView):
     """Strict about its query, JSON both ways, problem documents for errors.
 
     `query_classes` has the query parameters by action (of a view set) or by method in lower case;
-    other actions take none.
+    other actions take none. Unknown parameters are refused, unless `ignores_unknown_query`: the
+    clients of other systems send parameters of their own.
     """
 
     required_scopes: ClassVar[frozenset[str]] = MANAGE
     query_classes: ClassVar[Mapping[str, type[Strict]]] = {}
+    ignores_unknown_query: ClassVar[bool] = False
     parser_classes = [JSONBody]
     renderer_classes = [JSONAnswer]
     content_negotiation_class = JSONAlways
@@ -43,7 +46,11 @@ class ApiView(APIView):
             # Answered 405, whatever its query is.
             return
         action = getattr(self, "action", None) or method
-        self.query = read_query(request.query_params, self.query_classes.get(action, NoQuery))
+        query_class = self.query_classes.get(action, NoQuery)
+        parameters: QueryDict = request.query_params
+        if self.ignores_unknown_query:
+            parameters = known_parameters(parameters, query_class)
+        self.query = read_query(parameters, query_class)
 
     def get_exception_handler(self) -> Any:
         return problem_response

@@ -50,6 +50,7 @@ class QueueViews(ApiView, ViewSet):
     required_scopes = FETCH
     authentication_classes = [QueueAuthentication]
     http_method_names = ["get", "post"]
+    ignores_unknown_query = True
     query_classes: ClassVar[Mapping[str, type[Strict]]] = {"ack": AckQuery}
     subscriber: Subscriber
 
@@ -64,7 +65,7 @@ class QueueViews(ApiView, ViewSet):
             nothing = HttpResponse(status=204, headers={"Cache-Control": "no-store"})
             del nothing["Content-Type"]
             return nothing
-        return _answer(request, _shown(fetched[0]))
+        return _answer(request, _shown(fetched[0], folder="../" if request.path.endswith("/") else ""))
 
     def ack(self, request: Request, queue: str) -> HttpResponse:
         """Settle the message as DELIVERED. It is safe to repeat.
@@ -100,13 +101,14 @@ def _own_queue(request: Request, name: str) -> Subscriber:
     return subscriber
 
 
-def _shown(fetched: LeasedMessage) -> dict[str, Any]:
+def _shown(fetched: LeasedMessage, *, folder: str) -> dict[str, Any]:
+    """Return the message; `folder` is the way from the called address to that of the queue."""
     event = json_of(fetched)
     return {
         "messageId": public_id(fetched.message_id),
         "receiptId": fetched.receipt,
         "event": {"body_base64": base64.b64encode(fetched.body).decode()} if event is None else event,
-        "link": [{"rel": "ack", "href": f"ack?receiptId={quote(fetched.receipt, safe='')}"}],
+        "link": [{"rel": "ack", "href": f"{folder}ack?receiptId={quote(fetched.receipt, safe='')}"}],
     }
 
 

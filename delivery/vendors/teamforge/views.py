@@ -41,6 +41,7 @@ class TeamForgeView(ApiView):
     authentication_classes = []
     permission_classes = []
     http_method_names = ["post"]
+    ignores_unknown_query = True
 
     def get_exception_handler(self) -> Any:
         return refused

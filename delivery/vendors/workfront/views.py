@@ -55,6 +55,7 @@ class WorkfrontViews(ApiView, ViewSet):
     authentication_classes = [WorkfrontKey]
     http_method_names = ["get", "head", "post", "put", "delete"]
     query_classes: ClassVar[Mapping[str, type[Strict]]] = {"list": PageQuery}
+    ignores_unknown_query = True
 
     def list(self, request: Request) -> Response:
         """List event subscriptions page by page, oldest first."""

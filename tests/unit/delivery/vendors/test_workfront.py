@@ -210,7 +210,7 @@ class TestReading:
         meta = {"page": 1, "page_count": 0, "limit": 100, "total_count": 0}
         assert client.get(PLACE).body == {"subscriptions": [], "meta": meta}
 
-    @pytest.mark.parametrize("query", ["page=0", "limit=0", "limit=1001", "page=x", "other=1"])
+    @pytest.mark.parametrize("query", ["page=0", "limit=0", "limit=1001", "page=x"])
     def test_a_wrong_page_is_refused(self, client: Caller, query: str) -> None:
         refused(client.get(f"{PLACE}?{query}"), 400)
 
