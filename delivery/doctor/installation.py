@@ -35,6 +35,7 @@ def check_installation(base_url: str, *, key: str, home: Path) -> Iterator[Check
     yield ready
     if ready.severity is not Severity.FAILED:
         yield check_filter_string(base_url, key=key)
+        yield check_callbacks(base_url)
     yield check_clock()
     yield check_disk(home)
 
@@ -128,6 +129,28 @@ def _publish_probe(base_url: str, name: str, *, key: str) -> bool:
             "POST", f"events/{name}/messages", body=b"{}", headers={"FILTER_STRING": name}
         )
     return bool(accepted["deliveries"])
+
+
+def check_callbacks(base_url: str) -> CheckResult:
+    """Answer a callback that nobody has requested, at the address that endpoints get."""
+    url = f"{base_url}/callbacks/doctor"
+    try:
+        with bare_session() as session:
+            answer = call_trusted(
+                session, "POST", url, body=b"{}", headers={"Content-Type": "application/json"}
+            )
+        text = f"answers {answer.status_code}"
+        is_inturn = answer.status_code == 404 and b"no-such-callback" in answer.content
+    except NoAnswerError as error:
+        text, is_inturn = f"does not answer: {error}", False
+    if is_inturn:
+        return CheckResult(check="callbacks", severity=Severity.OK, text="answers of endpoints arrive")
+    return CheckResult(
+        check="callbacks",
+        severity=Severity.FAILED,
+        text=f"POST {url} {text}, and not Inturn's 404",
+        advice="Let the proxy hand on POST /callbacks/…: endpoints answer QUEUE messages with a CallbackURL there.",
+    )
 
 
 def check_clock() -> CheckResult:

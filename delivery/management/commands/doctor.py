@@ -16,7 +16,7 @@ from delivery.doctor.installation import check_installation
 
 class Command(BaseCommand):
     help = (
-        "Check the base URL and its proxy (does FILTER_STRING arrive?), the clock, the disk, and each endpoint's name, "
+        "Check the base URL and its proxy (do FILTER_STRING and answers to callbacks arrive?), the clock, the disk, and each endpoint's name, "
         "network, connection and certificate. Exits with 1 when a check failed. Run it on each machine that sends."
     )
 

@@ -9,6 +9,7 @@ from pytest_django.live_server_helper import LiveServer
 from delivery.doctor.findings import CheckResult, Severity, report_lines
 from delivery.doctor.installation import (
     check_base_url,
+    check_callbacks,
     check_clock,
     check_disk,
     check_filter_string,
@@ -41,6 +42,18 @@ def test_refused_probe_says_what_the_server_answered(live_server: LiveServer) ->
     found = check_filter_string(live_server.url, key="inturn_wrong")
     assert found.severity is Severity.FAILED
     assert "401" in found.text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_callbacks_arrive_at_inturn(live_server: LiveServer) -> None:
+    assert check_callbacks(live_server.url).severity is Severity.OK
+
+
+def test_proxy_that_answers_callbacks_itself_is_found(receiver: Receiver) -> None:
+    proxy = receiver.endpoint("callbacks/doctor")
+    proxy.always(Answer(404, body=b"not found"))
+    found = check_callbacks(proxy.url.removesuffix("/callbacks/doctor"))
+    assert (found.severity, "answers 404, and not Inturn's" in found.text) == (Severity.FAILED, True)
 
 
 @pytest.mark.parametrize(
