@@ -1,37 +1,22 @@
 """An orderly stop under load leaves nothing in doubt."""
 
-from collections.abc import Iterator
-
-import pytest
-
 from tests.support.product import Product
 from tests.support.receivers import OK, Hold, Receiver, Slow
 from tests.system.faults.promises import insist
 from tests.system.operation.installation import eventually
 
 
-@pytest.fixture(scope="module")
-def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    """A product that tests stop and start."""
-    product = Product(tmp_path_factory.mktemp("stopped"))
-    try:
-        product.start()
-        yield product
-    finally:
-        product.kill_all()
-
-
-def test_an_orderly_stop_leaves_no_delivery_in_doubt(stopped: Product, receiver: Receiver) -> None:
-    flow = stopped.flow("Stop")
+def test_an_orderly_stop_leaves_no_delivery_in_doubt(product: Product, receiver: Receiver) -> None:
+    flow = product.flow("Stop")
     lanes = [flow.subscribe(receiver.endpoint(f"lane-{number}")) for number in range(4)]
     for of in lanes:
         of.endpoint.always(Slow(0.01))
     published = flow.publish_numbered(300)
     for of in lanes:
         of.endpoint.wait_for_count(20)
-    assert stopped.stop() == (0, "")
+    assert product.stop() == (0, "")
     assert all(len(of.endpoint.received) < len(published) for of in lanes)
-    stopped.start()
+    product.start()
     for of in lanes:
         of.endpoint.always(OK)
     for of in lanes:
@@ -39,15 +24,15 @@ def test_an_orderly_stop_leaves_no_delivery_in_doubt(stopped: Product, receiver:
         insist(flow, of, published, crashes=0)
 
 
-def test_a_stop_does_not_wait_for_an_endpoint_that_hangs(stopped: Product, receiver: Receiver) -> None:
-    flow = stopped.flow("Hang")
+def test_a_stop_does_not_wait_for_an_endpoint_that_hangs(product: Product, receiver: Receiver) -> None:
+    flow = product.flow("Hang")
     of = flow.subscribe(receiver.endpoint("hanging"), timeout_seconds=120)
     hold = Hold()
     of.endpoint.next(hold)
     published = flow.publish_numbered(2)
     of.endpoint.wait_for_count(1)
-    assert stopped.stop() == (0, "")
-    stopped.start()
+    assert product.stop() == (0, "")
+    product.start()
     hold.release()
     received = of.endpoint.wait_for_last(published[1])
     assert [request.id for request in received] == [published[n] for n in (0, 0, 1)]

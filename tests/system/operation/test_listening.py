@@ -1,6 +1,7 @@
 """The addresses on which the web server listens: one of this machine's, or all."""
 
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,31 +23,32 @@ def has_ipv6() -> bool:
     return True
 
 
-def test_the_server_listens_only_on_its_address(tmp_path: Path) -> None:
-    installation = StartedInstallation(tmp_path)
-    try:
-        installation.up = installation.launch(INTURN_LISTEN=ELSEWHERE)
-        url = f"http://{ELSEWHERE}:{installation.port}"
-        assert installation.first_line() == f"ready {url}\n"
-        assert requests.get(f"{url}/readyz", timeout=SECONDS).status_code == 200
-        with pytest.raises(requests.ConnectionError):
-            requests.get(f"http://127.0.0.1:{installation.port}/readyz", timeout=SECONDS)
-        assert installation.stop() == (0, "")
-    finally:
-        installation.kill_all()
+@pytest.fixture
+def stopped(installation: StartedInstallation) -> Iterator[StartedInstallation]:
+    """The shared installation, which the test starts with another address."""
+    if installation.is_running():
+        installation.stop()
+    yield installation
+    installation.kill_all()
+
+
+def test_the_server_listens_only_on_its_address(stopped: StartedInstallation) -> None:
+    stopped.up = stopped.launch(INTURN_LISTEN=ELSEWHERE)
+    url = f"http://{ELSEWHERE}:{stopped.port}"
+    assert stopped.first_line() == f"ready {url}\n"
+    assert requests.get(f"{url}/readyz", timeout=SECONDS).status_code == 200
+    with pytest.raises(requests.ConnectionError):
+        requests.get(f"http://127.0.0.1:{stopped.port}/readyz", timeout=SECONDS)
+    assert stopped.stop() == (0, "")
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
-def test_the_server_listens_on_ipv6(tmp_path: Path) -> None:
-    installation = StartedInstallation(tmp_path)
-    try:
-        installation.up = installation.launch(INTURN_LISTEN="[::1]")
-        url = f"http://[::1]:{installation.port}"
-        assert installation.first_line() == f"ready {url}\n"
-        assert requests.get(f"{url}/readyz", timeout=SECONDS).status_code == 200
-        assert installation.stop() == (0, "")
-    finally:
-        installation.kill_all()
+def test_the_server_listens_on_ipv6(stopped: StartedInstallation) -> None:
+    stopped.up = stopped.launch(INTURN_LISTEN="[::1]")
+    url = f"http://[::1]:{stopped.port}"
+    assert stopped.first_line() == f"ready {url}\n"
+    assert requests.get(f"{url}/readyz", timeout=SECONDS).status_code == 200
+    assert stopped.stop() == (0, "")
 
 
 def test_an_address_that_is_not_this_machines_is_refused(tmp_path: Path) -> None:
