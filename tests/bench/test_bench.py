@@ -50,6 +50,7 @@ def home() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.slow
 def test_a_benchmark_prints_only_results_and_cleans_up(home: Path) -> None:
     """One test: run in parallel, each of several tests would start with a bench of its own."""
     ended = bench("--json", home=home)

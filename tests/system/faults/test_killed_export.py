@@ -28,7 +28,8 @@ from delivery.database.connections import connection_parameters
 from delivery.models import ArchiveChunk, Archived, ArchiveFile, ChunkState, Message
 from tests.support import factories
 
-pytestmark = pytest.mark.django_db(transaction=True)
+# Quicker: `TestKilled` of the history's foreign readers, killed in the first of these windows.
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 COUNT = 50
 LOOK_SECONDS = 0.05
@@ -125,7 +126,6 @@ def test_before_its_files_are_noted(home: Path) -> None:
     insist_on_all_of_it_once(home)
 
 
-@pytest.mark.slow
 def test_before_its_files_count(home: Path) -> None:
     kill_where_it_waits(
         home, lock="LOCK TABLE delivery_archived IN EXCLUSIVE MODE", table="delivery_archived"
@@ -138,7 +138,6 @@ def test_before_its_files_count(home: Path) -> None:
     insist_on_all_of_it_once(home)
 
 
-@pytest.mark.slow
 def test_between_two_files(home: Path) -> None:
     kill_where_it_waits(
         home, lock="LOCK TABLE delivery_archived IN EXCLUSIVE MODE", table="delivery_archived"

@@ -10,7 +10,7 @@ from tests.system.faults import drained
 from tests.system.faults.draining import BATCH, Draining
 from tests.system.operation.installation import kill
 
-MESSAGES = 20_000
+MESSAGES = 6_000
 # 50 clients, including the three that are killed.
 CLIENTS = (12, 12, 12, 11)
 
@@ -37,7 +37,7 @@ def test_messages_held_by_killed_clients_are_acknowledged_once_by_others(drainin
 def test_a_killed_web_server_or_postgresql_costs_clients_only_time(
     draining: Draining, product: Product
 ) -> None:
-    draining.fill(6_000)
+    draining.fill(MESSAGES)
     # Looked up beforehand: on a busy machine the mailbox may be drained by the end of a search.
     serving, killed = product.whole("web") - {product.top("web")}, product.postmaster()
     with draining.drained_by(15, 15, 20):

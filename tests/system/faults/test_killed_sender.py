@@ -143,6 +143,7 @@ def test_the_lanes_of_a_killed_sender_flow_again_soon(
         insist(flow, of, published, crashes=1 if of in orphaned else 0)
 
 
+@pytest.mark.slow
 def test_repeatedly_killed_senders_lose_no_message(
     flow: Flow, receiver: Receiver, observed: Observed
 ) -> None:

@@ -16,7 +16,7 @@ def volatile(product: Product) -> Flow:
     return product.flow("VolatileFault", durability="VOLATILE")
 
 
-@pytest.fixture(params=["SERIAL", "CONCURRENT"])
+@pytest.fixture(params=["SERIAL", pytest.param("CONCURRENT", marks=pytest.mark.slow)])
 def owner(request: pytest.FixtureRequest, flow: Flow) -> str:
     return flow.subscriber(secrets.token_hex(4), processing=request.param, max_in_flight=2)
 

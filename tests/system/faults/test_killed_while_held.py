@@ -3,10 +3,13 @@
 Its deliveries stay, and are sent in order after the release.
 """
 
+import pytest
+
 from tests.support.product import Flow, Product
 from tests.support.receivers import OK, Hold, Receiver
 
 
+@pytest.mark.slow
 def test_what_was_published_before_while_and_after_is_received_in_order_once(
     flow: Flow, product: Product, receiver: Receiver
 ) -> None:

@@ -35,6 +35,7 @@ def insist_on_all(
         insist(flow, of, published, crashes=crashes)
 
 
+@pytest.mark.slow
 def test_a_killed_cluster_loses_no_message(
     flow: Flow, lanes: list[StartedSubscription], product: Product, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -77,6 +78,7 @@ def test_postgresql_killed_under_load_loses_no_message(
     eventually(lambda: observed.is_well(senders=2), "both senders are back")
 
 
+@pytest.mark.slow
 def test_a_killed_web_server_loses_no_message(
     flow: Flow, lanes: list[StartedSubscription], product: Product
 ) -> None:

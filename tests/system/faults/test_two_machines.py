@@ -19,7 +19,10 @@ from tests.system.operation.installation import eventually, kill
 @pytest.fixture(
     params=[
         "another home",
-        pytest.param("the same home", marks=pytest.mark.skipif(bool(twin.missing()), reason=twin.missing())),
+        pytest.param(
+            "the same home",
+            marks=[pytest.mark.skipif(bool(twin.missing()), reason=twin.missing()), pytest.mark.slow],
+        ),
     ]
 )
 def other(

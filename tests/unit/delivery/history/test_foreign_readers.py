@@ -148,7 +148,11 @@ class TestReadArchive:
 class TestKilled:
     # The first write of verified files, and the one that publishes them.
     @pytest.mark.parametrize(
-        ("table", "is_visible"), [("delivery_archivefile", False), ("delivery_archived", True)]
+        ("table", "is_visible"),
+        [
+            ("delivery_archivefile", False),
+            pytest.param("delivery_archived", True, marks=pytest.mark.slow),
+        ],
     )
     def test_and_rerun_loses_duplicates_or_orphans_no_row(
         self, job: StepJob, archive: Path, table: str, is_visible: bool

@@ -47,6 +47,7 @@ def command(log: Path, *arguments: str) -> list[str]:
     return [sys.executable, "-c", CHILD, str(log), *arguments]
 
 
+@pytest.mark.slow
 def test_sessions_can_be_opened_one_after_another(tmp_path: Path) -> None:
     done = subprocess.run(
         command(tmp_path / "log", "2"), cwd=CHECKOUT, capture_output=True, text=True, check=False

@@ -17,7 +17,7 @@ from tests.system.flows.real_run import RealRun
 from tests.system.flows.test_real_queue import QueueRun
 from tests.unit.delivery.history.product_history import SECONDS, archive, history
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(2 * SECONDS)]
+pytestmark = [pytest.mark.long, pytest.mark.slow, pytest.mark.timeout(2 * SECONDS)]
 
 
 @pytest.fixture
