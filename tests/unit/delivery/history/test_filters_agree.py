@@ -198,6 +198,7 @@ FILTERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("source", webhooks.SOURCES)
 def test_payloads_match_the_same_filters_everywhere(spark: SparkSession, source: str) -> None:

@@ -134,6 +134,7 @@ class TestReadArchive:
         assert all(by_arrow(archive, table) for table in TABLES)
         assert {row["status"] for row in by_arrow(archive, DELIVERIES)} == set(Status.values) - set(OPEN)
 
+    @pytest.mark.slow
     def test_is_the_same_after_compaction(self, job: StepJob, archive: Path) -> None:
         noon = (timezone.now() - timedelta(days=1)).replace(hour=12)
         for minute in range(2 * MANY):

@@ -86,7 +86,9 @@ def settlements(job: StepJob, delivery: Delivery) -> Found:
     ]
 
 
-@pytest.mark.parametrize("send_again", [resubmitted, resubmitted_by_a_filter])
+@pytest.mark.parametrize(
+    "send_again", [resubmitted, pytest.param(resubmitted_by_a_filter, marks=pytest.mark.slow)]
+)
 def test_a_delivery_rejected_three_times_between_exports_has_three_rows(
     job: StepJob, tmp_path: Path, send_again: Callable[[Delivery], None]
 ) -> None:
@@ -182,6 +184,7 @@ def test_however_a_person_ends_a_settlement_it_is_kept(job: StepJob) -> None:
     assert verdict(job) == "proven"
 
 
+@pytest.mark.slow
 def test_each_is_archived_by_the_export_of_its_own_time(
     job: StepJob, told: archived.RecordedProgress
 ) -> None:
