@@ -28,6 +28,9 @@ _UNSTORED_PREFIX = "proxy-"
 # The key under which `config.web.environ` lists the headers with lost values, comma-separated.
 UNREADABLE = "inturn.unreadable_headers"
 
+# Receivers would get the compressed bytes without this header, and filters could not read them.
+_COMPRESSIONS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd", "compress"})
+
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 IDEMPOTENCY_KEY = {"type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$"}
@@ -66,6 +69,9 @@ def storable_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
         )
     for name, value in headers.items():
         _check(name, value)
+    if headers.get("content-encoding", "").strip().lower() in _COMPRESSIONS:
+        detail = "Send the body as it is, without Content-Encoding; or compressed, with the Content-Type application/gzip."
+        raise Problem(415, "unsupported-encoding", detail)
     return headers
 
 

@@ -65,7 +65,9 @@ def _json_line(number: int, raw: bytes, *, known: frozenset[str]) -> Line | Impo
     try:
         fields = parse_json(raw)
     except Problem as problem:
-        return ImportLineError(number, f"{problem.detail} Write one JSON object a line.")
+        # The parser counts the lines of what it parses, which is one line.
+        reason = str(problem.detail).replace("The body is not valid JSON", "this is not JSON")
+        return ImportLineError(number, f"{reason.replace('line 1, ', '')} Write one JSON object a line.")
     if not isinstance(fields, dict):
         return ImportLineError(
             number, 'write a JSON object, such as {"key": "17", "event": "Orders.Created", …}.'

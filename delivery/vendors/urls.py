@@ -7,7 +7,7 @@ from delivery.vendors.teamforge.views import InboxView, LoginView
 from delivery.vendors.workfront.views import WorkfrontViews
 
 _QUEUE = r"(?P<queue>[^/]{1,200})"
-_ID = r"(?P<id>[0-9A-Fa-f-]{32,36})"
+_ID = r"(?P<id>[^/]{1,100})"
 _PREFIX = r"(?P<prefix>(?:[^/]{1,100}/){0,8})"
 
 # Below /event/queue/.

@@ -13,6 +13,8 @@ MAX_CONFIGURATION_BYTES = 1024 * 1024
 # Enough for a configuration with some twenty thousand subscriptions.
 MAX_DOCUMENT_BYTES = 20 * 1024 * 1024
 MAX_DEPTH = 100
+# The media type of a parser that takes every body.
+ANY = "*/*"
 
 
 def read_body(request: HttpRequest, *, max_bytes: int) -> bytes:
@@ -71,6 +73,12 @@ class JSONBody(BaseParser):
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
         return parse_json(_bounded(stream, self.max_bytes))
+
+
+class AnyJSONBody(JSONBody):
+    """The parser for clients of other systems: JSON, whatever they call it."""
+
+    media_type = ANY
 
 
 class DocumentBody(JSONBody):

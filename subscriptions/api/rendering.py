@@ -9,6 +9,8 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
+from subscriptions.api.bodies import ANY
+
 
 class JSONAnswer(BaseRenderer):
     """Times are written as RFC 3339 in UTC; an `orjson.Fragment` is copied byte by byte."""
@@ -43,4 +45,4 @@ class JSONAlways(BaseContentNegotiation):
 
     def select_parser(self, request: Request, parsers: Iterable[Any]) -> Any:
         wanted = request.content_type.partition(";")[0].strip().lower()
-        return next((parser for parser in parsers if parser.media_type == wanted), None)
+        return next((parser for parser in parsers if parser.media_type in (wanted, ANY)), None)

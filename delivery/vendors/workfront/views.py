@@ -22,6 +22,7 @@ from delivery.vendors.workfront import shapes, subscribing
 from delivery.vendors.workfront.shapes import DocumentSerializer
 from delivery.vendors.workfront.translate import OTHER_VERSION, VERSION
 from subscriptions.api.authentication import KeyAuthentication, actor_of
+from subscriptions.api.bodies import AnyJSONBody
 from subscriptions.api.problems import Problem, invalid_field
 from subscriptions.api.strict import Strict
 from subscriptions.api.views import MANAGE, ApiView
@@ -53,6 +54,7 @@ class WorkfrontKey(KeyAuthentication):
 class WorkfrontViews(ApiView, ViewSet):
     required_scopes = MANAGE
     authentication_classes = [WorkfrontKey]
+    parser_classes = [AnyJSONBody]
     http_method_names = ["get", "head", "post", "put", "delete"]
     query_classes: ClassVar[Mapping[str, type[Strict]]] = {"list": PageQuery}
     ignores_unknown_query = True

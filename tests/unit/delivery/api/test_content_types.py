@@ -70,6 +70,18 @@ def test_a_schema_alone_makes_it_json(publishing: Caller) -> None:
     refused(publish(publishing, ordered, b"{}", "text/plain"), 422, "schema-violation")
 
 
+@pytest.mark.parametrize(
+    ("encoding", "status"), [("gzip", 415), ("BR", 415), ("identity", 202), ("utf-8", 202)]
+)
+def test_a_compressed_body_is_refused(publishing: Caller, encoding: str, status: int) -> None:
+    path = f"events/{event_type(content_type='text/plain').name}/messages"
+    answer = publishing.ask("POST", path, b"{}", headers={"content-encoding": encoding})
+    assert answer.status == status
+    if status == 415:
+        assert "without Content-Encoding" in refused(answer, 415, "unsupported-encoding")["detail"]
+        assert not Message.objects.exists()
+
+
 @pytest.mark.parametrize("content_type", ["text/plain", "application/xml", "application/octet-stream"])
 def test_another_content_type_is_415_and_names_the_right_one(publishing: Caller, content_type: str) -> None:
     ordered = event_type(name="Order.Placed")

@@ -240,7 +240,7 @@ def test_lines_that_are_not_json_or_too_long_are_told_by_number(
     path = tmp_path / "backlog.jsonl"
     path.write_bytes(b'{"key": \n\n[1]\n"' + b"x" * 3_000_000 + b'"\n' + json.dumps(line(1)).encode())
     _, out = imported(path)
-    assert "line 1: " in out
+    assert "line 1: this is not JSON: Expecting value (column 8). Write one JSON object a line." in out
     assert "line 3: write a JSON object" in out
     assert "line 4: it is longer than" in out
     assert "3 of 4 lines cannot be imported" in out

@@ -2,6 +2,7 @@
 
 from urllib.parse import urljoin
 
+import orjson
 import pytest
 
 from delivery.models import Status
@@ -46,3 +47,16 @@ def test_workfronts_list_ignores_parameters_that_it_does_not_know() -> None:
     answer = client.get(f"{SUBSCRIPTIONS}/?sort=date&page=1")
     assert (answer.status, answer.body["meta"]["page"]) == (200, 1)
     assert fields_of(refused(client.get(f"{SUBSCRIPTIONS}?page=0"), 400)) == {"page"}
+
+
+@pytest.mark.parametrize("content_type", ["", "text/plain", "application/x-www-form-urlencoded"])
+def test_workfront_takes_json_by_any_content_type(content_type: str) -> None:
+    body = orjson.dumps(
+        {"objCode": "PROJ", "eventType": "UPDATE", "url": "https://receiver.example/hook", "authToken": "t"}
+    )
+    assert caller().ask("POST", SUBSCRIPTIONS, body, content_type=content_type).status == 201
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_an_id_that_is_none_is_a_problem_in_json(method: str) -> None:
+    refused(caller().ask(method, f"{SUBSCRIPTIONS}/nonsense"), 404, "not-found")
