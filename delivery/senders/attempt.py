@@ -166,7 +166,7 @@ class SendingJob:
             # Runs while this task waits for the commit, which takes longer.
             self._loop.call_soon(lane.prepare, context.make_request)
         try:
-            await context.commit(lane, settlement, *others)
+            await context.commit(lane, settlement, *others, is_urgent=bool(others) or lane.has_more_to_send)
         except psycopg.Error:
             if lane.window.is_ordered:
                 raise

@@ -62,10 +62,10 @@ class SenderContext:
             except NotBegunError:
                 continue
 
-    async def commit(self, lane: SenderLane, *entries: Entry) -> None:
+    async def commit(self, lane: SenderLane, *entries: Entry, is_urgent: bool = True) -> None:
         """Return when the entries are on disk, if there are any."""
         if entries:
-            await self.settler.commit(lane.id, *entries)
+            await self.settler.commit(lane.id, *entries, is_urgent=is_urgent)
 
     def make_request(self, parcel: Parcel) -> Request | None:
         """Make the request of a parcel that will be sent soon."""

@@ -216,6 +216,11 @@ class SenderLane:
         self.stock.forget()
 
     @property
+    def has_more_to_send(self) -> bool:
+        """True if more deliveries are read, or known to be there: they wait for a commit."""
+        return bool(self.stock) or self.stock.is_cut or self.notified.is_set()
+
+    @property
     def is_busy(self) -> bool:
         """True if there is something to do, now or after a pause."""
         is_waiting = bool(self.keys.blocked()) or self.stops.skipped.seconds_left > 0

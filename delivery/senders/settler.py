@@ -31,6 +31,9 @@ RETRY_SECONDS = 0.2
 HEARTBEAT_SECONDS = 1.0
 # Groups that met a lock are tried again at this interval.
 HELD_UP_SECONDS = 0.5
+# Entries for which nothing else of their lane waits are committed after this time at the latest:
+# the answers to one message's deliveries arrive together, and share a flush of the WAL.
+GATHER_SECONDS = 0.002
 
 
 class Settler:
@@ -45,15 +48,19 @@ class Settler:
         self._held_up = HeldUp()
         self.holding = ShardHolding(self._session)
 
-    async def commit(self, lane_id: int, *entries: Entry) -> None:
+    async def commit(self, lane_id: int, *entries: Entry, is_urgent: bool = True) -> None:
         """Return when the entries are on disk.
 
         Raise LaneLostError if the lane is no longer ours. A lane that commits alone takes a shorter
-        path; many are faster together. Cancelling the call aborts the commit, so only a sender that
-        ends may do so.
+        path; many are faster together. Entries that are not urgent wait a moment for others, and
+        are committed with the first that are. Cancelling the call aborts the commit, so only a
+        sender that ends may do so.
         """
         group = self._group(lane_id, entries)
-        if self._waiting or self._were_many or self._turn.locked():
+        if not is_urgent:
+            self._waiting.append(group)
+            asyncio.get_running_loop().call_later(GATHER_SECONDS, self._arrived.set)
+        elif self._waiting or self._were_many or self._turn.locked():
             self._waiting.append(group)
             self._arrived.set()
         else:
@@ -78,6 +85,8 @@ class Settler:
             await self._arrived.wait()
             async with self._turn:
                 self._arrived.clear()
+                if not self._waiting:
+                    continue
                 groups, self._waiting = self._waiting, []
                 self._were_many = len(groups) > 1
                 # Only a task that reads on is cancelled: the run that it would have recorded is

@@ -39,6 +39,11 @@ class Stock:
         return bool(self._ready)
 
     @property
+    def is_cut(self) -> bool:
+        """True if an ordered lane's last run had the maximum length, so that there may be more."""
+        return self._is_full
+
+    @property
     def is_low(self) -> bool:
         """True if an ordered lane should read on while it sends."""
         if not self._is_full or len(self._ready) > self._level:

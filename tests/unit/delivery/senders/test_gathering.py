@@ -1,0 +1,51 @@
+"""Outcomes for which nothing of their lane waits are committed together."""
+
+import asyncio
+
+import pytest
+from django.db import connection
+
+from delivery.senders.settler import Settler
+from tests.support import factories
+from tests.unit.delivery.senders.entries import settlement
+from tests.unit.delivery.senders.running import serve_lanes, with_settler
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_outcomes_for_which_nothing_waits_share_a_commit() -> None:
+    rows = [factories.delivery() for _ in range(3)]
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [row.lane_id or 0 for row in rows])
+        async with asyncio.TaskGroup() as tasks:
+            for row in rows:
+                tasks.create_task(settler.commit(row.lane_id or 0, settlement(row), is_urgent=False))
+                # One turn of the event loop for each: they arrive one after the other.
+                await asyncio.sleep(0)
+
+    with_settler(scenario)
+    assert transactions_of_settled() == 1
+
+
+def test_an_urgent_outcome_is_committed_with_those_that_wait() -> None:
+    rows = [factories.delivery() for _ in range(2)]
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [row.lane_id or 0 for row in rows])
+        waiting = asyncio.create_task(
+            settler.commit(rows[0].lane_id or 0, settlement(rows[0]), is_urgent=False)
+        )
+        await asyncio.sleep(0)
+        await settler.commit(rows[1].lane_id or 0, settlement(rows[1]))
+        assert waiting.done()
+
+    with_settler(scenario)
+    assert transactions_of_settled() == 1
+
+
+def transactions_of_settled() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(DISTINCT xmin::text) FROM delivery_settled")
+        ((count,),) = cursor.fetchall()
+    return int(count)
