@@ -12,7 +12,7 @@ from tests.torture import oracle
 from tests.torture.clock import LONGEST_STEP_SECONDS
 from tests.torture.lanes import MAX_IN_FLIGHT, QUEUE_LANES, ObservedLane
 from tests.torture.oracle import Breach
-from tests.torture.records import PUBLISHERS, FaultWindow, Fetched, Journal, Published
+from tests.torture.records import PUBLISHERS, FaultWindow, Fetched, Journal, Published, end_of_fault
 from tests.torture.traffic import MailboxClient, TorturePublisher
 
 MAILBOX = "mailbox"
@@ -138,7 +138,7 @@ class Judge:
                 findings.append(Breach("IN DOUBT", lane.name, 0.0, text))
         most = 1 if role.is_serial else MAX_IN_FLIGHT + 1
         wrong_by = LONGEST_STEP_SECONDS if self._journal.steps else 0
-        crashes = self._journal.crashes
+        crashes = [(crash, end_of_fault(crash, self._journal.excuses)) for crash in self._journal.crashes]
         return [
             *findings,
             *oracle.doubts(lane.name, doubted_at, crashes, at_most=most, wrong_by=wrong_by),

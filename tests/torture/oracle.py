@@ -202,20 +202,20 @@ def sent_when_woken(lane: str, received: Iterable[Received], woken: Iterable[Wok
 def doubts(
     lane: str,
     doubted_at: Iterable[float],
-    crashes: Sequence[float],
+    crashes: Sequence[tuple[float, float]],
     *,
     at_most: int = 1,
     wrong_by: float = 0.0,
 ) -> list[Breach]:
-    """Each crash leaves at most `at_most` deliveries in doubt, which the next sender soon records.
+    """Each crash leaves at most `at_most` deliveries in doubt, recorded soon after its fault's end.
 
-    The clock of the recorded moment may be wrong by `wrong_by` seconds.
+    `crashes` are moments with that end. The recording clock may be wrong by `wrong_by` seconds.
     """
-    left = [moment for moment in sorted(crashes) for _ in range(at_most)]
-    least, most = NOTICED_SECONDS + wrong_by, TOLERANCE_SECONDS + wrong_by
+    left = [crash for crash in sorted(crashes) for _ in range(at_most)]
+    late, early = NOTICED_SECONDS + wrong_by, TOLERANCE_SECONDS + wrong_by
     findings = []
     for at in sorted(doubted_at):
-        cause = next((moment for moment in left if at - least <= moment <= at + most), None)
+        cause = next((one for one in left if one[0] - early <= at <= one[1] + late), None)
         if cause is None:
             text = "no crash explains it, or more than one is in doubt"
             findings.append(Breach("IN DOUBT", lane, at, text))

@@ -60,6 +60,16 @@ class FaultWindow:
     reason: str
 
 
+def end_of_fault(crash: float, faults: Iterable[FaultWindow]) -> float:
+    """Return when the fault of a crash ended, before which nobody may be able to record its doubt.
+
+    A machine that was killed is started again by its fault, and one that does much else starts
+    slowly.
+    """
+    ends = [fault.until for fault in faults if fault.lane is None and fault.since <= crash <= fault.until]
+    return max(ends, default=crash)
+
+
 @dataclass(frozen=True, slots=True)
 class Woken:
     """A sender that lost its session while stopped, from its waking to its reconnection.

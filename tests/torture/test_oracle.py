@@ -2,7 +2,7 @@
 
 from tests.support.receivers import Received
 from tests.torture import oracle
-from tests.torture.records import FaultWindow, Fetched, Published, Woken
+from tests.torture.records import FaultWindow, Fetched, Published, Woken, end_of_fault
 
 
 def published(number: int, *, sent_at: float | None = None, answered_at: float | None = None) -> Published:
@@ -117,14 +117,21 @@ class TestRepeats:
 
 class TestDoubts:
     def test_each_crash_explains_one(self) -> None:
-        assert oracle.doubts("a", [12, 31], [11, 30]) == []
-        assert rules(oracle.doubts("a", [12, 13], [11, 30])) == ["IN DOUBT"]
-        assert oracle.doubts("a", [12, 13], [11, 30], at_most=2) == []
+        crashes = [(11, 11), (30, 30)]
+        assert oracle.doubts("a", [12, 31], crashes) == []
+        assert rules(oracle.doubts("a", [12, 13], crashes)) == ["IN DOUBT"]
+        assert oracle.doubts("a", [12, 13], crashes, at_most=2) == []
 
     def test_a_crash_explains_no_doubt_recorded_before_or_long_after_it(self) -> None:
-        assert rules(oracle.doubts("a", [10], [11])) == ["IN DOUBT"]
-        assert rules(oracle.doubts("a", [60], [11])) == ["IN DOUBT"]
-        assert oracle.doubts("a", [10], [11], wrong_by=5) == []
+        assert rules(oracle.doubts("a", [10], [(11, 11)])) == ["IN DOUBT"]
+        assert rules(oracle.doubts("a", [60], [(11, 11)])) == ["IN DOUBT"]
+        assert oracle.doubts("a", [10], [(11, 11)], wrong_by=5) == []
+
+    def test_a_doubt_is_recorded_when_the_killed_machine_is_back(self) -> None:
+        faults = [FaultWindow(10, 50, None, "kill -9 of the first machine"), FaultWindow(10, 90, "a", "lock")]
+        assert [end_of_fault(crash, faults) for crash in (11, 51)] == [50, 51]
+        assert oracle.doubts("a", [60], [(11, 50)]) == []
+        assert rules(oracle.doubts("a", [66], [(11, 50)])) == ["IN DOUBT"]
 
 
 def test_a_woken_sender_sends_only_when_connected() -> None:
