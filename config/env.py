@@ -16,7 +16,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from config.embedded.postgres import running_url
-from config.env_values import EnvReader, wrong
+from config.env_values import EnvReader, wrong_value
 from config.retention_days import retention_days
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -137,7 +137,7 @@ def _listen(reader: EnvReader) -> Address:
             raise ValueError
         return ipaddress.ip_address(bare)
     except ValueError:
-        raise wrong(
+        raise wrong_value(
             "INTURN_LISTEN", text, allowed="an IP address of this machine, like 127.0.0.1, 0.0.0.0 or [::]"
         ) from None
 
@@ -167,7 +167,9 @@ def _allowed_hosts(reader: EnvReader, base_url: str, own_host: str) -> list[str]
     hosts = reader.items("INTURN_ALLOWED_HOSTS")
     for host in hosts:
         if not _ALLOWED_HOST.fullmatch(host):
-            raise wrong("INTURN_ALLOWED_HOSTS", host, allowed="a host name; give it without scheme and port")
+            raise wrong_value(
+                "INTURN_ALLOWED_HOSTS", host, allowed="a host name; give it without scheme and port"
+            )
     base = _BASE_URL.fullmatch(base_url)
     assert base is not None
     return list(dict.fromkeys([*hosts, base[1].lower(), own_host, *LOCAL_HOSTS]))
@@ -210,7 +212,7 @@ def _history_url(reader: EnvReader, home: Path) -> str:
     if "://" not in text:
         return str(Path(text).expanduser().resolve())
     if not _URL.fullmatch(text):
-        raise wrong("HISTORY_URL", text, allowed="a folder, or a URL like s3a://bucket/inturn")
+        raise wrong_value("HISTORY_URL", text, allowed="a folder, or a URL like s3a://bucket/inturn")
     return text.rstrip("/")
 
 

@@ -40,34 +40,34 @@ class EnvReader:
         # Longer numbers are out of every range, and int() would refuse them.
         if re.fullmatch(r"[0-9]{1,15}", text) and least <= int(text) <= most:
             return int(text)
-        raise wrong(name, text, allowed=f"a whole number from {least} to {most}")
+        raise wrong_value(name, text, allowed=f"a whole number from {least} to {most}")
 
     def flag(self, name: str, *, default: bool) -> bool:
         text = self.text(name, default=str(default))
         if text.lower() in FLAGS:
             return FLAGS[text.lower()]
-        raise wrong(name, text, allowed="true or false")
+        raise wrong_value(name, text, allowed="true or false")
 
     def choice(self, name: str, *, default: str, choices: Sequence[str]) -> str:
         """Return one of the choices, without regard to case."""
         text = self.text(name, default=default)
         if text.upper() in choices:
             return text.upper()
-        raise wrong(name, text, allowed=f"one of {', '.join(choices)}")
+        raise wrong_value(name, text, allowed=f"one of {', '.join(choices)}")
 
     def matching(self, name: str, *, pattern: re.Pattern[str], allowed: str, default: str = "") -> str:
         """Return a text that matches the whole pattern, or the default; `allowed` describes it."""
         text = self.text(name, default=default)
         if text == default or pattern.fullmatch(text):
             return text
-        raise wrong(name, text, allowed=allowed)
+        raise wrong_value(name, text, allowed=allowed)
 
     def items(self, name: str) -> list[str]:
         """Return the comma-separated items, without empty ones."""
         return [item.strip() for item in self.text(name).split(",") if item.strip()]
 
 
-def wrong(name: str, text: str, *, allowed: str) -> ImproperlyConfigured:
+def wrong_value(name: str, text: str, *, allowed: str) -> ImproperlyConfigured:
     return ImproperlyConfigured(f"{name}: {text!r} is not {allowed}")
 
 

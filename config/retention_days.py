@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from config.env_values import wrong
+from config.env_values import wrong_value
 
 SETTING = "INTURN_RETENTION_DAYS"
 # None: for ever. Besides the settled statuses there are messages without a subscription, and the
@@ -46,7 +46,7 @@ def retention_days(items: Iterable[str]) -> Mapping[str, int | None]:
     for item in items:
         name, days = _read(item)
         if name in configured:
-            raise wrong(SETTING, item, allowed=_ALLOWED)
+            raise wrong_value(SETTING, item, allowed=_ALLOWED)
         configured[name] = days
     return {**DEFAULT_DAYS, **configured}
 
@@ -58,4 +58,4 @@ def _read(item: str) -> tuple[str, int | None]:
             return _NAMES[name.lower()], None
         if re.fullmatch(r"[0-9]{1,5}", text) and 1 <= int(text) <= LONGEST_DAYS:
             return _NAMES[name.lower()], int(text)
-    raise wrong(SETTING, item, allowed=_ALLOWED)
+    raise wrong_value(SETTING, item, allowed=_ALLOWED)

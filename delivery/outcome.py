@@ -36,7 +36,7 @@ class Outcome:
         return f"{answered}: {self.error}" if self.error else answered
 
 
-def lost(now: datetime) -> Outcome:
+def lost_outcome(now: datetime) -> Outcome:
     """Return the outcome of an attempt that may have been made without a recorded outcome."""
     return Outcome(
         outcome=OutcomeClass.LOST,
@@ -46,7 +46,7 @@ def lost(now: datetime) -> Outcome:
     )
 
 
-def unsendable(fault: str, *, now: datetime) -> Outcome:
+def unsendable_outcome(fault: str, *, now: datetime) -> Outcome:
     """Return the outcome of an only try prevented by a fault of ours."""
     return Outcome(outcome=OutcomeClass.UNSENDABLE, started_at=now, duration_ms=0, error=fault)
 
@@ -66,7 +66,7 @@ def class_of(status_code: int) -> OutcomeClass:
     return _CLASS_OF_HUNDRED.get(status_code // 100, OutcomeClass.SERVER_ERROR)
 
 
-def answered(status_code: int, *, success_codes: frozenset[int] | None) -> tuple[OutcomeClass, str]:
+def answer_class(status_code: int, *, success_codes: frozenset[int] | None) -> tuple[OutcomeClass, str]:
     """Return the class of an answer under a policy, and its error text, if it has one.
 
     An answer of 2xx that is not one of the policy's `success_codes` counts as a server error, so

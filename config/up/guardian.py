@@ -19,7 +19,8 @@ def guard(run: str) -> None:
         signal.signal(number, signal.SIG_IGN)
     sys.stdin.buffer.read()
     processes.end_processes(
-        lambda: processes.marked(run), [(signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, GRACE_SECONDS)]
+        lambda: processes.marked_processes(run),
+        [(signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, GRACE_SECONDS)],
     )
 
 

@@ -109,7 +109,7 @@ class ChildProcess:
         if process is not None:
             processes.send_group(signal.SIGKILL, process.pid)
             process.wait()
-        processes.end_processes(lambda: processes.marked(self.marker), [(signal.SIGKILL, 5)])
+        processes.end_processes(lambda: processes.marked_processes(self.marker), [(signal.SIGKILL, 5)])
 
 
 @dataclass(slots=True)

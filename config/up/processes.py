@@ -34,12 +34,12 @@ def used_once() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if _is_used_once(name)}
 
 
-def marked(prefix: str) -> set[int]:
+def marked_processes(prefix: str) -> set[int]:
     """Return the other living processes whose MARKER starts with the prefix."""
-    return having(f"{MARKER}={prefix}")
+    return processes_with(f"{MARKER}={prefix}")
 
 
-def having(assignment: str) -> set[int]:
+def processes_with(assignment: str) -> set[int]:
     """Return the other living processes with an environment entry that starts with `assignment`."""
     wanted = assignment.encode()
     return {

@@ -75,7 +75,7 @@ class Supervisor:
 
     def _start(self) -> None:
         raise_file_limit()
-        processes.end_processes(lambda: processes.marked(f"{self._home}#"), [(signal.SIGKILL, 10)])
+        processes.end_processes(lambda: processes.marked_processes(f"{self._home}#"), [(signal.SIGKILL, 10)])
         require_free_port(self._environment.listen, self._environment.port)
         self._guard()
         self._prepare(self._start_database())
@@ -185,7 +185,7 @@ class Supervisor:
                 part.stop()
         if self._database is not None:
             self._database.stop()
-        processes.end_processes(lambda: processes.marked(self._run), [(signal.SIGKILL, 5)])
+        processes.end_processes(lambda: processes.marked_processes(self._run), [(signal.SIGKILL, 5)])
         if self._guardian is not None:
             self._guardian.communicate()
 

@@ -33,7 +33,7 @@ from config.web.request_bodies import Bodies, Bounds, Streamed
 from config.web.threads import Threads
 from delivery.mailbox.notifications import MailboxNotifications
 from delivery.mailbox.waiters import WAIT_HEADER, Waiter, Waiters
-from subscriptions.api.problems import CONTENT_TYPE, Problem, unexpected
+from subscriptions.api.problems import CONTENT_TYPE, Problem, unexpected_error
 
 log = logging.getLogger(__name__)
 
@@ -162,7 +162,7 @@ class Bridge:
             return self._answer_with(head, call)
         except BaseException:  # The thread must survive any exception.
             log.exception("the application failed", extra={"path": call.environ["PATH_INFO"]})
-            _answer_problem(call.request, unexpected())
+            _answer_problem(call.request, unexpected_error())
         return None
 
     def _answer_with(self, head: Head, call: BridgedRequest) -> int | None:

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from subscriptions.api.problems import Problem, problem_of, unexpected
+from subscriptions.api.problems import Problem, problem_of, unexpected_error
 
 API_PREFIX = "/api/"
 
@@ -27,7 +27,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer 503 for a database error, even in a middleware, otherwise 500; never a traceback."""
-    return _answer(request, problem_of(sys.exc_info()[1]) or unexpected())
+    return _answer(request, problem_of(sys.exc_info()[1]) or unexpected_error())
 
 
 @csrf_exempt

@@ -75,7 +75,7 @@ _LOOKUPS = {
 _TEXTS = ("header", "body")
 
 
-def searched(
+def page_of_search(
     rows: QuerySet[Message], query: Mapping[str, Any], paginate: Callable[[QuerySet[Message]], Any]
 ) -> list[Message]:
     """Return the page of the search; a text search times out after TEXT_SEARCH_SECONDS."""

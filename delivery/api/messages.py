@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from delivery.api.message_query import MessageQuery, searched
+from delivery.api.message_query import MessageQuery, page_of_search
 from delivery.api.shapes import DELIVERY_RELATIONS, MessageDetailSerializer, MessageSerializer
 from delivery.models import Attempt, Callback, Delivery, Message
 from delivery.models.message import parse_public_id
@@ -59,7 +59,7 @@ class MessageViews(ApiView, GenericViewSet[Message]):
     def list(self, request: Request) -> Response:
         """Search messages, newest first."""
         rows = self.get_queryset().defer("body", "headers").annotate(size=Length("body"))
-        page = searched(rows, self.query, self.paginate_queryset)
+        page = page_of_search(rows, self.query, self.paginate_queryset)
         serializer = MessageSerializer(page, many=True, context={"counts": _counts(page)})
         return self.get_paginated_response(serializer.data)
 

@@ -16,7 +16,7 @@ from delivery.replays.replays import ReplayRefusedError
 from delivery.support.bulk_jobs import FASTEST_RATE, SLOWEST_RATE
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.pages import ById, KeysetPages, PageOrder
-from subscriptions.api.problems import Problem, invalid
+from subscriptions.api.problems import Problem, invalid_fields
 from subscriptions.api.strict import Number, Strict, Text, WholeNumber
 from subscriptions.api.views import MANAGE, READ, ApiView
 from subscriptions.models import Subscription
@@ -165,13 +165,13 @@ def _subscription(id: int) -> Subscription:
     subscription = rows.filter(pk=id).first() if 0 < id < 2**63 else None
     if subscription is None:
         detail = f"There is no subscription {id}; GET subscriptions lists those there are."
-        raise invalid([{"field": "subscription", "detail": detail}])
+        raise invalid_fields([{"field": "subscription", "detail": detail}])
     return subscription
 
 
 def _problem(refused: ReplayRefusedError) -> Problem:
     place = {} if refused.line is None else {"line": refused.line, "column": refused.column}
-    return invalid([{"field": refused.field, "detail": refused.detail, **place}])
+    return invalid_fields([{"field": refused.field, "detail": refused.detail, **place}])
 
 
 def _why_not_started(replay: Replay) -> str:

@@ -14,7 +14,7 @@ from delivery.calls.slots import NoSlotError
 from delivery.calls.trial import Trial
 from delivery.models import Message
 from delivery.models.message import parse_public_id
-from subscriptions.api.problems import Problem, invalid, invalid_field
+from subscriptions.api.problems import Problem, invalid_field, invalid_fields
 from subscriptions.api.strict import JSONValue, Strict, Text
 from subscriptions.api.views import ApiView
 from subscriptions.checks import script as checks
@@ -97,7 +97,7 @@ def _script(subscription: Subscription, given: dict[str, Any]) -> str:
     endpoint = INTERNAL if subscription.event_type.kind == Kind.SYNC else subscription.endpoint
     refused = checks.refusals({"endpoint": endpoint, "script": script}, event_type=subscription.event_type)
     if refused:
-        raise invalid([{"field": field, "detail": detail} for field, detail in refused.items()])
+        raise invalid_fields([{"field": field, "detail": detail} for field, detail in refused.items()])
     return script
 
 

@@ -18,7 +18,7 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from delivery.calls.guard import CONNECT_SECONDS, GuardedCall, InformationalFloodError, pool_manager
-from delivery.outcome import EXCERPT_BYTES, Fault, Outcome, answered
+from delivery.outcome import EXCERPT_BYTES, Fault, Outcome, answer_class
 from delivery.states import OutcomeClass
 from subscriptions.values.addresses import AddressRefusedError, Network
 
@@ -165,7 +165,7 @@ def _read(response: Response, call: GuardedCall, *, request: "Request") -> Calle
         # An answer that lasts until the connection ends looks complete when the connection is cut.
         fault = OutcomeClass.TIMEOUT, f"no whole answer within {call.seconds:g} s"
     success_codes = request.endpoint.rules.success_codes
-    outcome, words = fault or answered(response.status_code, success_codes=success_codes)
+    outcome, words = fault or answer_class(response.status_code, success_codes=success_codes)
     told = Outcome(
         outcome=outcome,
         started_at=request.made_at,

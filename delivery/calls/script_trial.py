@@ -14,7 +14,7 @@ from delivery.calls.scripted import answer_of
 from delivery.calls.slots import call_slot
 from delivery.calls.trial import Trial
 from subscriptions.checks import script as checks
-from subscriptions.scripts.includes import inlined
+from subscriptions.scripts.includes import inlined_script
 from subscriptions.scripts.jobs import Job, Output, ScriptFault
 from subscriptions.scripts.pool import pool
 from subscriptions.values.media_types import is_json
@@ -45,7 +45,7 @@ def try_script(script: str, trial: Trial, *, is_sync: bool) -> TriedScript:
         common = checks.library()
         if fault := checks.fault(script, common=common):
             return TriedScript(fault=fault)
-        result = pool().try_out(_job(inlined(script, common), trial))
+        result = pool().try_out(_job(inlined_script(script, common), trial))
     if isinstance(result, ScriptFault):
         return TriedScript(fault=result)
     return _answered(result) if is_sync else _sent(result, trial)

@@ -8,7 +8,7 @@ from datetime import datetime
 import orjson
 
 from delivery.calls.http import Called, EndpointAnswer
-from delivery.outcome import EXCERPT_BYTES, Outcome, answered, script_failed
+from delivery.outcome import EXCERPT_BYTES, Outcome, answer_class, script_failed
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.scripted import job_of, transform_parcel
 from delivery.states import OutcomeClass
@@ -29,7 +29,7 @@ def answer_by_script(
     if isinstance(result, ScriptFault):
         return Called(replace(script_failed(str(result), now=now), duration_ms=duration_ms))
     answer = answer_of(result)
-    outcome, error = answered(answer.status_code, success_codes=endpoint.rules.success_codes)
+    outcome, error = answer_class(answer.status_code, success_codes=endpoint.rules.success_codes)
     excerpt = b"" if outcome is OutcomeClass.SUCCESS else answer.body[:EXCERPT_BYTES]
     return Called(
         Outcome(

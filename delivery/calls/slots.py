@@ -12,7 +12,7 @@ from django.conf import settings
 
 from delivery.calls.http import Called, call_endpoint
 from delivery.database import queries
-from delivery.outcome import unsendable
+from delivery.outcome import unsendable_outcome
 from delivery.senders.endpoints import endpoint_of
 from delivery.senders.parcel import Endpoint
 from delivery.senders.request import Request
@@ -52,5 +52,5 @@ def call_now(request: Request) -> Called:
     A fault on our side is an outcome, too.
     """
     if fault := request.endpoint.fault:
-        return Called(unsendable(fault, now=request.made_at))
+        return Called(unsendable_outcome(fault, now=request.made_at))
     return call_endpoint(request, allowed_networks=settings.ENVIRONMENT.allowed_networks)

@@ -38,14 +38,14 @@ from delivery.calls.http import Called
 from delivery.calls.scripted import answer_by_script
 from delivery.calls.slots import call_now, call_slot, endpoint_now
 from delivery.database.queries import first_row
-from delivery.outcome import Outcome, unsendable
+from delivery.outcome import Outcome, unsendable_outcome
 from delivery.publishing.drafts import Draft, checked_draft
-from delivery.publishing.publish import deleted, why_unmatched
+from delivery.publishing.publish import refusal_of_deleted, why_unmatched
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.request import make_request
 from delivery.states import FAILURES, OutcomeClass, Status
 from subscriptions.filters import document
-from subscriptions.matching.match import by_position, candidates, qualifying
+from subscriptions.matching.match import by_position, candidates, qualifying_candidates
 from subscriptions.models import Publisher, Subscription
 from subscriptions.values.endpoints import INTERNAL
 
@@ -119,7 +119,7 @@ def exchange_message(publisher: Publisher, draft: Draft, *, credential: str = ""
         parcel = _parcel(draft, asked, message_id=message_id, delivery_id=delivery_id)
         is_held = not asked.endpoint.is_active
         called = (
-            Called(unsendable(HELD, now=timezone.now()))
+            Called(unsendable_outcome(HELD, now=timezone.now()))
             if is_held
             else _call(parcel, asked.endpoint, draft.headers, credential=credential)
         )
@@ -153,7 +153,7 @@ def _store_again(publisher: Publisher, draft: Draft) -> tuple[int, int, SyncTarg
     try:
         return _store_matched(publisher, draft)
     except IntegrityError:
-        refused = deleted(publisher, [draft])
+        refused = refusal_of_deleted(publisher, [draft])
         if refused is None:
             raise
         raise refused from None
@@ -188,7 +188,7 @@ def _qualified(draft: Draft) -> list[Subscription]:
     """Return all qualifying subscriptions, the one to call first."""
     seen = document(draft.headers, draft.body)
     subscriptions = candidates(draft.event_type, [draft.headers])
-    matches = qualifying(subscriptions, seen, by_subscriber=False, to=draft.destination)
+    matches = qualifying_candidates(subscriptions, seen, by_subscriber=False, to=draft.destination)
     return by_position([match.subscription_id for match in matches])
 
 

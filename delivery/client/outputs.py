@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from delivery.calls.http import NoAnswerError, bare_session, call_trusted
 from delivery.client.mailbox import FetchedMessage
-from delivery.client.terminal_text import visible, visible_json
+from delivery.client.terminal_text import visible_json, visible_text
 from delivery.console.payloads.payload import payload
 
 # Headers about the publishing request rather than the message.
@@ -60,7 +60,7 @@ class Forwarder:
         if answer.status_code // 100 != 2:
             return f"{self._url} answered {answer.status_code}"
         took = (time.perf_counter() - start) * 1000
-        self._say(visible(f"{message.id}  {message.event}  {answer.status_code}  {took:.0f} ms\n"))
+        self._say(visible_text(f"{message.id}  {message.event}  {answer.status_code}  {took:.0f} ms\n"))
         return ""
 
 
@@ -88,7 +88,9 @@ def as_text(message: FetchedMessage) -> str:
     receives = f"  fetched {message.receive_count} times" if message.receive_count > 1 else ""
     shown = payload(message.body)
     cut = f"\n… {shown.size:,} bytes in all" if shown.is_cut else ""
-    return visible(f"{message.id}  {message.event}  {message.published_at}{receives}\n{shown.text}{cut}\n")
+    return visible_text(
+        f"{message.id}  {message.event}  {message.published_at}{receives}\n{shown.text}{cut}\n"
+    )
 
 
 def as_json_line(message: FetchedMessage) -> str:

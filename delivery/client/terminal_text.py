@@ -13,7 +13,7 @@ _CONTROLS = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDIRECTIONAL}]")
 _CONTROLS_IN_JSON = re.compile(rf"[\x7f-\x9f{_BIDIRECTIONAL}]")
 
 
-def visible(text: str) -> str:
+def visible_text(text: str) -> str:
     r"""Return the text with escapes such as `\x1b` and `\u202e`; tabs and line feeds stay."""
     return _CONTROLS.sub(_escape, text)
 

@@ -14,7 +14,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from delivery.configuration.applying import apply_document, plan_document, wanted
+from delivery.configuration.applying import apply_document, checked_document, plan_document
 from delivery.configuration.effect import Effect, effects_of
 from delivery.models.message import public_id
 from subscriptions.api.authentication import actor_of
@@ -23,7 +23,7 @@ from subscriptions.api.problems import Problem, invalid_field
 from subscriptions.api.strict import JSONValue, Strict, Switch, Text
 from subscriptions.api.views import ApiView
 from subscriptions.configuration.apply import PlanChangedError
-from subscriptions.configuration.document import FORMAT, NAMES, RefusedDocumentError, written
+from subscriptions.configuration.document import FORMAT, NAMES, RefusedDocumentError, document_text
 from subscriptions.configuration.export import export_configuration
 from subscriptions.configuration.plan import Plan, Verb, Wanted
 from subscriptions.configuration.secrets import of_mapping
@@ -148,7 +148,7 @@ class DocumentView(ApiView):
         With its ETag in If-None-Match, 304 while it is unchanged.
         """
         content = export_configuration(only=self.query.get("only", ()))
-        tag = f'"{hashlib.sha256(written(content).encode()).hexdigest()}"'
+        tag = f'"{hashlib.sha256(document_text(content).encode()).hexdigest()}"'
         if request.headers.get("If-None-Match") == tag:
             return Response(status=304, headers={"ETag": tag})
         return Response(content, headers={"ETag": tag})
@@ -212,7 +212,9 @@ def refused(error: RefusedDocumentError) -> Problem:
 def _wanted(given: PlanRequest) -> Wanted:
     values = given.validated_data
     try:
-        return wanted(values["document"], lookup=of_mapping(values["secrets"]), prune=values["prune"])
+        return checked_document(
+            values["document"], lookup=of_mapping(values["secrets"]), prune=values["prune"]
+        )
     except RefusedDocumentError as error:
         raise refused(error) from None
 

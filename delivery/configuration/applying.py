@@ -7,16 +7,16 @@ from django.conf import settings
 from delivery.lifecycle import wake
 from delivery.support import toggle
 from subscriptions.configuration import apply as applied
-from subscriptions.configuration.document import checked
+from subscriptions.configuration.document import check_entries
 from subscriptions.configuration.draft import drift
 from subscriptions.configuration.plan import Plan, Wanted
 from subscriptions.configuration.secrets import Lookup
 from subscriptions.models import Subscriber, Subscription, SubscriptionStatus
 
 
-def wanted(content: Any, *, lookup: Lookup, prune: bool = False) -> Wanted:
+def checked_document(content: Any, *, lookup: Lookup, prune: bool = False) -> Wanted:
     """Check the form of a document; raises RefusedDocumentError."""
-    return Wanted(document=checked(content), lookup=lookup, prune=prune)
+    return Wanted(document=check_entries(content), lookup=lookup, prune=prune)
 
 
 def plan_document(document: Wanted) -> Plan:
@@ -50,7 +50,7 @@ def apply_document(document: Wanted, *, digest: str, actor: str) -> Plan:
         digest=digest,
         actor=actor,
         set_status=set_status,
-        tell=wake.changed,
+        tell=wake.notify_of_change,
         allowed_networks=settings.ENVIRONMENT.allowed_networks,
     )
     return applied.apply_configuration(document, applying)

@@ -16,13 +16,18 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminTextareaWidget, UnfoldBooleanSwitchWidget
 
-from delivery.configuration.applying import apply_document, plan_document, wanted
+from delivery.configuration.applying import apply_document, checked_document, plan_document
 from delivery.configuration.effect import effects_of
-from delivery.configuration.words import is_set_anew, shown, summary
+from delivery.configuration.words import is_set_anew, shown_value, summary
 from delivery.console.shared.rights import may_configure
 from subscriptions.admin.shared.base import actor_of
 from subscriptions.configuration.apply import PlanChangedError
-from subscriptions.configuration.document import RefusedDocumentError, parsed, whole, written
+from subscriptions.configuration.document import (
+    RefusedDocumentError,
+    document_refused,
+    document_text,
+    parse_json,
+)
 from subscriptions.configuration.export import export_configuration
 from subscriptions.configuration.plan import Plan, PlannedObject, Verb, Wanted
 from subscriptions.configuration.secrets import of_mapping
@@ -82,7 +87,7 @@ def configuration_page(request: HttpRequest) -> HttpResponse:
 
 def _download() -> HttpResponse:
     return HttpResponse(
-        written(export_configuration()),
+        document_text(export_configuration()),
         content_type="application/json",
         headers={"Content-Disposition": 'attachment; filename="inturn.json"'},
     )
@@ -117,9 +122,9 @@ def _apply(request: HttpRequest) -> HttpResponse:
 
 def _wanted(given: dict[str, Any]) -> Wanted:
     if not given["file"]:
-        raise whole("The file is empty.")
+        raise document_refused("The file is empty.")
     text = given["file"].encode(errors="surrogateescape")
-    return wanted(parsed(text), lookup=of_mapping(given["secrets"]), prune=given["prune"])
+    return checked_document(parse_json(text), lookup=of_mapping(given["secrets"]), prune=given["prune"])
 
 
 def _shown(request: HttpRequest, form: forms.Form, **context: Any) -> HttpResponse:
@@ -140,8 +145,8 @@ def _row(one: PlannedObject) -> dict[str, Any]:
     fields = [
         {
             "name": each.name,
-            "before": "" if one.verb == Verb.CREATE else shown(each.shown_before),
-            "after": shown(each.shown_after) + is_set_anew(each),
+            "before": "" if one.verb == Verb.CREATE else shown_value(each.shown_before),
+            "after": shown_value(each.shown_after) + is_set_anew(each),
         }
         for each in one.fields
     ]

@@ -26,10 +26,10 @@ def summary(plan: Plan) -> str:
 
 
 def field_line(one: PlannedObject, field: PlannedField) -> str:
-    after = shown(field.shown_after)
+    after = shown_value(field.shown_after)
     if one.verb == Verb.CREATE:
         return f"{field.name}: {after}"
-    return f"{field.name}: {shown(field.shown_before)} → {after}{is_set_anew(field)}"
+    return f"{field.name}: {shown_value(field.shown_before)} → {after}{is_set_anew(field)}"
 
 
 def is_set_anew(field: PlannedField) -> str:
@@ -37,7 +37,7 @@ def is_set_anew(field: PlannedField) -> str:
     return " (set anew)" if field.shown_before == field.shown_after else ""
 
 
-def shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
     text = value if isinstance(value, str) and value else orjson.dumps(value).decode()
     return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"
 

@@ -93,7 +93,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
         if may_see_overview(request.user):
             now = timezone.now()
             context["overview"] = overview.read_overview(now=now, user=request.user)
-            context["chart"] = charts.read_chart(charts.chosen(request.GET.get("span")), now=now)
+            context["chart"] = charts.read_chart(charts.chosen_span(request.GET.get("span")), now=now)
         page: TemplateResponse = super().index(request, context)
         if "overview" not in context:
             page.template_name = "console/no_role.html"

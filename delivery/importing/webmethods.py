@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from delivery.importing.imported import Imported, SourceError
-from delivery.importing.webmethods_filters import CannotTranslateError, translated
+from delivery.importing.webmethods_filters import CannotTranslateError, translated_filter
 from delivery.importing.webmethods_properties import Properties, policy_of, subscriber_of
 
 _EXPECTED = (
@@ -110,7 +110,7 @@ class _Trigger:
         label = f"subscription {self._name}/{unique}"
         self._position += 1
         try:
-            wanted = translated(text) if text.strip() else ""
+            wanted = translated_filter(text) if text.strip() else ""
         except CannotTranslateError as error:
             self._imported.impossible.append(f"{label}: its filter {text} ({error}); write it anew")
             return

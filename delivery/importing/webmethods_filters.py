@@ -1,6 +1,6 @@
 """From a local filter of a webMethods trigger, such as `%address/state% == "VA" and %total% > 100`, to Inturn's.
 
-A filter is translated to a syntax tree and written by `normalised`, so that no value can end a string. The
+A filter is translated to a syntax tree and written by `normal_form`, so that no value can end a string. The
 operators that begin with `L_` compare text; the others compare numbers by size if the value is one. webMethods
 does not document how `!=` treats a field that is not there: here the field differs from every value.
 """
@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 
-from subscriptions.filters import Condition, FilterError, normalised, parse_filter
+from subscriptions.filters import Condition, FilterError, normal_form, parse_filter
 from subscriptions.filters.tree import And, Comparison, IsNull, Literal, Not, Operator, Or, Path, Root
 
 DEEPEST = 30
@@ -45,13 +45,13 @@ class CannotTranslateError(ValueError):
     """The filter is none of these; the message says where."""
 
 
-def translated(text: str) -> str:
+def translated_filter(text: str) -> str:
     """Return the filter for Inturn; raises CannotTranslateError."""
     reading = _Reading(text)
     tree = reading.alternatives(0)
     if reading.token != ("end", ""):
         raise reading.unexpected()
-    found = normalised(tree)
+    found = normal_form(tree)
     try:
         parse_filter(found)
     except FilterError as error:

@@ -11,7 +11,7 @@ from delivery.ingest.directory import Directory
 from delivery.ingest.plain import Plain, PlainReader
 from delivery.ingest.posts import Post, Posts
 from delivery.ingest.storing import store_together
-from subscriptions.api.problems import Problem, database_away, unexpected
+from subscriptions.api.problems import Problem, database_away, unexpected_error
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class Committer:
                 answers = self._answers(posts)
             except Exception:  # The thread must survive any exception.
                 log.exception("posts could not be stored")
-                answers = [(post, unexpected()) for post in posts]
+                answers = [(post, unexpected_error()) for post in posts]
             _resolve(answers)
         connection.close()
 

@@ -17,7 +17,7 @@ from delivery.database.queries import planned_rows
 from subscriptions.api.authentication import usable_key
 from subscriptions.filters import document
 from subscriptions.matching.lookups import candidate_rows, event_type_by_name
-from subscriptions.matching.match import FILTER_STRING, Candidate, qualifying
+from subscriptions.matching.match import FILTER_STRING, Candidate, qualifying_candidates
 from subscriptions.models import EventType, Kind, Publisher, Scope
 from subscriptions.models.api_key import hash_of
 from subscriptions.values.names import is_reserved
@@ -126,7 +126,9 @@ def _subscribed(event_type: EventType, filter_string: str, candidates: Sequence[
     always = None
     if not any(candidate.filter for candidate in candidates):
         is_topic = event_type.kind != Kind.QUEUE
-        always = qualifying(candidates, document({FILTER_STRING: filter_string}, b""), by_subscriber=is_topic)
+        always = qualifying_candidates(
+            candidates, document({FILTER_STRING: filter_string}, b""), by_subscriber=is_topic
+        )
     return Subscribed(candidates, always, any(candidate.deduplicates for candidate in candidates))
 
 

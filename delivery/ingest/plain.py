@@ -26,7 +26,7 @@ from delivery.publishing.publish import Accepted, claim_of
 from subscriptions.api.problems import Problem
 from subscriptions.filters import document
 from subscriptions.matching.errors_to import ERRORS_TO
-from subscriptions.matching.match import FILTER_STRING, Candidate, qualifying
+from subscriptions.matching.match import FILTER_STRING, Candidate, qualifying_candidates
 from subscriptions.models import EventType, Kind
 from subscriptions.values.names import is_name
 
@@ -156,7 +156,7 @@ class PlainReader:
         if matches is None:
             is_topic = draft.event_type.kind != Kind.QUEUE
             content = document(draft.headers, draft.body)
-            matches = qualifying(subscribed.candidates, content, by_subscriber=is_topic)
+            matches = qualifying_candidates(subscribed.candidates, content, by_subscriber=is_topic)
         if subscribed.may_deduplicate and any(match.deduplicates for match in matches):
             raise NotPlainError
         return matches

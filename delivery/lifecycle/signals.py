@@ -18,4 +18,4 @@ def make_lane(*, instance: Subscriber, created: bool, **_: Any) -> None:
 
 @receiver(post_save, sender=ConfigurationChange)
 def notify_senders(**_: Any) -> None:
-    wake.changed()
+    wake.notify_of_change()

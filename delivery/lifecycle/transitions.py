@@ -105,8 +105,8 @@ def reopen_deliveries(delivery_ids: Collection[int], *, reason: str) -> list[int
         rows = queries.rows("reopen", chosen)
         lane_ids = {lane_id for _, lane_id, _ in rows if lane_id is not None}
         mailboxes = {subscriber_id for _, lane_id, subscriber_id in rows if lane_id is None}
-        transaction.on_commit(lambda: wake.lanes(lane_ids))
-        transaction.on_commit(lambda: wake.mailboxes(mailboxes))
+        transaction.on_commit(lambda: wake.notify_of_work(lane_ids))
+        transaction.on_commit(lambda: wake.notify_of_messages(mailboxes))
     return sorted(id for id, *_ in rows)
 
 

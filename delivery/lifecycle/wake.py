@@ -28,12 +28,12 @@ IDS_A_PAYLOAD = 500
 RECONNECT_SECONDS = 0.2
 
 
-def lanes(lane_ids: Iterable[int]) -> None:
+def notify_of_work(lane_ids: Iterable[int]) -> None:
     """Notify the senders that these lanes have work. Call it after the commit."""
     _collector.add({f"work {id}" for id in lane_ids})
 
 
-def mailboxes(subscriber_ids: Iterable[int]) -> None:
+def notify_of_messages(subscriber_ids: Iterable[int]) -> None:
     """Notify web servers of messages in these subscribers' mailboxes. Call it after the commit."""
     _collector.add({f"mailbox {id}" for id in subscriber_ids})
 
@@ -43,7 +43,7 @@ def nudge_lanes(*lane_ids: int) -> None:
     _notify_by_transaction({f"nudge {id}" for id in lane_ids})
 
 
-def changed() -> None:
+def notify_of_change() -> None:
     """Notify the senders of a changed subscription, policy or secret, after the commit."""
     _notify_by_transaction({"changed"})
 

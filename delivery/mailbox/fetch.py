@@ -105,7 +105,7 @@ def release_receipts(subscriber_id: int, texts: Sequence[str], *, delay: int) ->
     """
     results = _end(subscriber_id, texts, OutcomeClass.RELEASED, delay=delay)
     if not delay and not all(result.error for result in results):
-        transaction.on_commit(lambda: wake.mailboxes([subscriber_id]))
+        transaction.on_commit(lambda: wake.notify_of_messages([subscriber_id]))
     return results
 
 

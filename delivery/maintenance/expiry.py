@@ -50,7 +50,7 @@ def _status(row: Mapping[str, Any]) -> Status:
 
 def _reason(row: Mapping[str, Any]) -> str:
     """Return the reason as people read it next to the delivery."""
-    return f"{_cause(row)} {lasting(row['seconds'])}" if row["cause"] == "EXPIRED" else _cause(row)
+    return f"{_cause(row)} {duration_text(row['seconds'])}" if row["cause"] == "EXPIRED" else _cause(row)
 
 
 def _cause(row: Mapping[str, Any]) -> str:
@@ -68,7 +68,7 @@ def _cause(row: Mapping[str, Any]) -> str:
     return "not acknowledged within" if row["receives"] else "unread for"
 
 
-def lasting(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """Format a duration in the largest unit with a whole number; round a long one ("about …")."""
     whole = round(seconds)
     for unit, size in _UNITS:
@@ -96,7 +96,7 @@ def _range_of_durations(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     seconds = [row["seconds"] for row in rows if row["cause"] == "EXPIRED"]
     if not seconds:
         return []
-    shortest, longest = lasting(min(seconds)), lasting(max(seconds))
+    shortest, longest = duration_text(min(seconds)), duration_text(max(seconds))
     return [shortest if shortest == longest else f"{shortest} to {longest}"]
 
 
@@ -106,4 +106,4 @@ def _wake(lane_ids: set[int]) -> None:
     Their senders read again, or a process takes a lane that has no sender.
     """
     wake.nudge_lanes(*lane_ids)
-    transaction.on_commit(lambda: wake.lanes(lane_ids))
+    transaction.on_commit(lambda: wake.notify_of_work(lane_ids))

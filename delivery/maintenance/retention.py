@@ -84,7 +84,7 @@ def _begin(now: datetime) -> RetentionRun | None:
 
 def _last_id(now: datetime) -> int:
     """Return the last message that may be removed: its deliveries settle after its publication."""
-    until = retention_rules.current().until(now=now)
+    until = retention_rules.current_rules().until(now=now)
     if not until:
         return 0
     old = Message.objects.filter(published_at__lt=max(until.values())).order_by("-published_at", "-id")
@@ -93,7 +93,7 @@ def _last_id(now: datetime) -> int:
 
 def _forget(now: datetime) -> int:
     """Delete the oldest rows of no further use; return their number, 0 when all are deleted."""
-    journal_until = retention_rules.current().journal_until(now=now)
+    journal_until = retention_rules.current_rules().journal_until(now=now)
     counts = [
         queries.row("forget_idempotency_keys", {"limit": FORGET}),
         queries.row("forget_dedup_keys", {"limit": FORGET}),
@@ -106,7 +106,7 @@ def _forget(now: datetime) -> int:
 
 def _remove_some(run: RetentionRun, *, now: datetime) -> None:
     """Remove the next range or the removable ones of the next messages; update the position."""
-    rules = retention_rules.current()
+    rules = retention_rules.current_rules()
     section = retention_ranges.section_after(run.position, last_id=run.last_id)
     if section.whole and (removed := retention_ranges.remove_range(section.whole, rules, now=now)):
         _add(run, astuple(removed))

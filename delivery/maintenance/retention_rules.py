@@ -48,7 +48,7 @@ class RetentionRules:
         }
 
 
-def current() -> RetentionRules:
+def current_rules() -> RetentionRules:
     """Return the rules of the settings and the archive's current watermark."""
     environment = settings.ENVIRONMENT
     return RetentionRules(

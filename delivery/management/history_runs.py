@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from delivery.client.terminal_text import visible
+from delivery.client.terminal_text import visible_text
 from delivery.models import PipelineRun, RunState
 from delivery.pipeline.cleanup import end_orphaned_runs
 
@@ -27,5 +27,7 @@ def _row(run: PipelineRun, *, now: datetime) -> str:
     rows = f"{run.done:,}" if run.done else "–"
     rate = f"{run.done / seconds:,.0f}" if run.done and seconds else "–"
     took = f"{seconds:.1f}" if seconds is not None else "–"
-    text = visible(run.error or run.doing or f"asked for by {run.asked_by or 'the schedule'}")[:_TEXT_LENGTH]
+    text = visible_text(run.error or run.doing or f"asked for by {run.asked_by or 'the schedule'}")[
+        :_TEXT_LENGTH
+    ]
     return _FORMAT.format(run.pk, run.get_step_display(), run.state, started, took, rows, rate, text)

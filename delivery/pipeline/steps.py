@@ -17,8 +17,8 @@ _FUNCTIONS = {
     Step.VERIFY: ("delivery.history.steps.verify", "verify_history"),
     Step.REPLAY: ("delivery.history.steps.replay", "select_messages"),
     Step.REPORT: ("delivery.history.steps.report", "write_report"),
-    Step.EFFECT: ("delivery.history.steps.effect", "effect"),
-    Step.COMPARE: ("delivery.history.steps.compare", "compare"),
+    Step.EFFECT: ("delivery.history.steps.effect", "measure_effect"),
+    Step.COMPARE: ("delivery.history.steps.compare", "compare_logs"),
 }
 # Parameters whose name differs from the option's.
 _RENAMED = {"replay": "replay_id"}

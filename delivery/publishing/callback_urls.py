@@ -39,7 +39,7 @@ class CallbackTarget:
     hop: int
 
 
-def wanted(headers: Mapping[str, str], *, hops: int = 0) -> CallbackTarget | None:
+def callback_target(headers: Mapping[str, str], *, hops: int = 0) -> CallbackTarget | None:
     """Return the URL for an answer, None without one; raise CallbackRefusedError.
 
     `hops` callbacks have led here already.

@@ -28,7 +28,7 @@ from delivery.lifecycle import wake
 from delivery.models import Callback
 from delivery.models.lane import CALLBACK_EVENT_TYPE
 from delivery.publishing.callback_tokens import callback_key, read_token
-from delivery.publishing.callback_urls import CallbackRefusedError, CallbackTarget, wanted
+from delivery.publishing.callback_urls import CallbackRefusedError, CallbackTarget, callback_target
 from subscriptions.models import EventType, Kind, Policy, Subscriber, Subscription
 from subscriptions.models.policy import DEFAULT_POLICY
 
@@ -93,7 +93,7 @@ def answer_callback(callback: Callback, received: CallbackAnswer, *, now: dateti
     an impossible `CallbackURL`.
     """
     if callback.answer_id is None:
-        following = wanted(received.headers, hops=callback.hop)
+        following = callback_target(received.headers, hops=callback.hop)
         if (message_id := _store(callback, received, following)) is not None:
             return message_id
         callback.refresh_from_db()
@@ -135,7 +135,7 @@ def _store(callback: Callback, received: CallbackAnswer, following: CallbackTarg
         return None
     message_id: int
     message_id, lane_id = row
-    wake.lanes([lane_id])
+    wake.notify_of_work([lane_id])
     return message_id
 
 

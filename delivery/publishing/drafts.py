@@ -6,7 +6,12 @@ from typing import TypeAlias
 
 import orjson
 
-from delivery.publishing.callback_urls import CALLBACK_URL, CallbackRefusedError, CallbackTarget, wanted
+from delivery.publishing.callback_urls import (
+    CALLBACK_URL,
+    CallbackRefusedError,
+    CallbackTarget,
+    callback_target,
+)
 from delivery.publishing.json_schema import first_violation
 from subscriptions.matching.destinations import EVERYBODY, Destination, UnknownDestinationError, destination
 from subscriptions.matching.errors_to import ERRORS_TO, check_errors_to
@@ -99,7 +104,7 @@ def _with_callback(draft: Draft, *, index: int) -> Draft:
     if draft.event_type.kind != Kind.QUEUE or CALLBACK_URL not in draft.headers:
         return draft
     try:
-        return replace(draft, callback=wanted(draft.headers))
+        return replace(draft, callback=callback_target(draft.headers))
     except CallbackRefusedError as refused:
         raise PublishRefusedError(refused.detail, index=index, status=400, code="callback-refused") from None
 

@@ -21,7 +21,7 @@ from delivery.publishing.drafts import DESTINATION, Destinations, Draft, Publish
 from delivery.publishing.idempotency import Claim, claim_keys, store_answers
 from delivery.publishing.owed import Owed, Targets
 from subscriptions.filters import document
-from subscriptions.matching.match import Candidate, candidates, qualifying, why_not_there
+from subscriptions.matching.match import Candidate, candidates, qualifying_candidates, why_not_there
 from subscriptions.models import EventType, Kind, Publisher
 
 
@@ -50,8 +50,8 @@ class NewWork:
     subscriber_ids: Collection[int] = ()
 
     def notify(self) -> None:
-        wake.lanes(self.lane_ids)
-        wake.mailboxes(self.subscriber_ids)
+        wake.notify_of_work(self.lane_ids)
+        wake.notify_of_messages(self.subscriber_ids)
 
 
 def publish(publisher: Publisher, drafts: Sequence[Draft]) -> list[Accepted]:
@@ -116,13 +116,13 @@ def _publish_again(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[
     try:
         return _publish(publisher, drafts)
     except IntegrityError:
-        refused = deleted(publisher, drafts)
+        refused = refusal_of_deleted(publisher, drafts)
         if refused is None:
             raise
         raise refused from None
 
 
-def deleted(publisher: Publisher, drafts: Sequence[Draft]) -> PublishRefusedError | None:
+def refusal_of_deleted(publisher: Publisher, drafts: Sequence[Draft]) -> PublishRefusedError | None:
     """Return the refusal of the first draft that refers to a deleted row."""
     if not Publisher.objects.filter(pk=publisher.pk).exists():
         return PublishRefusedError(f"The publisher {publisher} has just been deleted.", index=0, status=404)
@@ -214,7 +214,7 @@ def match_drafts(drafts: Sequence[Draft]) -> list[list[Candidate]]:
         for id, of_one_type in of_type.items()
     }
     return [
-        qualifying(
+        qualifying_candidates(
             by_event_type[draft.event_type.pk],
             document(draft.headers, draft.body),
             by_subscriber=draft.event_type.kind != Kind.QUEUE,

@@ -107,9 +107,9 @@ def _reason(left_out: Sequence[int]) -> str:
 
 def _wake(subscription: "Subscription", made: Made) -> None:
     if made.lane_ids:
-        transaction.on_commit(lambda: wake.lanes(made.lane_ids))
+        transaction.on_commit(lambda: wake.notify_of_work(made.lane_ids))
     elif made.message_ids:
-        transaction.on_commit(lambda: wake.mailboxes([subscription.subscriber_id]))
+        transaction.on_commit(lambda: wake.notify_of_messages([subscription.subscriber_id]))
 
 
 def _move(replay: Replay, ids: Sequence[int], *, now: datetime) -> None:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 
 import psycopg
 
-from delivery.outcome import Outcome, lost, script_failed, unsendable
+from delivery.outcome import Outcome, lost_outcome, script_failed, unsendable_outcome
 from delivery.senders.batch import RunBatch
 from delivery.senders.context import SenderContext
 from delivery.senders.entries import Change, Entry, Redundant, Settlement, settlement_of
@@ -116,7 +116,7 @@ class SendingJob:
         endpoint = context.endpoints[parcel.subscription_id]
         if endpoint.fault:
             lane.under_way.remove(parcel)
-            return unsendable(endpoint.fault, now=datetime.now(UTC))
+            return unsendable_outcome(endpoint.fault, now=datetime.now(UTC))
         if parcel.transformation is not None and parcel.transformation.fault:
             lane.under_way.remove(parcel)
             return script_failed(parcel.transformation.fault, now=datetime.now(UTC))
@@ -189,7 +189,7 @@ def _as_lost(settlement: Settlement, rules: Rules, *, is_only: bool) -> Settleme
     if verdict.status is Status.PENDING:
         pause = pause_seconds(rules, failures=settlement.number)
         verdict = replace(verdict, step=NextStep.SKIP, wait_seconds=pause)
-    return replace(settlement, verdict=verdict, outcome=lost(datetime.now(UTC)), circuit=None)
+    return replace(settlement, verdict=verdict, outcome=lost_outcome(datetime.now(UTC)), circuit=None)
 
 
 def _siblings(group: Group, parcel: Parcel, lane: SenderLane) -> Redundant:

@@ -23,7 +23,7 @@ from typing import Any
 
 from delivery.models import LaneKind
 from delivery.models.shard import shard_of
-from delivery.outcome import lost
+from delivery.outcome import lost_outcome
 from delivery.senders.context import SenderContext
 from delivery.senders.entries import Run, Settlement
 from delivery.senders.holding import LaneLostError
@@ -224,7 +224,7 @@ class Claims:
             delivery_id=row["id"],
             number=row["attempts"] + 1,
             verdict=judge_lost(rules, is_only=row["is_volatile"]),
-            outcome=lost(now),
+            outcome=lost_outcome(now),
             was_skipped=row["skipped"],
         )
 

@@ -10,7 +10,7 @@ from delivery.states import OutcomeClass
 from delivery.verdict import RetrySchedule, Rules
 from subscriptions.models import InDoubt, UsedUp
 from subscriptions.models import Schedule as ScheduleKind
-from subscriptions.scripts.includes import Library, inlined
+from subscriptions.scripts.includes import Library, inlined_script
 from subscriptions.values.encryption import UndecipherableError, decrypt
 from subscriptions.values.endpoints import INTERNAL, parse_endpoint
 from subscriptions.values.header_values import with_shared
@@ -45,7 +45,7 @@ def endpoint_of(row: Mapping[str, Any]) -> Endpoint:
         forwards_authorization=row["forward_authorization"],
         fault=fault,
         is_held_whole=row["is_held_whole"],
-        script=inlined(row["script"], _library(row)),
+        script=inlined_script(row["script"], _library(row)),
         script_version=row["script_version"],
     )
 

@@ -15,7 +15,7 @@ from types import TracebackType
 import aiohttp
 from yarl import URL
 
-from delivery.outcome import EXCERPT_BYTES, Fault, Outcome, answered, class_of
+from delivery.outcome import EXCERPT_BYTES, Fault, Outcome, answer_class, class_of
 from delivery.senders.connector import GuardedConnector, GuardedRequest, NotBegunError
 from delivery.senders.connector import may_begin as may_begin_now
 from delivery.senders.faults import evidence, fault_of
@@ -158,7 +158,7 @@ async def _read(
     response: aiohttp.ClientResponse, now: datetime, *, success_codes: frozenset[int] | None
 ) -> _Reception:
     """Judge by the status; keep an excerpt of the body, and only of a failure."""
-    outcome, error = answered(response.status, success_codes=success_codes)
+    outcome, error = answer_class(response.status, success_codes=success_codes)
     answer = _Reception(outcome, status_code=response.status, error=error)
     if answer.outcome is OutcomeClass.SUCCESS:
         await _drain(response)

@@ -12,7 +12,7 @@ from delivery.senders.entries import ScriptOutputMade
 from delivery.senders.lane import SenderLane
 from delivery.senders.parcel import Group, Key
 from delivery.senders.reader import RunRequest, groups_of
-from delivery.senders.scripted import transformed
+from delivery.senders.scripted import transformed_parcels
 from delivery.senders.window import WHOLE_LANE
 
 
@@ -73,7 +73,7 @@ async def _read_in_order(lane: SenderLane, context: SenderContext, reading: Read
         held=tuple(reading.held),
     )
     read = await context.reader.parcels(request)
-    parcels, outputs = await transformed(read, context, max_bytes=reading.max_bytes)
+    parcels, outputs = await transformed_parcels(read, context, max_bytes=reading.max_bytes)
     skipped = sum(parcel.is_skipped for parcel in parcels)
     batch = RunBatch(fresh=len(parcels) - skipped, skipped=skipped)
     return Found(
@@ -115,7 +115,7 @@ async def _transformed_groups(
 ) -> tuple[list[Group], set[Key], Sequence[ScriptOutputMade]]:
     """Execute scripts; also return the keys of groups that must be read again for lack of time."""
     read = [parcel for group in groups for parcel in group.left]
-    parcels, outputs = await transformed(read, context, max_bytes=max_bytes)
+    parcels, outputs = await transformed_parcels(read, context, max_bytes=max_bytes)
     if parcels is read:
         return groups, set(), ()
     made = {parcel.delivery_id: parcel for parcel in parcels}

@@ -26,7 +26,7 @@ BATCH_SECONDS = 0.1
 Outputs = Sequence[ScriptOutputMade]
 
 
-async def transformed(
+async def transformed_parcels(
     read: list[Parcel], context: "SenderContext", *, max_bytes: int
 ) -> tuple[list[Parcel], Outputs]:
     """Return the parcels as sent, or the first of them, and the outputs to store before sending.

@@ -40,7 +40,7 @@ def last_id() -> int:
     return ids_of_message(value)[1]
 
 
-def left(subscription_id: int, *, after: int, until: int, limit: int) -> list[int]:
+def next_of_backlog(subscription_id: int, *, after: int, until: int, limit: int) -> list[int]:
     """Return the subscription's open deliveries between these ids, oldest first.
 
     If there are none, those before `after` are searched once more, because a publisher may have
@@ -57,7 +57,7 @@ def hold_backlog(subscription: Subscription, *, cancellation_id: int) -> None:
     """Stop sending and handing out its deliveries until that job has ended."""
     _set(subscription.pk, cancellation_id)
     # Senders also drop the deliveries that they have read: see `delivery.lifecycle.wake`.
-    wake.changed()
+    wake.notify_of_change()
     wake.nudge_lanes(*_lane_ids(subscription))
 
 
@@ -72,17 +72,17 @@ def end_hold(subscription_id: int, *, cancellation_id: int) -> None:
 def wake_senders(subscription: Subscription) -> None:
     """Notify senders or mailboxes of deliveries of the subscription."""
     lane_ids = _lane_ids(subscription)
-    wake.changed()
-    transaction.on_commit(lambda: wake.lanes(lane_ids))
+    wake.notify_of_change()
+    transaction.on_commit(lambda: wake.notify_of_work(lane_ids))
     if subscription.mode == Mode.PULL:
-        transaction.on_commit(lambda: wake.mailboxes([subscription.subscriber_id]))
+        transaction.on_commit(lambda: wake.notify_of_messages([subscription.subscriber_id]))
 
 
 def _set(subscription_id: int, cancellation_id: int | None) -> None:
     Subscription.objects.filter(pk=subscription_id).update(
         cancellation_id=cancellation_id, updated_at=Clock()
     )
-    wake.changed()
+    wake.notify_of_change()
 
 
 def _lane_ids(subscription: Subscription) -> list[int]:

@@ -47,14 +47,14 @@ def start_job(
     """Store the job, which chores execute; `rate` is deliveries per second, None for no limit."""
     with transaction.atomic():
         last = Delivery.objects.aggregate(last=Max("id"))["last"] or 0
-        count = sum(selection.counted_by_status(selection.selected(chosen, verb)).values())
+        count = sum(selection.counted_by_status(selection.selected_deliveries(chosen, verb)).values())
         job = Resubmission.objects.create(
             verb=verb, filter=dict(chosen), rate=rate, actor=actor, count=count, last_id=last
         )
         job.refresh_from_db(fields=["created_at", "next_at"])
         state = "that were settled" if verb == BulkVerb.RESUBMIT else "that are not settled"
-        _record(job, f"Begins: {counted(job)} deliveries {state} are to be {done_to(job)}.", actor)
-        values = {"filter": job.filter, "rate": rate, "count": counted(job)}
+        _record(job, f"Begins: {count_text(job)} deliveries {state} are to be {done_to(job)}.", actor)
+        values = {"filter": job.filter, "rate": rate, "count": count_text(job)}
         changes.record_change(actor=actor, action="created", instance=job, before=None, after=values)
     return job
 
@@ -78,7 +78,9 @@ def start_backlog(subscription: Subscription, *, actor: str) -> Resubmission | N
     )
     job.refresh_from_db(fields=["created_at", "next_at"])
     backlog.hold_backlog(subscription, cancellation_id=job.pk)
-    _record(job, f"Begins: {counted(job)} deliveries that {subscription} holds are to be cancelled.", actor)
+    _record(
+        job, f"Begins: {count_text(job)} deliveries that {subscription} holds are to be cancelled.", actor
+    )
     return job
 
 
@@ -117,7 +119,7 @@ def advance_job(now: datetime) -> int:
     return len(ids) or 1
 
 
-def counted(job: Resubmission) -> str:
+def count_text(job: Resubmission) -> str:
     most = selection.COUNT_LIMIT
     return f"more than {most:,}" if job.count > most else f"{job.count:,}"
 
@@ -129,7 +131,7 @@ def done_to(job: Resubmission) -> str:
 
 def _next(job: Resubmission, *, size: int) -> list[int]:
     if job.is_backlog:
-        return backlog.left(_held_by(job), after=job.position, until=job.last_id, limit=size)
+        return backlog.next_of_backlog(_held_by(job), after=job.position, until=job.last_id, limit=size)
     return list(_left(job)[:size])
 
 
@@ -138,7 +140,9 @@ def _held_by(job: Resubmission) -> int:
 
 
 def _left(job: Resubmission) -> QuerySet[Delivery, int]:
-    left = selection.selected(job.filter, job.verb).filter(id__gt=job.position, id__lte=job.last_id)
+    left = selection.selected_deliveries(job.filter, job.verb).filter(
+        id__gt=job.position, id__lte=job.last_id
+    )
     if job.verb == BulkVerb.RESUBMIT:
         left = left.filter(settled_at__lte=job.created_at)
     return left.values_list("id", flat=True)
@@ -148,7 +152,7 @@ def _do(job: Resubmission, ids: list[int], *, now: datetime) -> None:
     # This also locks all rows. Those that somebody else changed first are no longer selected below.
     failures.publish_notices_of(ids)
     left = (
-        selection.selected(job.filter, job.verb).values_list("id", flat=True)
+        selection.selected_deliveries(job.filter, job.verb).values_list("id", flat=True)
         if job.is_backlog
         else _left(job)
     )

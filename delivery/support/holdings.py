@@ -69,14 +69,14 @@ def wake_senders(owner: Held) -> None:
         case Subscription():
             backlog.wake_senders(owner)
         case Subscriber():
-            wake.changed()
+            wake.notify_of_change()
             lanes = Lane.objects.filter(subscriber=owner)
             lane_ids = list(lanes.values_list("pk", flat=True))
-            transaction.on_commit(lambda: wake.lanes(lane_ids))
+            transaction.on_commit(lambda: wake.notify_of_work(lane_ids))
             _wake_mailboxes([owner.pk])
         case Installation():
             # Each sender wakes the lanes that it serves, and finds others at its next poll.
-            wake.changed()
+            wake.notify_of_change()
             _wake_mailboxes(list(_fetching().values_list("subscriber", flat=True).distinct()))
 
 
@@ -85,4 +85,4 @@ def _fetching() -> QuerySet[Subscription]:
 
 
 def _wake_mailboxes(subscriber_ids: Collection[int]) -> None:
-    transaction.on_commit(lambda: wake.mailboxes(subscriber_ids))
+    transaction.on_commit(lambda: wake.notify_of_messages(subscriber_ids))

@@ -40,10 +40,10 @@ def release_url(url: str, *, actor: str) -> None:
 
 
 def _notify_senders(lane_ids: list[int]) -> None:
-    wake.changed()
+    wake.notify_of_change()
     wake.nudge_lanes(*lane_ids)
     # No sender serves a lane that had nothing to send.
-    transaction.on_commit(lambda: wake.lanes(lane_ids))
+    transaction.on_commit(lambda: wake.notify_of_work(lane_ids))
 
 
 def _lanes(url: str) -> list[int]:

@@ -23,7 +23,7 @@ from delivery.maintenance import failures
 from delivery.models import Delivery, JournalKind, Message, Status
 from delivery.models.message import public_id
 from delivery.publishing import callbacks
-from delivery.publishing.callback_urls import wanted
+from delivery.publishing.callback_urls import callback_target
 from delivery.publishing.drafts import Draft, check_body
 from delivery.states import OPEN
 from subscriptions import changes
@@ -84,7 +84,7 @@ def resubmit_edited(delivery: Delivery, edit: Edit, *, actor: str) -> Copy:
     check_body(
         Draft(event_type=event_type, headers=edit.headers, body=edit.body, content_type=edit.content_type)
     )
-    callback = wanted(edit.headers) if event_type.kind == Kind.QUEUE else None
+    callback = callback_target(edit.headers) if event_type.kind == Kind.QUEUE else None
     with transaction.atomic():
         row = first_row("accept_edited", _columns(delivery, edit))
         if row is None:
@@ -158,9 +158,9 @@ def _nudge(delivery_id: int) -> None:
 
 def _wake(lane_id: int | None, subscriber_id: int) -> None:
     if lane_id is None:
-        transaction.on_commit(lambda: wake.mailboxes([subscriber_id]))
+        transaction.on_commit(lambda: wake.notify_of_messages([subscriber_id]))
     else:
-        transaction.on_commit(lambda: wake.lanes([lane_id]))
+        transaction.on_commit(lambda: wake.notify_of_work([lane_id]))
 
 
 def _columns(delivery: Delivery, edit: Edit) -> dict[str, object]:

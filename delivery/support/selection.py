@@ -56,7 +56,7 @@ class SelectionPreview:
         return sum(self.statuses.values())
 
 
-def selected(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) -> DeliveryQuerySet:
+def selected_deliveries(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) -> DeliveryQuerySet:
     """Return the deliveries that the filter selects and the verb applies to, ordered by id."""
     statuses = chosen.get("status") or _UNNAMED[BulkVerb(verb)]
     rows = Delivery.objects.filter(_HAS_A_PLACE, one_of(statuses))
@@ -68,7 +68,7 @@ def selected(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) -> Delive
 
 
 def preview_selection(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) -> SelectionPreview:
-    rows = selected(chosen, verb)
+    rows = selected_deliveries(chosen, verb)
     statuses = counted_by_status(rows)
     if sum(statuses.values()) <= COUNT_LIMIT:
         # Prevents a scan in the order of ids, which would read all delivered rows to find few: the

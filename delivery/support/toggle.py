@@ -185,4 +185,4 @@ def _logged_values(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _record(owner: Held, kind: JournalKind, text: str, *, actor: str) -> None:
     journal.record_entry(kind, text, actor=actor, **holdings.subject(owner))
-    wake.changed()
+    wake.notify_of_change()

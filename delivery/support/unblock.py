@@ -108,7 +108,7 @@ def _go_on(stopped: Lane) -> None:
     EndpointHealth.objects.filter(lane_id=stopped.pk).update(next_try_at=timezone.now())
     wake.nudge_lanes(stopped.pk)
     # A lane that was suspended and has nothing else to send has no sender, so all are notified.
-    transaction.on_commit(lambda: wake.lanes([stopped.pk]))
+    transaction.on_commit(lambda: wake.notify_of_work([stopped.pk]))
 
 
 def _record(kind: JournalKind, text: str, stopped: Lane, *, actor: str) -> None:

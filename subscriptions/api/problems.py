@@ -69,7 +69,7 @@ class Place:
 
 
 def problem_response(error: Exception, _context: Mapping[str, Any]) -> HttpResponse | None:
-    """Return the answer to a view's exception; None if the fault is Inturn's (see `unexpected`)."""
+    """Return the answer to a view's exception; None if the fault is Inturn's (see `unexpected_error`)."""
     problem = problem_of(error)
     return None if problem is None else problem.response()
 
@@ -79,7 +79,7 @@ def problem_of(error: BaseException | None) -> Problem | None:
         case Problem():
             return error
         case exceptions.ValidationError():
-            return invalid(list(field_errors(error.detail)))
+            return invalid_fields(list(field_errors(error.detail)))
         case APIException():
             return _of_framework(error)
         case Http404():
@@ -103,7 +103,7 @@ def problem_of_database(error: BaseException | None) -> Problem | None:
     return database_away() if is_away(error) else None
 
 
-def invalid(errors: Sequence[FieldError]) -> Problem:
+def invalid_fields(errors: Sequence[FieldError]) -> Problem:
     """Return a 400 with an entry for each error: `field` (a path with dots), `detail`, place."""
     named = [
         f"{error['field']}: {error['detail']}" if error["field"] else error["detail"] for error in errors
@@ -112,7 +112,7 @@ def invalid(errors: Sequence[FieldError]) -> Problem:
 
 
 def invalid_field(field: str, detail: str) -> Problem:
-    return invalid([{"field": field, "detail": detail}])
+    return invalid_fields([{"field": field, "detail": detail}])
 
 
 def database_away() -> Problem:
@@ -144,7 +144,7 @@ def row_locked() -> Problem:
     )
 
 
-def unexpected() -> Problem:
+def unexpected_error() -> Problem:
     return Problem(500, "unexpected", "Inturn failed; its log has the reason.")
 
 

@@ -32,7 +32,7 @@ def fault(text: str, *, common: Library | None = None, own: str = "") -> ScriptF
     if refused := include_fault(text, common, own=own):
         return refused
     # A common script is checked without those that run first: it may be one.
-    return pool().check(inlined(text, Library(common.texts) if own else common))
+    return pool().check(inlined_script(text, Library(common.texts) if own else common))
 
 
 def refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:

@@ -35,7 +35,7 @@ from subscriptions.configuration.document import (
     Entry,
     Section,
 )
-from subscriptions.filters import normalised
+from subscriptions.filters import normal_form
 from subscriptions.matching.errors_to import NOBODY
 from subscriptions.models import EventType, Policy, Subscriber, SubscriptionStatus
 from subscriptions.publish_ids import PublishIdRefusedError, check_text
@@ -76,7 +76,7 @@ class RememberedFilter(FilterField):
         identities: dict[str, str] = self.context["identities"]
         if not isinstance(data, str) or data not in identities:
             text = Text.to_internal_value(self, data)
-            identities[text] = normalised(check_filter(text)) if text else ""
+            identities[text] = normal_form(check_filter(text)) if text else ""
         return str(data)
 
 

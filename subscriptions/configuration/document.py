@@ -203,12 +203,12 @@ class RefusedDocumentError(ValueError):
         self.faults = list(faults)
 
 
-def whole(detail: str) -> RefusedDocumentError:
+def document_refused(detail: str) -> RefusedDocumentError:
     """Return an error about the document as a whole."""
     return RefusedDocumentError([DocumentFault(object="", field="", detail=detail)])
 
 
-def parsed(text: bytes | str) -> Any:
+def parse_json(text: bytes | str) -> Any:
     """Parse JSON.
 
     Raises RefusedDocumentError for invalid JSON and for duplicate names in an object.
@@ -218,24 +218,26 @@ def parsed(text: bytes | str) -> Any:
         # A lone surrogate cannot be stored.
         json.dumps(content, ensure_ascii=False).encode()
     except UnicodeError as error:
-        raise whole(f"The file is not UTF-8: {error}.") from None
+        raise document_refused(f"The file is not UTF-8: {error}.") from None
     except json.JSONDecodeError as error:
         detail = f"The file is not JSON: {error.msg} (line {error.lineno}, column {error.colno})."
-        raise whole(detail) from None
+        raise document_refused(detail) from None
     except RecursionError:
-        raise whole("The file is nested too deeply.") from None
+        raise document_refused("The file is nested too deeply.") from None
     return content
 
 
-def checked(content: Any) -> dict[str, list[Entry]]:
+def check_entries(content: Any) -> dict[str, list[Entry]]:
     """Return section → entries.
 
     Raises RefusedDocumentError if the content is not shaped as a document.
     """
     if not isinstance(content, dict):
-        raise whole("A configuration is a JSON object with the lists " + ", ".join(NAMES) + ".")
+        raise document_refused("A configuration is a JSON object with the lists " + ", ".join(NAMES) + ".")
     if content.get("format") != FORMAT:
-        raise whole(f'"format": {FORMAT} is missing: this is not a configuration that this version reads.')
+        raise document_refused(
+            f'"format": {FORMAT} is missing: this is not a configuration that this version reads.'
+        )
     faults = [
         DocumentFault(object="", field=name, detail=f"There is no such list; known are {', '.join(NAMES)}.")
         for name in content
@@ -247,7 +249,7 @@ def checked(content: Any) -> dict[str, list[Entry]]:
     return {name: content[name] for name in NAMES if name in content}
 
 
-def written(content: Mapping[str, Any]) -> str:
+def document_text(content: Mapping[str, Any]) -> str:
     """Return the text of a document, one line a field; equal content gives equal text."""
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
@@ -273,10 +275,12 @@ def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise whole(f"An object of the file has two members of the name {name[:100]}; leave one out.")
+            raise document_refused(
+                f"An object of the file has two members of the name {name[:100]}; leave one out."
+            )
         found[name] = value
     return found
 
 
 def _refuse_constant(name: str) -> Any:
-    raise whole(f"The file is not JSON: {name} is no number.")
+    raise document_refused(f"The file is not JSON: {name} is no number.")

@@ -27,7 +27,7 @@ from subscriptions.configuration.document import (
     Entry,
     Section,
 )
-from subscriptions.configuration.export import plain, rows_of, value_of
+from subscriptions.configuration.export import plain_value, rows_of, value_of
 from subscriptions.configuration.plan import Plan, PlannedField, PlannedObject, Verb, Wanted
 from subscriptions.configuration.publish_ids import KnownPublishIds
 from subscriptions.configuration.secrets import Resolved, resolve_publish_id, resolve_secrets
@@ -35,7 +35,7 @@ from subscriptions.dependents import first_dependents
 from subscriptions.models import EventType, Kind, Policy, Publisher, Subscriber, Subscription
 from subscriptions.models.policy import DEFAULT_POLICY
 from subscriptions.publish_ids import PublishIdRefusedError
-from subscriptions.scripts.includes import Library, included
+from subscriptions.scripts.includes import Library, included_names
 
 # The models that a subscription refers to, with the name of its field.
 _REFERENCES: dict[type[Model], str] = {EventType: "event_type", Policy: "policy", Subscriber: "subscriber"}
@@ -271,9 +271,9 @@ def _made(section: Section, values: Mapping[str, Any]) -> PlannedObject:
         row.all_event_types = values.get("event_types") is None
     defaults = {} if isinstance(row, Publisher) else _defaults(section.model, section.fields)
     fields = [
-        PlannedField(name=name, before=None, after=plain(values[name]))
+        PlannedField(name=name, before=None, after=plain_value(values[name]))
         for name in section.fields
-        if name in values and name not in section.key and plain(values[name]) != defaults.get(name)
+        if name in values and name not in section.key and plain_value(values[name]) != defaults.get(name)
     ]
     return PlannedObject(section=section, verb=Verb.CREATE, row=row, values=values, fields=fields)
 
@@ -290,7 +290,9 @@ def _defaults(model: type[Model], names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _compared(section: Section, row: Model, values: Mapping[str, Any]) -> PlannedObject:
-    both = [(name, value_of(row, name), plain(values[name])) for name in section.fields if name in values]
+    both = [
+        (name, value_of(row, name), plain_value(values[name])) for name in section.fields if name in values
+    ]
     fields = [
         PlannedField(name=name, before=before, after=after) for name, before, after in both if before != after
     ]

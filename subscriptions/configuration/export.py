@@ -49,10 +49,10 @@ def value_of(row: Model, field: str) -> Any:
     """Return a field as in a document, secrets included; other objects are given by name."""
     if isinstance(row, Publisher) and field == "event_types":
         return None if row.all_event_types else sorted(one.name for one in row.event_types.all())
-    return plain(getattr(row, field))
+    return plain_value(getattr(row, field))
 
 
-def plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Return a value as in a document; other objects are given by name."""
     if isinstance(value, Model):
         return str(value)

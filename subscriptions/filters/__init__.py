@@ -9,7 +9,7 @@ from subscriptions.filters.errors import FilterError
 from subscriptions.filters.parse import parse_filter, parse_path
 from subscriptions.filters.to_python import identity_at, text_at, to_python
 from subscriptions.filters.to_sql import INTURN_JSON_FUNCTION, to_sql
-from subscriptions.filters.to_text import filter_identity, normalised
+from subscriptions.filters.to_text import filter_identity, normal_form
 from subscriptions.filters.tree import Condition
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "filter_identity",
     "header_name",
     "identity_at",
-    "normalised",
+    "normal_form",
     "parse_filter",
     "parse_path",
     "text_at",

@@ -30,7 +30,7 @@ class Document:
     def text_of(self, value: jsonb.Json | jsonb.Missing) -> str | None:
         """Return the text that `->>` gives for a value; a container is printed only once."""
         if type(value) is dict or type(value) is list:
-            return _kept(self._texts, value, jsonb.printed)
+            return _kept(self._texts, value, jsonb.printed_text)
         return jsonb.text_of(value)
 
     def identity_of(self, value: jsonb.Json) -> str:
@@ -39,8 +39,8 @@ class Document:
         For a container it is made only once.
         """
         if type(value) is dict or type(value) is list:
-            return _kept(self._identities, value, jsonb.canonical)
-        return jsonb.canonical(value)
+            return _kept(self._identities, value, jsonb.canonical_text)
+        return jsonb.canonical_text(value)
 
 
 def _kept(texts: dict[int, str], value: jsonb.Json, made: Callable[[jsonb.Json], str]) -> str:

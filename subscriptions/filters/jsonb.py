@@ -161,10 +161,10 @@ def text_of(value: Json | Missing) -> str | None:
         return value
     if value is None or value is MISSING:
         return None
-    return printed(value)
+    return printed_text(value)
 
 
-def printed(value: Json) -> str:
+def printed_text(value: Json) -> str:
     match value:
         case str():
             return encode_basestring(value)
@@ -175,19 +175,21 @@ def printed(value: Json) -> str:
         case dict():
             members = sorted(value.items(), key=_storage_order)
             return (
-                "{" + ", ".join([f"{encode_basestring(key)}: {printed(one)}" for key, one in members]) + "}"
+                "{"
+                + ", ".join([f"{encode_basestring(key)}: {printed_text(one)}" for key, one in members])
+                + "}"
             )
         case list():
-            return "[" + ", ".join([printed(one) for one in value]) + "]"
+            return "[" + ", ".join([printed_text(one) for one in value]) + "]"
         case int():
             return str(value)
         case Decimal():
             return format(value, "f")
 
 
-def canonical(value: Json) -> str:
-    """Return a text that is the same for values that are `equal`, and for no others."""
-    return printed(_without_idle_zeros(value))
+def canonical_text(value: Json) -> str:
+    """Return a text that is the same for values that are `is_equal`, and for no others."""
+    return printed_text(_without_idle_zeros(value))
 
 
 def _without_idle_zeros(value: Json) -> Json:
@@ -225,11 +227,11 @@ def has_key(value: Json, key: str) -> bool:
             return type(value) is str and value == key
 
 
-def equal(left: Json, right: Json) -> bool:
+def is_equal(left: Json, right: Json) -> bool:
     if type(left) is bool or type(right) is bool:
         return left is right
     if type(left) is list and type(right) is list:
-        return len(left) == len(right) and all(map(equal, left, right))
+        return len(left) == len(right) and all(map(is_equal, left, right))
     if type(left) is dict and type(right) is dict:
-        return left.keys() == right.keys() and all(equal(one, right[key]) for key, one in left.items())
+        return left.keys() == right.keys() and all(is_equal(one, right[key]) for key, one in left.items())
     return left == right

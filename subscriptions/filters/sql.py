@@ -22,5 +22,5 @@ def compose_sql(template: str, *parts: Sql) -> Sql:
     return Sql(text, tuple(parameter for part in parts for parameter in part.parameters))
 
 
-def joined(separator: str, parts: Sequence[Sql]) -> Sql:
+def joined_sql(separator: str, parts: Sequence[Sql]) -> Sql:
     return compose_sql("(" + separator.join(["{}"] * len(parts)) + ")", *parts)

@@ -15,9 +15,9 @@ from subscriptions.filters.jsonb import (
     Json,
     Missing,
     element,
-    equal,
     has_key,
-    printed,
+    is_equal,
+    printed_text,
 )
 from subscriptions.filters.patterns import like_test
 from subscriptions.filters.reading import comparable_pair, reader
@@ -72,7 +72,7 @@ def text_at(path: Path) -> Callable[[Document], str | None]:
 
     def text(document: Document) -> str | None:
         value = find(document)
-        return document.text_of(value) if path.is_text or value is MISSING else printed(value)
+        return document.text_of(value) if path.is_text or value is MISSING else printed_text(value)
 
     return text
 
@@ -165,7 +165,7 @@ def _between_paths(path: Path, relation: Operator, other: Path) -> Test:
 
     def equality(document: Document) -> bool:
         one, two = left(document), right(document)
-        return one is not MISSING and two is not MISSING and equal(one, two) is wanted
+        return one is not MISSING and two is not MISSING and is_equal(one, two) is wanted
 
     def order(document: Document) -> bool:
         pair = comparable_pair(left(document), right(document))
@@ -208,7 +208,7 @@ def _among_json(path: Path, literals: tuple[Literal, ...], *, expected: bool) ->
         if value is MISSING:
             return False
         for member in members:
-            if equal(value, member):
+            if is_equal(value, member):
                 return expected
         return not expected
 

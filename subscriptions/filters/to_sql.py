@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from subscriptions.filters import jsonb
-from subscriptions.filters.sql import Parameter, Sql, compose_sql, joined, typed_parameter
+from subscriptions.filters.sql import Parameter, Sql, compose_sql, joined_sql, typed_parameter
 from subscriptions.filters.tree import (
     NUMBER_LENGTH,
     NUMBER_TEXT,
@@ -79,15 +79,17 @@ def _condition(tree: Condition, roots: _Roots) -> Sql:
         case Not(condition):
             return compose_sql("(NOT {})", _condition(condition, roots))
         case And(conditions):
-            return joined(" AND ", [_condition(one, roots) for one in conditions])
+            return joined_sql(" AND ", [_condition(one, roots) for one in conditions])
         case Or(conditions):
-            return joined(" OR ", [_condition(one, roots) for one in conditions])
+            return joined_sql(" OR ", [_condition(one, roots) for one in conditions])
         case Comparison(path, operator, operand):
             if isinstance(operand, Path):
                 return _between_paths(path, operator, operand, roots)
             return _with_literal(path, operator, operand, roots)
         case Membership(path, literals):
-            return joined(" OR ", [_among(path, kind, members, roots) for kind, members in by_kind(literals)])
+            return joined_sql(
+                " OR ", [_among(path, kind, members, roots) for kind, members in by_kind(literals)]
+            )
         case Like(path, pattern):
             return compose_sql(
                 '({} COLLATE "C" LIKE {})', _value(path, roots), typed_parameter(pattern, "text")
@@ -121,7 +123,7 @@ def _with_literal(path: Path, operator: Operator, literal: Literal, roots: _Root
     value, kind = _value(path, roots), kind_of(literal)
     if not path.is_text and not operator.is_order:
         return compose_sql(
-            f"({{}} {operator.value} {{}})", value, typed_parameter(jsonb.printed(literal), "jsonb")
+            f"({{}} {operator.value} {{}})", value, typed_parameter(jsonb.printed_text(literal), "jsonb")
         )
     comparison = compose_sql(
         f"({{}} {operator.value} {{}})",
@@ -137,7 +139,9 @@ def _among(path: Path, kind: LiteralKind, literals: tuple[Literal, ...], roots: 
     value = _value(path, roots)
     if not path.is_text:
         return compose_sql(
-            "({} = ANY ({}))", value, typed_parameter([jsonb.printed(one) for one in literals], "jsonb[]")
+            "({} = ANY ({}))",
+            value,
+            typed_parameter([jsonb.printed_text(one) for one in literals], "jsonb[]"),
         )
     members = typed_parameter([_input(one) for one in literals], _TYPES[kind] + "[]")
     comparison = compose_sql("({} = ANY ({}))", _comparable(value, kind, is_text=True), members)
@@ -156,8 +160,8 @@ def _between_paths(path: Path, operator: Operator, other: Path, roots: _Roots) -
             part
             for kind in (LiteralKind.NUMBER, LiteralKind.STRING)
             for part in (
-                joined(" AND ", [_guard(side, kind, is_text=False) for side in (left, right)]),
-                joined(
+                joined_sql(" AND ", [_guard(side, kind, is_text=False) for side in (left, right)]),
+                joined_sql(
                     f" {operator.value} ", [_comparable(side, kind, is_text=False) for side in (left, right)]
                 ),
             )
@@ -187,4 +191,4 @@ def _guarded(value: Sql, kind: LiteralKind, comparison: Sql, *, is_text: bool) -
 
 
 def _input(literal: Literal) -> str:
-    return literal if isinstance(literal, str) else jsonb.printed(literal)
+    return literal if isinstance(literal, str) else jsonb.printed_text(literal)

@@ -24,12 +24,12 @@ def filter_identity(text: str) -> str:
     values; otherwise the groups of QUEUE event types fall apart.
     """
     try:
-        return normalised(parse_filter(text)) if text else ""
+        return normal_form(parse_filter(text)) if text else ""
     except FilterError:
         return text
 
 
-def normalised(tree: Condition) -> str:
+def normal_form(tree: Condition) -> str:
     """Return the filter's normal form, which parses to the same tree."""
     match tree:
         case Comparison(path, operator, operand):
@@ -48,11 +48,11 @@ def normalised(tree: Condition) -> str:
         case And(conditions):
             return " AND ".join(_grouped(one, Or) for one in conditions)
         case Or(conditions):
-            return " OR ".join(map(normalised, conditions))
+            return " OR ".join(map(normal_form, conditions))
 
 
 def _grouped(tree: Condition, weaker: type | tuple[type, ...]) -> str:
-    return f"({normalised(tree)})" if isinstance(tree, weaker) else normalised(tree)
+    return f"({normal_form(tree)})" if isinstance(tree, weaker) else normal_form(tree)
 
 
 def _path(path: Path) -> str:

@@ -59,7 +59,7 @@ def candidates(event_type: EventType, headers: Iterable[Mapping[str, str]]) -> l
     return [Candidate(*row) for row in candidate_rows(event_type.pk, filter_strings=sent)]
 
 
-def qualifying(
+def qualifying_candidates(
     subscriptions: Iterable[Candidate],
     document: Document,
     *,

@@ -174,11 +174,11 @@ def told(error: Exception) -> dict:  # type: ignore[type-arg]
 
 
 def receive(connection: socket.socket) -> "dict | None":  # type: ignore[type-arg]
-    head = exactly(connection, LENGTH.size)
-    return None if head is None else json.loads(exactly(connection, LENGTH.unpack(head)[0]) or b"null")
+    head = read_exactly(connection, LENGTH.size)
+    return None if head is None else json.loads(read_exactly(connection, LENGTH.unpack(head)[0]) or b"null")
 
 
-def exactly(connection: socket.socket, size: int) -> "bytes | None":
+def read_exactly(connection: socket.socket, size: int) -> "bytes | None":
     """Read exactly `size` bytes; None if the other side has closed the connection."""
     parts, missing = [], size
     while missing:

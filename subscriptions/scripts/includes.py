@@ -1,7 +1,7 @@
 """Inlining of common scripts into a script, and the place of an error in what results.
 
 A line `$include$name` is replaced by the text of that common script, between two comments that
-`located` finds again: so an inlined script is plain text wherever it is stored or executed. An
+`located_line` finds again: so an inlined script is plain text wherever it is stored or executed. An
 include that cannot be inlined stays as it is. It is refused when a script is saved; if its common script
 was deleted at that moment, the engine reports that `$include$name` is not defined, with its line.
 """
@@ -31,14 +31,14 @@ class Library:
     first: Sequence[str] = ()
 
 
-def inlined(script: str, library: Library) -> str:
+def inlined_script(script: str, library: Library) -> str:
     """Return the script as it is executed; one without includes is returned as it is."""
     if not library.first and _MARK not in script:
         return script
     return _Inlining(library).whole(script)
 
 
-def included(script: str) -> Iterator[tuple[str, int]]:
+def included_names(script: str) -> Iterator[tuple[str, int]]:
     """Yield the names that a script includes, with their lines."""
     for found in _LINE.finditer(script):
         yield found[1], script.count("\n", 0, found.start()) + 1
@@ -46,7 +46,7 @@ def included(script: str) -> Iterator[tuple[str, int]]:
 
 def include_fault(script: str, library: Library, *, own: str = "") -> ScriptFault | None:
     """Return why the includes of a script are refused; `own` is the name of a common script."""
-    for name, line in included(script):
+    for name, line in included_names(script):
         if name not in library.texts and name != own:
             return ScriptFault(text=f"there is no common script {name}; create it first", line=line)
         if own and (way := _way(name, own, library, seen=set())):
@@ -61,7 +61,7 @@ def include_fault(script: str, library: Library, *, own: str = "") -> ScriptFaul
     return None
 
 
-def located(script: str, line: int) -> tuple[str, int]:
+def located_line(script: str, line: int) -> tuple[str, int]:
     """Return the common script (or an empty name) and the line in it, of a line of an inlined script."""
     if _END not in script:
         return "", line
@@ -116,7 +116,7 @@ def _way(name: str, target: str, library: Library, *, seen: set[str]) -> list[st
     if name in seen or len(seen) > MAX_NAMES:
         return []
     seen.add(name)
-    for inner, _ in included(library.texts.get(name, "")):
+    for inner, _ in included_names(library.texts.get(name, "")):
         if way := _way(inner, target, library, seen=seen):
             return [name, *way]
     return []

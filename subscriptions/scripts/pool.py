@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from subscriptions.scripts.engine import MEMORY_BYTES, SECONDS
-from subscriptions.scripts.includes import located
+from subscriptions.scripts.includes import located_line
 from subscriptions.scripts.jobs import Job, Output, ScriptFault, output_of
 from subscriptions.scripts.worker import Worker, WorkerDiedError
 
@@ -146,5 +146,5 @@ def _fault(answer: dict[str, Any], script: str) -> ScriptFault:
     text, line = str(answer["error"]), answer["line"]
     source = ""
     if line is not None:
-        source, line = located(script, line)
+        source, line = located_line(script, line)
     return ScriptFault(text=_WORDS.get(text, text), line=line, column=answer["column"], source=source)

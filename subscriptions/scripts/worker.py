@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from subscriptions.scripts.engine import LENGTH, exactly
+from subscriptions.scripts.engine import LENGTH, read_exactly
 
 _ENGINE = Path(__file__).with_name("engine.py")
 # Far more than a script may take: after such a silence the process is stopped, or the machine is.
@@ -50,8 +50,8 @@ class Worker:
         try:
             connection.sendall(LENGTH.pack(len(text)) + text)
             while True:
-                head = exactly(connection, LENGTH.size)
-                answer = head and exactly(connection, LENGTH.unpack(head)[0])
+                head = read_exactly(connection, LENGTH.size)
+                answer = head and read_exactly(connection, LENGTH.unpack(head)[0])
                 if answer is None:
                     break
                 if (read := orjson.loads(answer)) is None:

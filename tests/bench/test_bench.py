@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from config.env import CHECKOUT
-from config.up.processes import having
+from config.up.processes import processes_with
 from tests.bench.console import GIVEN_UP_MS
 from tests.system.operation.installation import eventually
 
@@ -145,14 +145,14 @@ def test_an_interrupted_benchmark_ends_its_processes(home: Path) -> None:
     ) as process:
         try:
             eventually(
-                lambda: any("tests.bench.sender" in command_of(pid) for pid in having(mark)),
+                lambda: any("tests.bench.sender" in command_of(pid) for pid in processes_with(mark)),
                 "a sender is started",
             )
             process.terminate()
             assert process.wait(60) == 1
         finally:
             process.kill()
-    assert having(mark) == set()
+    assert processes_with(mark) == set()
     assert list(home.glob("*")) == []
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from delivery.configuration.applying import apply_document, plan_document, wanted
+from delivery.configuration.applying import apply_document, checked_document, plan_document
 from subscriptions.configuration.apply import PlanChangedError
 from subscriptions.configuration.secrets import of_mapping
 from subscriptions.models import Subscription
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def applying(content: Any, *, prune: bool = False) -> Callable[[], object]:
     """Plan now, and return a function that applies that plan."""
-    document = wanted(content, lookup=of_mapping({}), prune=prune)
+    document = checked_document(content, lookup=of_mapping({}), prune=prune)
     digest = plan_document(document).digest
     return lambda: apply_document(document, digest=digest, actor="tester")
 

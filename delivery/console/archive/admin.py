@@ -210,6 +210,6 @@ def _published(form: TimeForm) -> tuple[list[Any] | None, str]:
     if not form.is_valid():
         return None, ""
     try:
-        return archive.published(**form.cleaned_data), ""
+        return archive.published_messages(**form.cleaned_data), ""
     except ArchiveError as error:
         return None, str(error)

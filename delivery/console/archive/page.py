@@ -121,7 +121,7 @@ def message(id: int) -> ShownMessage | None:
     )
 
 
-def published(*, since: datetime, until: datetime, event_type: str) -> "list[ArchiveLine]":
+def published_messages(*, since: datetime, until: datetime, event_type: str) -> "list[ArchiveLine]":
     """Return the first messages published in the interval.
 
     Raise ArchiveError when the archive cannot be read.

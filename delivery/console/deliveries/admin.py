@@ -102,7 +102,7 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
             "opened": delivery,
             "shown": shown,
             "made": _made(delivery) if may_see else None,
-            "sending": curl.sending(delivery) if may_see and not shown.is_fetched else "",
+            "sending": curl.send_command(delivery) if may_see and not shown.is_fetched else "",
             "possible": possible(delivery),
             "may_change": self.may_change_rows(request),
             "may_edit": self.may_edit(request),

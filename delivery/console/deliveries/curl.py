@@ -26,7 +26,7 @@ key=$(printf %s "${{SECRET#whsec_}}" | base64 -d | od -An -v -tx1 | tr -d ' \\n'
 SIGNATURE=$({{ printf %s "$id.$TIME."; body; }} | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary | base64)"""
 
 
-def publishing(message: Message) -> str:
+def publish_command(message: Message) -> str:
     """Return a command that publishes the same content as a new message.
 
     Empty when only Inturn publishes such messages.
@@ -44,7 +44,7 @@ def publishing(message: Message) -> str:
     return "\n".join([note, _body(message), _command("POST", url, headers)])
 
 
-def sending(delivery: Delivery) -> str:
+def send_command(delivery: Delivery) -> str:
     """Return a command that makes the request of the next attempt, to the endpoint itself."""
     request = sent_request(delivery)
     signed = _SIGNED.format(id=shlex.quote(public_id(delivery.message_id)))

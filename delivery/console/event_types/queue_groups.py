@@ -97,7 +97,7 @@ def group_size(subscription: Subscription) -> int | None:
     ).count()
 
 
-def down(*, limit: int) -> list[DownGroup]:
+def groups_down(*, limit: int) -> list[DownGroup]:
     """Return the groups that are down, longest wait first."""
     groups = named_rows("queue_groups_down", {"limit": WAITING_LIMIT, "rows": limit})
     grouped = groupby(

@@ -64,7 +64,7 @@ class UrlHealthAdmin(CompletedList, ConsoleAdmin):
         return False
 
     def complete(self, rows: Sequence[Any]) -> None:
-        counted = url_health.counted([row.url for row in rows])
+        counted = url_health.subscriptions_by_url([row.url for row in rows])
         for row in rows:
             row.counted = counted.get(row.url, 0)
 

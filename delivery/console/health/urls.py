@@ -41,7 +41,7 @@ def read_url_page(health: UrlHealth) -> UrlPage:
     return UrlPage(health=health, subscriptions=subscriptions[:SHOWN], more=len(subscriptions) > SHOWN)
 
 
-def counted(urls: Collection[str]) -> dict[str, int]:
+def subscriptions_by_url(urls: Collection[str]) -> dict[str, int]:
     """Return the number of subscriptions for each of these URLs."""
     counts = _with_url().filter(url__in=urls).order_by().values("url").annotate(n=Count("id"))
     return dict(counts.values_list("url", "n"))

@@ -159,7 +159,7 @@ def _cancelling(owner: Owner, jobs: list[Resubmission]) -> SafeString:
         '{} is ACTIVE again: {} held deliveries are being CANCELLED (<a href="{}">{}</a>{}). New messages '
         "is sent after that.",
         owner,
-        bulk_jobs.counted(job) if not more else "its",
+        bulk_jobs.count_text(job) if not more else "its",
         reverse("admin:delivery_resubmission_change", args=[job.pk]),
         job,
         more,

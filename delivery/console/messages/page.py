@@ -186,7 +186,7 @@ def read_message_page(message: Message, *, may_see: bool) -> MessagePage:
         callbacks=callbacks_of(message),
         answered=answered_by(message),
         copies=list(Message.objects.filter(edited_from=message).only("id").order_by("-id")[:SHOWN_COPIES]),
-        publishing=curl.publishing(message) if may_see else "",
+        publishing=curl.publish_command(message) if may_see else "",
     )
 
 

@@ -87,7 +87,7 @@ class Chart:
         ).decode()
 
 
-def chosen(value: str | None) -> ChartSpan:
+def chosen_span(value: str | None) -> ChartSpan:
     """Return the span named in the address; HOUR if it names none or an unknown one."""
     return ChartSpan(value) if value in list(ChartSpan) else ChartSpan.HOUR
 

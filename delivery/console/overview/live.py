@@ -30,5 +30,5 @@ def overview_traffic(request: HttpRequest) -> HttpResponse:
     """Return the overview's chart, with its figures."""
     if not (request.user.is_active and may_see_overview(request.user)):
         return HttpResponse(headers={"HX-Refresh": "true"})
-    chart = charts.read_chart(charts.chosen(request.GET.get("span")), now=timezone.now())
+    chart = charts.read_chart(charts.chosen_span(request.GET.get("span")), now=timezone.now())
     return render(request, "console/overview_traffic_part.html", {"chart": chart})

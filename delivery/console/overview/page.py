@@ -66,8 +66,8 @@ def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
     backlog = named_row("overview_backlog", {"limit": BACKLOG_LIMIT})
     lanes = blocked.lanes(limit=blocked.SHOWN + 1)
     held = holds.read_held(limit=holds.SHOWN + 1)
-    groups = queue_groups.down(limit=queue_groups.SHOWN + 1)
-    fullest = mailboxes.fullest(limit=mailboxes.SHOWN + 1, now=now)
+    groups = queue_groups.groups_down(limit=queue_groups.SHOWN + 1)
+    fullest = mailboxes.mailboxes_with_messages(limit=mailboxes.SHOWN + 1, now=now)
     return Overview(
         now=now,
         accepted_per_second=rates["accepted"],

@@ -31,7 +31,7 @@ class RetentionPage:
 
 
 def read_retention_page() -> RetentionPage:
-    rules = retention_rules.current()
+    rules = retention_rules.current_rules()
     return RetentionPage(
         kept=kept(rules),
         waits_for_archive=rules.waits_for_archive,

@@ -44,7 +44,7 @@ def of_subscribers(subscriber_ids: Collection[int], *, now: datetime) -> dict[in
     return {id: _shown(figures) for id, figures in by_id.items()}
 
 
-def fullest(*, limit: int, now: datetime) -> list[tuple[str, MailboxFigures]]:
+def mailboxes_with_messages(*, limit: int, now: datetime) -> list[tuple[str, MailboxFigures]]:
     """Return the mailboxes that have messages, oldest message first, with the subscriber's name."""
     rows = named_rows("fullest_mailboxes", {"rows": limit})
     if not rows:

@@ -20,7 +20,7 @@ from pyarrow import fs, parquet
 
 from delivery.database.statements import statement
 from delivery.history.archive.archive import STAGING, Archive
-from delivery.history.archive.ledger import File, alone
+from delivery.history.archive.ledger import File, try_lock_files
 from delivery.history.schemas import Table
 
 
@@ -144,14 +144,14 @@ def recover_chunks(database: psycopg.Connection[Any], archive: Archive) -> None:
 
 def remove_replaced(database: psycopg.Connection[Any], archive: Archive) -> None:
     """Remove replaced files, unless a run may be reading them; the next call removes the rest."""
-    with alone(database) as is_alone:
+    with try_lock_files(database) as is_alone:
         replaced = database.execute(statement("archive_replaced")).fetchall() if is_alone else []
         for id, path in replaced:
             archive.remove(path)
             database.execute("DELETE FROM delivery_archivefile WHERE id = %s", [id])
 
 
-def written(archive: Archive, chunk: Chunk, table: Table) -> list[WrittenFile]:
+def written_files(archive: Archive, chunk: Chunk, table: Table) -> list[WrittenFile]:
     """Return the files that Spark wrote for a table into the chunk's staging folder."""
     return [
         _written(archive, chunk, table, file) for file in archive.parquet(f"{chunk.staging}/{table.name}")

@@ -45,7 +45,7 @@ def read_files(database: psycopg.Connection[Any], *, before_waiting: Callable[[]
 
 
 @contextmanager
-def alone(database: psycopg.Connection[Any]) -> Iterator[bool]:
+def try_lock_files(database: psycopg.Connection[Any]) -> Iterator[bool]:
     """Yield whether nobody reads the files; if so, nobody can begin to while the block lasts."""
     row = database.execute("SELECT pg_try_advisory_lock(%s)", [FILES_LOCK]).fetchone()
     is_alone = row is not None and bool(row[0])

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-def groups(known: "DataFrame") -> "DataFrame":
+def check_groups(known: "DataFrame") -> "DataFrame":
     """Return each group with its `broken`: delivered twice, or REDUNDANT without a DELIVERED."""
     from pyspark.sql import functions as sql
 
@@ -34,7 +34,7 @@ def groups(known: "DataFrame") -> "DataFrame":
 
 
 def group_counts() -> "Column":
-    """Return the numbers of checked and explained groups, as an aggregate of `groups`."""
+    """Return the numbers of checked and explained groups, as an aggregate of `check_groups`."""
     from pyspark.sql import functions as sql
 
     nobody = (sql.col("delivered") == 0) & (sql.col("open") == 0) & (sql.col("redundant") == 0)

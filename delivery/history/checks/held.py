@@ -8,7 +8,7 @@ takes effect, and ends, within two seconds: a run that was read before may be un
 from typing import TYPE_CHECKING
 
 from delivery.history.postgres.unarchived import EVER, NEVER
-from delivery.history.transforms.pieces import merged
+from delivery.history.transforms.pieces import merged_intervals
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -41,7 +41,7 @@ def about_many(journal: "DataFrame") -> "DataFrame":
     return journal.filter(sql.col("kind").isin(*_TOGGLED) & sql.col("subscription_id").isNull())
 
 
-def held(journal: "DataFrame", places: "DataFrame", owners: "DataFrame") -> "DataFrame":
+def times_of_holds(journal: "DataFrame", places: "DataFrame", owners: "DataFrame") -> "DataFrame":
     """Return the `holds` of each subscription that ever existed: sorted, disjoint intervals.
 
     `places` has `subscription_id` and `url`, `owners` has `subscription_id` and `subscriber_id`,
@@ -64,7 +64,7 @@ def held(journal: "DataFrame", places: "DataFrame", owners: "DataFrame") -> "Dat
         .unionByName(owners.drop("subscriber_id").crossJoin(everything))
     )
     return (
-        merged(pieces)
+        merged_intervals(pieces)
         .groupBy("subscription_id")
         .agg(sql.sort_array(sql.collect_list(sql.struct("since", "until"))).alias("holds"))
     )

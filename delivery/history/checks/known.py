@@ -25,7 +25,7 @@ _BITS = 4
 _MOST_TIMES = 63
 
 
-def known(deliveries: "DataFrame", attempts: "DataFrame", unarchived: "DataFrame") -> "DataFrame":
+def known_deliveries(deliveries: "DataFrame", attempts: "DataFrame", unarchived: "DataFrame") -> "DataFrame":
     """Return FIXED, GROWING and TRIED of each delivery by `id`, its `status`, and its settlements.
 
     The latter are: the number of `settlements`; `copies` (surplus rows in the archive);

@@ -54,7 +54,7 @@ def in_turn(known: "DataFrame", held: "DataFrame") -> "DataFrame":
     )
 
 
-def doubted(in_turn: "DataFrame") -> "DataFrame":
+def mark_doubtful(in_turn: "DataFrame") -> "DataFrame":
     """Add `is_doubted`: tried before a delivery of a message with a smaller id was tried or given up.
 
     A message accepted before another has the smaller id, too. So every late delivery is doubted,
@@ -70,17 +70,17 @@ def doubted(in_turn: "DataFrame") -> "DataFrame":
 
 
 def of_doubted(doubted: "DataFrame") -> "DataFrame":
-    """Return all deliveries in the lanes with a doubted one: the input of `late`."""
+    """Return all deliveries in the lanes with a doubted one: the input of `late_deliveries`."""
     return doubted.join(doubted.filter("is_doubted").select(*_LANE).distinct(), [*_LANE], "left_semi")
 
 
-def late(in_turn: "DataFrame") -> "DataFrame":
+def late_deliveries(in_turn: "DataFrame") -> "DataFrame":
     """Return the deliveries tried before others were due, with the latest `due_at` of those."""
     rows = in_turn.filter(_is_proof())
     return _by_transaction(rows).unionByName(_since_held(rows)).dropDuplicates(["delivery_id"])
 
 
-def overtaken(late: "DataFrame", in_turn: "DataFrame") -> "DataFrame":
+def overtaken_deliveries(late: "DataFrame", in_turn: "DataFrame") -> "DataFrame":
     """Return the late deliveries with the one that each overtook, as `broken`."""
     from pyspark.sql import functions as sql
 
@@ -110,7 +110,7 @@ def overtaken(late: "DataFrame", in_turn: "DataFrame") -> "DataFrame":
 
 
 def order_counts() -> "Column":
-    """Return the numbers of checked, doubted and explained attempts: an aggregate of `doubted`."""
+    """Return the numbers of checked, doubted and explained attempts: an aggregate of `mark_doubtful`."""
     from pyspark.sql import functions as sql
 
     return sql.struct(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-def owed(messages: "DataFrame", known: "DataFrame") -> "DataFrame":
+def check_owed(messages: "DataFrame", known: "DataFrame") -> "DataFrame":
     """Return each archived message, and each known only from its deliveries, with its `broken`."""
     from pyspark.sql import functions as sql
 
@@ -37,7 +37,7 @@ def owed(messages: "DataFrame", known: "DataFrame") -> "DataFrame":
 
 
 def owed_counts() -> "Column":
-    """Return the numbers of checked and unprovable messages, as an aggregate of `owed`."""
+    """Return the numbers of checked and unprovable messages, as an aggregate of `check_owed`."""
     from pyspark.sql import functions as sql
 
     is_archived = sql.col("rows") > 0

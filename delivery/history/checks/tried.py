@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-def tried(known: "DataFrame") -> "DataFrame":
+def check_attempts(known: "DataFrame") -> "DataFrame":
     """Return each delivery with its `broken` of these three kinds, at most one of each."""
     from pyspark.sql import functions as sql
 
@@ -24,7 +24,7 @@ def tried(known: "DataFrame") -> "DataFrame":
 
 
 def tried_counts() -> "Column":
-    """Return the numbers of checked and explained deliveries, as an aggregate of `known`."""
+    """Return the numbers of checked and explained deliveries, as an aggregate of `known_deliveries`."""
     from pyspark.sql import functions as sql
 
     is_settled = sql.col("settlements") > 0

@@ -28,7 +28,7 @@ def frame_of_arrow(spark: "SparkSession", columns: Sequence[Column], rows: pa.Ta
 
 
 @contextmanager
-def kept(frame: "DataFrame", *, is_needed_now: bool = True) -> "Iterator[DataFrame]":
+def kept_frame(frame: "DataFrame", *, is_needed_now: bool = True) -> "Iterator[DataFrame]":
     """Keep the frame on disk once it is computed."""
     from pyspark import StorageLevel
 

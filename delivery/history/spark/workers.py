@@ -20,7 +20,7 @@ _SHARES_OF_FEW = 16
 _ITEMS_A_SHARE = 8
 
 
-def each(spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task], Any]) -> list[Any]:
+def run_tasks(spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task], Any]) -> list[Any]:
     """Run every task; return the results, as JSON values, in any order.
 
     Tasks and `do` must be picklable. Tasks begin in their order, each as soon as a worker is free.

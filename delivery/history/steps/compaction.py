@@ -8,11 +8,11 @@ from itertools import groupby
 
 from delivery.history.archive import chunk as chunks
 from delivery.history.archive.fingerprint import Fingerprint
-from delivery.history.archive.ledger import File, alone, files
+from delivery.history.archive.ledger import File, files, try_lock_files
 from delivery.history.job import StepJob
 from delivery.history.postgres.extract import ReadBack, by_table
 from delivery.history.schemas import DAY, TABLES, Table
-from delivery.history.spark.workers import each, shares
+from delivery.history.spark.workers import run_tasks, shares
 
 # For a day and a table, compaction pays from this number of small files on.
 MANY = 8
@@ -33,7 +33,7 @@ def compact_files(job: StepJob, *, many: int = MANY) -> int:
     Does nothing while a run reads files: it would miss the replaced ones. A run that begins
     meanwhile waits.
     """
-    with alone(job.database) as is_alone:
+    with try_lock_files(job.database) as is_alone:
         return _compact_days(job, many=many) if is_alone else 0
 
 
@@ -61,7 +61,7 @@ def _compact(job: StepJob, table: Table, old: list[File]) -> None:
     rows.repartitionByRange(whole, table.key[0]).sortWithinPartitions(*table.key).write.parquet(
         staged, mode="overwrite"
     )
-    written = chunks.written(job.archive, chunk, table)
+    written = chunks.written_files(job.archive, chunk, table)
     before = _count(job, table, [file.path for file in old])
     after = _count(job, table, [file.staged for file in written])
     if before != after:
@@ -74,4 +74,4 @@ def _compact(job: StepJob, table: Table, old: list[File]) -> None:
 
 def _count(job: StepJob, table: Table, paths: list[str]) -> Fingerprint:
     files = shares([(table.name, path) for path in paths])
-    return by_table(each(job.spark, files, ReadBack(job.archive).count))[table.name]
+    return by_table(run_tasks(job.spark, files, ReadBack(job.archive).count))[table.name]

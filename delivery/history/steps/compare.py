@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from delivery.history.archive import ledger
 from delivery.history.job import StepJob
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, MESSAGES, Table, arrow_rows
-from delivery.history.spark.frames import kept
+from delivery.history.spark.frames import kept_frame
 from delivery.history.steps.compare_log import read_their_log, refuse_unreadable
 from delivery.history.steps.compare_request import (
     ComparisonError,
@@ -23,15 +23,15 @@ from delivery.history.steps.compare_request import (
     ComparisonRequest,
     read_comparison_request,
 )
-from delivery.history.steps.report_file import writing
+from delivery.history.steps.report_file import row_writer
 from delivery.history.transforms.comparison import (
     COMPARISON,
     DIFFERENCES,
     ONLY_HERE,
     SAME,
-    compared,
+    comparison_rows,
     our_rows,
-    within,
+    rows_within,
 )
 from subscriptions.filters.to_spark import text_to_spark
 
@@ -45,7 +45,7 @@ _BATCH_ROWS = 1_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def compare(job: StepJob, **asked: Unpack[ComparisonOptions]) -> dict[str, Any]:
+def compare_logs(job: StepJob, **asked: Unpack[ComparisonOptions]) -> dict[str, Any]:
     """Compare, and return the counts by result, examples, and the `path` of the file with all rows.
 
     Only deliveries up to `until`, no later than the watermark, are compared.
@@ -59,12 +59,14 @@ def compare(job: StepJob, **asked: Unpack[ComparisonOptions]) -> dict[str, Any]:
     until = min(wanted.until or archived, archived)
     with ExitStack() as ending:
         job.progress.doing(f"reading {wanted.theirs}")
-        theirs = ending.enter_context(kept(read_their_log(job.spark, wanted)))
+        theirs = ending.enter_context(kept_frame(read_their_log(job.spark, wanted)))
         refuse_unreadable(theirs, wanted)
         job.progress.doing("reading the keys of archived messages")
-        keyed = ending.enter_context(kept(_keyed(job, wanted)))
+        keyed = ending.enter_context(kept_frame(_keyed(job, wanted)))
         job.progress.doing("comparing")
-        rows = ending.enter_context(kept(_compared(job, wanted, theirs=theirs, keyed=keyed, until=until)))
+        rows = ending.enter_context(
+            kept_frame(_compared(job, wanted, theirs=theirs, keyed=keyed, until=until))
+        )
         counts = dict(map(tuple, rows.groupBy("result").count().collect()))
         total = sum(counts.values())
         job.progress.advance(total, total)
@@ -101,8 +103,8 @@ def _compared(
         here = here.withColumn("subscription", lit(wanted.subscription))
     elif theirs.filter("subscription <> ''").isEmpty():
         here = here.withColumn("subscription", lit(""))
-    rows = compared(theirs.filter("key IS NOT NULL"), here, with_key)
-    return within(rows, since=wanted.since, until=until)
+    rows = comparison_rows(theirs.filter("key IS NOT NULL"), here, with_key)
+    return rows_within(rows, since=wanted.since, until=until)
 
 
 def _archived(job: StepJob, table: Table, wanted: ComparisonRequest, *, beyond: timedelta) -> "DataFrame":
@@ -168,7 +170,7 @@ def _write(job: StepJob, wanted: ComparisonRequest, rows: "DataFrame") -> Path:
     job.progress.doing(f"writing {target.name}")
     ordered = _plain(rows.orderBy("subscription", "at_there", "at_here", "key"))
     found = map(tuple, ordered.toLocalIterator(prefetchPartitions=True))
-    with writing(target, COMPARISON, form=wanted.format) as file:
+    with row_writer(target, COMPARISON, form=wanted.format) as file:
         for batch in _batches(found):
             file.write(arrow_rows(COMPARISON.columns, batch))
     return target

@@ -32,7 +32,7 @@ class EffectOptions(TypedDict):
     changes: Sequence[Mapping[str, Any]]
 
 
-def effect(job: StepJob, **asked: Unpack[EffectOptions]) -> dict[str, Any]:
+def measure_effect(job: StepJob, **asked: Unpack[EffectOptions]) -> dict[str, Any]:
     """Return `since`, `until` (the watermark), and `effects`, one for each change, in order."""
     since = datetime.fromisoformat(asked["since"])
     until = ledger.archived_until(job.database)

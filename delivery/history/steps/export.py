@@ -30,7 +30,7 @@ from delivery.history.postgres.window import (
     snapshot,
 )
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES, TABLES
-from delivery.history.spark.workers import each, shares
+from delivery.history.spark.workers import run_tasks, shares
 from delivery.history.steps import compaction
 
 # The rows that one worker writes at a time; fewer are not worth another worker, nor more files of a
@@ -138,7 +138,7 @@ def _extracted(job: StepJob, extraction: Extraction, pieces: Sequence[Piece]) ->
     """Have workers write the pieces into the staging folder; return the results."""
     job.progress.doing(f"exporting events until {extraction.chunk.until:%Y-%m-%d %H:%M:%S}")
     numbered = [Numbered(number, piece) for number, piece in enumerate(pieces)]
-    return [Extracted.of_json(values) for values in each(job.spark, numbered, extraction.write)]
+    return [Extracted.of_json(values) for values in run_tasks(job.spark, numbered, extraction.write)]
 
 
 def _compared(
@@ -157,7 +157,7 @@ def _compared(
         # Arrow wrote the file. If Spark lacks the connector for such a URL, this fails, and the
         # chunk does not count.
         job.spark.read.parquet(job.archive.address(files[0].staged))
-    fingerprints = by_table(each(job.spark, staged, ReadBack(job.archive, names).count))
+    fingerprints = by_table(run_tasks(job.spark, staged, ReadBack(job.archive, names).count))
     for table in dict.fromkeys(one.table for one in extracted):
         of_table = [one for one in extracted if one.table == table]
         sent = sum((one.sent for one in of_table), Fingerprint())

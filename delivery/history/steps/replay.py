@@ -62,7 +62,7 @@ class ReplaySelection:
         return self.since.date(), (self.until - timedelta(microseconds=1)).date()
 
 
-def matching(messages: "DataFrame", wanted: ReplaySelection) -> "DataFrame":
+def matching_messages(messages: "DataFrame", wanted: ReplaySelection) -> "DataFrame":
     """Return id, event_type and day (UTC) of the matching messages."""
     from pyspark.sql.functions import col, lit, to_date
 
@@ -93,7 +93,7 @@ def select_messages(job: StepJob, *, replay_id: int) -> dict[str, Any]:
         if files:
             frame = job.archive.frame(job.spark, MESSAGES, files)
             job.progress.doing(f"looking through {sum(file.rows for file in files):,} messages")
-            counts = _spool(job, matching(frame, wanted), spool, replay_id)
+            counts = _spool(job, matching_messages(frame, wanted), spool, replay_id)
         job.progress.doing(f"keeping {counts.total():,} messages")
         return _keep(job, replay_id, spool, counts)
 

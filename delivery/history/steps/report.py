@@ -23,7 +23,7 @@ from delivery.history.archive import ledger
 from delivery.history.job import StepJob
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, MESSAGES, Table
 from delivery.history.steps.report_columns import AS_TEXT, IN_FULL, REPORT
-from delivery.history.steps.report_file import FORMATS, writing
+from delivery.history.steps.report_file import FORMATS, row_writer
 from subscriptions.filters.parse import parse_filter
 from subscriptions.filters.to_spark import to_spark
 
@@ -139,7 +139,7 @@ def read_report_request(options: ReportOptions) -> ReportRequest:
     )
 
 
-def settled(deliveries: "DataFrame", wanted: ReportRequest) -> "DataFrame":
+def requested_settlements(deliveries: "DataFrame", wanted: ReportRequest) -> "DataFrame":
     """Return the requested settlements, by the conditions on the deliveries themselves."""
     from pyspark.sql.functions import col, lit
 
@@ -151,7 +151,7 @@ def settled(deliveries: "DataFrame", wanted: ReportRequest) -> "DataFrame":
     return rows.where(col("status").isin(*wanted.statuses)) if wanted.statuses else rows
 
 
-def tried(attempts: "DataFrame") -> "DataFrame":
+def attempt_figures(attempts: "DataFrame") -> "DataFrame":
     """Return the figures of the attempts of each settlement."""
     from pyspark.sql import functions
 
@@ -177,7 +177,7 @@ def reported(
     texts = messages.select(
         col("id").alias("message_id"), "publisher", "content_type", "destination", "edited_from", *bodies
     )
-    figures = tried(attempts).withColumnRenamed("delivery_id", "id")
+    figures = attempt_figures(attempts).withColumnRenamed("delivery_id", "id")
     joined = deliveries.join(texts, "message_id", "inner" if wanted.filter else "left").join(
         figures, ["id", "settled_at"], "left"
     )
@@ -191,7 +191,7 @@ def _write_parts(job: StepJob, wanted: ReportRequest, folder: str) -> None:
     if not (files := _files(job, DELIVERIES, *wanted.days)):
         return
     job.progress.doing(f"looking through {sum(file.rows for file in files):,} settlements")
-    deliveries = settled(job.archive.frame(job.spark, DELIVERIES, files), wanted)
+    deliveries = requested_settlements(job.archive.frame(job.spark, DELIVERIES, files), wanted)
     published = _published(deliveries)
     if published is None:
         return
@@ -221,7 +221,7 @@ def _join(job: StepJob, wanted: ReportRequest, *, folder: str, target: Path) -> 
     """Write all rows of the parts into one file; return their number."""
     rows = 0
     job.progress.doing(f"writing {target.name}")
-    with writing(target, wanted.columns, form=wanted.format) as file:
+    with row_writer(target, wanted.columns, form=wanted.format) as file:
         for batch in _batches(job, folder):
             file.write(batch)
             rows += batch.num_rows

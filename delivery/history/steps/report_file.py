@@ -28,7 +28,7 @@ class RowWriter(Protocol):
 
 
 @contextmanager
-def writing(target: Path, table: Table, *, form: str) -> Iterator[RowWriter]:
+def row_writer(target: Path, table: Table, *, form: str) -> Iterator[RowWriter]:
     """Yield a writer of rows; the file gets its name, and is synced, when all rows are written.
 
     Only its owner can read it.

@@ -26,7 +26,7 @@ from delivery.history.archive.ledger import File
 from delivery.history.job import StepJob
 from delivery.history.schemas import ATTEMPTS, CALLED, DELIVERIES, JOURNAL
 from delivery.history.spark.frames import frame_of_rows
-from delivery.history.transforms.measures import COLUMNS, measured, with_stops
+from delivery.history.transforms.measures import COLUMNS, hourly_measures, with_stops
 from delivery.history.transforms.stops import stopped_seconds, stops
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def hours(job: StepJob, work: RollupWork) -> "DataFrame":
     journal = job.archive.frame(job.spark, JOURNAL, work.journal)
     stopped = _within(stopped_seconds(stops(journal, until=work.until)), "hour", work.spans)
     names = frame_of_rows(job.spark, CALLED, work.names)
-    return with_stops(measured(deliveries, attempts), stopped, names)
+    return with_stops(hourly_measures(deliveries, attempts), stopped, names)
 
 
 def _work(database: psycopg.Connection[Any], *, everything: bool) -> RollupWork | None:

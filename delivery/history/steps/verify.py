@@ -21,12 +21,19 @@ from delivery.history import schemas
 from delivery.history.archive import ledger
 from delivery.history.archive.ledger import File
 from delivery.history.checks.finding import COLUMNS, KINDS, broken_counts, findings
-from delivery.history.checks.groups import group_counts, groups
-from delivery.history.checks.held import about_holds, about_many, about_urls, held
-from delivery.history.checks.known import known, places
-from delivery.history.checks.order import doubted, in_turn, late, of_doubted, order_counts, overtaken
-from delivery.history.checks.owed import owed, owed_counts
-from delivery.history.checks.tried import tried, tried_counts
+from delivery.history.checks.groups import check_groups, group_counts
+from delivery.history.checks.held import about_holds, about_many, about_urls, times_of_holds
+from delivery.history.checks.known import known_deliveries, places
+from delivery.history.checks.order import (
+    in_turn,
+    late_deliveries,
+    mark_doubtful,
+    of_doubted,
+    order_counts,
+    overtaken_deliveries,
+)
+from delivery.history.checks.owed import check_owed, owed_counts
+from delivery.history.checks.tried import check_attempts, tried_counts
 from delivery.history.job import StepJob
 from delivery.history.postgres.unarchived import EVER, Rest
 from delivery.history.postgres.window import snapshot
@@ -69,18 +76,18 @@ def verify_history(job: StepJob) -> dict[str, Any]:
     judgement = Judgement()
     with _history(job) as history:
         job.progress.doing("checking attempts")
-        attempts = judgement.judge(tried(history.deliveries), tried_counts())
+        attempts = judgement.judge(check_attempts(history.deliveries), tried_counts())
         job.progress.advance(attempts["attempts"], attempts["attempts"])
         job.progress.doing("checking the order of each subscriber")
-        turns = doubted(in_turn(history.deliveries, history.holds))
+        turns = mark_doubtful(in_turn(history.deliveries, history.holds))
         order = _counts(turns, order_counts())
         if order.pop("doubted"):
             job.progress.doing("checking suspected violations of order")
             _judge_order(judgement, of_doubted(turns))
         job.progress.doing("checking groups")
-        grouped = judgement.judge(groups(history.deliveries), group_counts())
+        grouped = judgement.judge(check_groups(history.deliveries), group_counts())
         job.progress.doing("checking that nothing is missing")
-        counts = judgement.judge(owed(history.messages, history.deliveries), owed_counts())
+        counts = judgement.judge(check_owed(history.messages, history.deliveries), owed_counts())
     _write(job, judgement)
     broken = judgement.broken
     return {
@@ -101,8 +108,8 @@ def verify_history(job: StepJob) -> dict[str, Any]:
 
 
 def _judge_order(judgement: Judgement, turns: "DataFrame") -> None:
-    with frames.kept(turns) as numbered, frames.kept(late(numbered)) as found:
-        judgement.judge(overtaken(found, numbered))
+    with frames.kept_frame(turns) as numbered, frames.kept_frame(late_deliveries(numbered)) as found:
+        judgement.judge(overtaken_deliveries(found, numbered))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,15 +144,17 @@ def _history(job: StepJob) -> Iterator[CheckedHistory]:
         job.progress.doing("reading the archive")
         archived = unarchived.archived(job, schemas.DELIVERIES)
         journal = about_holds(unarchived.archived(job, schemas.JOURNAL).unionByName(unarchived.journal))
-        journal = kept.enter_context(frames.kept(journal))
+        journal = kept.enter_context(frames.kept_frame(journal))
         owners = _owners(job, unarchived, archived, journal)
         holds = kept.enter_context(
-            frames.kept(held(journal, _places(job, unarchived, archived, journal), owners))
+            frames.kept_frame(times_of_holds(journal, _places(job, unarchived, archived, journal), owners))
         )
         # Computed by the first check that reads it.
         attempts = unarchived.archived(job, schemas.ATTEMPTS)
         deliveries = kept.enter_context(
-            frames.kept(known(archived, attempts, unarchived.deliveries), is_needed_now=False)
+            frames.kept_frame(
+                known_deliveries(archived, attempts, unarchived.deliveries), is_needed_now=False
+            )
         )
         yield CheckedHistory(
             deliveries=deliveries,
@@ -167,8 +176,8 @@ def _rows(job: StepJob, kept: ExitStack) -> UnarchivedRows:
         names = seen.connection.execute(statement("subscription_names")).fetchall()
         return UnarchivedRows(
             until=until,
-            deliveries=kept.enter_context(frames.kept(rest.deliveries())),
-            journal=kept.enter_context(frames.kept(rest.journal())),
+            deliveries=kept.enter_context(frames.kept_frame(rest.deliveries())),
+            journal=kept.enter_context(frames.kept_frame(rest.journal())),
             places=[(subscription_id, endpoint) for subscription_id, *_, endpoint in names],
             owners=[(subscription_id, subscriber_id) for subscription_id, subscriber_id, *_ in names],
             files={table.name: ledger.files(seen.connection, table.name) for table in schemas.TABLES},

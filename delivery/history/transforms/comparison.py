@@ -76,7 +76,7 @@ def our_rows(deliveries: "DataFrame", attempts: "DataFrame", keyed: "DataFrame")
     )
 
 
-def compared(there: "DataFrame", here: "DataFrame", keyed: "DataFrame") -> "DataFrame":
+def comparison_rows(there: "DataFrame", here: "DataFrame", keyed: "DataFrame") -> "DataFrame":
     """Return COMPARISON, a row for each subscription and key of either side."""
     from pyspark.sql import functions as sql
 
@@ -92,7 +92,7 @@ def compared(there: "DataFrame", here: "DataFrame", keyed: "DataFrame") -> "Data
     return COMPARISON.checked(_with_order(rows).withColumn("result", _result()))
 
 
-def within(rows: "DataFrame", *, since: object = None, until: object = None) -> "DataFrame":
+def rows_within(rows: "DataFrame", *, since: object = None, until: object = None) -> "DataFrame":
     """Return the rows of COMPARISON from `since` to before `until`.
 
     The time of the other broker decides, so that a key near a bound is not on one side only; without

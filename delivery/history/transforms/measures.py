@@ -40,7 +40,7 @@ COLUMNS = (
 )
 
 
-def measured(deliveries: "DataFrame", attempts: "DataFrame") -> "DataFrame":
+def hourly_measures(deliveries: "DataFrame", attempts: "DataFrame") -> "DataFrame":
     """Return one row per hour and key with a settlement; all COLUMNS but `blocked_seconds`."""
     from pyspark.sql import functions as sql
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 PIECES = "subscription_id bigint, since timestamp, until timestamp"
 
 
-def merged(pieces: "DataFrame") -> "DataFrame":
+def merged_intervals(pieces: "DataFrame") -> "DataFrame":
     """Return the same time as disjoint intervals that do not touch; empty ones are left out."""
     from pyspark.sql import Window
     from pyspark.sql import functions as sql

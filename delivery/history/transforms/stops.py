@@ -8,7 +8,7 @@ the journal lasts until the watermark.
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from delivery.history.transforms.pieces import merged
+from delivery.history.transforms.pieces import merged_intervals
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -55,7 +55,7 @@ def stopped_seconds(stops: "DataFrame") -> "DataFrame":
     last = sql.date_trunc("hour", sql.col("until") - sql.expr("INTERVAL 1 MICROSECOND"))
     hours = sql.sequence(sql.date_trunc("hour", "since"), last, sql.expr("INTERVAL 1 HOUR"))
     return (
-        merged(stops)
+        merged_intervals(stops)
         .withColumn("hour", sql.explode(hours))
         .groupBy("hour", "subscription_id")
         .agg((sql.sum(seconds) / 1e6).alias("blocked_seconds"))

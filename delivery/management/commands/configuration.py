@@ -8,14 +8,14 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from delivery.configuration.applying import apply_document, drift_of, plan_document, wanted
+from delivery.configuration.applying import apply_document, checked_document, drift_of, plan_document
 from delivery.configuration.archive_effect import archive_lines, effect_options
 from delivery.configuration.effect import effects_of
 from delivery.configuration.words import effect_lines, lines, summary
 from delivery.management.refusing_parser import RefusingParser, refuse_wrong_options
 from delivery.models import Step
 from subscriptions.configuration.apply import PlanChangedError
-from subscriptions.configuration.document import NAMES, RefusedDocumentError, parsed, written
+from subscriptions.configuration.document import NAMES, RefusedDocumentError, document_text, parse_json
 from subscriptions.configuration.export import export_configuration
 from subscriptions.configuration.plan import Plan, Wanted
 from subscriptions.configuration.secrets import of_machine
@@ -83,7 +83,7 @@ def _add_file(parser: CommandParser) -> None:
 
 
 def _export(options: Options, write: Write) -> int:
-    write(written(export_configuration(only=options["only"])).removesuffix("\n"))
+    write(document_text(export_configuration(only=options["only"])).removesuffix("\n"))
     return 0
 
 
@@ -139,4 +139,4 @@ def _read(place: str) -> bytes:
 
 
 def _wanted(options: Options) -> Wanted:
-    return wanted(parsed(_read(options["file"])), lookup=of_machine, prune=options["prune"])
+    return checked_document(parse_json(_read(options["file"])), lookup=of_machine, prune=options["prune"])

@@ -15,7 +15,7 @@ from delivery.importing.webmethods import import_webmethods
 from delivery.importing.workfront import import_workfront
 from delivery.management.import_messages import add_message_commands
 from delivery.management.refusing_parser import RefusingParser, refuse_wrong_options
-from subscriptions.configuration.document import written
+from subscriptions.configuration.document import document_text
 
 IMPORTERS: dict[str, Callable[[str], Imported]] = {
     "teamforge": import_teamforge,
@@ -78,7 +78,7 @@ class Command(BaseCommand):
         if secrets is not None:
             _write_secrets(secrets, imported.secrets)
         self.stderr.write(imported.report())
-        self.stdout.write(written(imported.document()), ending="")
+        self.stdout.write(document_text(imported.document()), ending="")
 
 
 def _write_secrets(path: Path, secrets: dict[str, str]) -> None:

@@ -14,7 +14,7 @@ from delivery.client.listener import Handler, MailboxListener, is_away
 from delivery.client.mailbox import RemoteMailbox
 from delivery.client.outputs import Forwarder, Printer
 from delivery.client.rest import ClientError, RestClient
-from delivery.client.terminal_text import visible
+from delivery.client.terminal_text import visible_text
 from subscriptions.values.names import is_name
 
 # Messages are printed quickly, so several are fetched together; forwarding one may take a minute.
@@ -64,7 +64,7 @@ class Command(BaseCommand):
                 # command.
                 pass
             except ClientError as error:
-                raise CommandError(visible(f"{error}{_advice(error, options)}")) from error
+                raise CommandError(visible_text(f"{error}{_advice(error, options)}")) from error
             finally:
                 listener.end()
         self._say(f"{listener.acknowledged} acknowledged, {listener.released} given back")
@@ -97,7 +97,7 @@ class Command(BaseCommand):
 
     def _say(self, text: str) -> None:
         # Without a style: Django would print it in red, as an error.
-        self.stderr.write(visible(text), str)
+        self.stderr.write(visible_text(text), str)
 
 
 def _check(subscriber: str, url: str, key: str, options: dict[str, Any]) -> None:

@@ -14,11 +14,11 @@ from subscriptions.values.media_types import JSON
 _BAD_ADDRESS = frozenset({"no-such-event-type", "no-such-publish-id"})
 
 
-def answered(status: int, content: Mapping[str, Any]) -> HttpResponse:
+def answer_in_envelope(status: int, content: Mapping[str, Any]) -> HttpResponse:
     return _envelope(status, content=content, errors=[], headers={})
 
 
-def refused(error: Exception, _context: Mapping[str, Any]) -> HttpResponse | None:
+def refusal_in_envelope(error: Exception, _context: Mapping[str, Any]) -> HttpResponse | None:
     """Return the answer to an exception of a view; None for an internal error."""
     problem = problem_of(error)
     if problem is None:

@@ -17,7 +17,7 @@ from rest_framework.request import Request
 
 from delivery.api.publish import draft_of_request, publish_draft
 from delivery.publishing.drafts import Draft
-from delivery.vendors.teamforge.envelope import answered, refused
+from delivery.vendors.teamforge.envelope import answer_in_envelope, refusal_in_envelope
 from delivery.vendors.teamforge.sessions import log_in, publisher_of_session
 from subscriptions.api.bodies import parse_json, read_body
 from subscriptions.api.problems import Problem
@@ -44,7 +44,7 @@ class TeamForgeView(ApiView):
     ignores_unknown_query = True
 
     def get_exception_handler(self) -> Any:
-        return refused
+        return refusal_in_envelope
 
     def get_authenticate_header(self, request: Request) -> str:
         """Return a challenge: without one the framework answers 403 to an unknown publisher."""
@@ -62,7 +62,7 @@ class LoginView(TeamForgeView):
             raise Problem(400, "invalid", 'Send {"Username": "…", "Password": "…"}, both text.')
         address = client_address(request._request)
         token = log_in(username, password, address=address, now=timezone.now())
-        return answered(HTTPStatus.OK, {"SessionToken": token})
+        return answer_in_envelope(HTTPStatus.OK, {"SessionToken": token})
 
 
 @extend_schema(exclude=True)
@@ -82,7 +82,7 @@ class InboxView(TeamForgeView):
         if isinstance(published, HttpResponse):
             return published
         content = {"MessageID": published.message_id, "Deliveries": published.deliveries}
-        return answered(HTTPStatus.CREATED, content)
+        return answer_in_envelope(HTTPStatus.CREATED, content)
 
 
 def _publisher(request: Request, publish_id: str, *, is_by_id: bool) -> Publisher:

@@ -54,7 +54,7 @@ class Comparing:
     differs: str = ""
 
 
-def nested(name: str, value: Any) -> list[Leaf]:
+def nested_values(name: str, value: Any) -> list[Leaf]:
     """Return the steps to each value: in an object, fieldValue names fields within the field."""
     leaves: list[Leaf] = []
     level: list[Leaf] = [((name,), value)]

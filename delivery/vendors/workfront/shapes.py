@@ -59,7 +59,7 @@ def version_shown(row: WorkfrontSubscription) -> dict[str, str]:
     return {"id": str(row.pk), "version": VERSION}
 
 
-def shown(row: WorkfrontSubscription, health: UrlHealth | None) -> dict[str, Any]:
+def shown_subscription(row: WorkfrontSubscription, health: UrlHealth | None) -> dict[str, Any]:
     """Return a subscription as an answer shows it, with its current URL, token and encoding."""
     document, subscription = row.document, row.subscription
     return {

@@ -21,7 +21,7 @@ from django.db import IntegrityError, models, transaction
 from delivery.support import toggle
 from delivery.vendors.workfront.translate import Translation, translate_document
 from subscriptions import changes
-from subscriptions.api.problems import Problem, invalid, invalid_field
+from subscriptions.api.problems import Problem, invalid_field, invalid_fields
 from subscriptions.api.subscriptions import SubscriptionSerializer
 from subscriptions.dependents import first_dependents
 from subscriptions.filters import filter_identity
@@ -63,7 +63,7 @@ def create_subscription(document: Mapping[str, Any], *, actor: str) -> CreatedSu
     """
     translation = translate_document(document)
     if translation.reasons:
-        raise invalid([asdict(reason) for reason in translation.reasons])
+        raise invalid_fields([asdict(reason) for reason in translation.reasons])
     url: str = document["url"]
     _check_url(url)
     with transaction.atomic():
@@ -143,7 +143,7 @@ def _made_once(model: type[Made], name: str, *, actor: str) -> Made:
 def _subscription(fields: Mapping[str, Any]) -> Subscription:
     serializer = SubscriptionSerializer(data=fields)
     if not serializer.is_valid():
-        raise invalid(
+        raise invalid_fields(
             [
                 {"field": _FIELDS.get(name, name), "detail": str(detail)}
                 for name, details in serializer.errors.items()

@@ -3,7 +3,7 @@
 If that is impossible, it has the reasons. Workfront ignores errors in a filter, and then never sends
 anything; here they are refused. A message is Workfront's original payload: `{"eventType",
 "newState": {…}, "oldState": {…}, …}`. A condition is built as a syntax tree and written by
-`normalised`, so that no value can end a string; it is then parsed, to find whether it is too long.
+`normal_form`, so that no value can end a string; it is then parsed, to find whether it is too long.
 """
 
 import re
@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from delivery.vendors.workfront.comparisons import COMPARISONS, CannotSayError, nested
+from delivery.vendors.workfront.comparisons import COMPARISONS, CannotSayError, nested_values
 from delivery.vendors.workfront.encoding import BASE64_SCRIPT, is_base64
-from subscriptions.filters import Condition, FilterError, normalised, parse_filter
+from subscriptions.filters import Condition, FilterError, normal_form, parse_filter
 from subscriptions.filters.tree import And, Comparison, Operator, Or, Path, Root
 
 NEW, OLD = "newState", "oldState"
@@ -62,7 +62,7 @@ def translate_document(document: Mapping[str, Any]) -> Translation:
     found.event_type = f"Workfront.{document['objCode']}.{document['eventType']}"
     conditions = [*_of_object(document), *_Filters(document["eventType"], found).conditions(document)]
     if not found.reasons and conditions:
-        found.filter = normalised(_joined(And, conditions))
+        found.filter = normal_form(_joined(And, conditions))
         found.reasons += _not_parsed(found.filter)
     return found
 
@@ -178,7 +178,7 @@ class _Filters:
             raise CannotSayError("fieldValue", f"Give the value that {comparison} compares with.")
         if compare.differs:
             self._into.differences.append(f"{name} {comparison}: {compare.differs}")
-        leaves = nested(name, given["fieldValue"])
+        leaves = nested_values(name, given["fieldValue"])
         return _joined(And, [compare.of((_path(state, steps),), value) for steps, value in leaves])
 
     def _state(self, given: Mapping[str, Any]) -> str:

@@ -143,4 +143,4 @@ def _check_version(serializer: Strict) -> Mapping[str, Any]:
 
 def _shown(rows: Sequence[WorkfrontSubscription]) -> list[dict[str, Any]]:
     healths = UrlHealth.objects.in_bulk([row.subscription.endpoint for row in rows])
-    return [shapes.shown(row, healths.get(row.subscription.endpoint)) for row in rows]
+    return [shapes.shown_subscription(row, healths.get(row.subscription.endpoint)) for row in rows]

@@ -15,7 +15,7 @@ from subscriptions.admin.shared.recorded import RecordedAdmin
 from subscriptions.admin.subscriptions.form import EDITOR
 from subscriptions.checks import common_script, script
 from subscriptions.models import CommonScript, Subscription
-from subscriptions.scripts.includes import included
+from subscriptions.scripts.includes import included_names
 
 SHOWN = 20
 
@@ -81,7 +81,7 @@ class CommonScriptAdmin(RecordedAdmin):
         mark = f"$include${row.name}"
         rows = Subscription.objects.filter(script__contains=mark).select_related("subscriber")
         rows = rows.defer("headers", "auth").order_by("subscriber__name", "name")[: SHOWN + 1]
-        found = [one for one in rows if row.name in dict(included(one.script))]
+        found = [one for one in rows if row.name in dict(included_names(one.script))]
         links: list[tuple[str, Subscription | CommonScript]] = [
             (reverse("admin:subscriptions_subscription_change", args=[one.pk]), one) for one in found[:SHOWN]
         ]
@@ -89,7 +89,7 @@ class CommonScriptAdmin(RecordedAdmin):
         links += [
             (reverse("admin:subscriptions_commonscript_change", args=[one.pk]), one)
             for one in others
-            if row.name in dict(included(one.text))
+            if row.name in dict(included_names(one.text))
         ]
         if not links:
             return f"No script yet: write a line $include${row.name} in one."

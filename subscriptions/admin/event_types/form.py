@@ -127,7 +127,7 @@ class SubscriberForm(forms.ModelForm[Subscriber]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._headers_before: dict[str, str] = self.instance.headers or {}
-        self.initial["header_lines"] = header_lines.masked(self._headers_before)
+        self.initial["header_lines"] = header_lines.masked_lines(self._headers_before)
 
     @property
     def changed_secrets(self) -> list[str]:

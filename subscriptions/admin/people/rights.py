@@ -18,7 +18,7 @@ def with_a_page() -> QuerySet[Permission]:
     return rights.order_by("content_type__app_label", "content_type__model", "codename")
 
 
-def held(user: User) -> QuerySet[Permission]:
+def rights_of(user: User) -> QuerySet[Permission]:
     """Return the rights of a user, even of one who may not sign in at the moment."""
     if user.is_superuser:
         return with_a_page()
@@ -36,7 +36,7 @@ def has_more(row: User | Group, *, than: User) -> bool:
     if than.is_superuser:
         return False
     if isinstance(row, User):
-        return row.is_superuser or _overlap(held(row), _beyond(than))
+        return row.is_superuser or _overlap(rights_of(row), _beyond(than))
     return _overlap(with_a_page().filter(group=row), _beyond(than))
 
 
@@ -56,7 +56,7 @@ def scopes_within(user: User) -> list[Scope]:
 
 
 def _beyond(user: User) -> QuerySet[Permission]:
-    return with_a_page().exclude(pk__in=held(user).values("pk"))
+    return with_a_page().exclude(pk__in=rights_of(user).values("pk"))
 
 
 def _overlap(permissions: QuerySet[Permission], others: QuerySet[Permission]) -> bool:

@@ -56,7 +56,7 @@ class GroupAdmin(RecordedAdmin, DjangoGroupAdmin):
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "permissions":
-            return RightsField(rights.held(person(request)), label="Rights", required=False)
+            return RightsField(rights.rights_of(person(request)), label="Rights", required=False)
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:

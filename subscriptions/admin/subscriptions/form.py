@@ -120,7 +120,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
             script_field.strip = False
         stored = self.instance.auth or {}
         if "header_lines" in self.fields:
-            self.initial["header_lines"] = header_lines.masked(self.instance.headers or {})
+            self.initial["header_lines"] = header_lines.masked_lines(self.instance.headers or {})
             self.initial["auth_type"] = stored.get("type", "none")
             self.initial["username"] = stored.get("username", "")
             for secret in ("password", "token"):

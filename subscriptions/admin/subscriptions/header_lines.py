@@ -6,7 +6,7 @@ from subscriptions.changes import MASKED
 from subscriptions.values.header_values import HeaderError
 
 
-def masked(headers: Mapping[str, str]) -> str:
+def masked_lines(headers: Mapping[str, str]) -> str:
     """Return one line per header, with its value masked."""
     return "\n".join(f"{name}: {MASKED}" for name in headers)
 

@@ -89,7 +89,7 @@ class StartedInstallation:
 
     def processes(self) -> set[int]:
         """Return all processes that these tests started for this home, including `up` itself."""
-        return processes.having(f"{MARK}={self.mark}") | self.postgres()
+        return processes.processes_with(f"{MARK}={self.mark}") | self.postgres()
 
     def whole(self, part: str) -> set[int]:
         """Return the processes of one of the parts that `up` runs."""

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from delivery.outcome import Outcome, answered, class_of
+from delivery.outcome import Outcome, answer_class, class_of
 from delivery.states import OutcomeClass, Status
 from delivery.verdict import JITTER, NextStep, RetrySchedule, Rules, Verdict, judge, judge_lost, pause_seconds
 
@@ -165,7 +165,7 @@ ONLY_200_AND_202 = frozenset({200, 202})
 def test_an_answer_of_2xx_that_is_no_success_code_counts_as_a_server_error(
     status_code: int, success_codes: frozenset[int] | None, kind: OutcomeClass
 ) -> None:
-    outcome_class, error = answered(status_code, success_codes=success_codes)
+    outcome_class, error = answer_class(status_code, success_codes=success_codes)
     assert outcome_class is kind
     is_no_success = status_code // 100 == 2 and kind is OutcomeClass.SERVER_ERROR
     assert error == ("the policy counts only 200, 202 as success" if is_no_success else "")

@@ -3,7 +3,13 @@
 import pytest
 
 from subscriptions.scripts import includes
-from subscriptions.scripts.includes import Library, include_fault, included, inlined, located
+from subscriptions.scripts.includes import (
+    Library,
+    include_fault,
+    included_names,
+    inlined_script,
+    located_line,
+)
 from subscriptions.scripts.jobs import Job, Output, ScriptFault
 from subscriptions.scripts.pool import Result, pool
 
@@ -13,7 +19,10 @@ LIBRARY = Library({"dates": DATES, "both": "$include$dates\nvar both = 1;", "set
 
 def run(script: str, library: Library = LIBRARY) -> Result:
     job = Job(
-        script=inlined(script, library), message='{"at": "2026-11-25T12:00"}', is_json=True, headers="{}"
+        script=inlined_script(script, library),
+        message='{"at": "2026-11-25T12:00"}',
+        is_json=True,
+        headers="{}",
     )
     return pool().run([job], seconds=0).result()[0]
 
@@ -49,13 +58,13 @@ def test_those_that_run_first_run_in_the_order_of_their_names() -> None:
     "script", ["var s = '$include$dates';", "// $include$dates", "x = 1; $include$dates"]
 )
 def test_an_include_beside_other_code_is_ordinary_code(script: str) -> None:
-    assert inlined(script, LIBRARY) == script
-    assert list(included(script)) == []
+    assert inlined_script(script, LIBRARY) == script
+    assert list(included_names(script)) == []
 
 
 def test_a_script_without_includes_is_the_very_same() -> None:
     script = "var a;"
-    assert inlined(script, LIBRARY) is script
+    assert inlined_script(script, LIBRARY) is script
 
 
 @pytest.mark.parametrize(
@@ -87,7 +96,7 @@ def test_an_error_of_one_that_runs_first_is_located_there() -> None:
 
 def test_comments_that_look_like_marks_do_no_harm() -> None:
     script = "//$end$a\n//$begin$b\n//$end$b\n//$end$c"
-    assert [located(script, line)[0] for line in range(1, 5)] == ["", "b", "", ""]
+    assert [located_line(script, line)[0] for line in range(1, 5)] == ["", "b", "", ""]
 
 
 def test_an_unknown_name_is_refused_with_its_line() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.client.terminal_text import visible, visible_json
+from delivery.client.terminal_text import visible_json, visible_text
 
 # Characters with an effect on a terminal, such as ESC; marks of direction are of category Cf.
 DIRECTIONS = {"AL", "L", "R", "LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
@@ -29,12 +29,12 @@ def has_effect(character: str) -> bool:
     ],
 )
 def test_control_characters_are_escaped_and_the_rest_is_unchanged(text: str, shown: str) -> None:
-    assert visible(text) == shown
+    assert visible_text(text) == shown
 
 
 @given(st.text(CONTROLS | st.characters(exclude_categories=["Cs"])))
 def test_no_control_character_is_left(text: str) -> None:
-    assert not [one for one in visible(text) if has_effect(one) and one not in "\t\n"]
+    assert not [one for one in visible_text(text) if has_effect(one) and one not in "\t\n"]
 
 
 @given(

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 
 from config.env import CHECKOUT
 from delivery.models import PipelineRun
-from subscriptions.configuration.document import written
+from subscriptions.configuration.document import document_text
 from subscriptions.configuration.export import export_configuration
 from subscriptions.models import Publisher, Subscription
 from tests.unit.subscriptions.configuration.documents import (
@@ -38,7 +38,7 @@ def configuration(*arguments: str) -> tuple[int, str]:
 
 def saved(folder: Path, content: Any) -> str:
     path = folder / "inturn.json"
-    path.write_text(content if isinstance(content, str) else written(content))
+    path.write_text(content if isinstance(content, str) else document_text(content))
     return str(path)
 
 
@@ -50,8 +50,8 @@ def digest_of(said: str) -> str:
 
 def test_export_writes_the_document() -> None:
     some_of_everything()
-    assert configuration("export") == (0, written(export_configuration()))
-    assert configuration("export", "--only", "publishers")[1] == written(
+    assert configuration("export") == (0, document_text(export_configuration()))
+    assert configuration("export", "--only", "publishers")[1] == document_text(
         export_configuration(only=["publishers"])
     )
 

@@ -183,7 +183,7 @@ class TestSubscription:
         django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
     ) -> None:
         told: list[str] = []
-        monkeypatch.setattr(wake, "changed", lambda: told.append("changed"))
+        monkeypatch.setattr(wake, "notify_of_change", lambda: told.append("changed"))
         ann.post(f"{ROOT}/subscription/add/", values)
         subscription = Subscription.objects.get()
         ann.post(f"{ROOT}/subscription/{subscription.pk}/change/", values | {"timeout_seconds": "10"})

@@ -7,7 +7,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from subscriptions.configuration.document import written
+from subscriptions.configuration.document import document_text
 from subscriptions.configuration.export import export_configuration
 from subscriptions.models import ConfigurationChange, Publisher, Subscription
 from tests.unit.subscriptions.configuration.documents import document, some_of_everything
@@ -18,7 +18,7 @@ ADDRESS = "/admin/configuration/"
 
 
 def uploaded(client: Client, content: Any, **fields: str) -> str:
-    text = content if isinstance(content, bytes) else written(content).encode()
+    text = content if isinstance(content, bytes) else document_text(content).encode()
     answer = client.post(ADDRESS, {"file": SimpleUploadedFile("inturn.json", text), **fields})
     assert answer.status_code == 200
     return answer.text
@@ -32,7 +32,7 @@ def applied(client: Client, page: str) -> Any:
 def test_the_file_can_be_downloaded(ann: Client) -> None:
     some_of_everything()
     answer = ann.get(ADDRESS, {"download": ""})
-    assert answer.text == written(export_configuration())
+    assert answer.text == document_text(export_configuration())
     assert "inturn.json" in answer.headers["Content-Disposition"]
 
 

@@ -69,7 +69,7 @@ def test_the_request_arrives_with_the_exact_body_and_a_signature_that_verifies(
     row = sent_to(
         f"PUT:{endpoint.url}", body, headers={"X-Own": "s3cret"}, auth={"type": "bearer", "token": "t"}
     )
-    command = curl.sending(row)
+    command = curl.send_command(row)
     assert "s3cret" not in command
     secret = row.subscription.secrets.get().secret
     shell(command, tmp_path, SECRET=secret, X_OWN="of mine", KEY="t0ken")
@@ -89,7 +89,7 @@ def test_the_request_arrives_with_the_exact_body_and_a_signature_that_verifies(
 def test_binary_bodies_are_downloaded_first(receiver: Receiver, tmp_path: Path, body: bytes) -> None:
     endpoint = receiver.endpoint(factories.unique("hook"))
     row = sent_to(endpoint.url, body)
-    command = curl.sending(row)
+    command = curl.send_command(row)
     assert "Download the raw body first" in command
     (tmp_path / f"{row.message.public_id}.txt").write_bytes(body)
     shell(command, tmp_path, SECRET=row.subscription.secrets.get().secret)
@@ -106,7 +106,7 @@ def test_the_same_message_is_published_again(
     _, key = factories.api_key(Scope.PUBLISH, publisher=publisher)
     headers = {"x-note": HOSTILE, "filter-string": "a 'b'", "idempotency-key": "once", "x-empty": ""}
     message = factories.message(b'{"a": "it\'s"}', publisher=publisher, headers=headers)
-    assert '"deliveries":0' in shell(curl.publishing(message), tmp_path, KEY=key).replace(" ", "")
+    assert '"deliveries":0' in shell(curl.publish_command(message), tmp_path, KEY=key).replace(" ", "")
     copy = Message.objects.exclude(pk=message.pk).get()
     assert (bytes(copy.body), copy.event_type, copy.content_type) == (
         bytes(message.body),
@@ -125,7 +125,7 @@ def test_shell_characters_in_values_are_quoted(receiver: Receiver, tmp_path: Pat
     row = sent_to(endpoint.url, HOSTILE.encode(), headers={"X-`touch`$HOME'x": "x"})
     row.message.content_type = "$(touch${IFS}hacked)"
     variables = {"X_TOUCH_HOME_X": "x", "SECRET": row.subscription.secrets.get().secret}
-    shell(curl.sending(row), tmp_path, **variables)
+    shell(curl.send_command(row), tmp_path, **variables)
     assert endpoint.received[0].headers["content-type"] == "$(touch${IFS}hacked)"
     assert list(tmp_path.iterdir()) == []
 

@@ -119,7 +119,7 @@ def test_the_page_shows_them_to_those_who_may_see_payloads(ann: Client, delivery
 
 def test_a_copied_command_sends_them(delivery: Delivery, receiver: Receiver, tmp_path: Path) -> None:
     secret = delivery.subscription.secrets.get().secret
-    shell(curl.sending(delivery), tmp_path, SECRET=secret, X_OWN="of mine")
+    shell(curl.send_command(delivery), tmp_path, SECRET=secret, X_OWN="of mine")
     (got,) = receiver.endpoint(delivery.subscription.endpoint.rpartition("/")[2]).received
     assert got.headers["X-GitHub-Event"] == "it's a 'push'"
     assert got.headers["X-Own"] == "of mine"

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 
 def down() -> list[DownGroup]:
-    return queue_groups.down(limit=10)
+    return queue_groups.groups_down(limit=10)
 
 
 class QueueJobs:

@@ -116,7 +116,7 @@ class TestRewritingPage:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         told: list[str] = []
-        monkeypatch.setattr(wake, "changed", lambda: told.append("changed"))
+        monkeypatch.setattr(wake, "notify_of_change", lambda: told.append("changed"))
         page = self.preview(ann)
         with django_capture_on_commit_callbacks(execute=True):
             answer = self.post(ann, page)

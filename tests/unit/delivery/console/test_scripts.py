@@ -110,7 +110,7 @@ def test_who_may_not_see_payloads_sees_nothing_a_script_made_of_one(reader: Clie
 
 
 def test_a_copied_request_is_what_the_script_made(made: Delivery) -> None:
-    command = curl.sending(made)
+    command = curl.send_command(made)
     assert "printf %s '<made>'" in command
     assert "https://receiver.example/hook/artf1?a=1" in command
     assert "X-Key: seen-in-payload" in command

@@ -67,7 +67,7 @@ class TestChart:
 
     @pytest.mark.parametrize(("asked", "span"), [(None, "hour"), ("day", "day"), ("week", "hour")])
     def test_shows_the_span_in_the_address(self, asked: str | None, span: str) -> None:
-        assert charts.chosen(asked) == span
+        assert charts.chosen_span(asked) == span
 
 
 class TestOverview:

@@ -3,10 +3,10 @@
 from pyspark.sql import DataFrame, SparkSession
 
 from delivery.history.checks.finding import findings
-from delivery.history.checks.groups import groups
-from delivery.history.checks.known import known
-from delivery.history.checks.owed import owed
-from delivery.history.checks.tried import tried, tried_counts
+from delivery.history.checks.groups import check_groups
+from delivery.history.checks.known import known_deliveries
+from delivery.history.checks.owed import check_owed
+from delivery.history.checks.tried import check_attempts, tried_counts
 from delivery.history.postgres.unarchived import UNARCHIVED
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, MESSAGES
 from tests.unit.delivery.history.archived import Row, attempt, delivery, frame, message, seconds
@@ -14,7 +14,7 @@ from tests.unit.delivery.history.archived import Row, attempt, delivery, frame, 
 
 def of(spark: SparkSession, deliveries: list[Row], attempts: list[Row]) -> DataFrame:
     nothing = spark.createDataFrame([], UNARCHIVED.spark)
-    return known(frame(spark, DELIVERIES, deliveries), frame(spark, ATTEMPTS, attempts), nothing)
+    return known_deliveries(frame(spark, DELIVERIES, deliveries), frame(spark, ATTEMPTS, attempts), nothing)
 
 
 def found(checked: DataFrame) -> list[tuple[str, int | None, int | None]]:
@@ -60,7 +60,7 @@ def test_attempts_must_be_complete_and_end_with_a_success(spark: SparkSession) -
         *(attempt(1, 2), attempt(2, 1), attempt(2, 2, outcome="TIMEOUT"), attempt(3, 1), attempt(3, 2)),
         *(attempt(4, 1, outcome="TIMEOUT"), attempt(4, 3), attempt(5, 1)),
     ]
-    checked = tried(of(spark, deliveries, attempts))
+    checked = check_attempts(of(spark, deliveries, attempts))
     assert found(checked) == [("GAPS", 4, None), ("GAPS", 5, None), ("TWICE", 2, None)]
     row = checked.agg(tried_counts().alias("counts")).first()
     assert row is not None
@@ -69,7 +69,7 @@ def test_attempts_must_be_complete_and_end_with_a_success(spark: SparkSession) -
 
 
 def test_rows_that_belong_nowhere_or_are_there_twice_are_found(spark: SparkSession) -> None:
-    checked = tried(
+    checked = check_attempts(
         of(spark, [delivery(1), delivery(1), delivery(2)], [attempt(1), attempt(2), attempt(2), attempt(3)])
     )
     assert found(checked) == [("STRAY", 1, None), ("STRAY", 2, None), ("STRAY", 3, None)]
@@ -91,7 +91,7 @@ def test_of_a_group_one_endpoint_takes_the_message(spark: SparkSession) -> None:
         for (about, group), found in statuses.items()
         for status in found
     ]
-    assert found(groups(of(spark, deliveries, []))) == [("GROUP", 13, 14), ("GROUP", 15, None)]
+    assert found(check_groups(of(spark, deliveries, []))) == [("GROUP", 13, 14), ("GROUP", 15, None)]
 
 
 def test_a_message_has_the_deliveries_it_was_accepted_with(spark: SparkSession) -> None:
@@ -107,7 +107,7 @@ def test_a_message_has_the_deliveries_it_was_accepted_with(spark: SparkSession) 
         *(message(6), message(6)),
     ]
     deliveries = [delivery(id) for id in (1, 2, 3, 4, 6, 7)] + [delivery(8, message_id=3, replay_id=1)]
-    checked = owed(frame(spark, MESSAGES, messages), of(spark, deliveries, []))
+    checked = check_owed(frame(spark, MESSAGES, messages), of(spark, deliveries, []))
     assert found(checked) == [("OWED", 2, None), ("STRAY", 6, None), ("STRAY", 7, None)]
 
 
@@ -123,7 +123,7 @@ def test_settlements_must_be_there_as_often_as_they_count(spark: SparkSession) -
         *(delivery(5, settled_at=seconds(60 + number), settled_before=None) for number in range(2)),
     ]
     attempts = [attempt(id) for id in range(1, 6)]
-    checked = tried(of(spark, deliveries, attempts))
+    checked = check_attempts(of(spark, deliveries, attempts))
     assert found(checked) == [("GAPS", 2, None), ("GAPS", 3, None)]
 
 

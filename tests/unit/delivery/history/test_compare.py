@@ -8,13 +8,13 @@ import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
-from delivery.history.steps.compare import compare
+from delivery.history.steps.compare import compare_logs
 from delivery.history.steps.compare_request import (
     ComparisonError,
     ComparisonOptions,
     read_comparison_request,
 )
-from delivery.history.transforms.comparison import compared, within
+from delivery.history.transforms.comparison import comparison_rows, rows_within
 from delivery.history.transforms.their_log import their_rows
 from subscriptions.filters import FilterError
 from tests.unit.delivery.history.archived import Row, attempt, delivery, job, message, seconds, write
@@ -38,7 +38,7 @@ def results(
     )
     here = [("", key, status, seconds(second), 100 + second, second) for key, status, second in ours]
     keyed = spark.createDataFrame([(message_id, key) for _, key, _, _, message_id, _ in here], KEYED)
-    rows = compared(their_rows(there, statuses={}), spark.createDataFrame(here, OURS), keyed)
+    rows = comparison_rows(their_rows(there, statuses={}), spark.createDataFrame(here, OURS), keyed)
     return sorted((row.key, row.result, row.overtook) for row in rows.collect())
 
 
@@ -96,10 +96,10 @@ class TestComparedRows:
         )
         here = [("", key, "DELIVERED", seconds(9), 1, 1) for key in ("a", "c")]
         keyed = spark.createDataFrame([(1, "a")], KEYED)
-        rows = compared(their_rows(there, statuses={}), spark.createDataFrame(here, OURS), keyed)
-        found = within(rows, since=seconds(2), until=seconds(9))
+        rows = comparison_rows(their_rows(there, statuses={}), spark.createDataFrame(here, OURS), keyed)
+        found = rows_within(rows, since=seconds(2), until=seconds(9))
         assert found.collect() == []
-        assert sorted(row.key for row in within(rows, since=seconds(2)).collect()) == ["b", "c"]
+        assert sorted(row.key for row in rows_within(rows, since=seconds(2)).collect()) == ["b", "c"]
 
 
 class TestRowsOfTheLog:
@@ -185,7 +185,7 @@ class TestTheComparison:
         if "theirs" not in options:
             options["theirs"] = self.theirs(archive)
         with job(archive, spark=spark) as given:
-            return compare(given, **options)
+            return compare_logs(given, **options)
 
     def test_counts_each_result(self, archive: Path, spark: SparkSession) -> None:
         result = self.made(archive, spark)
@@ -276,10 +276,10 @@ class TestTheComparison:
 
 
 def test_columns_of_the_csv_are_those_of_the_table(tmp_path: Path) -> None:
-    from delivery.history.steps.report_file import writing
+    from delivery.history.steps.report_file import row_writer
     from delivery.history.transforms.comparison import COMPARISON
 
-    with writing(tmp_path / "rows.csv", COMPARISON, form="csv"):
+    with row_writer(tmp_path / "rows.csv", COMPARISON, form="csv"):
         pass
     with (tmp_path / "rows.csv").open(newline="") as file:
         assert next(csv.reader(file)) == COMPARISON.names

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from delivery.configuration.archive_effect import archive_lines, effect_options
 from delivery.history.job import StepJob
 from delivery.history.schemas import MESSAGES
-from delivery.history.steps.effect import EffectError, effect
+from delivery.history.steps.effect import EffectError, measure_effect
 from delivery.history.transforms.effects import ConditionChange, effects
 from subscriptions.models import Subscriber
 from tests.support import factories
@@ -80,7 +80,7 @@ class TestEffectOfAPlan:
         old = message(100, published_at=AT - timedelta(days=40), body=b'{"price": 5}')
         write(tmp_path, messages=[old, *PRICES])
         options = effect_options(self.planned(filter=CHEAPER), days=30, now=AT + timedelta(hours=1))
-        result = effect(job, **options)
+        result = measure_effect(job, **options)
         line, until = archive_lines(result, days=30)
         assert line == (
             "effect in 30 days: subscription abc/s: of 12 archived messages 7 deliveries fewer, for example of msg_9"
@@ -92,22 +92,22 @@ class TestEffectOfAPlan:
         self.planned()
         Subscriber.objects.update(status="INACTIVE")
         planned = plan(document(subscribers=[{"name": "abc", "status": "ACTIVE"}]))
-        (found,) = effect(job, **effect_options(planned, days=1, now=AT))["effects"]
+        (found,) = measure_effect(job, **effect_options(planned, days=1, now=AT))["effects"]
         assert (found["subscription"], found["more"], found["fewer"]) == ("subscription abc/s", 10, 0)
 
     def test_of_what_decides_nothing_needs_no_spark(self, job: StepJob, tmp_path: Path) -> None:
         write(tmp_path, messages=PRICES)
         options = effect_options(self.planned(timeout_seconds=7), days=30, now=AT)
         assert options["changes"] == []
-        assert effect(job, **options)["effects"] == []
+        assert measure_effect(job, **options)["effects"] == []
 
     def test_of_days_without_messages_is_nothing(self, job: StepJob, tmp_path: Path) -> None:
         write(tmp_path, messages=[message(1, event_type="Other")])
         options = effect_options(self.planned(filter=CHEAPER), days=30, now=AT)
-        (found,) = effect(job, **options)["effects"]
+        (found,) = measure_effect(job, **options)["effects"]
         assert (found["asked"], found["more"], found["fewer"]) == (0, 0, 0)
 
     def test_without_an_archive_is_refused(self, job: StepJob) -> None:
         options = effect_options(self.planned(filter=CHEAPER), days=30, now=AT)
         with pytest.raises(EffectError, match="run the export first"):
-            effect(job, **options)
+            measure_effect(job, **options)

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from delivery.history.schemas import ATTEMPTS, DELIVERIES
-from delivery.history.transforms.measures import COLUMNS, COUNTS, measured, with_stops
+from delivery.history.transforms.measures import COLUMNS, COUNTS, hourly_measures, with_stops
 from tests.unit.delivery.history.archived import AT, Row, attempt, delivery, frame, seconds
 
 HOUR = timedelta(hours=1)
@@ -16,7 +16,7 @@ NAMES = "subscription_id bigint, subscriber string, subscription string, event_t
 
 
 def of(spark: SparkSession, deliveries: list[Row], attempts: list[Row]) -> DataFrame:
-    return measured(frame(spark, DELIVERIES, deliveries), frame(spark, ATTEMPTS, attempts))
+    return hourly_measures(frame(spark, DELIVERIES, deliveries), frame(spark, ATTEMPTS, attempts))
 
 
 def rows(found: DataFrame) -> list[dict[str, Any]]:

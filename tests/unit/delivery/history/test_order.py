@@ -7,9 +7,16 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from delivery.history.checks.finding import findings
-from delivery.history.checks.held import held
-from delivery.history.checks.known import known, places
-from delivery.history.checks.order import doubted, in_turn, late, of_doubted, order_counts, overtaken
+from delivery.history.checks.held import times_of_holds
+from delivery.history.checks.known import known_deliveries, places
+from delivery.history.checks.order import (
+    in_turn,
+    late_deliveries,
+    mark_doubtful,
+    of_doubted,
+    order_counts,
+    overtaken_deliveries,
+)
 from delivery.history.postgres.unarchived import UNARCHIVED
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL
 from tests.unit.delivery.history.archived import Row, attempt, delivery, entry, frame, seconds
@@ -38,8 +45,8 @@ def history(
     rows = frame(spark, DELIVERIES, deliveries)
     nothing = spark.createDataFrame([], UNARCHIVED.spark)
     # Cached as in a run, which reads it repeatedly, and does not plan it each time.
-    holds = held(frame(spark, JOURNAL, journal), places(rows), owners(rows)).cache()
-    return in_turn(known(rows, frame(spark, ATTEMPTS, attempts), nothing).cache(), holds).cache()
+    holds = times_of_holds(frame(spark, JOURNAL, journal), places(rows), owners(rows)).cache()
+    return in_turn(known_deliveries(rows, frame(spark, ATTEMPTS, attempts), nothing).cache(), holds).cache()
 
 
 def owners(rows: DataFrame) -> DataFrame:
@@ -47,13 +54,13 @@ def owners(rows: DataFrame) -> DataFrame:
 
 
 def found(turns: DataFrame) -> Found:
-    some = of_doubted(doubted(turns)).cache()
-    rows = findings(overtaken(late(some).cache(), some)).collect()
+    some = of_doubted(mark_doubtful(turns)).cache()
+    rows = findings(overtaken_deliveries(late_deliveries(some).cache(), some)).collect()
     return sorted((row.kind, row.delivery_id, row.other_delivery_id) for row in rows)
 
 
 def explained(turns: DataFrame) -> dict[str, int]:
-    row = doubted(turns).agg(order_counts().alias("counts")).first()
+    row = mark_doubtful(turns).agg(order_counts().alias("counts")).first()
     assert row is not None
     return {name: count for name, count in row["counts"].asDict().items() if count and name not in IGNORED}
 
@@ -155,8 +162,8 @@ def test_a_resubmission_is_no_first_attempt(spark: SparkSession) -> None:
         attempt(1, 2, started_at=seconds(80), settled_at=seconds(90)),
     ]
     nothing = spark.createDataFrame([], UNARCHIVED.spark)
-    holds = held(frame(spark, JOURNAL, []), places(rows), owners(rows))
-    turns = in_turn(known(rows, frame(spark, ATTEMPTS, tried), nothing), holds)
+    holds = times_of_holds(frame(spark, JOURNAL, []), places(rows), owners(rows))
+    turns = in_turn(known_deliveries(rows, frame(spark, ATTEMPTS, tried), nothing), holds)
     assert found(turns) == []
     assert turns.count() == 2
 
@@ -172,7 +179,7 @@ def test_holds_neither_overlap_nor_meet(spark: SparkSession) -> None:
     ]
     rows = frame(spark, DELIVERIES, [delivery(1)])
     (row,) = (
-        held(frame(spark, JOURNAL, journal), places(rows), owners(rows))
+        times_of_holds(frame(spark, JOURNAL, journal), places(rows), owners(rows))
         .selectExpr(
             "subscription_id",
             "transform(holds, hold -> unix_seconds(hold.since)) AS since",

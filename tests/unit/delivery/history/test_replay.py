@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from delivery.history.job import Stopped
 from delivery.history.schemas import MESSAGES
-from delivery.history.steps.replay import ReplaySelection, matching, select_messages
+from delivery.history.steps.replay import ReplaySelection, matching_messages, select_messages
 from delivery.models import PipelineRun, Replay, ReplayItem, ReplayState
 from delivery.replays import replays as asking
 from delivery.replays.replays import request_replay
@@ -26,7 +26,7 @@ def wanted(**fields: Any) -> ReplaySelection:
 
 
 def selected(spark: SparkSession, rows: list[dict[str, Any]], **fields: Any) -> list[int]:
-    found = matching(frame(spark, MESSAGES, rows), wanted(**fields))
+    found = matching_messages(frame(spark, MESSAGES, rows), wanted(**fields))
     return sorted(row["id"] for row in found.collect())
 
 
@@ -71,7 +71,7 @@ class TestSelectedMessage:
 
     def test_is_counted_by_event_type_and_day(self, spark: SparkSession) -> None:
         rows = [message(1), message(2), message(3, published_at=AT + timedelta(days=1))]
-        found = matching(frame(spark, MESSAGES, rows), wanted(until=AT + timedelta(days=2)))
+        found = matching_messages(frame(spark, MESSAGES, rows), wanted(until=AT + timedelta(days=2)))
         days = sorted(str(row["day"]) for row in found.collect())
         assert days == ["2026-11-22", "2026-11-22", "2026-11-23"]
 

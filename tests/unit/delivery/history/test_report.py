@@ -14,9 +14,9 @@ from delivery.history.schemas import ATTEMPTS, DELIVERIES
 from delivery.history.steps.report import (
     ReportError,
     ReportOptions,
+    attempt_figures,
     read_report_request,
-    settled,
-    tried,
+    requested_settlements,
     write_report,
 )
 from delivery.history.steps.report_columns import REPORT
@@ -43,7 +43,7 @@ def asked(**fields: Any) -> ReportOptions:
 
 
 def found(spark: SparkSession, rows: list[dict[str, Any]], **fields: Any) -> list[int]:
-    kept = settled(frame(spark, DELIVERIES, rows), read_report_request(asked(**fields)))
+    kept = requested_settlements(frame(spark, DELIVERIES, rows), read_report_request(asked(**fields)))
     return sorted(row["id"] for row in kept.collect())
 
 
@@ -94,7 +94,7 @@ class TestReport:
             ),
             attempt(1, 3, settled_at=again, started_at=seconds(59)),
         ]
-        first, second = tried(frame(spark, ATTEMPTS, rows)).orderBy("settled_at").collect()
+        first, second = attempt_figures(frame(spark, ATTEMPTS, rows)).orderBy("settled_at").collect()
         assert (first.recorded_attempts, first.last_outcome, first.last_status_code) == (
             2,
             "CLIENT_ERROR",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.errors import PySparkException
 
-from delivery.history.spark.workers import by_context, by_frame, each, shares
+from delivery.history.spark.workers import by_context, by_frame, run_tasks, shares
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,14 +31,14 @@ def test_either_way_does_every_task(spark: "SparkSession", way: Callable[..., An
 
 
 def test_workers_do_them(spark: "SparkSession") -> None:
-    found = each(spark, shares([1, 2, 3, 4]), told)
+    found = run_tasks(spark, shares([1, 2, 3, 4]), told)
     assert sorted(one["sum"] for one in found) == [1, 2, 3, 4]
     assert os.getpid() not in {one["process"] for one in found}
 
 
 def test_no_task_starts_no_worker(spark: "SparkSession") -> None:
     nothing: list[int] = []
-    assert each(spark, shares(nothing), told) == []
+    assert run_tasks(spark, shares(nothing), told) == []
 
 
 @pytest.mark.parametrize("way", [by_context, by_frame])

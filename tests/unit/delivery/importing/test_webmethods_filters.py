@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from delivery.importing.webmethods_filters import CannotTranslateError, translated
+from delivery.importing.webmethods_filters import CannotTranslateError, translated_filter
 from subscriptions.filters import document, parse_filter, to_python
 
 ORDER: dict[str, Any] = {
@@ -18,7 +18,7 @@ ORDER: dict[str, Any] = {
 
 
 def matches(text: str) -> bool:
-    return to_python(parse_filter(translated(text)))(document({}, orjson.dumps(ORDER)))
+    return to_python(parse_filter(translated_filter(text)))(document({}, orjson.dumps(ORDER)))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_filter_matches_what_it_matched(text: str, expected: bool) -> None:
 
 def test_a_translated_filter_is_readable() -> None:
     text = '%address/state% L_EQUALS "VA" and %total% > 100'
-    assert translated(text) == "$$->'Body'->'address'->>'state' = 'VA' AND $$->'Body'->>'total' > 100"
+    assert translated_filter(text) == "$$->'Body'->'address'->>'state' = 'VA' AND $$->'Body'->>'total' > 100"
 
 
 @pytest.mark.parametrize(
@@ -78,5 +78,5 @@ def test_a_translated_filter_is_readable() -> None:
 )
 def test_what_cannot_be_said_is_refused_with_the_place(text: str, reason: str) -> None:
     with pytest.raises(CannotTranslateError) as caught:
-        translated(text)
+        translated_filter(text)
     assert reason in str(caught.value)

@@ -277,4 +277,4 @@ def test_counts_of_mailboxes_are_forgotten_after_an_hour() -> None:
     ],
 )
 def test_a_time_is_shown_in_its_largest_whole_unit(seconds: float, words: str) -> None:
-    assert expiry.lasting(seconds) == words
+    assert expiry.duration_text(seconds) == words

@@ -54,13 +54,13 @@ def received_notifications(listening: psycopg.Connection) -> str:
 
 
 def test_a_notification_that_failed_is_repeated(listening: psycopg.Connection) -> None:
-    wake.lanes([1])
+    wake.notify_of_work([1])
     assert received_notifications(listening) == "work 1"
     listening.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
         "WHERE datname = current_database() AND application_name = 'inturn wake'"
     )
-    wake.lanes([2])
+    wake.notify_of_work([2])
     assert received_notifications(listening) == "work 2"
 
 

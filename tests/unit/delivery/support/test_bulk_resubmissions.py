@@ -91,7 +91,7 @@ class TestSelectedForResubmission:
         monkeypatch.setattr(selection, "COUNT_LIMIT", 2)
         rejected(5)
         assert preview_selection({}).count == 3
-        assert bulk_jobs.counted(job_for()) == "more than 2"
+        assert bulk_jobs.count_text(job_for()) == "more than 2"
 
     def test_counting_changes_nothing(self) -> None:
         rows = rejected(2)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from delivery.configuration.applying import apply_document, plan_document, wanted
+from delivery.configuration.applying import apply_document, checked_document, plan_document
 from delivery.models import JournalEntry, JournalKind
 from subscriptions.configuration.apply import PlanChangedError
 from subscriptions.configuration.plan import PlannedField, Verb
@@ -121,7 +121,7 @@ def test_the_order_in_the_file_makes_no_difference() -> None:
 
 def test_an_apply_wants_the_plan_that_was_seen() -> None:
     some_of_everything()
-    as_seen = wanted(changed(timeout_seconds=7), lookup=of_mapping({}))
+    as_seen = checked_document(changed(timeout_seconds=7), lookup=of_mapping({}))
     digest = plan_document(as_seen).digest
     Subscription.objects.filter(name="project-1008").update(timeout_seconds=9)
     with pytest.raises(PlanChangedError):
@@ -132,7 +132,7 @@ def test_an_apply_wants_the_plan_that_was_seen() -> None:
 
 def test_what_others_change_elsewhere_does_not_matter() -> None:
     some_of_everything()
-    as_seen = wanted(changed(timeout_seconds=7), lookup=of_mapping({}))
+    as_seen = checked_document(changed(timeout_seconds=7), lookup=of_mapping({}))
     digest = plan_document(as_seen).digest
     factories.subscription()
     apply_document(as_seen, digest=digest, actor="tester")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from subscriptions.configuration.document import written
+from subscriptions.configuration.document import document_text
 from subscriptions.configuration.export import export_configuration
 from subscriptions.models import ConfigurationChange, Publisher, PublishId
 from subscriptions.publish_ids import MAX_VALID, end_publish_id, publisher_of_id, rotate_publish_id
@@ -35,7 +35,7 @@ def test_a_new_publisher_gets_its_id_and_a_plan_after_that_is_empty() -> None:
     (entry,) = ConfigurationChange.objects.all()
     assert entry.after is not None
     assert entry.after["publish_id"] == "•••, new value"
-    assert TEXT not in str(entry.after) + written(export_configuration())
+    assert TEXT not in str(entry.after) + document_text(export_configuration())
 
 
 def test_another_id_rotates() -> None:

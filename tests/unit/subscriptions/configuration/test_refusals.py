@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from subscriptions.configuration.document import RefusedDocumentError, parsed
+from subscriptions.configuration.document import RefusedDocumentError, parse_json
 from subscriptions.configuration.export import export_configuration
 from subscriptions.models import CommonScript, EventType, Kind, Subscription
 from tests.support import factories
@@ -84,7 +84,7 @@ def test_what_has_not_the_form_of_a_document_is_refused(content: Any, field: str
 )
 def test_what_is_no_json_is_refused(text: bytes) -> None:
     with pytest.raises(RefusedDocumentError):
-        parsed(text)
+        parse_json(text)
 
 
 def test_an_unknown_field_is_refused() -> None:

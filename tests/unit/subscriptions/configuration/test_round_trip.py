@@ -2,7 +2,7 @@
 
 import pytest
 
-from subscriptions.configuration.document import NAMES, written
+from subscriptions.configuration.document import NAMES, document_text
 from subscriptions.configuration.export import export_configuration
 from subscriptions.models import (
     ConfigurationChange,
@@ -37,7 +37,7 @@ def test_an_export_applied_to_an_empty_installation_exports_the_same_bytes() -> 
     first = export_configuration()
     remove_everything()
     apply(first, secrets=SECRETS)
-    assert written(export_configuration()) == written(first)
+    assert document_text(export_configuration()) == document_text(first)
 
 
 @pytest.mark.parametrize("status", SubscriptionStatus.values)
@@ -47,7 +47,7 @@ def test_held_and_inactive_subscribers_come_back_as_they_were(status: str) -> No
     first = export_configuration()
     remove_everything()
     apply(first, secrets=SECRETS)
-    assert written(export_configuration()) == written(first)
+    assert document_text(export_configuration()) == document_text(first)
     assert Subscriber.objects.get(name="abc").status == status
     assert Subscription.objects.get(name="all").status == "HELD"
     assert plan(first, secrets=SECRETS, prune=True).changes == []
@@ -84,7 +84,7 @@ def test_an_export_changes_nothing_where_it_was_made_and_needs_no_secrets() -> N
 
 def test_no_secret_stands_in_the_document() -> None:
     some_of_everything()
-    text = written(export_configuration())
+    text = document_text(export_configuration())
     assert [value for value in SECRET_VALUES if value in text] == []
     assert SigningSecret.objects.count() == 3
     assert [one.secret for one in SigningSecret.objects.all() if one.secret in text] == []
@@ -92,7 +92,7 @@ def test_no_secret_stands_in_the_document() -> None:
 
 def test_a_document_has_no_ids_and_no_times_and_nothing_of_inturns_own() -> None:
     some_of_everything()
-    text = written(export_configuration())
+    text = document_text(export_configuration())
     assert '"id":' not in text.replace('"id": 1', "")
     assert '_at":' not in text
     assert "Inturn." not in text

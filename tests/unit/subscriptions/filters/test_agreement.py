@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from subscriptions.filters import document, parse_filter, text_at
-from subscriptions.filters.jsonb import MISSING, parse_jsonb, printed
+from subscriptions.filters.jsonb import MISSING, parse_jsonb, printed_text
 from subscriptions.filters.sql import Parameter
 from subscriptions.filters.tree import Condition, Path
 from tests.unit.subscriptions.filters.evaluation import answers, ask, truth
@@ -40,7 +40,7 @@ def test_python_and_postgresql_agree_on_true_false_and_null(
 def test_python_reads_and_prints_json_as_jsonb_does(asked: list[bytes]) -> None:
     rows = ask(["body::text"], [], [({}, body) for body in asked])
     ours = [parse_jsonb(body) for body in asked]
-    assert [text for (text,) in rows] == [None if value is MISSING else printed(value) for value in ours]
+    assert [text for (text,) in rows] == [None if value is MISSING else printed_text(value) for value in ours]
 
 
 @many
@@ -76,7 +76,7 @@ def test_no_oddity_is_read_differently() -> None:
     rows = ask(["body::text"], [], [({}, body) for body in asked])
     for body, (text,) in zip(asked, rows, strict=True):
         value = parse_jsonb(body)
-        assert text == (None if value is MISSING else printed(value)), body
+        assert text == (None if value is MISSING else printed_text(value)), body
 
 
 def test_numbers_grow_to_the_same_bound_everywhere() -> None:
@@ -84,7 +84,7 @@ def test_numbers_grow_to_the_same_bound_everywhere() -> None:
     rows = ask(["sha256(convert_to(body::text, 'UTF8'))"], [], [({}, body) for body in asked])
     ours = [parse_jsonb(body) for body in asked]
     assert [digest and bytes(digest) for (digest,) in rows] == [
-        None if value is MISSING else sha256(printed(value).encode()).digest() for value in ours
+        None if value is MISSING else sha256(printed_text(value).encode()).digest() for value in ours
     ]
     assert {value is MISSING for value in ours[-30:]} == {True, False}
 

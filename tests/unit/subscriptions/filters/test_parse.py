@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from subscriptions.filters import FilterError, normalised, parse_filter, parse_path
+from subscriptions.filters import FilterError, normal_form, parse_filter, parse_path
 from subscriptions.filters.tree import (
     And,
     Comparison,
@@ -235,7 +235,7 @@ def test_the_longest_and_deepest_filters_are_accepted() -> None:
 )
 def test_one_filter_has_one_normalised_text(text: str) -> None:
     assert (
-        normalised(parse_filter(text))
+        normal_form(parse_filter(text))
         == "$$->'Body'->>'id' = 'x' AND NOT $$->'Header'->>'priority' in ('low', 'it''s')"
     )
 
@@ -248,7 +248,7 @@ def test_one_filter_has_one_normalised_text(text: str) -> None:
     ],
 )
 def test_normalised_text_is_its_own_normalised_text(text: str) -> None:
-    assert normalised(parse_filter(text)) == text
+    assert normal_form(parse_filter(text)) == text
 
 
 def test_different_filters_have_different_normalised_texts() -> None:
@@ -263,7 +263,7 @@ def test_different_filters_have_different_normalised_texts() -> None:
         "in ('5'', ''6')",
         "like '5'",
     ]
-    assert len({normalised(parse_filter(f"$$->'Body'->>'a' {text}")) for text in texts}) == len(texts)
+    assert len({normal_form(parse_filter(f"$$->'Body'->>'a' {text}")) for text in texts}) == len(texts)
 
 
 def test_a_path_alone_is_read_as_a_path() -> None:

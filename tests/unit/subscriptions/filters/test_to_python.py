@@ -178,13 +178,13 @@ def test_a_body_with_endless_numbers_is_missing() -> None:
 def printed_texts(monkeypatch: pytest.MonkeyPatch) -> list[jsonb.Json]:
     """Record the texts that are printed from now on, as `->>` does."""
     printed: list[jsonb.Json] = []
-    original = jsonb.printed
+    original = jsonb.printed_text
 
     def counted(value: jsonb.Json) -> str:
         printed.append(value)
         return original(value)
 
-    monkeypatch.setattr(jsonb, "printed", counted)
+    monkeypatch.setattr(jsonb, "printed_text", counted)
     return printed
 
 

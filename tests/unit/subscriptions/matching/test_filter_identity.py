@@ -96,7 +96,7 @@ def test_a_group_with_two_spellings_is_down_only_when_both_endpoints_are(queue: 
         for endpoint in endpoints
     ]
     factories.endpoint_down(first)
-    assert queue_groups.down(limit=10) == []
+    assert queue_groups.groups_down(limit=10) == []
     factories.endpoint_down(second)
-    (group,) = queue_groups.down(limit=10)
+    (group,) = queue_groups.groups_down(limit=10)
     assert (group.condition, len(group.endpoints)) == (MEANING, 2)

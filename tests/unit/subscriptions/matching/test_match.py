@@ -5,7 +5,7 @@ from django.db import connection
 
 from subscriptions.filters import document
 from subscriptions.matching import lookups, match
-from subscriptions.matching.match import candidates, qualifying, unmatched_reason
+from subscriptions.matching.match import candidates, qualifying_candidates, unmatched_reason
 from subscriptions.models import EventType, Subscription
 from tests.support import factories
 
@@ -37,7 +37,7 @@ def test_only_subscriptions_with_the_header_string_of_the_message_are_read(event
 def test_each_message_of_a_batch_keeps_to_its_own_header_string(event_type: EventType) -> None:
     sent = [{"filter-string": "proj1"}, {"filter-string": "proj2"}]
     found = candidates(event_type, sent)
-    chosen = [qualifying(found, document(headers, b"{}")) for headers in sent]
+    chosen = [qualifying_candidates(found, document(headers, b"{}")) for headers in sent]
     assert [[each.header_filter_string for each in some] for some in chosen] == [["", "proj1"], ["", "proj2"]]
 
 
