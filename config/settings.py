@@ -16,7 +16,7 @@ ENVIRONMENT = env.read_environment()
 # A connection whose database machine vanished fails within about ten seconds: while connecting,
 # while idle or waiting for an answer (TCP keepalives), and while sent data is not acknowledged (the
 # user time-out, in milliseconds, where the system has it, because keepalives do not run then). All
-# connections use these: see `delivery.database.connection_parameters`. Non-TCP sockets ignore them.
+# connections use these: see `delivery.database.connections.connection_parameters`. Non-TCP sockets ignore them.
 NOTICES_VANISHED = {
     "connect_timeout": 5,
     "keepalives": 1,

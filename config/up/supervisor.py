@@ -14,8 +14,7 @@ from urllib.parse import urlsplit
 from config.embedded import postgres
 from config.env import CHECKOUT, Environment
 from config.up import processes
-from config.up.logfiles import rotate_logs
-from config.up.parts import (
+from config.up.child import (
     LOOPBACK,
     MANAGE,
     ChildProcess,
@@ -25,6 +24,7 @@ from config.up.parts import (
     print_line,
     web_command,
 )
+from config.up.logfiles import rotate_logs
 from config.up.preflight import CannotStartError, raise_file_limit, require_free_port, single_instance
 
 CLUSTER, DEMO = "cluster", "demo"

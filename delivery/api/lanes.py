@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from delivery.console.lanes import waiting
+from delivery.console.lanes import waiting_counts
 from delivery.console.shared.counting import WAITING_LIMIT, Bounded
 from delivery.models import Lane, LaneKind
 from delivery.states import LaneState
@@ -171,4 +171,4 @@ def _place(name: str) -> dict[str, Any]:
 
 
 def _waiting(lanes: Sequence[Lane]) -> dict[str, Any]:
-    return {"waiting": waiting.of_lanes([lane.pk for lane in lanes])}
+    return {"waiting": waiting_counts.of_lanes([lane.pk for lane in lanes])}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import orjson
 from django.conf import settings
 
-from delivery.calls.scripted import answer_of
+from delivery.calls.script_runs import answer_of
 from delivery.calls.slots import call_slot
 from delivery.calls.trial import Trial
 from subscriptions.checks import script as checks

@@ -25,7 +25,7 @@ class NoSlotError(Exception):
 @contextmanager
 def call_slot(kind: str, *, most: int) -> Iterator[None]:
     """Take one of `most` slots of this process, at least one; raise NoSlotError."""
-    taken = semaphore(kind, most)
+    taken = slots_of(kind, most)
     if not taken.acquire(blocking=False):
         raise NoSlotError
     try:
@@ -35,18 +35,18 @@ def call_slot(kind: str, *, most: int) -> Iterator[None]:
 
 
 @cache
-def semaphore(_kind: str, most: int) -> threading.Semaphore:
+def slots_of(_kind: str, most: int) -> threading.Semaphore:
     """Return the slots of a kind of call: the same object each time."""
     return threading.Semaphore(max(most, 1))
 
 
-def endpoint_now(subscription_id: int) -> Endpoint | None:
+def current_endpoint(subscription_id: int) -> Endpoint | None:
     """Return the stored endpoint; None if the subscription is deleted."""
     rows = queries.named_rows("endpoints", {"subscription": [subscription_id]})
     return endpoint_of(rows[0]) if rows else None
 
 
-def call_now(request: Request) -> Called:
+def call_allowed_endpoint(request: Request) -> Called:
     """Call the endpoint as the senders would, with their guard.
 
     A fault on our side is an outcome, too.

@@ -35,8 +35,8 @@ from django.db import Error, IntegrityError, InterfaceError, OperationalError, c
 from django.utils import timezone
 
 from delivery.calls.http import Called
-from delivery.calls.scripted import answer_by_script
-from delivery.calls.slots import call_now, call_slot, endpoint_now
+from delivery.calls.script_runs import answer_by_script
+from delivery.calls.slots import call_allowed_endpoint, call_slot, current_endpoint
 from delivery.database.queries import first_row
 from delivery.outcome import Outcome, unsendable_outcome
 from delivery.publishing.drafts import Draft, checked_draft
@@ -134,7 +134,7 @@ def _call(parcel: Parcel, endpoint: Endpoint, headers: Mapping[str, str], *, cre
     request = make_request(parcel, endpoint, now=timezone.now())
     if credential and endpoint.forwards_authorization:
         request = replace(request, headers=request.headers | {"Authorization": credential})
-    return call_now(request)
+    return call_allowed_endpoint(request)
 
 
 def _store(publisher: Publisher, draft: Draft) -> tuple[int, int, SyncTarget | None]:
@@ -195,7 +195,7 @@ def _qualified(draft: Draft) -> list[Subscription]:
 def _first_there(qualified: Sequence[Subscription]) -> SyncTarget | None:
     """Return the first that was not deleted meanwhile."""
     for subscription in qualified:
-        if (endpoint := endpoint_now(subscription.pk)) is not None:
+        if (endpoint := current_endpoint(subscription.pk)) is not None:
             return SyncTarget(subscription, endpoint)
     return None
 

@@ -22,8 +22,8 @@ from django.conf import settings
 from django.db import connection
 
 from delivery.calls.http import Called
-from delivery.calls.scripted import answer_by_script, transformed_now
-from delivery.calls.slots import call_now, call_slot, endpoint_now
+from delivery.calls.script_runs import answer_by_script, transformed_now
+from delivery.calls.slots import call_allowed_endpoint, call_slot, current_endpoint
 from delivery.lifecycle import journal
 from delivery.models import JournalKind
 from delivery.models.message import public_id
@@ -64,7 +64,7 @@ def send_test(subscription: Subscription, trial: Trial, *, actor: str, now: date
     """
     # SYNC may have three quarters of the threads, and the console must stay available.
     with call_slot("test", most=settings.ENVIRONMENT.web_threads // 8):
-        endpoint = endpoint_now(subscription.pk)
+        endpoint = current_endpoint(subscription.pk)
         if endpoint is None:
             raise Subscription.DoesNotExist
         parcel = _parcel(subscription, trial)
@@ -92,7 +92,7 @@ def _called(request: Request) -> Called:
     transformation = request.parcel.transformation
     if transformation is not None and transformation.fault:
         return Called(script_failed(transformation.fault, now=request.made_at))
-    return call_now(request)
+    return call_allowed_endpoint(request)
 
 
 def _read_headers(parcel: Parcel) -> dict[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from delivery.configuration.concerned import ConcernedSubscription, MatchCondition, concerned_by
+from delivery.configuration.changed_matches import ConcernedSubscription, MatchCondition, concerned_by
 from delivery.configuration.effect import MOST, Effect
 from subscriptions.configuration.plan import Plan
 

@@ -22,7 +22,7 @@ from subscriptions.models import (
     Subscriber,
     Subscription,
 )
-from subscriptions.models.named import Named
+from subscriptions.models.named_object import Named
 
 ACTOR = "demo"
 PUBLISHER = "demo-teamforge"

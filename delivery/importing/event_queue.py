@@ -7,7 +7,7 @@ that the queue gets. The Event Queue's 30 seconds and four days are Inturn's def
 import json
 from typing import Any
 
-from delivery.importing.imported import Imported, SourceError
+from delivery.importing.import_result import Imported, SourceError
 
 _EXPECTED = 'A JSON list of {"queueId": …, "name": …, "events": […]} was expected.'
 

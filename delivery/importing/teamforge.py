@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from delivery.importing.imported import Imported, SourceError
+from delivery.importing.import_result import Imported, SourceError
 from subscriptions.checks.script import fault, refusals
 from subscriptions.configuration.document import PUBLISH_ID
 from subscriptions.filters import FilterError, parse_filter

@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from delivery.importing.imported import Imported, SourceError
+from delivery.importing.import_result import Imported, SourceError
 from delivery.importing.webmethods_filters import CannotTranslateError, translated_filter
 from delivery.importing.webmethods_properties import Properties, policy_of, subscriber_of
 

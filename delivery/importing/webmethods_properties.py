@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from delivery.importing.imported import SourceError
+from delivery.importing.import_result import SourceError
 
 # What a trigger has that says nothing else.
 CAPACITY, REFILL, RETRY_MS = 10, 4, 10_000

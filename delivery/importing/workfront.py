@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from delivery.importing.imported import Imported, SourceError
+from delivery.importing.import_result import Imported, SourceError
 from delivery.vendors.workfront.subscribing import POLICY, TIMEOUT_SECONDS, subscriber_name
 from delivery.vendors.workfront.translate import Translation, translate_document
 from subscriptions.values.endpoints import EndpointError, parse_url

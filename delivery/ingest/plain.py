@@ -21,7 +21,7 @@ from delivery.ingest.directory import Directory, Grant
 from delivery.ingest.posts import Post
 from delivery.publishing.callback_urls import CALLBACK_URL
 from delivery.publishing.drafts import DESTINATION, Draft, PublishRefusedError, check_body
-from delivery.publishing.owed import Owed
+from delivery.publishing.owed_deliveries import Owed
 from delivery.publishing.publish import Accepted, claim_of
 from subscriptions.api.problems import Problem
 from subscriptions.filters import document

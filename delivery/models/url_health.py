@@ -26,7 +26,7 @@ URL never disagree:
 from django.db import models
 from django.db.models.functions import Now
 
-from subscriptions.models.named import Watched
+from subscriptions.models.named_object import Watched
 
 
 class UrlState(models.TextChoices):

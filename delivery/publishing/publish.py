@@ -19,7 +19,7 @@ from delivery.lifecycle import wake
 from delivery.publishing import callbacks, dedup
 from delivery.publishing.drafts import DESTINATION, Destinations, Draft, PublishRefusedError, checked_draft
 from delivery.publishing.idempotency import Claim, claim_keys, store_answers
-from delivery.publishing.owed import Owed, Targets
+from delivery.publishing.owed_deliveries import Owed, Targets
 from subscriptions.filters import document
 from subscriptions.matching.match import Candidate, candidates, qualifying_candidates, why_not_there
 from subscriptions.models import EventType, Kind, Publisher

@@ -12,7 +12,7 @@ from delivery.senders.entries import ScriptOutputMade
 from delivery.senders.lane import SenderLane
 from delivery.senders.parcel import Group, Key
 from delivery.senders.reader import RunRequest, groups_of
-from delivery.senders.scripted import transformed_parcels
+from delivery.senders.script_runs import transformed_parcels
 from delivery.senders.window import WHOLE_LANE
 
 

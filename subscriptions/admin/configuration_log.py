@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from subscriptions.admin.shared.export import ExportedAdmin
 from subscriptions.admin.shared.list_filters import ExactText, Since, Until
-from subscriptions.admin.shared.recorded import RecordedAdmin
+from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.admin.shared.times import ago
 from subscriptions.models import ConfigurationChange
 

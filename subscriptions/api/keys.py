@@ -16,7 +16,7 @@ from subscriptions.api.resource import Resource
 from subscriptions.api.strict import Strict, Text
 from subscriptions.models import ApiKey, Publisher, Scope, Subscriber
 from subscriptions.models.api_key import new_key
-from subscriptions.models.named import Named
+from subscriptions.models.named_object import Named
 
 ACCESS_SCOPES = [(scope.value, scope.label) for scope in (Scope.READ, Scope.MANAGE)]
 

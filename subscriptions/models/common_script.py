@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from subscriptions.models.named import Named, Watched
+from subscriptions.models.named_object import Named, Watched
 
 
 class CommonScript(Named):

@@ -3,7 +3,7 @@
 from django.core.validators import MinValueValidator
 from django.db import models
 
-from subscriptions.models.named import Named
+from subscriptions.models.named_object import Named
 
 
 class Kind(models.TextChoices):

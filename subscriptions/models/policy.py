@@ -3,7 +3,7 @@
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-from subscriptions.models.named import Named, Watched
+from subscriptions.models.named_object import Named, Watched
 from subscriptions.values.number_lists import ANY_SUCCESS, check_seconds_listed, check_success_codes
 
 # The policy of a subscription that names none.

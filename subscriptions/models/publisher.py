@@ -3,7 +3,7 @@
 from django.db import models
 
 from subscriptions.models.event_type import EventType
-from subscriptions.models.named import Named
+from subscriptions.models.named_object import Named
 from subscriptions.values.names import MAX_NAME_LENGTH
 
 

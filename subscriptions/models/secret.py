@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import models
 from django.db.models import Q
 
-from subscriptions.models.named import Watched
+from subscriptions.models.named_object import Watched
 from subscriptions.models.subscription import Subscription
 from subscriptions.values.encryption import EncryptedJSONField
 

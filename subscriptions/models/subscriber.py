@@ -4,7 +4,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator, RegexVa
 from django.db import models
 
 from subscriptions.models.holding import Holdable, SubscriptionStatus
-from subscriptions.models.named import Named, Watched
+from subscriptions.models.named_object import Named, Watched
 from subscriptions.values.encryption import EncryptedJSONField
 
 

@@ -9,7 +9,7 @@ from django.db import models
 from subscriptions.filters import filter_identity
 from subscriptions.models.event_type import EventType
 from subscriptions.models.holding import Holdable, SubscriptionStatus
-from subscriptions.models.named import Watched
+from subscriptions.models.named_object import Watched
 from subscriptions.models.policy import Policy
 from subscriptions.models.subscriber import Subscriber
 from subscriptions.values.encryption import EncryptedJSONField

@@ -14,7 +14,7 @@ from pathlib import Path
 from config.embedded.postgres import Server
 from config.env import CHECKOUT
 from config.up import processes
-from config.up.parts import MANAGE
+from config.up.child import MANAGE
 from delivery.cluster.orphans import end_with_parent
 from tests.bench.sizes import QUICK, BenchSizes
 

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand
 from config import env
 from config.env import CHECKOUT
 from config.up import processes
-from config.up.parts import web_command
+from config.up.child import web_command
 
 
 class Command(BaseCommand):

@@ -17,9 +17,9 @@ from django.utils.safestring import SafeString
 
 from delivery.console.bulk_jobs.admin import bulk_url
 from delivery.console.deliveries import curl, next_try
+from delivery.console.deliveries.actions import Resubmitting, possible
 from delivery.console.deliveries.as_sent import script_output
 from delivery.console.deliveries.next_try import NextTry
-from delivery.console.deliveries.resubmitting import Resubmitting, possible
 from delivery.console.messages import page as message_page
 from delivery.console.payloads.payload import Payload, log_view, may_see_payload, payload
 from delivery.console.shared.labels import label, two_lines

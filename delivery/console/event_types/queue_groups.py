@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models import Count, Min, Q
 
-from delivery.console.lanes import waiting
+from delivery.console.lanes import waiting_counts
 from delivery.console.shared.counting import WAITING_LIMIT, Bounded
 from delivery.database.queries import named_rows
 from delivery.models.message import public_id
@@ -74,7 +74,7 @@ def of_event_type(event_type: EventType) -> list[QueueGroup]:
         .order_by("oldest")[: SHOWN + 1]
     )
     # The oldest ACTIVE endpoint has a delivery of every message that waits for the group.
-    counted = waiting.of_subscriptions([row["first"] for row in rows if row["first"] is not None])
+    counted = waiting_counts.of_subscriptions([row["first"] for row in rows if row["first"] is not None])
     return [
         QueueGroup(
             condition=" and ".join(_conditions(row)),

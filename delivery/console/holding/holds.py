@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from delivery.console.lanes import waiting
+from delivery.console.lanes import waiting_counts
 from delivery.console.shared.counting import Bounded
 from delivery.database.queries import named_rows
 from subscriptions.models import Installation, Sending
@@ -37,8 +37,8 @@ def sending_held() -> Installation | None:
 def read_held(*, limit: int) -> list[HeldRow]:
     """Return held subscribers and subscriptions, subscribers first."""
     rows = named_rows("held", {"rows": limit})
-    lanes = waiting.of_lanes([row["lane_id"] for row in rows if row["kind"] == "subscriber"])
-    own = waiting.of_subscriptions([row["id"] for row in rows if row["kind"] == "subscription"])
+    lanes = waiting_counts.of_lanes([row["lane_id"] for row in rows if row["kind"] == "subscriber"])
+    own = waiting_counts.of_subscriptions([row["id"] for row in rows if row["kind"] == "subscription"])
     return [
         HeldRow(
             **{name: row[name] for name in HeldRow.__slots__ if name in row},

@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
-from delivery.console.lanes import waiting
+from delivery.console.lanes import waiting_counts
 from delivery.console.shared.labels import label
 from delivery.console.shared.row_extras import CompletedList
 from delivery.models import Lane
@@ -116,7 +116,7 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
         return self.back(request, text, level=messages.WARNING)
 
     def complete(self, rows: Sequence[Any]) -> None:
-        counted = waiting.of_lanes([row.pk for row in rows])
+        counted = waiting_counts.of_lanes([row.pk for row in rows])
         for row in rows:
             row.counted = counted.get(row.pk)
 

@@ -12,7 +12,7 @@ from delivery.console.pipeline.page import PURPOSES, pace
 from delivery.console.shared.form_fields import moment_field
 from delivery.console.shared.labels import label
 from delivery.models import PipelineSchedule, Step
-from subscriptions.admin.shared.recorded import RecordedAdmin
+from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.admin.shared.times import due
 
 

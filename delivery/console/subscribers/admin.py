@@ -17,7 +17,7 @@ from delivery.console.health import recent as health
 from delivery.console.health.sparkline import health_cell
 from delivery.console.holding import cost
 from delivery.console.holding.admin import HoldingAdmin
-from delivery.console.lanes import waiting
+from delivery.console.lanes import waiting_counts
 from delivery.console.shared.labels import label, two_lines
 from delivery.console.shared.rights import may_toggle
 from delivery.console.shared.row_extras import CompletedList
@@ -78,7 +78,7 @@ class SubscriberAdmin(HoldingAdmin, CompletedList, BaseSubscriberAdmin):
             lane.subscriber_id: lane
             for lane in Lane.objects.filter(subscriber__in=rows).only("state", "subscriber_id")
         }
-        counted = waiting.of_lanes([lane.pk for lane in lanes.values()])
+        counted = waiting_counts.of_lanes([lane.pk for lane in lanes.values()])
         ids, now = [row.pk for row in rows], timezone.now()
         fetched = mailboxes.of_subscribers(ids, now=now)
         healths = health.of_subscribers(ids, now=now)
@@ -114,7 +114,9 @@ class SubscriberAdmin(HoldingAdmin, CompletedList, BaseSubscriberAdmin):
 def _now(subscriber_id: int) -> dict[str, Any]:
     """Return the live values of a subscriber's page, and the base URL of its mailbox."""
     now = timezone.now()
-    lanes = waiting.of_lanes(list(Lane.objects.filter(subscriber=subscriber_id).values_list("pk", flat=True)))
+    lanes = waiting_counts.of_lanes(
+        list(Lane.objects.filter(subscriber=subscriber_id).values_list("pk", flat=True))
+    )
     return {
         "backlog": next(iter(lanes.values()), None),
         "cost": cost.of_subscribers([subscriber_id])[subscriber_id],

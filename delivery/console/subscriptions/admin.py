@@ -18,7 +18,7 @@ from delivery.console.health import recent as health
 from delivery.console.health.sparkline import health_cell
 from delivery.console.holding import cost
 from delivery.console.holding.admin import HoldingAdmin
-from delivery.console.lanes import retry_lane, waiting
+from delivery.console.lanes import retry_lane, waiting_counts
 from delivery.console.shared.labels import label
 from delivery.console.shared.rights import may_toggle
 from delivery.console.shared.row_extras import CompletedList
@@ -84,7 +84,7 @@ class SubscriptionAdmin(
 
     def complete(self, rows: Sequence[Any]) -> None:
         ids = [row.pk for row in rows]
-        counted = waiting.of_subscriptions(ids)
+        counted = waiting_counts.of_subscriptions(ids)
         healths = health.of_subscriptions(ids, now=timezone.now())
         for row in rows:
             row.waiting = counted.get(row.pk)
@@ -124,7 +124,7 @@ def _now(subscription_id: int) -> dict[str, Any]:
     now = timezone.now()
     ids = [subscription_id]
     return {
-        "backlog": waiting.of_subscriptions(ids).get(subscription_id),
+        "backlog": waiting_counts.of_subscriptions(ids).get(subscription_id),
         "cost": cost.of_subscriptions(ids)[subscription_id],
         "health": health.of_subscriptions(ids, now=now, step=health.QUARTER)[subscription_id],
         "mailbox": mailboxes.of_subscription(subscription_id, now=now),

@@ -7,7 +7,7 @@ DELIVERED is explained: all endpoints refused the message, or their deliveries w
 from typing import TYPE_CHECKING
 
 from delivery.history.checks.finding import GROUP, finding, with_broken, words
-from delivery.history.checks.known import OPEN
+from delivery.history.checks.known_deliveries import OPEN
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

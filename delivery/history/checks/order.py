@@ -8,7 +8,7 @@ than another, which overtaking is explained, and how the passes find violations.
 from typing import TYPE_CHECKING
 
 from delivery.history.checks.finding import GAPS, ORDER, finding, moment, with_broken, words
-from delivery.history.postgres.unarchived import NEVER
+from delivery.history.postgres.unarchived_rows import NEVER
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

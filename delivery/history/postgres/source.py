@@ -6,7 +6,7 @@ write the batches as they arrive (see `extract`).
 
 A Python Data Source makes them a Spark frame, each piece read by one worker, with comparisons
 pushed down into the statement: for rows that are not archived yet, if there are many (see
-`unarchived`).
+`unarchived_rows`).
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence

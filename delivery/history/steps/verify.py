@@ -20,10 +20,11 @@ from delivery.database.statements import statement
 from delivery.history import schemas
 from delivery.history.archive import ledger
 from delivery.history.archive.ledger import File
+from delivery.history.checks.attempts import check_attempts, tried_counts
 from delivery.history.checks.finding import COLUMNS, KINDS, broken_counts, findings
 from delivery.history.checks.groups import check_groups, group_counts
-from delivery.history.checks.held import about_holds, about_many, about_urls, times_of_holds
-from delivery.history.checks.known import known_deliveries, places
+from delivery.history.checks.holds import about_holds, about_many, about_urls, times_of_holds
+from delivery.history.checks.known_deliveries import known_deliveries, places
 from delivery.history.checks.order import (
     in_turn,
     late_deliveries,
@@ -32,10 +33,9 @@ from delivery.history.checks.order import (
     order_counts,
     overtaken_deliveries,
 )
-from delivery.history.checks.owed import check_owed, owed_counts
-from delivery.history.checks.tried import check_attempts, tried_counts
+from delivery.history.checks.owed_deliveries import check_owed, owed_counts
 from delivery.history.job import StepJob
-from delivery.history.postgres.unarchived import EVER, Rest
+from delivery.history.postgres.unarchived_rows import EVER, Rest
 from delivery.history.postgres.window import snapshot
 from delivery.history.schemas import Table
 from delivery.history.spark import frames

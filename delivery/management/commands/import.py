@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from delivery.importing.event_queue import import_event_queue
-from delivery.importing.imported import Imported, SourceError
+from delivery.importing.import_result import Imported, SourceError
 from delivery.importing.teamforge import import_teamforge
 from delivery.importing.webmethods import import_webmethods
 from delivery.importing.workfront import import_workfront

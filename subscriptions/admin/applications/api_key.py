@@ -16,7 +16,7 @@ from subscriptions.admin.applications.key_list import revoke_button, state_of_ke
 from subscriptions.admin.people.rights import scopes_within
 from subscriptions.admin.shared.base import actor_of, person
 from subscriptions.admin.shared.one_time_secret import show_once
-from subscriptions.admin.shared.recorded import RecordedAdmin
+from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.admin.shared.times import ago
 from subscriptions.changes import record_change, snapshot
 from subscriptions.models import ApiKey, Scope

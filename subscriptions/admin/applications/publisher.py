@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from subscriptions.admin.applications.key_list import KeyList
 from subscriptions.admin.applications.publish_address import PublishAddresses, PublishIdList
 from subscriptions.admin.event_types.form import PublisherForm
-from subscriptions.admin.shared.recorded import RecordedAdmin
+from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.models import Publisher
 
 

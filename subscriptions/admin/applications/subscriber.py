@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from subscriptions.admin.applications.key_list import KeyList
 from subscriptions.admin.event_types.form import SubscriberForm
 from subscriptions.admin.shared.cells import two_lines_of
-from subscriptions.admin.shared.recorded import RecordedAdmin
+from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.models import Processing, Subscriber
 
 

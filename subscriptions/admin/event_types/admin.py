@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 
 from subscriptions.admin.event_types.form import EventTypeForm
 from subscriptions.admin.shared.cells import ForwardedNames, lines, two_lines_of
-from subscriptions.admin.shared.recorded import RecordedAdmin
+from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.checks.similar_names import case_warning
 from subscriptions.models import EventType, SubscriptionStatus
 from subscriptions.values.names import is_reserved

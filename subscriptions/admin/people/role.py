@@ -17,7 +17,7 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from subscriptions.admin.people import rights, role_words
 from subscriptions.admin.shared.base import person
-from subscriptions.admin.shared.recorded import RecordedAdmin
+from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 
 # Django's own admin module registers it on import.
 admin.site.unregister(Group)

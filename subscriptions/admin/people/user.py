@@ -18,7 +18,7 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from subscriptions.admin.people import rights, role_words
 from subscriptions.admin.shared.base import actor_of, person
-from subscriptions.admin.shared.recorded import RecordedAdmin
+from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.admin.shared.times import ago
 from subscriptions.changes import record_new_password
 

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from subscriptions.admin.policies.form import CONDITIONS, FIELDSETS, PolicyForm
 from subscriptions.admin.policies.words import sentences, summary
 from subscriptions.admin.shared.base import id_of
-from subscriptions.admin.shared.recorded import RecordedAdmin
+from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.models import Policy
 
 

@@ -19,7 +19,7 @@ from subscriptions.admin.shared.list_filters import (
     SubscriberFilter,
 )
 from subscriptions.admin.shared.one_time_secret import show_once
-from subscriptions.admin.shared.recorded import RecordedAdmin
+from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.admin.subscriptions.form import SubscriptionForm
 from subscriptions.admin.subscriptions.rewriting import EndpointRewriting
 from subscriptions.admin.subscriptions.secrets import VERIFYING, SecretsOfSubscription, page_of

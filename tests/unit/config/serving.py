@@ -12,7 +12,7 @@ from http.client import HTTPResponse
 from pathlib import Path
 
 from config.env import CHECKOUT
-from config.up.parts import SERVING
+from config.up.child import SERVING
 from tests.system.operation.installation import eventually, free_port
 
 SECONDS = 60

@@ -160,7 +160,7 @@ def test_lanes_are_listed_by_state_at_a_fixed_cost(
 def test_waiting_deliveries_are_counted_up_to_a_limit(
     manager: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for place in ("delivery.console.lanes.waiting.WAITING_LIMIT", "delivery.api.lanes.WAITING_LIMIT"):
+    for place in ("delivery.console.lanes.waiting_counts.WAITING_LIMIT", "delivery.api.lanes.WAITING_LIMIT"):
         monkeypatch.setattr(place, 1)
     lane, _ = blocked_lane()
     body = manager.get(f"lanes/{lane}").body

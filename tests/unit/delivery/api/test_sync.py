@@ -252,7 +252,7 @@ def test_explain_shows_the_subscription_that_would_be_called(
 def test_a_call_over_the_limit_is_refused_with_retry_after(
     publishing: Caller, asked: Subscription, rules: ReceiverEndpoint
 ) -> None:
-    turns = slots.semaphore("sync", settings.ENVIRONMENT.web_threads * 3 // 4)
+    turns = slots.slots_of("sync", settings.ENVIRONMENT.web_threads * 3 // 4)
     taken = 0
     while turns.acquire(blocking=False):
         taken += 1

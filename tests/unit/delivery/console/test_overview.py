@@ -117,7 +117,7 @@ class TestBlockedSubscribers:
         assert read().lanes[0].unblocks.startswith("crm has no other subscription")
 
     def test_waiting_is_counted_up_to_a_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("delivery.console.lanes.blocked.WAITING_LIMIT", 2)
+        monkeypatch.setattr("delivery.console.lanes.stopped_lanes.WAITING_LIMIT", 2)
         subscription = factories.subscription()
         head, *_ = (factories.delivery(subscription=subscription) for _ in range(5))
         block(head)

@@ -110,7 +110,7 @@ def test_the_journal_has_it_before_the_answer(
     def crash(_: object) -> None:
         raise SystemExit
 
-    monkeypatch.setattr(trial, "call_now", crash)
+    monkeypatch.setattr(trial, "call_allowed_endpoint", crash)
     with pytest.raises(SystemExit):
         send(ann, subscription)
     assert JournalEntry.objects.get().text.endswith("as a test message; no answer is recorded.")
@@ -135,7 +135,7 @@ def test_a_hanging_endpoint_times_out(
 def test_the_number_of_simultaneous_tests_is_limited(
     ann: Client, subscription: Subscription, endpoint: ReceiverEndpoint
 ) -> None:
-    turns = slots.semaphore("test", settings.ENVIRONMENT.web_threads // 8)
+    turns = slots.slots_of("test", settings.ENVIRONMENT.web_threads // 8)
     taken = 0
     while turns.acquire(blocking=False):
         taken += 1

@@ -2,12 +2,12 @@
 
 from pyspark.sql import DataFrame, SparkSession
 
+from delivery.history.checks.attempts import check_attempts, tried_counts
 from delivery.history.checks.finding import findings
 from delivery.history.checks.groups import check_groups
-from delivery.history.checks.known import known_deliveries
-from delivery.history.checks.owed import check_owed
-from delivery.history.checks.tried import check_attempts, tried_counts
-from delivery.history.postgres.unarchived import UNARCHIVED
+from delivery.history.checks.known_deliveries import known_deliveries
+from delivery.history.checks.owed_deliveries import check_owed
+from delivery.history.postgres.unarchived_rows import UNARCHIVED
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, MESSAGES
 from tests.unit.delivery.history.archived import Row, attempt, delivery, frame, message, seconds
 

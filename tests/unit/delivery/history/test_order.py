@@ -7,8 +7,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from delivery.history.checks.finding import findings
-from delivery.history.checks.held import times_of_holds
-from delivery.history.checks.known import known_deliveries, places
+from delivery.history.checks.holds import times_of_holds
+from delivery.history.checks.known_deliveries import known_deliveries, places
 from delivery.history.checks.order import (
     in_turn,
     late_deliveries,
@@ -17,7 +17,7 @@ from delivery.history.checks.order import (
     order_counts,
     overtaken_deliveries,
 )
-from delivery.history.postgres.unarchived import UNARCHIVED
+from delivery.history.postgres.unarchived_rows import UNARCHIVED
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL
 from tests.unit.delivery.history.archived import Row, attempt, delivery, entry, frame, seconds
 

@@ -7,8 +7,8 @@ from psycopg.conninfo import make_conninfo
 from pyspark.sql import SparkSession
 
 from delivery.database.connections import connection_parameters
-from delivery.history.postgres import unarchived
-from delivery.history.postgres.unarchived import EVER, Rest
+from delivery.history.postgres import unarchived_rows
+from delivery.history.postgres.unarchived_rows import EVER, Rest
 from delivery.history.postgres.window import snapshot
 from delivery.models import JournalEntry, JournalKind
 from delivery.states import Status
@@ -30,7 +30,7 @@ def test_few_and_many_are_read_alike(spark: SparkSession, monkeypatch: pytest.Mo
     factories.attempt(delivered, number=2)
     JournalEntry.objects.create(kind=JournalKind.CANCELLED, text="Zoë", delivery_id=pending.pk)
     few = read(spark)
-    monkeypatch.setattr(unarchived, "FEW", 0)
+    monkeypatch.setattr(unarchived_rows, "FEW", 0)
     assert read(spark) == few
     deliveries, journal = few
     assert [(row["id"], row["status"], row["tried"]) for row in deliveries] == [

@@ -233,7 +233,7 @@ def test_the_snapshot_is_gone_before_the_archive_is_read(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reading a large archive takes minutes, and vacuum would wait for the snapshot."""
-    monkeypatch.setattr("delivery.history.postgres.unarchived.FEW", 0)
+    monkeypatch.setattr("delivery.history.postgres.unarchived_rows.FEW", 0)
     archive, elsewhere = tmp_path / "archive", tmp_path / "elsewhere"
     rows = sound_rows(range(1, 4))
     write(archive, **rows, until=timezone.now() - timedelta(hours=1))

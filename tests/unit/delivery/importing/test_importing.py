@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from delivery.importing.event_queue import import_event_queue
-from delivery.importing.imported import SourceError
+from delivery.importing.import_result import SourceError
 from delivery.importing.teamforge import import_teamforge
 from subscriptions.models import Subscription
 from subscriptions.publish_ids import publisher_of_id

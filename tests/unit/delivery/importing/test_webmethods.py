@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from delivery.importing.imported import Imported, SourceError
+from delivery.importing.import_result import Imported, SourceError
 from delivery.importing.webmethods import import_webmethods
 from subscriptions.models import Policy, Subscriber, Subscription
 from tests.unit.subscriptions.configuration.documents import apply, plan

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from delivery.importing.imported import Imported, SourceError
+from delivery.importing.import_result import Imported, SourceError
 from delivery.importing.workfront import import_workfront
 from delivery.vendors.workfront.encoding import BASE64_SCRIPT
 from subscriptions.models import Subscription

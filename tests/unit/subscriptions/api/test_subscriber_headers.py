@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from delivery.calls.slots import endpoint_now
+from delivery.calls.slots import current_endpoint
 from delivery.console.deliveries.as_sent import secret_headers
 from subscriptions.changes import MASKED
 from subscriptions.configuration.export import export_configuration
@@ -47,14 +47,14 @@ def test_the_subscriptions_own_header_and_credentials_are_sent_instead(transacti
     subscriber = factories.subscriber("abc", headers=SHARED | {"authorization": "ApiKey shared"})
     own = factories.subscription(subscriber=subscriber, headers={"x-team": "b"})
     signed_in = factories.subscription(subscriber=subscriber, auth={"type": "bearer", "token": "t"})
-    endpoint = endpoint_now(own.pk)
+    endpoint = current_endpoint(own.pk)
     assert endpoint is not None
     assert endpoint.headers == {
         "X-Key": "shared secret",
         "authorization": "ApiKey shared",
         "x-team": "b",
     }
-    endpoint = endpoint_now(signed_in.pk)
+    endpoint = current_endpoint(signed_in.pk)
     assert endpoint is not None
     assert endpoint.headers == SHARED | {"Authorization": "Bearer t"}
     shown = [str(header) for header in secret_headers(own)]
@@ -63,10 +63,10 @@ def test_the_subscriptions_own_header_and_credentials_are_sent_instead(transacti
 
 def test_a_change_makes_another_version_of_the_endpoints(transactional_db: None) -> None:
     subscription = factories.subscription()
-    before = endpoint_now(subscription.pk)
+    before = current_endpoint(subscription.pk)
     subscription.subscriber.headers = SHARED
     subscription.subscriber.save()
-    after = endpoint_now(subscription.pk)
+    after = current_endpoint(subscription.pk)
     assert before is not None
     assert after is not None
     assert before.version != after.version

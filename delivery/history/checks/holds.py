@@ -7,7 +7,7 @@ takes effect, and ends, within two seconds: a run that was read before may be un
 
 from typing import TYPE_CHECKING
 
-from delivery.history.postgres.unarchived import EVER, NEVER
+from delivery.history.postgres.unarchived_rows import EVER, NEVER
 from delivery.history.transforms.pieces import merged_intervals
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ settlement, and the largest value is the newest.
 
 from typing import TYPE_CHECKING
 
-from delivery.history.postgres.unarchived import FIXED, GROWING, NEVER, TRIED, UNARCHIVED, names
+from delivery.history.postgres.unarchived_rows import FIXED, GROWING, NEVER, TRIED, UNARCHIVED, names
 from delivery.history.transforms.measures import STATUSES, SUCCESSES
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import orjson
 from delivery.calls.http import Called, EndpointAnswer
 from delivery.outcome import EXCERPT_BYTES, Outcome, answer_class, script_failed
 from delivery.senders.parcel import Endpoint, Parcel
-from delivery.senders.scripted import job_of, transform_parcel
+from delivery.senders.script_runs import job_of, transform_parcel
 from delivery.states import OutcomeClass
 from subscriptions.scripts.jobs import Output, ScriptFault
 from subscriptions.scripts.pool import Result, pool
