@@ -19,13 +19,7 @@ from delivery.console.shared.form_fields import moment_field, name_field
 from delivery.models import ArchiveFile, ChunkState
 from delivery.models.message import parse_public_id
 from subscriptions.admin.shared.keyset import KeysetAdmin
-from subscriptions.admin.shared.list_filters import ChoiceFilter, ExactText
-
-
-class TableFilter(ChoiceFilter):
-    title = "Table"
-    parameter_name = lookup = "table"
-    offered = ("messages", "deliveries", "attempts", "journal")
+from subscriptions.admin.shared.list_filters import ExactText, choice_filter
 
 
 class DayFilter(ExactText):
@@ -64,7 +58,10 @@ class ArchiveFileAdmin(KeysetAdmin):
     empty_text = "Nothing is archived yet: the step export archives settled deliveries, on its schedule or with Run now."
     list_display = ["file", "table", "of_day", "shown_rows", "size", "ids"]
     list_display_links = None
-    list_filter = [TableFilter, DayFilter]
+    list_filter = [
+        choice_filter("Table", "table", ("messages", "deliveries", "attempts", "journal")),
+        DayFilter,
+    ]
     list_before_template = "console/archive.html"
 
     class Media:

@@ -21,7 +21,7 @@ from delivery.models import BulkVerb, Delivery, Resubmission, ResubmissionState
 from delivery.support import bulk_jobs
 from delivery.support.selection import COUNT_LIMIT, preview_selection
 from subscriptions.admin.shared.base import actor_of
-from subscriptions.admin.shared.list_filters import ChoiceFilter
+from subscriptions.admin.shared.list_filters import choice_filter
 from subscriptions.admin.shared.times import ago
 
 _TONES = {ResubmissionState.RUNNING: "open", ResubmissionState.DONE: "good"}
@@ -34,23 +34,14 @@ def bulk_url(filters: QueryDict, verb: BulkVerb) -> str:
     return f"{reverse('admin:delivery_resubmission_add')}?{urlencode(parameters)}"
 
 
-class BulkJobStateFilter(ChoiceFilter):
-    title = "State"
-    parameter_name = lookup = "state"
-    offered = ResubmissionState.values
-
-
-class VerbFilter(ChoiceFilter):
-    title = "Action"
-    parameter_name = lookup = "verb"
-    offered = BulkVerb.values
-
-
 @admin.register(Resubmission)
 class ResubmissionAdmin(WatchedAdmin):
     empty_text = "Resubmissions and cancellations by filter are listed here: count the failed deliveries first, then resubmit them."
     list_display = ["number", "shown_state", "progress", "what", "who", "began", "ended"]
-    list_filter = [VerbFilter, BulkJobStateFilter]
+    list_filter = [
+        choice_filter("Action", "verb", BulkVerb.values),
+        choice_filter("State", "state", ResubmissionState.values),
+    ]
     page_template = "console/resubmission.html"
     part_template = "console/resubmission_part.html"
 

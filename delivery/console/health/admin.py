@@ -22,14 +22,8 @@ from delivery.console.shared.row_extras import CompletedList
 from delivery.models import UrlHealth, UrlState
 from delivery.support import release_url as url_release
 from subscriptions.admin.shared.base import ConsoleAdmin, actor_of
-from subscriptions.admin.shared.list_filters import ChoiceFilter
+from subscriptions.admin.shared.list_filters import choice_filter
 from subscriptions.admin.shared.times import ago, due
-
-
-class UrlStateFilter(ChoiceFilter):
-    title = "State"
-    parameter_name = lookup = "state"
-    offered = UrlState.values
 
 
 @admin.register(UrlHealth)
@@ -37,7 +31,7 @@ class UrlHealthAdmin(CompletedList, ConsoleAdmin):
     empty_text = "A URL appears here after its first attempt under a policy with the circuit breaker, such as workfront-48h."
     list_display = ["address", "url_state", "failed", "last_success", "next_probe", "buttons"]
     button_columns = ("buttons",)
-    list_filter = [UrlStateFilter]
+    list_filter = [choice_filter("State", "state", UrlState.values)]
     search_fields = ["url"]
     search_help_text = "Search by URL"
     sortable_by = ()

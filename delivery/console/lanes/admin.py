@@ -19,16 +19,10 @@ from delivery.models import Lane
 from delivery.states import LaneState
 from delivery.support import unblock
 from subscriptions.admin.shared.base import ConsoleAdmin, actor_of
-from subscriptions.admin.shared.list_filters import ChoiceFilter
+from subscriptions.admin.shared.list_filters import choice_filter
 from subscriptions.admin.shared.times import ago, due
 
 _STOPPED = (LaneState.BLOCKED, LaneState.SUSPENDED)
-
-
-class LaneStateFilter(ChoiceFilter):
-    title = "State"
-    parameter_name, lookup = "state", "shown_state"
-    offered = LaneState.values
 
 
 @admin.register(Lane)
@@ -46,7 +40,7 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
     ]
     button_columns = ("buttons",)
     list_display_links = None
-    list_filter = [LaneStateFilter]
+    list_filter = [choice_filter("State", "state", LaneState.values, lookup="shown_state")]
     list_select_related = ["subscriber"]
     search_fields = ["subscriber__name"]
     search_help_text = "Search by subscriber"

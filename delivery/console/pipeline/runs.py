@@ -22,27 +22,18 @@ from delivery.console.shared.labels import label
 from delivery.models import PipelineRun, RunState, Step
 from subscriptions.admin.shared.base import actor_of
 from subscriptions.admin.shared.cells import two_lines_of
-from subscriptions.admin.shared.list_filters import ChoiceFilter
+from subscriptions.admin.shared.list_filters import choice_filter
 from subscriptions.admin.shared.times import ago
-
-
-class StepFilter(ChoiceFilter):
-    title = "Step"
-    parameter_name = lookup = "step"
-    offered = Step.values
-
-
-class RunStateFilter(ChoiceFilter):
-    title = "State"
-    parameter_name = lookup = "state"
-    offered = RunState.values
 
 
 @admin.register(PipelineRun)
 class PipelineRunAdmin(Reporting, WatchedAdmin):
     empty_text = "A run appears here when its schedule is due, or when you press one of the buttons above."
     list_display = ["number", "shown_state", "rows", "took", "speed", "who", "began", "what"]
-    list_filter = [StepFilter, RunStateFilter]
+    list_filter = [
+        choice_filter("Step", "step", Step.values),
+        choice_filter("State", "state", RunState.values),
+    ]
     list_before_template = "console/pipeline_runs.html"
     page_template = "console/pipeline_run.html"
     part_template = "console/pipeline_run_part.html"

@@ -23,7 +23,7 @@ from delivery.console.shared.list_filters import SubscriptionFilter
 from delivery.models import Archived, Replay, ReplayState
 from delivery.replays import replays
 from subscriptions.admin.shared.base import actor_of
-from subscriptions.admin.shared.list_filters import ChoiceFilter
+from subscriptions.admin.shared.list_filters import choice_filter
 from subscriptions.admin.shared.times import ago, duration
 from subscriptions.models import Kind, Subscription
 
@@ -34,12 +34,6 @@ _TONES = {
     ReplayState.DONE: "good",
     ReplayState.FAILED: "bad",
 }
-
-
-class ReplayStateFilter(ChoiceFilter):
-    title = "State"
-    parameter_name = lookup = "state"
-    offered = ReplayState.values
 
 
 class ChosenSubscription(forms.Form):
@@ -57,7 +51,7 @@ class ChosenSubscription(forms.Form):
 class ReplayAdmin(WatchedAdmin):
     empty_text = "A replay delivers archived messages to a subscription: earlier messages to a new one, or messages that a receiver has lost. You see the count first."
     list_display = ["number", "shown_state", "subscribed", "progress", "span", "who", "asked", "ended"]
-    list_filter = [ReplayStateFilter, SubscriptionFilter]
+    list_filter = [choice_filter("State", "state", ReplayState.values), SubscriptionFilter]
     list_select_related = ["subscription__subscriber"]
     page_template = "console/replay.html"
     part_template = "console/replay_part.html"

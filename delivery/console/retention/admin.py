@@ -17,16 +17,10 @@ from delivery.maintenance import retention
 from delivery.models import RetentionRun, RetentionState
 from subscriptions.admin.shared.base import actor_of
 from subscriptions.admin.shared.keyset import KeysetAdmin
-from subscriptions.admin.shared.list_filters import ChoiceFilter
+from subscriptions.admin.shared.list_filters import choice_filter
 from subscriptions.admin.shared.times import ago, duration
 
 _TONES = {RetentionState.RUNNING: "open", RetentionState.DONE: "good"}
-
-
-class RetentionStateFilter(ChoiceFilter):
-    title = "State"
-    parameter_name = lookup = "state"
-    offered = RetentionState.values
 
 
 @admin.register(RetentionRun)
@@ -42,7 +36,7 @@ class RetentionRunAdmin(KeysetAdmin):
         "took",
     ]
     list_display_links = None
-    list_filter = [RetentionStateFilter]
+    list_filter = [choice_filter("State", "state", RetentionState.values)]
     list_before_template = "console/retention_part.html"
 
     def get_urls(self) -> list[URLPattern]:

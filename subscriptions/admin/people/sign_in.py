@@ -15,18 +15,12 @@ from django.views.decorators.http import require_POST
 from subscriptions import sign_in
 from subscriptions.admin.shared.base import actor_of
 from subscriptions.admin.shared.export import ExportedAdmin
-from subscriptions.admin.shared.list_filters import ChoiceFilter, ExactText, Since, Until
+from subscriptions.admin.shared.list_filters import ExactText, Since, Until, choice_filter
 from subscriptions.admin.shared.times import ago
 from subscriptions.changes import record_change
 from subscriptions.models import SignIn, SignInKind
 
 SHOWN = 20
-
-
-class SignInKindFilter(ChoiceFilter):
-    title = "Event"
-    parameter_name = lookup = "kind"
-    offered = SignInKind.values
 
 
 class UsernameFilter(ExactText):
@@ -47,7 +41,13 @@ class SignInAdmin(ExportedAdmin):
     empty_text = "Every sign-in, sign-out and failed sign-in is recorded here with its address."
     list_display = ["when", "what", "who", "address"]
     list_display_links = None
-    list_filter = [SignInKindFilter, UsernameFilter, AddressFilter, Since, Until]
+    list_filter = [
+        choice_filter("Event", "kind", SignInKind.values),
+        UsernameFilter,
+        AddressFilter,
+        Since,
+        Until,
+    ]
     list_before_template = "console/held_back.html"
 
     def get_urls(self) -> list[URLPattern]:

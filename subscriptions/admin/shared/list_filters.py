@@ -162,3 +162,16 @@ class ChoiceFilter(_InputFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         return queryset.filter(**{self.lookup: self.typed()}) if self.typed() in self.offered else queryset
+
+
+def choice_filter(
+    title: str, parameter: str, offered: Sequence[str], *, lookup: str = ""
+) -> type[ChoiceFilter]:
+    """Return a filter by the values of one column, which has the parameter's name unless `lookup` has it."""
+
+    class ColumnFilter(ChoiceFilter):
+        pass
+
+    ColumnFilter.title, ColumnFilter.parameter_name = title, parameter
+    ColumnFilter.lookup, ColumnFilter.offered = lookup or parameter, offered
+    return ColumnFilter

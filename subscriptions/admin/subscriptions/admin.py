@@ -13,10 +13,10 @@ from django.utils.safestring import SafeString
 
 from subscriptions.admin.shared.cells import ForwardedNames, lines
 from subscriptions.admin.shared.list_filters import (
-    ChoiceFilter,
     EventTypeFilter,
     NameFilter,
     SubscriberFilter,
+    choice_filter,
 )
 from subscriptions.admin.shared.one_time_secret import show_once
 from subscriptions.admin.shared.recorded_admin import RecordedAdmin
@@ -48,22 +48,16 @@ class PolicyFilter(NameFilter):
     named = Policy
 
 
-class SubscriptionStatusFilter(ChoiceFilter):
-    title = "Status"
-    parameter_name = lookup = "status"
-    offered = SubscriptionStatus.values
-
-
-class ModeFilter(ChoiceFilter):
-    title = "Mode"
-    parameter_name = lookup = "mode"
-    offered = Mode.values
-
-
 class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewriting, RecordedAdmin):
     form = SubscriptionForm
     list_display = ["full_name", "wants", "goes_to"]
-    list_filter = [SubscriptionStatusFilter, ModeFilter, SubscriberFilter, EventTypeFilter, PolicyFilter]
+    list_filter = [
+        choice_filter("Status", "status", SubscriptionStatus.values),
+        choice_filter("Mode", "mode", Mode.values),
+        SubscriberFilter,
+        EventTypeFilter,
+        PolicyFilter,
+    ]
     list_select_related = ["subscriber", "event_type", "policy"]
     search_fields = ["name", "subscriber__name", "endpoint"]
     search_help_text = "Search by name, subscriber or endpoint"
