@@ -5,14 +5,12 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from subscriptions.admin.shared.export import ExportedAdmin
 from subscriptions.admin.shared.list_filters import ExactText, Since, Until
 from subscriptions.admin.shared.recorded_admin import RecordedAdmin
-from subscriptions.admin.shared.times import ago
 from subscriptions.models import ConfigurationChange
 
 SHOWN_CHARACTERS = 200
@@ -80,10 +78,6 @@ class ConfigurationChangeAdmin(ExportedAdmin):
             "before": row.before,
             "after": row.after,
         }
-
-    @admin.display(description="time")
-    def when(self, row: ConfigurationChange) -> SafeString | str:
-        return ago(row.at, now=timezone.now())
 
     @admin.display(description="actor")
     def who(self, row: ConfigurationChange) -> str:

@@ -5,7 +5,6 @@ from typing import Any
 
 from django.contrib import admin
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
@@ -22,7 +21,6 @@ from delivery.models import JournalEntry, Lane
 from delivery.models.message import public_id
 from subscriptions.admin.shared.export import ExportedAdmin
 from subscriptions.admin.shared.list_filters import Since, Until
-from subscriptions.admin.shared.times import ago
 from subscriptions.models import Subscription
 
 
@@ -66,10 +64,6 @@ class JournalEntryAdmin(ExportedAdmin):
             "subscription": row.subscription_id,
             "lane": row.lane_id,
         }
-
-    @admin.display(description="time")
-    def when(self, row: JournalEntry) -> SafeString | str:
-        return ago(row.at, now=timezone.now())
 
     @admin.display(description="event")
     def what(self, row: JournalEntry) -> SafeString:

@@ -16,7 +16,6 @@ from subscriptions import sign_in
 from subscriptions.admin.shared.base import actor_of
 from subscriptions.admin.shared.export import ExportedAdmin
 from subscriptions.admin.shared.list_filters import ExactText, Since, Until, choice_filter
-from subscriptions.admin.shared.times import ago
 from subscriptions.changes import record_change
 from subscriptions.models import SignIn, SignInKind
 
@@ -87,10 +86,6 @@ class SignInAdmin(ExportedAdmin):
             "username": row.username,
             "address": row.address,
         }
-
-    @admin.display(description="time")
-    def when(self, row: SignIn) -> SafeString | str:
-        return ago(row.at, now=timezone.now())
 
     @admin.display(description="event")
     def what(self, row: SignIn) -> SafeString:

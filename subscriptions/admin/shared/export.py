@@ -7,15 +7,18 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db import Error
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET
 
 from subscriptions.admin.shared.keyset import AFTER, BEFORE, KeysetAdmin
+from subscriptions.admin.shared.times import ago
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +38,10 @@ class ExportedAdmin(KeysetAdmin):
     def exported(self, row: Any) -> dict[str, Any]:
         """Return the row as names and values, with the same names for each row."""
         raise NotImplementedError
+
+    @admin.display(description="time")
+    def when(self, row: Any) -> SafeString | str:
+        return ago(row.at, now=timezone.now())
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(require_GET(self.export))
