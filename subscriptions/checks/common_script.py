@@ -11,7 +11,7 @@ from itertools import islice
 
 from subscriptions.checks.script import fault
 from subscriptions.models import CommonScript, Subscription
-from subscriptions.scripts.includes import Library, included, inlined
+from subscriptions.scripts.includes import Library, included_names, inlined_script
 from subscriptions.scripts.jobs import ScriptFault
 
 _MARK = "$include$"
@@ -30,7 +30,7 @@ class StoredScript:
     own: str = ""
 
     def inlined(self, common: Library) -> str:
-        return inlined(self.text, Library(common.texts) if self.own else common)
+        return inlined_script(self.text, Library(common.texts) if self.own else common)
 
 
 def broken_by(
@@ -85,7 +85,7 @@ def rename_refusal(row: CommonScript, name: str) -> str:
 
 def includers(name: str) -> str:
     """Name the scripts that include a common script, and so need it; empty if there are none."""
-    return named(one for one in _stored(mark=_MARK + name) if name in dict(included(one.text)))
+    return named(one for one in _stored(mark=_MARK + name) if name in dict(included_names(one.text)))
 
 
 def named(scripts: Iterable[StoredScript]) -> str:

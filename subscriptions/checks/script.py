@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from subscriptions.models import CommonScript, EventType, Kind
-from subscriptions.scripts.includes import Library, include_fault, inlined
+from subscriptions.scripts.includes import Library, include_fault, inlined_script
 from subscriptions.scripts.jobs import MAX_SCRIPT_LENGTH, ScriptFault
 from subscriptions.scripts.pool import pool
 from subscriptions.values.endpoints import INTERNAL

@@ -191,7 +191,9 @@ class _Drafting:
             for row, values in self._there[SUBSCRIPTIONS.name].values()
         )
         if one.section is COMMON_SCRIPTS:
-            found = named(script for script in self._scripts() if one.name in dict(included(script.text)))
+            found = named(
+                script for script in self._scripts() if one.name in dict(included_names(script.text))
+            )
             dependents = f"scripts that include it ({found})" if found else None
         elif is_named:
             dependents = "subscriptions"
