@@ -18,7 +18,7 @@ from delivery.importing.reservation import NoRoomError, take_ids
 from delivery.importing.taken_over import TakenOver
 from delivery.models import ImportedKey, MessageReservation
 from delivery.publishing import dedup
-from delivery.publishing.owed import Owed
+from delivery.publishing.owed_deliveries import Owed
 from delivery.publishing.publish import complete_messages, match_drafts, store_messages
 from subscriptions.filters import document
 from subscriptions.matching.match import Candidate

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import models
 
-from subscriptions.configuration.document import SECTIONS, Section, written
+from subscriptions.configuration.document import SECTIONS, Section, document_text
 from subscriptions.configuration.export import export_configuration
 from subscriptions.models import CommonScript, EventType, Policy, Subscriber
 from tests.support import factories
@@ -117,7 +117,7 @@ def test_every_field_comes_back_as_it_was() -> None:
     first = export_configuration()
     remove_everything()
     apply(first, secrets=SECRETS)
-    assert written(export_configuration()) == written(first)
+    assert document_text(export_configuration()) == document_text(first)
     assert plan(first, secrets=SECRETS, prune=True).changes == []
 
 
