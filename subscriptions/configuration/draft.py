@@ -191,9 +191,7 @@ class _Drafting:
             for row, values in self._there[SUBSCRIPTIONS.name].values()
         )
         if one.section is COMMON_SCRIPTS:
-            found = named(
-                script for script in self._scripts() if one.name in dict(included_names(script.text))
-            )
+            found = named(each for each in self._scripts() if one.name in dict(included_names(each.text)))
             dependents = f"scripts that include it ({found})" if found else None
         elif is_named:
             dependents = "subscriptions"
@@ -292,9 +290,8 @@ def _defaults(model: type[Model], names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _compared(section: Section, row: Model, values: Mapping[str, Any]) -> PlannedObject:
-    both = [
-        (name, value_of(row, name), plain_value(values[name])) for name in section.fields if name in values
-    ]
+    given = [name for name in section.fields if name in values]
+    both = [(name, value_of(row, name), plain_value(values[name])) for name in given]
     fields = [
         PlannedField(name=name, before=before, after=after) for name, before, after in both if before != after
     ]
