@@ -112,6 +112,16 @@ def test_queue_senders_are_measured_too(home: Path) -> None:
 
 
 @pytest.mark.slow
+def test_scripted_lanes_are_measured_too(home: Path) -> None:
+    ended = bench("--json", home=home, name="scripts")
+    assert ended.returncode == 0, ended.stderr
+    report = orjson.loads(ended.stdout)
+    assert [result["wanted"] for result in report["results"]] == [1, 0.9]
+    # 200 thrice by the lane without a script, 4 lanes × 200 without scripts, and 4 × 50 with.
+    assert (report["receiver"]["expected"], report["receiver"]["got"]) == (1600, 1600)
+
+
+@pytest.mark.slow
 def test_mailboxes_are_measured_too(home: Path) -> None:
     ended = bench("--json", home=home, name="mailbox")
     assert ended.returncode == 0, ended.stderr
