@@ -92,8 +92,23 @@ def subscriber_of(properties: Properties, *, name: str) -> dict[str, Any]:
         properties.note(properties.differently, f"refill_level is {refill}: less than max_queued_to_send")
     entry |= {"max_queued_to_send": capacity, "refill_level": refill, "status": _status(properties)}
     if properties.is_true("priorityEnabled"):
-        properties.note(properties.impossible, "priorities; messages are sent in the order of publication")
+        _add_priority(properties, entry)
     return entry
+
+
+def _add_priority(properties: Properties, entry: dict[str, Any]) -> None:
+    if entry["processing"] != "CONCURRENT":
+        properties.note(
+            properties.impossible,
+            "priorities with serial processing; messages are sent in the order of publication. "
+            "A CONCURRENT subscriber may have by_priority",
+        )
+        return
+    entry["by_priority"] = True
+    properties.note(
+        properties.differently,
+        "priorities: publish with the envelope's priority, 0 to 9, as the header Priority. Of four deliveries one is the oldest",
+    )
 
 
 def _status(properties: Properties) -> str:

@@ -161,6 +161,10 @@ class Delivery(models.Model):
     started_at = models.DateTimeField(null=True, help_text="Of the attempt that delivered it.")
     duration_ms = models.IntegerField(null=True)
     status_code = models.SmallIntegerField(null=True)
+    priority = models.SmallIntegerField(
+        null=True,
+        help_text="While it waits: the priority of its message, if its subscriber sends by priority.",
+    )
 
     objects = DeliveryQuerySet.as_manager()
 

@@ -1,6 +1,6 @@
 """The deliveries that messages owe: one for each qualifying subscription."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
@@ -13,6 +13,11 @@ from subscriptions.matching.match import Candidate, groups
 from subscriptions.models import EventType, Kind
 
 DAY_SECONDS = 86_400
+
+PRIORITY = "priority"
+# Of a message without the header, or with another value there, such as `low`.
+USUAL_PRIORITY = 4
+_PRIORITIES = {str(number): number for number in range(10)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +34,16 @@ class Owed:
     claim: Claim | None = None
 
 
+def priority_of(headers: Mapping[str, str]) -> int:
+    """Return the priority of a message with these headers, 9 is the highest."""
+    return _PRIORITIES.get(headers.get(PRIORITY, "").strip(), USUAL_PRIORITY)
+
+
 class Targets:
     """The targets of messages: each subscription with its queue group, once for all messages."""
 
     def __init__(self, owed: Sequence[Owed]) -> None:
+        self._owed = owed
         self._places: dict[tuple[int, int], int] = {}
         self._rows: list[tuple[EventType, Candidate, int]] = []
         # For each match: the message's place, from 0, and the target's, from 1. A message's are
@@ -63,12 +74,20 @@ class Targets:
             "target_group": array(group for _, _, group in rows),
             "target_is_pull": array(match.is_pull for _, match, _ in rows),
             "target_is_volatile": array(event_type.is_volatile for event_type, _, _ in rows),
+            "target_is_by_priority": array(_is_by_priority(*row) for row in rows),
             "target_seconds_to_live": array(
                 _seconds_to_live(event_type, match) for event_type, match, _ in rows
             ),
+            "priority": self._priorities(),
             "match_ordinal": f"{{{','.join(self._ordinals)}}}",
             "match_target": f"{{{','.join(self._targets)}}}",
         }
+
+    def _priorities(self) -> str:
+        """Return the priority of each message; nothing if no target needs it."""
+        if not any(_is_by_priority(*row) for row in self._rows):
+            return "{}"
+        return array(priority_of(one.draft.headers) for one in self._owed)
 
     def _written(self, one: Owed) -> str:
         """Return the places of a message's targets."""
@@ -83,6 +102,11 @@ class Targets:
             self._rows.append((event_type, match, group))
             place = self._places[key] = len(self._rows)
         return place
+
+
+def _is_by_priority(_: EventType, match: Candidate, group: int) -> bool:
+    """True if the lane of this target sends by priority: no queue lane, and no mailbox."""
+    return match.is_by_priority and group < 0 and not match.is_pull
 
 
 def _seconds_to_live(event_type: EventType, match: Candidate) -> float:

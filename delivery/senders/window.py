@@ -19,6 +19,10 @@ MOST_UNDER_WAY = 1_000
 # The limit of a lane's attempts at once to one endpoint: one that hangs takes no more than its own
 # places.
 PLACES = 16
+# A lane by priority holds few deliveries in memory, because an urgent one is not sent before them.
+# The statement needs four: one of them is the oldest.
+LEAST_BY_PRIORITY = 16
+READ_FOR_EACH_PLACE = 4
 
 _WHOLE_LANE = frozenset[Key]({WHOLE_LANE})
 
@@ -99,14 +103,21 @@ def window_of(kind: str, row: Mapping[str, Any]) -> Window:
     if kind != LaneKind.TOPIC:
         return _WINDOWS[LaneKind(kind)]
     is_concurrent = row["processing"] == Processing.CONCURRENT
+    is_by_priority = is_concurrent and row["by_priority"]
+    statement = "read_by_priority" if is_by_priority else "read_due" if is_concurrent else "read_runs"
     return Window(
-        statement="read_due" if is_concurrent else "read_runs",
+        statement=statement,
         order=SendingOrder.DUE if is_concurrent else SendingOrder.ID,
         size=(row["max_in_flight"] or 1) if is_concurrent else 1,
         per_key=None if is_concurrent else 1,
         least_keys=1,
         reports=True,
         moves=True,
-        capacity=row["max_queued_to_send"],
+        capacity=_capacity_by_priority(row) if is_by_priority else row["max_queued_to_send"],
         refill_level=row["refill_level"],
     )
+
+
+def _capacity_by_priority(row: Mapping[str, Any]) -> int:
+    read: int = max(READ_FOR_EACH_PLACE * (row["max_in_flight"] or 1), LEAST_BY_PRIORITY)
+    return read if row["max_queued_to_send"] is None else max(min(read, row["max_queued_to_send"]), 4)

@@ -29,6 +29,10 @@ class SubscriberSerializer(StrictModel):
     seconds, after the deliveries under way; deliveries postponed while the subscriber was
     CONCURRENT are sent in order once it is SERIAL.
 
+    With `by_priority` a CONCURRENT subscriber gets messages with a higher `Priority` header first, a
+    whole number from 9 to 0; any other value, and none, counts as 4. Every fourth delivery is the
+    oldest one, so none waits for ever.
+
     `headers` are sent with each delivery of its subscriptions; a subscription's own header of that name
     is sent instead. Values are masked in answers.
 
@@ -55,6 +59,7 @@ class SubscriberSerializer(StrictModel):
             "max_in_flight",
             "max_queued_to_send",
             "refill_level",
+            "by_priority",
             "match_mode",
             "queue_id",
             "queue_password",

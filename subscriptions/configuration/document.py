@@ -108,6 +108,7 @@ SUBSCRIBERS = Section(
         "max_in_flight",
         "max_queued_to_send",
         "refill_level",
+        "by_priority",
         "match_mode",
         "queue_id",
         "headers",

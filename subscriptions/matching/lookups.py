@@ -53,7 +53,8 @@ _EVENT_TYPE_BY_NAME = f"""
 _CANDIDATES = """
     SELECT
         subscription.id, subscription.subscriber_id, subscription.header_filter_string, subscription.filter,
-        subscription.filter_identity, subscriber.match_mode, subscription.dedup_mode, subscription.dedup_path, subscription.mode
+        subscription.filter_identity, subscriber.match_mode, subscription.dedup_mode, subscription.dedup_path, subscription.mode,
+        subscriber.by_priority AND subscriber.processing = 'CONCURRENT'
     FROM subscriptions_subscription subscription
     JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
     WHERE subscription.event_type_id = %s AND subscription.status <> 'INACTIVE'

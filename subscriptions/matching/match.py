@@ -26,6 +26,7 @@ class Candidate:
     dedup_mode: str = DedupMode.NONE
     dedup_path: str = ""
     mode: str = Mode.PUSH
+    is_by_priority: bool = False
 
     @property
     def is_first_only(self) -> bool:

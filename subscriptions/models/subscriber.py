@@ -41,6 +41,11 @@ class Subscriber(Named, Watched, Holdable):
         default=100,
         help_text="The sender reads again when this many remain.",
     )
+    by_priority = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="CONCURRENT: messages with a higher Priority header, 9 to 0, are sent first. SERIAL ignores it.",
+    )
     match_mode = models.CharField(max_length=5, choices=MatchMode, default=MatchMode.ALL)
     queue_id = models.CharField(
         "queue id",

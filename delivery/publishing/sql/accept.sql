@@ -78,7 +78,9 @@ WITH held AS MATERIALIZED (
 ), matched AS (
     SELECT
         answered.ids[match.ordinal + 1] AS message_id, match.target, match.place,
-        row_number() OVER (PARTITION BY match.ordinal ORDER BY match.place) AS number
+        row_number() OVER (PARTITION BY match.ordinal ORDER BY match.place) AS number,
+        -- No array has a priority if no target needs one.
+        (%(priority)s::smallint[])[match.ordinal + 1] AS priority
     FROM answered, unnest(%(match_ordinal)s::int[], %(match_target)s::int[]) WITH ORDINALITY AS match (
         ordinal, target, place
     )
@@ -88,7 +90,7 @@ WITH held AS MATERIALIZED (
     -- counting.
     INSERT INTO delivery_waiting (
         id, message_id, subscription_id, lane_id, queue_group, expires_at, server_started_at, status, attempts, skipped,
-        redelivery, reason, receive_count
+        redelivery, reason, receive_count, priority
     )
     SELECT
         message_id << 20 | (number - 1), message_id, (%(target_subscription)s::bigint[])[target],
@@ -100,7 +102,7 @@ WITH held AS MATERIALIZED (
         nullif((%(target_group)s::smallint[])[target], -1),
         statement_timestamp() + make_interval(secs => nullif((%(target_seconds_to_live)s::float8[])[target], -1)),
         CASE WHEN (%(target_is_volatile)s::bool[])[target] THEN pg_postmaster_start_time() END,
-        'PENDING', 0, false, '', '', 0
+        'PENDING', 0, false, '', '', 0, CASE WHEN (%(target_is_by_priority)s::bool[])[target] THEN priority END
     FROM matched, targets, queue
     ORDER BY place
     RETURNING lane_id

@@ -18,7 +18,8 @@ SELECT
         )
     ) AS down,
     CASE WHEN lane.catch_up_to IS NOT NULL THEN lane.catch_up_rate END AS catch_up_rate,
-    subscriber.processing, subscriber.max_in_flight, subscriber.max_queued_to_send, subscriber.refill_level
+    subscriber.processing, subscriber.max_in_flight, subscriber.max_queued_to_send, subscriber.refill_level,
+    subscriber.by_priority
 FROM delivery_lane lane
 LEFT JOIN subscriptions_subscriber subscriber ON subscriber.id = lane.subscriber_id
 WHERE lane.id = ANY (%(lane)s::bigint[])

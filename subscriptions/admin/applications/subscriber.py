@@ -31,7 +31,16 @@ class BaseSubscriberAdmin(RecordedAdmin):
         ("Old Event Queue", {"fields": ["queue_id", "new_queue_password"], "classes": ["collapse"]}),
         (
             "Sending",
-            {"fields": ["processing", "max_in_flight", "max_queued_to_send", "refill_level", "header_lines"]},
+            {
+                "fields": [
+                    "processing",
+                    "max_in_flight",
+                    "by_priority",
+                    "max_queued_to_send",
+                    "refill_level",
+                    "header_lines",
+                ]
+            },
         ),
     ]
     inlines = [KeyList]
@@ -46,8 +55,9 @@ class BaseSubscriberAdmin(RecordedAdmin):
 
     @admin.display(description="processing")
     def sent(self, row: Subscriber) -> str:
-        is_concurrent = row.processing == Processing.CONCURRENT
-        return f"CONCURRENT, {row.max_in_flight} at once" if is_concurrent else row.processing
+        if row.processing != Processing.CONCURRENT:
+            return row.processing
+        return f"CONCURRENT, {row.max_in_flight} at once" + ", by priority" * row.by_priority
 
     @admin.display(description="match mode", ordering="match_mode")
     def matched(self, row: Subscriber) -> str:

@@ -107,6 +107,7 @@ def test_a_join_of_one_document_type_is_none() -> None:
             {"processing": "CONCURRENT", "max_in_flight": 8},
         ),
         ({"queueCapacity": "50", "queueRefillLevel": "20"}, {"max_queued_to_send": 50, "refill_level": 20}),
+        ({"isConcurrent": "true", "priorityEnabled": "true"}, {"by_priority": True}),
         ({"queueCapacity": 5, "queueRefillLevel": 5}, {"max_queued_to_send": 5, "refill_level": 4}),
         ({"executeEnabled": "false"}, {"status": "INACTIVE"}),
     ],

@@ -31,6 +31,7 @@ ROW: dict[str, Any] = {
     "max_in_flight": 4,
     "max_queued_to_send": 500,
     "refill_level": 100,
+    "by_priority": False,
 }
 
 

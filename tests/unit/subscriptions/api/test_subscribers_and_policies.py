@@ -33,6 +33,8 @@ def test_a_subscriber_may_be_sent_to_many_times_at_once(manager: Caller) -> None
     )
     assert (made["processing"], made["max_in_flight"]) == ("CONCURRENT", 16)
     assert manager.patch("subscribers/crm", {"processing": "SERIAL"}).body["processing"] == "SERIAL"
+    assert made["by_priority"] is False
+    assert manager.patch("subscribers/crm", {"by_priority": True}).body["by_priority"] is True
 
 
 @pytest.mark.parametrize(

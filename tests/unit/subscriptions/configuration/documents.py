@@ -39,7 +39,7 @@ def some_of_everything() -> None:
     )
     CommonScript.objects.create(name="setup", runs_first=True, text="$include$dates\nvar region;")
     policy = factories.policy("patient", on_client_error=Action.BLOCK, pause_max_seconds=600)
-    abc = factories.subscriber("abc", processing=Processing.CONCURRENT, max_in_flight=8)
+    abc = factories.subscriber("abc", processing=Processing.CONCURRENT, max_in_flight=8, by_priority=True)
     warehouse = factories.subscriber(
         "warehouse", match_mode=MatchMode.FIRST, description="reads\nslowly", queue_id="q-7", status="HELD"
     )
