@@ -9,7 +9,7 @@ A delivery:
          fetched   │  │  │ ttl, a person                                        ├─▶ REJECTED
                    ▼  │  ├─▶ EXPIRED                                            ├─▶ 3xxNOTSUPPORTED
               IN_FLIGHT  ├─▶ CANCELLED                                          ├─▶ FAILED
-            (mailboxes)  ├─▶ REDUNDANT (a sibling was delivered)                └─▶ IN_DOUBT (held)
+            (mailboxes)  ├─▶ REDUNDANT (a sibling, or its join)                └─▶ IN_DOUBT (held)
                          └─▶ DUPLICATE
 
 All states to the right of and below PENDING and IN_FLIGHT are settled; only a person reopens a

@@ -17,6 +17,7 @@ from typing import Any
 
 from delivery.importing.import_result import Imported, SourceError
 from delivery.importing.webmethods_filters import CannotTranslateError, translated_filter
+from delivery.importing.webmethods_joins import join_of
 from delivery.importing.webmethods_properties import Properties, policy_of, subscriber_of
 
 _EXPECTED = (
@@ -26,12 +27,6 @@ _EXPECTED = (
 )
 # With one document type a condition has no join, whatever it says.
 _ANY = ("", "N/A", "NONE", "OR", "ANY")
-_JOINS = {
-    "AND": "All (AND)",
-    "ALL": "All (AND)",
-    "XOR": "Only one (XOR)",
-    "ONLY ONE": "Only one (XOR)",
-}
 
 
 def import_webmethods(text: str) -> Imported:
@@ -84,12 +79,9 @@ class _Trigger:
         join = _text(condition, "joinType").upper()
         if not pairs:
             raise SourceError(f"{label}: it has no document type.")
-        if len(pairs) > 1 and join not in _ANY:
-            types = ", ".join(document_type for document_type, _ in pairs)
-            self._imported.impossible.append(
-                f"{label}: the join {_JOINS.get(join, join)} of {types}; Inturn waits for no second message. Let the "
-                "publisher or the endpoint join them by the activation id"
-            )
+        is_join = len(pairs) > 1 and join not in _ANY
+        joined = join_of(self._imported, condition, join, pairs=pairs, label=label) if is_join else {}
+        if joined is None:
             return
         endpoint = self._endpoint(condition)
         if not endpoint:
@@ -99,9 +91,10 @@ class _Trigger:
             )
             return
         for document_type, text in pairs:
-            self._add_subscription(name, (document_type, text), endpoint=endpoint, policy=policy)
+            fields = {"endpoint": endpoint, "policy": policy, **joined}
+            self._add_subscription(name, (document_type, text), fields)
 
-    def _add_subscription(self, name: str, pair: tuple[str, str], *, endpoint: str, policy: str) -> None:
+    def _add_subscription(self, name: str, pair: tuple[str, str], fields: Mapping[str, Any]) -> None:
         document_type, text = pair
         event_type = _named(self._imported, document_type, what="event type")
         base = self._imported.name_of(name, what="subscription")
@@ -123,8 +116,7 @@ class _Trigger:
             "event_type": event_type,
             "filter": wanted,
             "position": self._position,
-            "endpoint": endpoint,
-            "policy": policy,
+            **fields,
             **self._properties.dedup,
         }
         if not self._imported.add("subscriptions", entry):

@@ -63,6 +63,8 @@ def _cause(row: Mapping[str, Any]) -> str:
         case "DROPPED":
             moment = f"{row['started_at']:%Y-%m-%d %H:%M:%S} UTC"
             return f"dropped: it is VOLATILE, and the database server restarted at {moment}"
+    if row["lane_id"] is None and row["is_joined"]:
+        return "the other messages of its join did not come within"
     if row["lane_id"] is not None:
         return "not delivered within its time to live of"
     return "not acknowledged within" if row["receives"] else "unread for"

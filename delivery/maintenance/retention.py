@@ -97,6 +97,7 @@ def _forget(now: datetime) -> int:
     counts = [
         queries.row("forget_idempotency_keys", {"limit": FORGET}),
         queries.row("forget_dedup_keys", {"limit": FORGET}),
+        queries.row("forget_join_keys", {"limit": FORGET}),
         queries.row("forget_configuration_transactions", {}),
     ]
     if journal_until is not None:

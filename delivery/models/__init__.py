@@ -9,6 +9,7 @@ from delivery.models.endpoint_health import EndpointHealth, EndpointSummary
 from delivery.models.failure_notice import FailureNotice
 from delivery.models.history_hour import HistoryHour
 from delivery.models.idempotency import IdempotencyKey
+from delivery.models.join_key import JoinKey
 from delivery.models.journal import JournalEntry, JournalKind
 from delivery.models.lane import Lane, LaneKind
 from delivery.models.mailbox import MailboxRate
@@ -58,6 +59,7 @@ __all__ = [
     "HistoryHour",
     "IdempotencyKey",
     "ImportedKey",
+    "JoinKey",
     "JournalEntry",
     "JournalKind",
     "Lane",

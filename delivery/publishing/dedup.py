@@ -50,7 +50,7 @@ def key_of(candidate: Candidate, document: Document) -> bytes | None:
             sent = document.header.get(IDEMPOTENCY_KEY) if isinstance(document.header, dict) else None
             return _digest("key", sent) if isinstance(sent, str) else None
         case DedupMode.PATH:
-            value = _identity(candidate.dedup_path)(document)
+            value = identity(candidate.dedup_path)(document)
             return None if value is None else _digest("path", value)
         case _:
             return None
@@ -96,7 +96,8 @@ def settle_duplicates(keyed: Sequence[Keyed]) -> None:
 
 
 @lru_cache(maxsize=1_000)
-def _identity(path: str) -> Callable[[Document], str | None]:
+def identity(path: str) -> Callable[[Document], str | None]:
+    """Return a function that finds the text at a path; None if there is none."""
     try:
         return identity_at(parse_path(path))
     except FilterError:

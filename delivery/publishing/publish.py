@@ -16,7 +16,7 @@ from django.db import IntegrityError, connection, transaction
 
 from delivery.database.queries import array, planned_rows
 from delivery.lifecycle import wake
-from delivery.publishing import callbacks, dedup
+from delivery.publishing import callbacks, dedup, joins
 from delivery.publishing.drafts import DESTINATION, Destinations, Draft, PublishRefusedError, checked_draft
 from delivery.publishing.idempotency import Claim, claim_keys, store_answers
 from delivery.publishing.owed_deliveries import Owed, Targets
@@ -103,13 +103,13 @@ def _commit_asynchronously() -> None:
 
 
 def _is_more_than_stored(drafts: Sequence[Draft], matched: Sequence[list[Candidate]]) -> bool:
-    """True if a draft has a key or a callback, or may be a duplicate.
+    """True if a draft has a key or a callback, or may be a duplicate or part of a join.
 
     That is rare, and takes more than one statement.
     """
     if any(draft.idempotency_key or draft.callback for draft in drafts):
         return True
-    return any(match.deduplicates for matches in matched for match in matches)
+    return any(match.is_compared for matches in matched for match in matches)
 
 
 def _publish_again(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[Accepted], NewWork]:
@@ -160,17 +160,25 @@ def _publish_once(
 def _store_whole(
     publisher: Publisher | None, matched: Sequence[tuple[Draft, list[Candidate]]]
 ) -> tuple[list[Accepted], NewWork]:
-    """Store messages like `_store`, then their callbacks, and settle duplicates.
+    """Store messages like `_store`, then their callbacks, settle duplicates, and join the others.
 
     Call it in a transaction.
     """
     stored, work = _store(publisher, matched)
-    complete_messages(stored, matched)
+    complete_messages(stored, matched, publisher=publisher)
     return stored, work
 
 
-def complete_messages(stored: Sequence[Accepted], matched: Sequence[tuple[Draft, list[Candidate]]]) -> None:
-    """Store the callbacks of just stored messages, and settle duplicates, in their transaction."""
+def complete_messages(
+    stored: Sequence[Accepted],
+    matched: Sequence[tuple[Draft, list[Candidate]]],
+    *,
+    publisher: Publisher | None = None,
+) -> None:
+    """Store the callbacks of just stored messages, settle duplicates, and join the others.
+
+    Call it in their transaction.
+    """
     fresh = [(answer.message_id, *pair) for answer, pair in zip(stored, matched, strict=True)]
     callbacks.add_callbacks([(id, draft.callback) for id, draft, _ in fresh if draft.callback is not None])
     dedup.settle_duplicates(
@@ -181,6 +189,20 @@ def complete_messages(stored: Sequence[Accepted], matched: Sequence[tuple[Draft,
             for match, key in dedup.keys(matches, document(draft.headers, draft.body))
         ]
     )
+    _join(publisher, fresh)
+
+
+def _join(publisher: Publisher | None, fresh: Sequence[tuple[int, Draft, list[Candidate]]]) -> None:
+    """Join the stored messages; a joined message waits in a lane that is notified anyway."""
+    arrived = [
+        one
+        for id, draft, matches in fresh
+        if any(match.joins for match in matches)
+        for one in joins.arrived(id, matches, document(draft.headers, draft.body))
+    ]
+    for joined in joins.join(arrived):
+        (stored,), _ = _store(publisher, [(joined.draft, [joined.candidate])])
+        joins.settle_parts(joined, message_id=stored.message_id)
 
 
 def _store(

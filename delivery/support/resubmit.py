@@ -27,7 +27,7 @@ from delivery.publishing.callback_urls import callback_target
 from delivery.publishing.drafts import Draft, check_body
 from delivery.states import OPEN
 from subscriptions import changes
-from subscriptions.models import Kind, Mode
+from subscriptions.models import Kind
 
 _SUCCESSES = (Status.DELIVERED, Status.REDUNDANT, Status.DUPLICATE)
 REMOVED = "It no longer exists: retention has just removed it."
@@ -109,7 +109,7 @@ def refusal_reason(delivery_id: int) -> str:
         return (
             f"It is {row.status}: received messages are not sent again. Give a body to send an edited copy."
         )
-    if row.lane_id is None and row.subscription.mode != Mode.PULL:
+    if row.lane_id is None and not row.subscription.has_place_without_lane:
         return "Its publisher waited for the answer, and waits no more; publish another message."
     if row.queue_group is not None and _has_delivered_sibling(row):
         return "Another endpoint of its group has taken the message. Give a body to send an edited copy."
@@ -139,7 +139,7 @@ def _why_not_edited(delivery_id: int) -> str:
     row = Delivery.objects.select_related("subscription").filter(pk=delivery_id).first()
     if row is None:
         return REMOVED
-    if row.lane_id is None and row.subscription.mode != Mode.PULL:
+    if row.lane_id is None and not row.subscription.has_place_without_lane:
         return "It was answered while its publisher waited; publish another message."
     return f"It is {row.status}, so it would be sent as well as its copy; cancel it first."
 

@@ -19,7 +19,7 @@ from delivery.lifecycle.transitions import CANCELLABLE, RESUBMITTABLE
 from delivery.models import BulkVerb, Delivery, Status
 from delivery.models.delivery import DeliveryQuerySet
 from delivery.states import OPEN
-from subscriptions.models import Mode
+from subscriptions.models import JoinMode, Mode
 
 # Counting stops here, because it reads every delivery that it counts.
 COUNT_LIMIT = 100_000
@@ -38,7 +38,9 @@ _LOOKUPS = {
     "event_type": "message__event_type__name",
 }
 # Without the deliveries of SYNC messages.
-_HAS_A_PLACE = Q(lane__isnull=False) | Q(subscription__mode=Mode.PULL)
+_HAS_A_PLACE = (
+    Q(lane__isnull=False) | Q(subscription__mode=Mode.PULL) | Q(subscription__join_mode=JoinMode.ALL)
+)
 _MOMENTS = {"since": "message__published_at__gte", "until": "message__published_at__lt"}
 _LONGEST_ID = 18
 

@@ -20,11 +20,12 @@ from subscriptions.api.subscription_fields import (
     ScriptField,
     check_addresses,
 )
-from subscriptions.checks import dedup, mode, script
+from subscriptions.checks import dedup, joins, mode, script
 from subscriptions.checks.sync_overlap import conflicting_subscription, refusal
 from subscriptions.models import (
     DedupMode,
     EventType,
+    JoinMode,
     Mode,
     Policy,
     SigningSecret,
@@ -74,6 +75,10 @@ class SubscriptionSerializer(StrictModel):
         required=False,
         help_text="With dedup_mode PATH: path to the value that identifies a message, e.g. $$->'Body'->>'id'.",
     )
+    join_path = PathField(
+        required=False,
+        help_text="Of a join: path to the activation id, e.g. $$->'Body'->>'order'. Empty: the header Activation.",
+    )
 
     cancellation = serializers.IntegerField(
         source="cancellation_id",
@@ -105,6 +110,10 @@ class SubscriptionSerializer(StrictModel):
             "dedup_mode",
             "dedup_path",
             "dedup_window_seconds",
+            "join_mode",
+            "join_name",
+            "join_path",
+            "join_seconds",
             "max_receives",
             "status",
             "cancellation",
@@ -130,6 +139,7 @@ class SubscriptionSerializer(StrictModel):
         self._check_script(attrs, row)
         self._check_credentials(attrs)
         self._check_dedup(attrs, row)
+        self._check_join(attrs, row)
         super().validate(attrs)
         self._refuse_sync_overlap(attrs)
         return attrs
@@ -178,6 +188,17 @@ class SubscriptionSerializer(StrictModel):
             attrs.setdefault("dedup_path", "")
         values = {name: attrs.get(name, getattr(row, name)) for name in ("dedup_mode", "dedup_path")}
         if refused := dedup.refusals(values, event_type=row.event_type):
+            raise serializers.ValidationError(refused)
+
+    def _check_join(self, attrs: dict[str, Any], row: Subscription) -> None:
+        if attrs.get("join_mode") == JoinMode.NONE:
+            # As with PATH: leaving a join clears the rest.
+            attrs |= {name: attrs.get(name, "") for name in ("join_name", "join_path")}
+        values = {
+            name: attrs.get(name, getattr(row, name))
+            for name in ("join_mode", "join_name", "join_path", "mode")
+        }
+        if refused := joins.refusals(values, event_type=row.event_type):
             raise serializers.ValidationError(refused)
 
     def _refuse_sync_overlap(self, attrs: Mapping[str, Any]) -> None:

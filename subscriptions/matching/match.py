@@ -7,7 +7,16 @@ from functools import lru_cache
 from subscriptions.filters import Document, FilterError, parse_filter, to_python
 from subscriptions.matching.destinations import EVERYBODY, Destination
 from subscriptions.matching.lookups import candidate_rows
-from subscriptions.models import DedupMode, EventType, Kind, MatchMode, Mode, Subscription, SubscriptionStatus
+from subscriptions.models import (
+    DedupMode,
+    EventType,
+    JoinMode,
+    Kind,
+    MatchMode,
+    Mode,
+    Subscription,
+    SubscriptionStatus,
+)
 
 FILTER_STRING = "filter-string"
 _HAS_ANOTHER = "its FILTER_STRING header is"
@@ -27,6 +36,9 @@ class Candidate:
     dedup_path: str = ""
     mode: str = Mode.PUSH
     is_by_priority: bool = False
+    join_mode: str = JoinMode.NONE
+    join_name: str = ""
+    join_path: str = ""
 
     @property
     def is_first_only(self) -> bool:
@@ -39,6 +51,15 @@ class Candidate:
     @property
     def deduplicates(self) -> bool:
         return self.dedup_mode != DedupMode.NONE
+
+    @property
+    def joins(self) -> bool:
+        return self.join_mode != JoinMode.NONE
+
+    @property
+    def is_compared(self) -> bool:
+        """True if its deliveries are compared with earlier ones: more than one statement."""
+        return self.deduplicates or self.joins
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +229,12 @@ def _qualifies(subscription: Subscription) -> str:
         return "it qualifies, and is HELD: its delivery waits"
     if subscription.subscriber.status == SubscriptionStatus.HELD:
         return "it qualifies, and its subscriber is HELD: its delivery waits"
+    if subscription.join_mode == JoinMode.ALL:
+        return (
+            f"it qualifies, and is sent together with the other messages of its join {subscription.join_name}"
+        )
+    if subscription.join_mode == JoinMode.ONLY_ONE:
+        return f"it qualifies, and is sent if it is the first of its join {subscription.join_name}"
     return "it qualifies"
 
 

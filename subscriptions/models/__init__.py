@@ -11,7 +11,7 @@ from subscriptions.models.publisher import Publisher
 from subscriptions.models.secret import SigningSecret
 from subscriptions.models.sign_in import SignIn, SignInKind
 from subscriptions.models.subscriber import MatchMode, Processing, Subscriber
-from subscriptions.models.subscription import DedupMode, Mode, Subscription
+from subscriptions.models.subscription import DedupMode, JoinMode, Mode, Subscription
 from subscriptions.models.workfront import WorkfrontSubscription
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "EventType",
     "InDoubt",
     "Installation",
+    "JoinMode",
     "Kind",
     "MatchMode",
     "Mode",

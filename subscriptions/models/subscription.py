@@ -30,6 +30,12 @@ class DedupMode(models.TextChoices):
     PATH = "PATH", "path: by the value at a path of the filter language"
 
 
+class JoinMode(models.TextChoices):
+    NONE = "NONE", "none"
+    ALL = "ALL", "ALL: one message of each is sent together"
+    ONLY_ONE = "ONLY_ONE", "ONLY ONE: the first is sent, the others are not"
+
+
 class Subscription(Watched, Holdable):
     """The messages that a subscriber requests, and the endpoint or mailbox that gets them.
 
@@ -104,6 +110,29 @@ class Subscription(Watched, Holdable):
         validators=[MinValueValidator(1), MaxValueValidator(31 * 86_400)],
         help_text="How long a message is remembered.",
     )
+    join_mode = models.CharField(
+        max_length=8, choices=JoinMode, default=JoinMode.NONE, db_default=JoinMode.NONE
+    )
+    join_name = models.CharField(
+        max_length=MAX_NAME_LENGTH,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The subscriptions of a subscriber with the same join_mode and join_name are one join.",
+    )
+    join_path = models.CharField(
+        max_length=1000,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Path to the activation id; empty: the header Activation.",
+    )
+    join_seconds = models.PositiveIntegerField(
+        default=86_400,
+        db_default=86_400,
+        validators=[MinValueValidator(1), MaxValueValidator(31 * 86_400)],
+        help_text="ALL: how long a message waits for the others. ONLY_ONE: how long the others are not sent.",
+    )
     max_receives = models.PositiveSmallIntegerField(
         null=True,
         blank=True,
@@ -147,6 +176,16 @@ class Subscription(Watched, Holdable):
                 violation_error_message="dedup_mode PATH needs a dedup_path; the others have none.",
             ),
             models.CheckConstraint(
+                name="subscription_join_has_name",
+                condition=models.Q(join_mode="NONE") ^ ~models.Q(join_name=""),
+                violation_error_message="A join needs a join_name; without one it stays empty.",
+            ),
+            models.CheckConstraint(
+                name="subscription_join_of_all_is_pushed",
+                condition=~models.Q(join_mode="ALL") | models.Q(mode="PUSH"),
+                violation_error_message="A join of ALL needs a PUSH subscription.",
+            ),
+            models.CheckConstraint(
                 name="subscription_ends_holding",
                 condition=models.Q(status="HELD") | models.Q(held_until=None, catch_up_rate=None),
             ),
@@ -176,6 +215,12 @@ class Subscription(Watched, Holdable):
             ),
             # Senders look for them when a common script changed.
             models.Index(fields=["id"], name="subscription_scripted", condition=~models.Q(script="")),
+            # Queried when a message of a join of ALL arrives.
+            models.Index(
+                fields=["subscriber", "join_name"],
+                name="subscription_joining",
+                condition=models.Q(join_mode="ALL"),
+            ),
             models.Index(fields=["id"], name="subscription_held", condition=models.Q(status="HELD")),
             models.Index(
                 fields=["held_until"],
@@ -186,6 +231,14 @@ class Subscription(Watched, Holdable):
 
     def __str__(self) -> str:
         return f"{self.subscriber.name}/{self.name}"
+
+    @property
+    def has_place_without_lane(self) -> bool:
+        """Whether a delivery in no lane may be sent again: not that of a SYNC message.
+
+        It was in a mailbox, or waited for the other messages of a join.
+        """
+        return self.mode == Mode.PULL or self.join_mode == JoinMode.ALL
 
     @property
     def held_by(self) -> "Subscription | Subscriber | None":

@@ -45,7 +45,7 @@ class Possible:
 
 def possible(row: Delivery) -> Possible:
     # A SYNC delivery was answered while its publisher waited: it has no lane to return to.
-    has_place = row.lane_id is not None or row.subscription.mode == Mode.PULL
+    has_place = row.lane_id is not None or row.subscription.has_place_without_lane
     return Possible(
         resubmit=row.status in RESUBMITTABLE and has_place,
         edit=row.status not in OPEN and has_place,

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from delivery.models import Delivery, EndpointState, EndpointSummary, Lane, LaneKind, LaneState
 from delivery.states import Status
-from subscriptions.models import Mode
+from subscriptions.models import JoinMode, Mode
 
 _STOPPED = (LaneState.BLOCKED, LaneState.SUSPENDED)
 
@@ -57,6 +57,8 @@ def _of(row: Delivery, endpoint: EndpointSummary | None) -> NextTry:
         return NextTry(words=f"held: {owner} is {owner.status}; make it ACTIVE to send it")
     if endpoint is not None and endpoint.state != EndpointState.DOWN:
         return _of_url(endpoint)
+    if row.lane is None and row.subscription.join_mode == JoinMode.ALL:
+        return NextTry(words="waits for the other messages of its join")
     if row.lane is None:
         return NextTry(words="sent at once: its publisher waits for the response")
     if row.lane.state in _STOPPED and not row.lane.run_is_concurrent:

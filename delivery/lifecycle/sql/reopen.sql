@@ -27,7 +27,9 @@ WITH place AS MATERIALIZED (
     JOIN delivery_lane own ON own.subscriber_id = subscription.subscriber_id
     JOIN delivery_lane callback ON callback.kind = 'CALLBACK' AND callback.number = 0
     JOIN delivery_lane retry ON retry.kind = 'RETRY' AND retry.number = 0
-    WHERE chosen.id = ANY (%(delivery)s::bigint[]) AND (chosen.lane_id IS NOT NULL OR subscription.mode = 'PULL')
+    WHERE chosen.id = ANY (%(delivery)s::bigint[]) AND (
+        chosen.lane_id IS NOT NULL OR subscription.mode = 'PULL' OR subscription.join_mode = 'ALL'
+    )
 ), gone AS (
     DELETE FROM delivery_settled delivery
     USING place

@@ -58,7 +58,8 @@ WITH used_up AS MATERIALIZED (
 SELECT
     overdue.cause, overdue.id, overdue.lane_id, overdue.receives, overdue.server_started_at IS NOT NULL AS is_volatile,
     extract(epoch FROM overdue.expires_at - message.published_at)::float8 AS seconds, pg_postmaster_start_time() AS started_at,
-    overdue.subscription_id, subscriber.name || '/' || subscription.name AS subscription
+    subscription.join_mode = 'ALL' AS is_joined, overdue.subscription_id,
+    subscriber.name || '/' || subscription.name AS subscription
 FROM (
     SELECT 'USED_UP' AS cause, used_up.* FROM used_up
     UNION ALL

@@ -11,7 +11,9 @@ WITH original AS MATERIALIZED (
     FROM delivery_settled delivery
     CROSS JOIN LATERAL delivery_read_message(delivery.message_id) AS message
     JOIN subscriptions_subscription subscription ON subscription.id = delivery.subscription_id
-    WHERE delivery.id = %(delivery)s AND (delivery.lane_id IS NOT NULL OR subscription.mode = 'PULL')
+    WHERE delivery.id = %(delivery)s AND (
+        delivery.lane_id IS NOT NULL OR subscription.mode = 'PULL' OR subscription.join_mode = 'ALL'
+    )
     FOR NO KEY UPDATE OF delivery
 ), copied AS (
     INSERT INTO delivery_message (

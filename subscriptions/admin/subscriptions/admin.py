@@ -71,6 +71,9 @@ class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewri
         "max_receives": "mode == 'PULL'",
         "dedup_path": "dedup_mode == 'PATH'",
         "dedup_window_seconds": "dedup_mode != 'NONE'",
+        "join_name": "join_mode != 'NONE'",
+        "join_path": "join_mode != 'NONE'",
+        "join_seconds": "join_mode != 'NONE'",
     }
     fieldsets = [
         (None, {"fields": ["name", "subscriber", "event_type"]}),
@@ -98,6 +101,7 @@ class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewri
         ),
         ("Request", {"fields": ["script"]}),
         ("Duplicates", {"fields": ["dedup_mode", "dedup_path", "dedup_window_seconds"]}),
+        ("Join", {"fields": ["join_mode", "join_name", "join_path", "join_seconds"]}),
     ]
 
     def get_fieldsets(self, request: HttpRequest, obj: Subscription | None = None) -> list[Any]:

@@ -14,10 +14,10 @@ from unfold.widgets import (
 
 from subscriptions.admin.event_types.form import HeaderPatterns
 from subscriptions.admin.subscriptions import header_lines
-from subscriptions.checks import dedup, mode, script
+from subscriptions.checks import dedup, joins, mode, script
 from subscriptions.checks.sync_overlap import conflicting_subscription, refusal
 from subscriptions.filters import FilterError, parse_filter
-from subscriptions.models import DedupMode, EventType, Mode, Policy, Subscription
+from subscriptions.models import DedupMode, EventType, JoinMode, Mode, Policy, Subscription
 from subscriptions.models.policy import DEFAULT_POLICY
 from subscriptions.values.addresses import AddressRefusedError
 from subscriptions.values.endpoints import INTERNAL, EndpointError, check_endpoint, parse_url
@@ -32,6 +32,7 @@ _AUTH_FIELDS: dict[str, tuple[str, ...]] = {
 }
 _KEPT = "Stored, never shown. Leave it empty to keep it."
 _DEDUP = "A repeated message is a DUPLICATE and not sent; while the outcome of the first is open, the second is IN_DOUBT, for a person to decide."
+_JOIN = "Messages with the same activation id, of several subscriptions of this subscriber with the same join name."
 _SCRIPT = (
     "JavaScript (ES5). TOPIC: turns each message into the request: it reads $inmessage and $inheader, and sets $outmessage, "
     "$param, $outheader. SYNC with the endpoint webr://: makes the answer, $outmessage and $statuscode."
@@ -87,6 +88,10 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
             "dedup_mode",
             "dedup_path",
             "dedup_window_seconds",
+            "join_mode",
+            "join_name",
+            "join_path",
+            "join_seconds",
             "position",
         ]
         labels = {"probe_url": "Probe URL", "forward_authorization": "Hand on the publisher's credential"}
@@ -97,6 +102,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
             "dedup_mode": _DEDUP,
             "dedup_path": "Path to the value that identifies a message, e.g. $$->'Body'->>'id'.",
             "dedup_window_seconds": "Time in which a repeated message counts as a duplicate; 259200 are three days.",
+            "join_mode": _JOIN,
         }
         widgets = {
             "filter": UnfoldAdminTextareaWidget({"rows": 4} | _MONOSPACE),
@@ -104,6 +110,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
             "endpoint": UnfoldAdminTextInputWidget(_MONOSPACE),
             "probe_url": UnfoldAdminTextInputWidget(_MONOSPACE),
             "dedup_path": UnfoldAdminTextInputWidget(_MONOSPACE),
+            "join_path": UnfoldAdminTextInputWidget(_MONOSPACE),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -182,6 +189,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         self._clean_mode(cleaned)
         self._clean_headers(cleaned)
         self._clean_dedup(cleaned)
+        self._clean_join(cleaned)
         if not self.errors:
             self._clean_sync_overlap(cleaned)
         return cleaned
@@ -206,6 +214,16 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         except FilterError as error:
             refused["dedup_path"] = str(error)
         for field, reason in refused.items():
+            self.add_error(field, reason)
+
+    def _clean_join(self, cleaned: dict[str, Any]) -> None:
+        event_type = cleaned.get("event_type") or getattr(self.instance, "event_type", None)
+        if event_type is None or not {"join_mode", "join_name", "join_path", "mode"} <= set(cleaned):
+            return
+        if cleaned["join_mode"] == JoinMode.NONE:
+            # The page hides the others then.
+            cleaned |= {"join_name": "", "join_path": ""}
+        for field, reason in joins.refusals(cleaned, event_type=event_type).items():
             self.add_error(field, reason)
 
     def _clean_sync_overlap(self, cleaned: dict[str, Any]) -> None:

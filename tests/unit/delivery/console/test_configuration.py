@@ -47,9 +47,7 @@ class TestSubscription:
             "timeout_seconds": "30",
             "dedup_mode": "NONE",
             "dedup_window_seconds": "259200",
-            "position": "0",
-            "auth_type": "none",
-        }
+        } | {"join_mode": "NONE", "join_seconds": "86400", "position": "0", "auth_type": "none"}
 
     def test_is_created_with_a_secret_shown_once(self, ann: Client, values: dict[str, Any]) -> None:
         page = ann.post(f"{ROOT}/subscription/add/", values, follow=True)

@@ -26,6 +26,8 @@ def values(db: None) -> dict[str, Any]:
         "auth_type": "none",
         "dedup_mode": "NONE",
         "dedup_window_seconds": "259200",
+        "join_mode": "NONE",
+        "join_seconds": "86400",
     }
 
 
@@ -88,3 +90,27 @@ def test_a_stored_subscription_keeps_its_event_type_checks(ann: Client, values: 
 def test_answers_of_callbacks_cannot_be_subscribed_to(ann: Client, values: dict[str, Any]) -> None:
     answer = ann.post(ADD, values | {"event_type": factories.event_type("Inturn.Callback").pk})
     assert "cannot be subscribed to" in " ".join(errors(answer)["event_type"])
+
+
+def test_a_join_is_saved_and_what_the_page_hides_is_forgotten(ann: Client, values: dict[str, Any]) -> None:
+    ann.post(
+        ADD, values | {"join_mode": "ALL", "join_name": "order", "join_path": PATH, "join_seconds": "60"}
+    )
+    row = Subscription.objects.get()
+    assert (row.join_mode, row.join_name, row.join_path, row.join_seconds) == ("ALL", "order", PATH, 60)
+    other = {"name": "other", "join_name": "order", "join_path": PATH}
+    ann.post(ADD, values | other)
+    assert Subscription.objects.get(name="other").join_name == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "said"),
+    [
+        ({"join_mode": "ALL"}, "join_name", "Give the join a name"),
+        ({"join_mode": "ALL", "join_name": "a", "join_path": "$$->"}, "join_path", "(line 1, column"),
+    ],
+)
+def test_errors_of_a_join_are_shown_at_their_field(
+    ann: Client, values: dict[str, Any], given: dict[str, str], field: str, said: str
+) -> None:
+    assert said in " ".join(errors(ann.post(ADD, values | given))[field])

@@ -29,6 +29,8 @@ def values(db: None) -> dict[str, Any]:
         "timeout_seconds": "30",
         "dedup_mode": "NONE",
         "dedup_window_seconds": "259200",
+        "join_mode": "NONE",
+        "join_seconds": "86400",
         "position": "0",
         "auth_type": "none",
     }

@@ -35,6 +35,8 @@ class TestConfiguring:
             "max_receives": "7",
             "dedup_mode": "NONE",
             "dedup_window_seconds": "259200",
+            "join_mode": "NONE",
+            "join_seconds": "86400",
             "position": "0",
             "auth_type": "basic",
         }

@@ -85,14 +85,35 @@ def test_the_names_of_the_trigger_report_are_read_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("join", "word"), [("AND", "All"), ("XOR", "Only one"), ("ALL", "All"), ("odd", "ODD")]
+    ("fields", "mode", "seconds"),
+    [
+        ({"joinType": "AND"}, "ALL", 86_400),
+        ({"joinType": "All", "joinTimeOut": "90000"}, "ALL", 90),
+        ({"joinType": "XOR", "joinExpires": "false"}, "ONLY_ONE", 31 * 86_400),
+    ],
 )
-def test_a_join_is_impossible_and_named(join: str, word: str) -> None:
-    found = imported(condition("joined", "a:A", "a:B", joinType=join), condition("other"))
+def test_a_join_is_taken_over_and_named(fields: Any, mode: str, seconds: int) -> None:
+    found = imported(condition("joined", "a:A", "a:B", **fields), condition("other"))
+    *parts, other = found.document()["subscriptions"]
+    assert [one["event_type"] for one in parts] == ["a.A", "a.B"]
+    for one in parts:
+        assert (one["join_mode"], one["join_name"], one["join_seconds"]) == (mode, "joined", seconds)
+    assert "join_mode" not in other
+    (line,) = (line for line in found.differently if "the join" in line)
+    assert "of a:A, a:B" in line
+    assert found.impossible == []
+
+
+def test_a_join_of_an_unknown_kind_or_with_an_impossible_filter_is_impossible_as_a_whole() -> None:
+    found = imported(condition("odd", "a:A", "a:B", joinType="odd"), condition("other"))
     assert [one["name"] for one in found.document()["subscriptions"]] == ["other"]
     (line,) = found.impossible
-    assert f"the join {word}" in line
-    assert "of a:A, a:B" in line
+    assert "the join ODD of a:A, a:B" in line
+    joined = condition("joined", "a:A", "a:B", joinType="AND")
+    joined["messageTypeFilterPairs"][1]["filter"] = "%a% matches x"
+    found = imported(joined, condition("other"))
+    assert [one["name"] for one in found.document()["subscriptions"]] == ["other"]
+    assert "the join AND of a:A, a:B" in found.impossible[0]
 
 
 def test_a_join_of_one_document_type_is_none() -> None:

@@ -19,6 +19,7 @@ from delivery.models import (
     Delivery,
     EarlierSettlement,
     IdempotencyKey,
+    JoinKey,
     JournalEntry,
     JournalKind,
     RetentionRun,
@@ -253,6 +254,12 @@ class TestForgetting:
         DedupKey.objects.update(seen_at=timezone.now() - timedelta(hours=2))
         run_whole()
         assert [row.subscription for row in DedupKey.objects.all()] == [long]
+
+    def test_keys_of_joins_whose_time_is_over_go(self) -> None:
+        for key, hours in (b"over", -1), (b"open", 1):
+            JoinKey.objects.create(key=key, expires_at=timezone.now() + timedelta(hours=hours))
+        run_whole()
+        assert [bytes(row.key) for row in JoinKey.objects.all()] == [b"open"]
 
     def test_journal_entries_go_by_days_of_their_own(self, settings: Settings) -> None:
         for days in (366, 364):

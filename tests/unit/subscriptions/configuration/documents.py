@@ -25,6 +25,12 @@ from tests.support import factories
 
 Json = dict[str, Any]
 
+JOIN: Json = {
+    "join_mode": "ALL",
+    "join_name": "order",
+    "join_path": "$$->'Body'->>'order'",
+    "join_seconds": 60,
+}
 SECRET_VALUES = ("header secret", "basic-password", "bearer-token")
 
 
@@ -57,6 +63,7 @@ def some_of_everything() -> None:
         dedup_mode=DedupMode.PATH,
         dedup_path="$$->'Body'->>'id'",
         forward_headers=["traceparent", "x-*"],
+        **JOIN,
         script="$include$dates\n$outmessage = day($inmessage.at);",
     )
     factories.subscription(

@@ -1,0 +1,186 @@
+"""Joins: messages of several subscriptions of a subscriber, with the same activation id.
+
+ALL, one message of each subscription is sent together, as one message:
+
+    stored ─▶ waits (PENDING, in no lane) ─┬─ the last one is stored ─▶ REDUNDANT: the joined message has its content
+                                           ├─ its time is over ──────▶ EXPIRED, by the duty that expires all others
+                                           └─ a person cancels it ───▶ CANCELLED
+
+ONLY ONE, the first message is sent, and the others with its activation id are REDUNDANT until its
+time is over.
+
+All of it is part of the transaction that stores a message: a part is on disk with its message, and
+the joined message with the settlement of its parts. So a crash leaves either all or nothing, and
+there is no moment at which a restart could find half a join. Which parts wait is read from their
+deliveries, locked; the key's row only lists them.
+
+| race | effect |
+|---|---|
+| two publishers bring the two halves | they meet at the unique row of the key; the later one waits for the earlier one's commit, finds its part, and completes the join |
+| two publishers bring the same half | both parts wait; the older one is taken first, and the other is a part of the next join |
+| a part expires, or a person cancels it, while the other half is stored | whoever locks its row first: either it is gone and the new part waits, or it is REDUNDANT |
+| a part is resubmitted after its end | it is sent by itself, in its subscriber's lane |
+| two transactions with several keys | keys are taken in one order, and the parts of all of them are locked in the order of ids, as everywhere |
+| a subscription of the join becomes INACTIVE | it remains one of the join: the others wait for it, and expire |
+| the key's row is forgotten | only after the last of its parts has expired |
+
+The joined message's first subscription by position sends it: by its endpoint, policy and script.
+Its lane is the parts' lane, which is notified anyway. The archive has parts and joined messages like
+any others; a replay sends a part by itself.
+"""
+
+import base64
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from delivery.database import queries
+from delivery.models import Message
+from delivery.models.message import public_id
+from delivery.publishing.dedup import identity
+from delivery.publishing.drafts import Draft
+from subscriptions.filters import Document
+from subscriptions.matching.match import Candidate
+from subscriptions.models import JoinMode, Subscription
+
+ACTIVATION = "activation"
+_PATH_OF_HEADER = f"$$->'Header'->>'{ACTIVATION}'"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A stored message, a subscription that joins it, and its activation id.
+
+    A message without one has a key of its own: it can only wait, or be the first.
+    """
+
+    message_id: int
+    candidate: Candidate
+    activation: str | None
+
+    @property
+    def key(self) -> bytes:
+        id = f"message {self.message_id}" if self.activation is None else f"id {self.activation}"
+        one = self.candidate
+        return hashlib.sha256(
+            "\0".join([str(one.subscriber_id), one.join_mode, one.join_name, id]).encode()
+        ).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A joined message to store, for one subscription, in place of its parts."""
+
+    draft: Draft
+    candidate: Candidate
+    key: bytes
+    parts: Sequence[int]
+
+
+def arrived(message_id: int, matches: Iterable[Candidate], document: Document) -> list[Arrived]:
+    """Return the joins that a stored message takes part in."""
+    return [
+        Arrived(message_id, match, identity(match.join_path or _PATH_OF_HEADER)(document))
+        for match in matches
+        if match.joins
+    ]
+
+
+def join(found: Sequence[Arrived]) -> list[Joined]:
+    """Let the deliveries just stored wait, or settle them; return the messages that are complete.
+
+    Call it in their transaction, store the messages, and then settle their parts.
+    """
+    if not found:
+        return []
+    queries.execute_statement("take_join_keys", {"key": [one.key for one in found]})
+    if first := [one for one in found if one.candidate.join_mode == JoinMode.ONLY_ONE]:
+        queries.execute_statement("settle_not_first", _columns(first))
+    waiting = [one for one in found if one.candidate.join_mode == JoinMode.ALL]
+    if not waiting:
+        return []
+    queries.execute_statement("hold_parts", _columns(waiting))
+    keys = {one.key: one for one in waiting}
+    parts: defaultdict[bytes, dict[int, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
+    for key, id, message_id, subscription_id in queries.rows("waiting_parts", {"key": list(keys)}):
+        parts[bytes(key)][subscription_id].append((id, message_id))
+    return [joined for key, one in keys.items() for joined in _complete(one, parts[key])]
+
+
+def settle_parts(joined: Joined, *, message_id: int) -> None:
+    """Settle the parts of a joined message that was stored."""
+    reason = (
+        f"is part of {public_id(message_id)}, which has all messages of the join {joined.candidate.join_name}"
+    )
+    columns: dict[str, Any] = {"delivery": list(joined.parts), "key": joined.key, "reason": reason}
+    queries.execute_statement("settle_parts", columns)
+
+
+def _columns(found: Sequence[Arrived]) -> dict[str, Any]:
+    return {
+        "message": [one.message_id for one in found],
+        "subscription": [one.candidate.subscription_id for one in found],
+        "key": [one.key for one in found],
+    }
+
+
+def _complete(one: Arrived, parts: dict[int, list[tuple[int, int]]]) -> list[Joined]:
+    """Return the joined messages for which a part of each subscription waits, usually one or none."""
+    name = one.candidate.join_name
+    members = list(
+        Subscription.objects.filter(
+            subscriber=one.candidate.subscriber_id, join_mode=JoinMode.ALL, join_name=name
+        )
+        .select_related("event_type", "subscriber")
+        .order_by("position", "id")
+    )
+    found = []
+    for turn in range(min((len(parts.get(member.pk, [])) for member in members), default=0)):
+        chosen = [parts[member.pk][turn] for member in members]
+        draft = Draft(
+            event_type=members[0].event_type,
+            headers={"content-type": "application/json", ACTIVATION: one.activation or ""},
+            content_type="application/json",
+            body=_body(name, one.activation, [message_id for _, message_id in chosen]),
+        )
+        found.append(Joined(draft, _candidate(members[0]), one.key, [id for id, _ in chosen]))
+    return found
+
+
+def _candidate(row: Subscription) -> Candidate:
+    """Return the subscription that gets the joined message, without its dedup and its join."""
+    return Candidate(
+        row.pk, row.subscriber_id, "", "", "", row.subscriber.match_mode, join_name=row.join_name
+    )
+
+
+def _body(name: str, activation: str | None, message_ids: Sequence[int]) -> bytes:
+    messages = Message.objects.select_related("event_type").in_bulk(message_ids)
+    return orjson.dumps(
+        {
+            "join": name,
+            "activation": activation,
+            "messages": [_content(messages[message_id]) for message_id in message_ids],
+        }
+    )
+
+
+def _content(message: Message) -> dict[str, Any]:
+    """Return a message in the form in which mailboxes return it: parsed if its body is JSON."""
+    body = bytes(message.body)
+    content = {
+        "id": message.public_id,
+        "event": message.event_type.name,
+        "published_at": message.published_at,
+        "headers": message.headers,
+    }
+    try:
+        orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return content | {"body_base64": base64.b64encode(body).decode()}
+    # The very text, so that no number is changed.
+    return content | {"body": orjson.Fragment(body)}
