@@ -27,6 +27,7 @@ from subscriptions.configuration.document import FORMAT, NAMES, RefusedDocumentE
 from subscriptions.configuration.export import export_configuration
 from subscriptions.configuration.plan import Plan, Verb, Wanted
 from subscriptions.configuration.secrets import of_mapping
+from subscriptions.configuration.warnings import plan_warnings
 
 MAX_REFERENCE_LENGTH = 4000
 _LIST = {"type": "array", "items": {"type": "object", "additionalProperties": True}}
@@ -107,13 +108,16 @@ class EffectSerializer(serializers.Serializer[Any]):
 class PlanAnswer(serializers.Serializer[Any]):
     """A plan; `kept` lists secrets without a value, which stay as they are.
 
-    After apply, no effects.
+    After apply, no warnings and no effects.
     """
 
     digest = serializers.CharField()
     unchanged = serializers.IntegerField()
     changes = ObjectChangeSerializer(many=True)
     kept = serializers.ListField(child=serializers.CharField())
+    warnings = serializers.ListField(
+        child=serializers.CharField(), help_text="Event types that differ only in case, for example."
+    )
     effects = EffectSerializer(many=True)
 
 
@@ -171,7 +175,7 @@ class PlanView(ApiView):
             plan = plan_document(_wanted(given))
         except RefusedDocumentError as error:
             raise refused(error) from None
-        return _answer(plan, effects_of(plan).effects)
+        return _answer(plan, warnings=plan_warnings(plan), effects=effects_of(plan).effects)
 
 
 class ApplyView(ApiView):
@@ -194,7 +198,8 @@ class ApplyView(ApiView):
         if not digest:
             raise invalid_field("digest", "Give the digest of the plan, here or in the header If-Match.")
         try:
-            return _answer(apply_document(_wanted(given), digest=digest, actor=actor_of(request)), [])
+            plan = apply_document(_wanted(given), digest=digest, actor=actor_of(request))
+            return _answer(plan, warnings=[], effects=[])
         except RefusedDocumentError as error:
             raise refused(error) from None
         except PlanChangedError:
@@ -219,7 +224,7 @@ def _wanted(given: PlanRequest) -> Wanted:
         raise refused(error) from None
 
 
-def _answer(plan: Plan, effects: list[Effect]) -> Response:
+def _answer(plan: Plan, *, warnings: list[str], effects: list[Effect]) -> Response:
     changes = [
         {
             "verb": one.verb,
@@ -236,6 +241,7 @@ def _answer(plan: Plan, effects: list[Effect]) -> Response:
         "unchanged": plan.count(Verb.UNCHANGED),
         "changes": changes,
         "kept": [f"{label}, {name}: {reference}" for label, name, reference in plan.kept],
+        "warnings": warnings,
         "effects": EffectSerializer(effects, many=True).data,
     }
     return Response(content, headers={"ETag": f'"{plan.digest}"'})

@@ -31,6 +31,7 @@ from subscriptions.configuration.document import (
 from subscriptions.configuration.export import export_configuration
 from subscriptions.configuration.plan import Plan, PlannedObject, Verb, Wanted
 from subscriptions.configuration.secrets import of_mapping
+from subscriptions.configuration.warnings import plan_warnings
 from subscriptions.values.encryption import UndecipherableError, decrypt, encrypt
 
 MAX_FILE_BYTES = 1024 * 1024
@@ -134,6 +135,7 @@ def _shown(request: HttpRequest, form: forms.Form, **context: Any) -> HttpRespon
             "rows": [_row(one) for one in plan.changes[:SHOWN]],
             "count": len(plan.changes),
             "summary": summary(plan),
+            "warnings": plan_warnings(plan),
             "effects": effects_of(plan),
             "sealed": encrypt(context.pop("given")),
         }

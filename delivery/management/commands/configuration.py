@@ -19,6 +19,7 @@ from subscriptions.configuration.document import NAMES, RefusedDocumentError, do
 from subscriptions.configuration.export import export_configuration
 from subscriptions.configuration.plan import Plan, Wanted
 from subscriptions.configuration.secrets import of_machine
+from subscriptions.configuration.warnings import plan_warnings
 
 ACTOR = "manage.py configuration"
 HAS_CHANGES = 2
@@ -91,6 +92,8 @@ def _plan(options: Options, write: Write) -> int:
     planned = plan_document(_wanted(options))
     for line in lines(planned):
         write(line)
+    for warning in plan_warnings(planned):
+        write(f"warning: {warning}")
     for line in effect_lines(effects_of(planned)):
         write(line)
     if options["days"] is not None:

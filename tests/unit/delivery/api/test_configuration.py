@@ -6,6 +6,7 @@ import pytest
 
 from subscriptions.configuration.export import export_configuration
 from subscriptions.models import ConfigurationChange, Publisher, Scope, Subscription
+from tests.support import factories
 from tests.unit.subscriptions.api.client import ApiAnswer, Caller, caller, refused
 from tests.unit.subscriptions.configuration.documents import (
     SECRET_VALUES,
@@ -54,6 +55,15 @@ def test_the_document_is_not_sent_again_while_it_is_the_same(manager: Caller) ->
     assert (again.status, again.content) == (304, b"")
     Publisher.objects.create(name="new")
     assert manager.ask("GET", "configuration", headers={"if-none-match": tag}).status == 200
+
+
+def test_a_plan_warns_of_event_types_that_differ_in_case(manager: Caller) -> None:
+    factories.event_type("jenkins.build")
+    content = document(event_types=[{"name": "Jenkins.Build"}])
+    plan = planned(manager, content)
+    (warning,) = plan["warnings"]
+    assert warning.startswith("the event types Jenkins.Build, jenkins.build differ only in case")
+    assert applied(manager, plan["digest"], content).body["warnings"] == []
 
 
 def test_a_plan_changes_nothing_and_an_apply_does_it(manager: Caller) -> None:

@@ -15,6 +15,7 @@ from delivery.models import PipelineRun
 from subscriptions.configuration.document import document_text
 from subscriptions.configuration.export import export_configuration
 from subscriptions.models import Publisher, Subscription
+from tests.support import factories
 from tests.unit.subscriptions.configuration.documents import (
     SECRET_VALUES,
     document,
@@ -68,6 +69,27 @@ def test_plan_exits_with_2_when_there_are_changes_and_0_when_there_are_none(tmp_
     assert configuration("apply", file, "--plan", digest_of(said))[0] == 0
     code, said = configuration("plan", file)
     assert (code, said.splitlines()[0]) == (0, "0 to create, 0 to change, 0 to delete, 1 unchanged")
+
+
+def test_a_plan_warns_of_event_types_that_differ_in_case(tmp_path: Path) -> None:
+    factories.event_type("jenkins.build")
+    names = ["Jenkins.Build", "Other", "Made.Here", "made.here"]
+    file = saved(tmp_path, document(event_types=[{"name": name} for name in names]))
+    code, said = configuration("plan", file)
+    assert code == 2
+    warned = [line.split(" differ ")[0] for line in said.splitlines() if line.startswith("warning: ")]
+    assert warned == [
+        "warning: the event types Jenkins.Build, jenkins.build",
+        "warning: the event types Made.Here, made.here",
+    ]
+    assert configuration("apply", file, "--plan", digest_of(said))[0] == 0
+    assert "warning" not in configuration("plan", file)[1]
+
+
+def test_a_plan_does_not_warn_of_an_event_type_that_it_deletes(tmp_path: Path) -> None:
+    factories.event_type("jenkins.build")
+    file = saved(tmp_path, document(event_types=[{"name": "Jenkins.Build"}]))
+    assert "warning" not in configuration("plan", file, "--prune")[1]
 
 
 def test_a_change_is_shown_with_before_and_after(tmp_path: Path) -> None:
