@@ -241,6 +241,7 @@ UNFOLD = {
         lambda _request: static("console/console.css"),
         lambda _request: static("console/subscriptions.css"),
         lambda _request: static("console/traffic.css"),
+        lambda _request: static("console/lanes.css"),
     ],
     "SCRIPTS": [lambda _request: static("console/console.js")],
     "SIDEBAR": {"navigation": "delivery.console.navigation.sidebar"},

@@ -43,7 +43,7 @@ _INSTALLATION = InstallationCollector()
 
 
 def _backlog(*, now: datetime) -> Iterator[Metric]:
-    row = named_row("overview_backlog", {"limit": BACKLOG_LIMIT})
+    row = named_row("overview_backlog", {"limit": BACKLOG_LIMIT, "lanes": 0})
     oldest = max((now - row["oldest_at"]).total_seconds(), 0.0) if row["oldest_at"] else 0.0
     yield _gauge("backlog_deliveries", "Deliveries that are PENDING.", row["backlog"])
     yield _gauge(

@@ -73,6 +73,11 @@ def outcome(name: str) -> SafeString:
 
 
 @register.simple_tag
+def health_cell(health: RecentHealth) -> SafeString:
+    return sparkline.health_cell(health)
+
+
+@register.simple_tag
 def day_of(health: RecentHealth) -> SafeString:
     return sparkline.sparkline_in_detail(health, height=64)
 

@@ -87,7 +87,8 @@ def _subjects(row: Any) -> list[tuple[str, str]]:
         subjects.append((_page("delivery_delivery", row.delivery_id), f"delivery {row.delivery_id}"))
     if row.subscription_id is not None:
         text = row.subscription_name or f"subscription {row.subscription_id}"
-        subjects.append((_page("subscriptions_subscription", row.subscription_id), text))
+        status = reverse("admin:subscriptions_subscription_status", args=[row.subscription_id])
+        subjects.append((status, text))
     if row.lane_name is not None:
         lanes = reverse("admin:delivery_lane_changelist")
         # Lanes without a subscriber are few, and the search does not cover them.

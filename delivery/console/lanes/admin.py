@@ -118,7 +118,7 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
     def lane_name(self, row: Lane) -> SafeString | str:
         if row.subscriber is None:
             return str(row)
-        url = reverse("admin:subscriptions_subscriber_change", args=[row.subscriber_id])
+        url = reverse("admin:subscriptions_subscriber_status", args=[row.subscriber_id])
         return format_html('<a class="inturn-link" href="{}">{}</a>', url, row)
 
     @admin.display(description="state")

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from delivery.console.holding import cost
+from delivery.console.lanes.strips import Strip, read_strips
 from delivery.console.shared.counting import WAITING_LIMIT, Bounded
 from delivery.database.queries import named_rows
 from delivery.models.message import public_id
@@ -12,6 +13,8 @@ from delivery.states import LaneState, Status
 
 SHOWN = 50
 NAMES_SHOWN = 10
+# Only the first have a strip, so that a page of many stopped lanes stays small.
+STRIPS_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,7 @@ class BlockedLane:
     waiting: Bounded
     freed: Bounded
     others: int
+    strip: Strip | None = None
 
     @property
     def is_suspended(self) -> bool:
@@ -106,11 +110,13 @@ class BlockedLane:
         return f"The other {subscriptions} of {self.name}{waiting} {verb} again."
 
 
-def lanes(*, limit: int) -> list[BlockedLane]:
-    """Return the stopped lanes, longest first."""
-    rows = named_rows("stopped_lanes", {"limit": WAITING_LIMIT, "rows": limit, "names": NAMES_SHOWN})
+def lanes(*, limit: int, subscriber_id: int | None = None) -> list[BlockedLane]:
+    """Return the stopped lanes, or only that of a subscriber, longest first."""
+    parameters = {"limit": WAITING_LIMIT, "rows": limit, "names": NAMES_SHOWN, "subscriber": subscriber_id}
+    rows = named_rows("stopped_lanes", parameters)
     subscriptions = {row["subscription_id"] for row in rows if row["subscription_id"] is not None}
     subscribers = {row["subscriber_id"] for row in rows if row["subscriber_id"] is not None}
+    strips = {strip.lane.pk: strip for strip in read_strips([row["lane_id"] for row in rows[:STRIPS_SHOWN]])}
     own, all_of = cost.of_subscriptions(subscriptions), cost.of_subscribers(subscribers)
     return [
         _lane(
@@ -118,6 +124,7 @@ def lanes(*, limit: int) -> list[BlockedLane]:
             | {
                 "cost": own.get(row["subscription_id"], ""),
                 "cost_of_all": all_of.get(row["subscriber_id"], ""),
+                "strip": strips.get(row["lane_id"]),
             }
         )
         for row in rows

@@ -9,10 +9,11 @@ from delivery.console.event_types import queue_groups
 from delivery.console.event_types.queue_groups import DownGroup
 from delivery.console.holding import holds
 from delivery.console.holding.holds import HeldRow
-from delivery.console.lanes import callback_lane, retry_lane, stopped_lanes
+from delivery.console.lanes import blocked, callback_lane, retry_lane, strips
+from delivery.console.lanes.blocked import BlockedLane
 from delivery.console.lanes.callback_lane import CallbackLane
 from delivery.console.lanes.retry_lane import RetryLane
-from delivery.console.lanes.stopped_lanes import BlockedLane
+from delivery.console.lanes.strips import Strip
 from delivery.console.shared.counting import BACKLOG_LIMIT, Bounded
 from delivery.console.shared.rights import may_hold_all, may_toggle
 from delivery.console.subscribers import mailboxes
@@ -22,6 +23,8 @@ from subscriptions.models import Subscription
 
 RATE_WINDOW = timedelta(minutes=1)
 RATE_ROWS = 20_000
+# Moving lanes with a strip: those with the oldest deliveries.
+MOVING_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +32,8 @@ class Overview:
     """The values of the first page; `held` and `in_mailboxes` are parts of `backlog`.
 
     `oldest_at` is the oldest delivery to be sent, without mailboxes and held deliveries. `holdings`
-    are the subscribers and subscriptions on hold.
+    are the subscribers and subscriptions on hold. `moving` are the lanes that are not stopped and
+    have the oldest waiting deliveries.
     """
 
     now: datetime
@@ -42,6 +46,8 @@ class Overview:
     in_doubt: Bounded
     lanes: list[BlockedLane]
     more_lanes: bool
+    moving: list[Strip]
+    more_moving: bool
     holdings: list[HeldRow]
     more_holdings: bool
     groups_down: list[DownGroup]
@@ -63,8 +69,9 @@ class Overview:
 def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
     """Load everything in a few statements, each of a bounded cost."""
     rates = named_row("overview_rates", {"since": now - RATE_WINDOW, "now": now, "limit": RATE_ROWS})
-    backlog = named_row("overview_backlog", {"limit": BACKLOG_LIMIT})
-    lanes = stopped_lanes.lanes(limit=stopped_lanes.SHOWN + 1)
+    backlog = named_row("overview_backlog", {"limit": BACKLOG_LIMIT, "lanes": MOVING_SHOWN + 1})
+    moving = backlog["moving_lanes"]
+    lanes = blocked.lanes(limit=blocked.SHOWN + 1)
     held = holds.read_held(limit=holds.SHOWN + 1)
     groups = queue_groups.groups_down(limit=queue_groups.SHOWN + 1)
     fullest = mailboxes.mailboxes_with_messages(limit=mailboxes.SHOWN + 1, now=now)
@@ -77,8 +84,11 @@ def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
         in_mailboxes=Bounded(backlog["in_mailboxes"], BACKLOG_LIMIT),
         oldest_at=backlog["oldest_at"],
         in_doubt=Bounded(backlog["in_doubt"], BACKLOG_LIMIT),
-        lanes=lanes[: stopped_lanes.SHOWN],
-        more_lanes=len(lanes) > stopped_lanes.SHOWN,
+        lanes=lanes[: blocked.SHOWN],
+        more_lanes=len(lanes) > blocked.SHOWN,
+        # Without those that were emptied since.
+        moving=[strip for strip in strips.read_strips(moving[:MOVING_SHOWN]) if strip.blocks],
+        more_moving=len(moving) > MOVING_SHOWN,
         holdings=held[: holds.SHOWN],
         more_holdings=len(held) > holds.SHOWN,
         groups_down=groups[: queue_groups.SHOWN],

@@ -1,7 +1,8 @@
 -- Pending deliveries, those of them that are held (HELD or INACTIVE) and those in mailboxes, each
--- up to a limit, and the oldest one in a lane that is not held. Jumps from one (lane, skipped,
--- subscription) to the next on delivery_pending: the cost grows with the number of those that have
--- pending deliveries, not with the backlog, the number of subscriptions, or the settled deliveries.
+-- up to a limit, the oldest one in a lane that is not held, and the moving lanes of subscribers and
+-- queues with the oldest ones. Jumps from one (lane, skipped, subscription) to the next on
+-- delivery_pending: the cost grows with the number of those that have pending deliveries, not with
+-- the backlog, the number of subscriptions, or the settled deliveries.
 WITH RECURSIVE places AS (
     (
         SELECT lane_id, skipped, subscription_id, id
@@ -79,6 +80,16 @@ SELECT
         JOIN delivery_message message ON message.id = delivery.message_id
         WHERE delivery.id = (SELECT min(pending.id) FROM pending WHERE pending.status = 'ACTIVE')
     ) AS oldest_at,
+    ARRAY(
+        SELECT lane.id
+        FROM pending
+        JOIN delivery_lane lane
+            ON lane.id = pending.lane_id AND lane.state = 'IDLE' AND lane.kind IN ('TOPIC', 'QUEUE')
+        WHERE pending.status = 'ACTIVE' AND NOT pending.skipped
+        GROUP BY lane.id
+        ORDER BY min(pending.id)
+        LIMIT %(lanes)s
+    ) AS moving_lanes,
     (SELECT count(*) FROM (
         SELECT FROM delivery_settled delivery WHERE delivery.status = 'IN_DOUBT' LIMIT %(limit)s + 1
     ) AS counted) AS in_doubt

@@ -1,4 +1,4 @@
--- The stopped lanes, longest first, with the delivery that stops each and the deliveries waiting
+-- The stopped lanes, or only that of one subscriber, longest first, with the delivery that stops each and the deliveries waiting
 -- behind it. `waiting` counts the PENDING deliveries of ACTIVE subscriptions without the stopping
 -- one; `freed` counts those of other subscriptions, which flow again when the stopping subscription
 -- is made INACTIVE. Both use delivery_pending, up to a limit. A BLOCKED lane whose delivery has
@@ -65,6 +65,7 @@ LEFT JOIN subscriptions_standing standing ON standing.id = head.subscription_id
 LEFT JOIN delivery_message message ON message.id = head.message_id
 LEFT JOIN subscriptions_eventtype event_type ON event_type.id = message.event_type_id
 WHERE lane.state IN ('BLOCKED', 'SUSPENDED')
+    AND (%(subscriber)s::bigint IS NULL OR lane.subscriber_id = %(subscriber)s)
     AND coalesce(subscriber.status, 'ACTIVE') = 'ACTIVE'
     AND (lane.state = 'SUSPENDED' OR standing.status = 'ACTIVE' AND (
         head.status = 'PENDING' OR subscriber.processing = 'CONCURRENT' AND head.status <> 'CANCELLED'

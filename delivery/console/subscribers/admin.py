@@ -5,13 +5,10 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
-from django.urls import URLPattern, path
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.safestring import SafeString
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
 from delivery.console.health import recent as health
 from delivery.console.health.sparkline import health_cell
@@ -21,18 +18,20 @@ from delivery.console.lanes import waiting_counts
 from delivery.console.shared.labels import label, two_lines
 from delivery.console.shared.rights import may_toggle
 from delivery.console.shared.row_extras import CompletedList
+from delivery.console.shared.status_page import StatusAdmin
 from delivery.console.subscribers import mailboxes
+from delivery.console.subscribers.status import read_status
 from delivery.console.subscriptions.buttons import toggle_buttons
 from delivery.models import Lane
 from subscriptions.admin.applications.subscriber import BaseSubscriberAdmin
-from subscriptions.admin.shared.base import FEW_ROWS, id_of
+from subscriptions.admin.shared.base import FEW_ROWS
 from subscriptions.models import Subscriber, SubscriptionStatus
 
 
 @admin.register(Subscriber)
-class SubscriberAdmin(HoldingAdmin, CompletedList, BaseSubscriberAdmin):
+class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, BaseSubscriberAdmin):
     list_display = [
-        "name",
+        "named",
         "lane_state",
         "day",
         "backlog",
@@ -45,33 +44,23 @@ class SubscriberAdmin(HoldingAdmin, CompletedList, BaseSubscriberAdmin):
     button_columns = ("toggle",)
     # The last day's figures of a subscriber cost time for each of its subscriptions.
     list_per_page = FEW_ROWS
-    change_form_outer_before_template = "console/subscriber_mailbox.html"
+    status_template = "console/subscriber_status.html"
+    live_template = "console/subscriber_status_part.html"
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        shown = dict(extra_context or {})
-        if (subscriber_id := id_of(object_id)) is not None:
-            shown |= {"may_toggle": may_toggle(request.user), **_now(subscriber_id)}
-        page: HttpResponse = super().change_view(request, object_id, form_url, shown)
-        return page
+    def status_rows(self) -> QuerySet[Subscriber]:
+        return Subscriber.objects.all()
 
-    def get_urls(self) -> list[URLPattern]:
-        # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
-        live = path(
-            "<int:object_id>/live/", never_cache(require_GET(self.live)), name="subscriptions_subscriber_live"
-        )
-        return [live, *super().get_urls()]
-
-    def live(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Return the live part of the page.
-
-        A user who was signed out meanwhile gets the page reloaded.
-        """
-        if not (request.user.is_active and self.has_view_permission(request)):
-            return HttpResponse(headers={"HX-Refresh": "true"})
-        row = get_object_or_404(Subscriber, pk=object_id)
-        return render(request, "console/subscriber_live.html", {"original": row, **_now(object_id)})
+    def status_values(self, row: Subscriber, request: HttpRequest) -> dict[str, Any]:
+        now, ids = timezone.now(), [row.pk]
+        return {
+            "status": read_status(row, now=now),
+            "cost": cost.of_subscribers(ids)[row.pk],
+            "health": health.of_subscribers(ids, now=now, step=health.QUARTER)[row.pk],
+            "mailbox": mailboxes.of_subscribers(ids, now=now).get(row.pk),
+            "base_url": settings.ENVIRONMENT.base_url,
+            "may_toggle": may_toggle(request.user),
+            "may_unblock": request.user.has_perm("delivery.change_lane"),
+        }
 
     def complete(self, rows: Sequence[Any]) -> None:
         lanes = {
@@ -88,6 +77,10 @@ class SubscriberAdmin(HoldingAdmin, CompletedList, BaseSubscriberAdmin):
             row.mailbox = fetched.get(row.pk)
             row.shown_lane = lanes.get(row.pk)
             row.waiting = counted.get(row.shown_lane.pk) if row.shown_lane else None
+
+    @admin.display(description="name", ordering="name")
+    def named(self, row: Any) -> SafeString:
+        return self.status_link(row, row.name)
 
     @admin.display(description="state")
     def lane_state(self, row: Any) -> SafeString | str:
@@ -109,18 +102,3 @@ class SubscriberAdmin(HoldingAdmin, CompletedList, BaseSubscriberAdmin):
         if row.mailbox is None:
             return in_lane
         return two_lines(in_lane, f"{row.mailbox.holds} in the mailbox")
-
-
-def _now(subscriber_id: int) -> dict[str, Any]:
-    """Return the live values of a subscriber's page, and the base URL of its mailbox."""
-    now = timezone.now()
-    lanes = waiting_counts.of_lanes(
-        list(Lane.objects.filter(subscriber=subscriber_id).values_list("pk", flat=True))
-    )
-    return {
-        "backlog": next(iter(lanes.values()), None),
-        "cost": cost.of_subscribers([subscriber_id])[subscriber_id],
-        "health": health.of_subscribers([subscriber_id], now=now, step=health.QUARTER)[subscriber_id],
-        "mailbox": mailboxes.of_subscribers([subscriber_id], now=now).get(subscriber_id),
-        "base_url": settings.ENVIRONMENT.base_url,
-    }

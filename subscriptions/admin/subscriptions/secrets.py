@@ -14,7 +14,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from subscriptions.admin.shared.base import actor_of, id_of
+from subscriptions.admin.shared.base import actor_of
 from subscriptions.admin.shared.one_time_secret import show_once
 from subscriptions.changes import MASKED, record_change, snapshot
 from subscriptions.checks.mode import UNSIGNED
@@ -87,16 +87,6 @@ class SecretsOfSubscription:
             *super().get_urls(),  # type: ignore[misc]
         ]
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        shown = dict(extra_context or {})
-        if (subscription_id := id_of(object_id)) is not None:
-            may_change = self.may_change_rows(request)  # type: ignore[attr-defined]
-            shown["secrets"] = valid_secrets(subscription_id, now=timezone.now(), shows_characters=may_change)
-        page: HttpResponse = super().change_view(request, object_id, form_url, shown)  # type: ignore[misc]
-        return page
-
     def rotate(self, request: HttpRequest, object_id: int) -> HttpResponse:
         """Create a new secret; the old ones sign alongside it for a day."""
         subscription: Subscription = self.permitted(request, object_id)  # type: ignore[attr-defined]
@@ -134,7 +124,7 @@ class SecretsOfSubscription:
 
 
 def page_of(subscription_id: int) -> str:
-    return reverse("admin:subscriptions_subscription_change", args=[subscription_id])
+    return reverse("admin:subscriptions_subscription_status", args=[subscription_id])
 
 
 @transaction.atomic

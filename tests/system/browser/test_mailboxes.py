@@ -31,6 +31,7 @@ def test_the_form_of_a_mailbox_has_no_endpoint(ann: ConsoleVisitor) -> None:
     ann.photograph("pull-add")
     ann.page.get_by_role("button", name="Save", exact=True).click()
     expect(ann.page.get_by_text("wait in its mailbox")).to_be_visible()
+    ann.page.get_by_role("link", name="Edit").click()
     expect(ann.page.locator("#id_mode")).to_be_disabled()
     expect(receives).to_have_value("5")
     ann.photograph("pull-made")
@@ -55,7 +56,7 @@ def test_a_mailbox_is_readable_at_any_width(ann: ConsoleVisitor) -> None:
     )
     pages = {
         "mailbox-overview": "",
-        "mailbox-subscription": f"subscriptions/subscription/{subscription.pk}/change/",
+        "mailbox-subscription": f"subscriptions/subscription/{subscription.pk}/",
         "mailbox-delivery": f"delivery/delivery/{out.pk}/change/",
         "mailbox-delivery-too-long": f"delivery/delivery/{too_long.pk}/change/",
         "mailbox-delivery-again": f"delivery/delivery/{again.pk}/change/",
@@ -65,7 +66,7 @@ def test_a_mailbox_is_readable_at_any_width(ann: ConsoleVisitor) -> None:
     for name, address in pages.items():
         ann.page.goto(f"/admin/{address}")
         ann.photograph(name)
-    ann.page.goto(f"/admin/subscriptions/subscriber/{subscription.subscriber_id}/change/")
+    ann.page.goto(f"/admin/subscriptions/subscriber/{subscription.subscriber_id}/")
     ann.page.get_by_text("How to fetch").click()
     expect(ann.page.get_by_text("manage.py listen depot").first).to_be_visible()
     ann.photograph("mailbox-subscriber")

@@ -98,7 +98,7 @@ def test_pages_show_retried_deliveries_and_why_they_wait(frozen: UrlHealth, ann:
     delivery = Delivery.objects.get()
     ann.page.goto("/admin/delivery/urlhealth/")
     ann.photograph("url-health")
-    ann.page.goto(f"/admin/subscriptions/subscription/{delivery.subscription_id}/change/")
+    ann.page.goto(f"/admin/subscriptions/subscription/{delivery.subscription_id}/")
     expect(ann.page.get_by_text("1 in the retry lane")).to_be_visible()
     ann.photograph("subscription-retried")
     ann.page.goto(f"/admin/delivery/delivery/{delivery.pk}/change/")

@@ -85,7 +85,7 @@ def test_a_test_message_is_sent_and_answered_on_the_page(
         created_at=now - timedelta(days=90), expires_at=now + timedelta(hours=20)
     )
     SigningSecret.objects.create(subscription=row)
-    ann.page.goto(f"/admin/subscriptions/subscription/{row.pk}/change/")
+    ann.page.goto(f"/admin/subscriptions/subscription/{row.pk}/")
     ann.photograph("subscription-secrets")
     ann.page.get_by_role("link", name="Send test message").click()
     expect(ann.page.get_by_role("button", name="Send test message")).to_be_visible()
@@ -101,7 +101,7 @@ def test_a_test_message_is_sent_and_answered_on_the_page(
 
 def test_an_old_secret_is_ended_after_a_question(ann: ConsoleVisitor, transactional_db: None) -> None:
     row = factories.subscription()
-    ann.page.goto(f"/admin/subscriptions/subscription/{row.pk}/change/")
+    ann.page.goto(f"/admin/subscriptions/subscription/{row.pk}/")
     ann.page.once("dialog", Dialog.accept)
     ann.page.get_by_role("button", name="Rotate secret").click()
     ann.page.get_by_role("link", name="Done").click()
@@ -153,7 +153,7 @@ def test_the_inactive_button_explains_its_effect_on_the_backlog(
     row = factories.subscription("orders", subscriber=factories.subscriber("crm"))
     for _ in range(3):
         factories.delivery(subscription=row)
-    ann.page.goto(f"/admin/subscriptions/subscription/{row.pk}/change/")
+    ann.page.goto(f"/admin/subscriptions/subscription/{row.pk}/")
     ann.page.get_by_role("button", name="Make INACTIVE").click()
     expect(ann.page.get_by_text("Messages published while it is INACTIVE")).to_be_visible()
     ann.photograph("subscription-inactive")

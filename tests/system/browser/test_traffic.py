@@ -78,16 +78,17 @@ def test_health_can_be_read_at_any_width(day: Subscription, ann: ConsoleVisitor)
     for name, address in {
         "health-subscriptions": "subscription/",
         "health-subscribers": "subscriber/",
-        "health-subscription": f"subscription/{day.pk}/change/",
-        "health-subscriber": f"subscriber/{day.subscriber_id}/change/",
+        "health-subscription": f"subscription/{day.pk}/",
+        "health-subscriber": f"subscriber/{day.subscriber_id}/",
     }.items():
         ann.page.goto(f"/admin/subscriptions/{address}")
         ann.photograph(name)
 
 
 def test_a_subscriptions_health_loads_after_the_page(day: Subscription, ann: ConsoleVisitor) -> None:
-    ann.page.goto(f"/admin/subscriptions/subscription/{day.pk}/change/")
-    ann.page.locator("#id_name").fill("renamed, not saved yet")
+    ann.page.goto(f"/admin/subscriptions/subscription/{day.pk}/")
+    ann.page.get_by_text("Set an end of the hold").click()
+    ann.page.get_by_label("deliveries per second").fill("7")
     SubscriptionTraffic.objects.all().delete()
     expect(ann.page.get_by_text("No deliveries or permanent failures")).to_be_visible()
-    expect(ann.page.locator("#id_name")).to_have_value("renamed, not saved yet")
+    expect(ann.page.get_by_label("deliveries per second")).to_have_value("7")

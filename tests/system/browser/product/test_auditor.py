@@ -47,6 +47,7 @@ def test_finds_a_message_by_a_word_of_its_body_from_last_week_and_cannot_change_
         "/admin/",
         f"/admin/delivery/message/{number_of(id)}/change/",
         f"/admin/delivery/delivery/{delivery['id']}/change/",
+        f"/admin/subscriptions/subscription/{subscribed.id}/",
         f"/admin/subscriptions/subscription/{subscribed.id}/change/",
         "/admin/subscriptions/subscription/",
         "/admin/delivery/delivery/?status=REJECTED",

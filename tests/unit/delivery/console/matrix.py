@@ -108,6 +108,8 @@ PAGES = {
     "subscriptions_subscriber_restore": RESCUE,
     "subscriptions_subscription_rotate": CONFIGURE,
     "subscriptions_subscription_live": LOOK,
+    "subscriptions_subscription_status": LOOK,
+    "subscriptions_subscriber_status": LOOK,
     "subscriptions_subscriber_live": LOOK,
     "subscriptions_subscription_end_secret": CONFIGURE,
     # Tests a filter, and changes nothing.

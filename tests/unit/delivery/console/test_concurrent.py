@@ -49,7 +49,7 @@ def test_all_endpoints_that_are_down_are_named(ann: Client, crm: Subscriber, hea
 
 
 def test_the_page_of_a_subscription_shows_its_endpoint_down(ann: Client, head: Delivery) -> None:
-    page = f"/admin/subscriptions/subscription/{head.subscription_id}/change/"
+    page = f"/admin/subscriptions/subscription/{head.subscription_id}/"
     shown = ann.get(page).text
     assert "Its endpoint is down since" in shown
     assert ": unreachable: connection refused" in shown

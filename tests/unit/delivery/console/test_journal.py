@@ -63,7 +63,7 @@ def test_leads_to_all_it_is_about(ann: Client, entries: JournalEntry) -> None:
     for address, text in (
         (f"/admin/delivery/message/{entries.message_id}/change/", f"msg_{entries.message_id}"),
         (f"/admin/delivery/delivery/{entries.delivery_id}/change/", f"delivery {entries.delivery_id}"),
-        (f"/admin/subscriptions/subscription/{entries.subscription_id}/change/", "erp/orders"),
+        (f"/admin/subscriptions/subscription/{entries.subscription_id}/", "erp/orders"),
         ("/admin/delivery/lane/?q=erp", "lane erp"),
     ):
         assert f'<a class="inturn-link" href="{address}">{text}</a>' in page

@@ -132,24 +132,24 @@ def planned(name: str, parameters: dict[str, Any]) -> str:
 class TestMailboxPages:
     def test_the_subscriptions_page_shows_its_mailbox(self, ann: Client, pulled: Subscription) -> None:
         fetched(pulled)
-        page = ann.get(f"{ROOT}/subscription/{pulled.pk}/change/").text
+        page = ann.get(f"{ROOT}/subscription/{pulled.pk}/").text
         assert "In the mailbox" in page
         assert "fetched, not acknowledged yet" in page
         assert "1 in the mailbox" in page
 
     def test_the_subscribers_page_shows_how_to_fetch(self, ann: Client, pulled: Subscription) -> None:
-        page = ann.get(f"{ROOT}/subscriber/{pulled.subscriber_id}/change/").text
+        page = ann.get(f"{ROOT}/subscriber/{pulled.subscriber_id}/").text
         assert "/api/v1/mailboxes/depot/next" in page
         assert "manage.py listen depot" in page
 
     def test_commands_contain_no_key(self, ann: Client, pulled: Subscription) -> None:
-        page = ann.get(f"{ROOT}/subscriber/{pulled.subscriber_id}/change/").text
+        page = ann.get(f"{ROOT}/subscriber/{pulled.subscriber_id}/").text
         assert "export INTURN_FETCH_KEY=$SUBSCRIBER_KEY" in page
         assert "--key" not in page
 
     def test_a_subscriber_without_one_has_no_such_panel(self, ann: Client) -> None:
         row = factories.subscription()
-        page = ann.get(f"{ROOT}/subscriber/{row.subscriber_id}/change/").text
+        page = ann.get(f"{ROOT}/subscriber/{row.subscriber_id}/").text
         assert "manage.py listen" not in page
 
     def test_the_overview_shows_the_mailboxes_with_the_oldest_first(

@@ -159,8 +159,8 @@ class TestPage:
     ) -> None:
         for _ in range(12):
             block(factories.delivery())
-        # Session and user, six of the overview's own, and whether there are subscriptions.
-        with django_assert_num_queries(13):
+        # Session and user, nine of the overview's own, and whether there are subscriptions.
+        with django_assert_num_queries(16):
             ann.get(PART)
 
     def test_the_oldest_delivery_is_shown_with_its_age_and_lane(self, ann: Client) -> None:

@@ -240,7 +240,7 @@ def test_support_sees_the_buttons_that_rescue(everything: dict[str, dict[str, An
         "delivery_delivery_change": ["/resubmit/"],
         "delivery_urlhealth_change": ["/release/"],
         "subscriptions_subscription_changelist": ["/deactivate/"],
-        "subscriptions_subscription_change": ["/deactivate/"],
+        "subscriptions_subscription_status": ["/deactivate/"],
         "index": ["/deactivate/", "/retry/", "/skip/"],
     }.items():
         posts = ShownPage(visitor.get(address_of(page, everything)).text).posts

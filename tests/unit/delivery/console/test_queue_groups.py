@@ -156,7 +156,7 @@ class TestGroupsOfAnEventType:
         jobs = QueueJobs(3)
         alone = factories.subscription(event_type=jobs.event_type, header_filter_string="proj1")
         of_topic = factories.subscription()
-        page = "/admin/subscriptions/subscription/{}/change/"
+        page = "/admin/subscriptions/subscription/{}/"
         assert "one of 3 endpoints of its group" in ann.get(page.format(jobs.endpoints[0].pk)).text
         assert "the only endpoint of its group" in ann.get(page.format(alone.pk)).text
         assert "of its group" not in ann.get(page.format(of_topic.pk)).text
@@ -206,7 +206,7 @@ class TestRetryLane:
 
     def test_a_subscription_shows_its_retried_deliveries(self, ann: Client) -> None:
         delivery = retried(timezone.now() + timedelta(minutes=4))
-        page = ann.get(f"/admin/subscriptions/subscription/{delivery.subscription_id}/change/").text
+        page = ann.get(f"/admin/subscriptions/subscription/{delivery.subscription_id}/").text
         assert "1 in the retry lane" in page
 
     def test_a_delivery_shows_its_lane_and_next_attempt(self, ann: Client) -> None:

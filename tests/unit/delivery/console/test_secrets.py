@@ -35,7 +35,7 @@ def end(client: Client, secret: SigningSecret, *, of: Subscription | None = None
 
 def test_the_page_shows_valid_secrets_masked(ann: Client, subscription: Subscription) -> None:
     newest, ended, old = of(subscription)
-    page = ann.get(f"{ROOT}/{subscription.pk}/change/").text
+    page = ann.get(f"{ROOT}/{subscription.pk}/").text
     for secret in (newest, old):
         assert f"{secret.secret[:9]}•••" in page
         assert secret.secret[:12] not in page
@@ -45,7 +45,7 @@ def test_the_page_shows_valid_secrets_masked(ann: Client, subscription: Subscrip
 
 
 def test_readers_cannot_distinguish_secrets(reader: Client, subscription: Subscription) -> None:
-    page = reader.get(f"{ROOT}/{subscription.pk}/change/").text
+    page = reader.get(f"{ROOT}/{subscription.pk}/").text
     assert ">rotated<" in page
     for secret in of(subscription):
         assert secret.secret[:9] not in page
@@ -58,7 +58,7 @@ def test_a_secret_that_cannot_be_deciphered_hides_no_other(ann: Client, subscrip
 
     with connection.cursor() as cursor:
         cursor.execute("UPDATE subscriptions_signingsecret SET secret = 'broken' WHERE id = %s", [old.pk])
-    page = ann.get(f"{ROOT}/{subscription.pk}/change/").text
+    page = ann.get(f"{ROOT}/{subscription.pk}/").text
     assert "cannot be deciphered" in page
     assert f"{newest.secret[:9]}•••" in page
 
@@ -101,4 +101,4 @@ def test_rotating_needs_the_right_to_change_subscriptions(reader: Client, subscr
 
 def test_a_mailbox_has_no_secrets(ann: Client) -> None:
     pulled = factories.subscription(mode=Mode.PULL)
-    assert "secrets-title" not in ann.get(f"{ROOT}/{pulled.pk}/change/").text
+    assert "secrets-title" not in ann.get(f"{ROOT}/{pulled.pk}/").text

@@ -181,12 +181,12 @@ def test_an_unsendable_body_is_refused_at_its_field(
 def test_a_mailbox_is_fetched_from_instead(ann: Client, db: None) -> None:
     pulled = factories.subscription(mode=Mode.PULL)
     assert "its page shows how to fetch" in ann.get(address(pulled), follow=True).text
-    page = ann.get(f"/admin/subscriptions/subscription/{pulled.pk}/change/").text
+    page = ann.get(f"/admin/subscriptions/subscription/{pulled.pk}/").text
     assert "Send test message" not in page
 
 
 def test_testing_needs_the_right_to_change_subscriptions(reader: Client, subscription: Subscription) -> None:
     assert reader.get(address(subscription)).status_code == 403
     assert send(reader, subscription).status_code == 403
-    page = reader.get(f"/admin/subscriptions/subscription/{subscription.pk}/change/").text
+    page = reader.get(f"/admin/subscriptions/subscription/{subscription.pk}/").text
     assert address(subscription) not in page

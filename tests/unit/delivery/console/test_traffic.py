@@ -169,14 +169,14 @@ class TestTrafficPages:
         row = factories.subscription()
         quarter(row, hours_ago=1, now=timezone.now(), delivered=3, failed=1)
         for address in (f"subscription/{row.pk}", f"subscriber/{row.subscriber_id}"):
-            for page in (ann.get(f"{ROOT}/{address}/change/").text, ann.get(f"{ROOT}/{address}/live/").text):
+            for page in (ann.get(f"{ROOT}/{address}/").text, ann.get(f"{ROOT}/{address}/live/").text):
                 assert "Success rate" in page, address
                 assert "75 %" in page, address
 
     def test_live_parts_load_after_the_page(self, ann: Client, pulled: Subscription) -> None:
         fetched(pulled)
         for address in (f"subscription/{pulled.pk}", f"subscriber/{pulled.subscriber_id}"):
-            assert f"{ROOT}/{address}/live/" in ann.get(f"{ROOT}/{address}/change/").text
+            assert f"{ROOT}/{address}/live/" in ann.get(f"{ROOT}/{address}/").text
             assert "fetched, not acknowledged yet" in ann.get(f"{ROOT}/{address}/live/").text
 
     def test_a_missing_subscription_is_404(self, ann: Client) -> None:

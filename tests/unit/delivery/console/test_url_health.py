@@ -86,11 +86,11 @@ def test_an_unknown_url_is_404(ann: Client, db: None) -> None:
 def test_the_page_of_a_subscription_shows_that_its_url_is_stopped(ann: Client, frozen: UrlHealth) -> None:
     held = factories.subscription(endpoint=f"PATCH:{URL}", policy=factories.policy("workfront-48h"))
     other = factories.subscription(endpoint=URL)
-    page = ann.get(f"/admin/subscriptions/subscription/{held.pk}/change/").text
+    page = ann.get(f"/admin/subscriptions/subscription/{held.pk}/").text
     assert "Its URL keeps failing" in page
     assert f"{LIST}/{quote(URL)}/release/" in page
     # Its policy ignores the URL's health.
-    page = ann.get(f"/admin/subscriptions/subscription/{other.pk}/change/").text
+    page = ann.get(f"/admin/subscriptions/subscription/{other.pk}/").text
     assert "Its URL keeps failing" not in page
 
 

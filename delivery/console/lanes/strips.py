@@ -1,0 +1,99 @@
+"""Strips: lanes drawn as queues, the head first and a block for each of the next deliveries."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from delivery.console.lanes import waiting
+from delivery.console.shared.counting import Bounded
+from delivery.database.queries import named_rows
+from delivery.models import Lane
+from delivery.models.message import public_id
+from delivery.states import LaneState
+
+# Blocks of a strip: those beyond are a number.
+BLOCKS = 16
+# Colours of blocks in lanes.css; the subscriptions of a lane share them.
+COLOURS = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """One waiting delivery. `colour` is the same for all deliveries of its subscription."""
+
+    id: int
+    message_id: int
+    attempts: int
+    subscription_id: int
+    subscription: str
+    event: str
+    published_at: datetime
+
+    @property
+    def message(self) -> str:
+        return public_id(self.message_id)
+
+    @property
+    def colour(self) -> int:
+        return self.subscription_id % COLOURS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strip:
+    """A lane with its next deliveries; the first is the head.
+
+    `waiting` counts the deliveries of its ACTIVE subscriptions, including the blocks.
+    """
+
+    lane: Lane
+    state: str
+    waiting: Bounded
+    blocks: list[Block] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return str(self.lane)
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.state in (LaneState.BLOCKED, LaneState.SUSPENDED)
+
+    @property
+    def behind(self) -> Bounded | None:
+        """The number of deliveries behind the blocks; None if the blocks are all."""
+        rest = self.waiting.found - len(self.blocks)
+        return Bounded(rest, self.waiting.limit - len(self.blocks)) if rest > 0 else None
+
+
+def read_strips(lane_ids: Sequence[int]) -> list[Strip]:
+    """Return a strip for each of these lanes that still exists, in the given order."""
+    if not lane_ids:
+        return []
+    lanes = {
+        lane.pk: lane
+        for lane in Lane.objects.with_shown_state()
+        .select_related("subscriber")
+        .defer("run_ids", "run_attempts")
+        .filter(pk__in=lane_ids)
+    }
+    blocks: dict[int, list[Block]] = defaultdict(list)
+    for row in named_rows("next_in_lanes", {"ids": list(lane_ids), "rows": BLOCKS}):
+        lane_id = row.pop("lane_id")
+        blocks[lane_id].append(Block(**row))
+    counted = waiting.of_lanes(lane_ids)
+    return [
+        Strip(
+            lane=lanes[lane_id],
+            state=_shown_state(lanes[lane_id]),
+            waiting=counted[lane_id],
+            blocks=blocks[lane_id],
+        )
+        for lane_id in lane_ids
+        if lane_id in lanes
+    ]
+
+
+def _shown_state(lane: Any) -> str:
+    return str(lane.shown_state)

@@ -1,0 +1,77 @@
+"""The status of a subscriber: its lane, its subscriptions, and the latest events."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from delivery.console.health import recent as health
+from delivery.console.health.recent import RecentHealth
+from delivery.console.lanes import blocked, waiting
+from delivery.console.lanes.blocked import BlockedLane
+from delivery.console.lanes.strips import Strip, read_strips
+from delivery.console.shared.counting import Bounded
+from delivery.models import JournalEntry, Lane
+from subscriptions.models import ConfigurationChange, Subscriber, Subscription
+
+SUBSCRIPTIONS_SHOWN = 50
+ENTRIES_SHOWN = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionRow:
+    """A subscription with its waiting deliveries and its last day."""
+
+    subscription: Subscription
+    waiting: Bounded | None
+    health: RecentHealth
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriberStatus:
+    """The values of the page; `blocked` is None unless the lane is stopped."""
+
+    strip: Strip | None
+    blocked: BlockedLane | None
+    subscriptions: list[SubscriptionRow]
+    more_subscriptions: bool
+    entries: list[JournalEntry]
+    changes: list[ConfigurationChange]
+
+
+def read_status(subscriber: Subscriber, *, now: datetime) -> SubscriberStatus:
+    """Load everything in a number of statements that does not depend on the subscriber."""
+    lane_ids = list(Lane.objects.filter(subscriber=subscriber).values_list("pk", flat=True))
+    strips = read_strips(lane_ids)
+    stopped = blocked.lanes(limit=1, subscriber_id=subscriber.pk)
+    found = list(
+        subscriber.subscriptions.select_related("subscriber", "event_type")
+        .defer("headers", "auth")
+        .order_by("position", "pk")[: SUBSCRIPTIONS_SHOWN + 1]
+    )
+    return SubscriberStatus(
+        strip=strips[0] if strips else None,
+        blocked=stopped[0] if stopped else None,
+        subscriptions=_rows(found[:SUBSCRIPTIONS_SHOWN], now=now),
+        more_subscriptions=len(found) > SUBSCRIPTIONS_SHOWN,
+        entries=list(JournalEntry.objects.filter(lane_id__in=lane_ids)[:ENTRIES_SHOWN]),
+        changes=latest_changes(subscriber),
+    )
+
+
+def latest_changes(of: Subscriber | Subscription) -> list[ConfigurationChange]:
+    """Return the latest configuration changes of a row, newest first."""
+    kind = str(of._meta.verbose_name)
+    return list(ConfigurationChange.objects.filter(object_type=kind, object_name=str(of))[:ENTRIES_SHOWN])
+
+
+def _rows(found: Sequence[Subscription], *, now: datetime) -> list[SubscriptionRow]:
+    ids = [subscription.pk for subscription in found]
+    counted, healths = waiting.of_subscriptions(ids), health.of_subscriptions(ids, now=now)
+    return [
+        SubscriptionRow(
+            subscription=subscription,
+            waiting=counted.get(subscription.pk),
+            health=healths[subscription.pk],
+        )
+        for subscription in found
+    ]

@@ -1,0 +1,47 @@
+"""The status of a subscription: its lane, its last failures, and the latest events."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from delivery.console.lanes import blocked
+from delivery.console.lanes.blocked import BlockedLane
+from delivery.console.lanes.strips import Strip, read_strips
+from delivery.console.subscribers.status import ENTRIES_SHOWN, latest_changes
+from delivery.database.queries import named_rows
+from delivery.models import JournalEntry, Lane
+from subscriptions.models import ConfigurationChange, Kind, Mode, Subscription
+
+FAILURES_SHOWN = 5
+# Deliveries among which the failures are searched.
+SEARCHED = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionStatus:
+    """The values of the page.
+
+    `strip` is the lane of its subscriber, with the deliveries of all its subscriptions; None for a
+    mailbox and for an event type whose messages do not pass through it. `blocked` is set if this
+    subscription stops the lane. A failure has `id`, `status`, `reason` and `settled_at`.
+    """
+
+    strip: Strip | None
+    blocked: BlockedLane | None
+    failures: list[dict[str, Any]]
+    entries: list[JournalEntry]
+    changes: list[ConfigurationChange]
+
+
+def read_status(subscription: Subscription) -> SubscriptionStatus:
+    is_in_order = subscription.mode == Mode.PUSH and subscription.event_type.kind == Kind.TOPIC
+    lanes = Lane.objects.filter(subscriber=subscription.subscriber_id).values_list("pk", flat=True)
+    strips = read_strips(list(lanes)) if is_in_order else []
+    stopped = blocked.lanes(limit=1, subscriber_id=subscription.subscriber_id) if is_in_order else []
+    sought = {"subscription": subscription.pk, "searched": SEARCHED, "rows": FAILURES_SHOWN}
+    return SubscriptionStatus(
+        strip=strips[0] if strips else None,
+        blocked=stopped[0] if stopped and stopped[0].subscription_id == subscription.pk else None,
+        failures=named_rows("last_failures", sought),
+        entries=list(JournalEntry.objects.filter(subscription_id=subscription.pk)[:ENTRIES_SHOWN]),
+        changes=latest_changes(subscription),
+    )
