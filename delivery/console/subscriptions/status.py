@@ -17,7 +17,7 @@ SEARCHED = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubscriptionStatus:
+class ShownSubscription:
     """The values of the page.
 
     `strip` is the lane of its subscriber, with the deliveries of all its subscriptions; None for a
@@ -32,13 +32,13 @@ class SubscriptionStatus:
     changes: list[ConfigurationChange]
 
 
-def read_status(subscription: Subscription) -> SubscriptionStatus:
+def read_status(subscription: Subscription) -> ShownSubscription:
     is_in_order = subscription.mode == Mode.PUSH and subscription.event_type.kind == Kind.TOPIC
     lanes = Lane.objects.filter(subscriber=subscription.subscriber_id).values_list("pk", flat=True)
     strips = read_strips(list(lanes)) if is_in_order else []
     stopped = blocked.lanes(limit=1, subscriber_id=subscription.subscriber_id) if is_in_order else []
     sought = {"subscription": subscription.pk, "searched": SEARCHED, "rows": FAILURES_SHOWN}
-    return SubscriptionStatus(
+    return ShownSubscription(
         strip=strips[0] if strips else None,
         blocked=stopped[0] if stopped and stopped[0].subscription_id == subscription.pk else None,
         failures=named_rows("last_failures", sought),

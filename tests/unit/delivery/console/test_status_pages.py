@@ -74,7 +74,7 @@ class TestStrips:
         assert "In turn" in ann.get("/admin/").text
 
 
-class TestSubscriber:
+class TestSubscriberPage:
     def test_a_blocked_one_shows_cause_head_and_remedies(self, head: Delivery, ann: Client) -> None:
         lane = block(head)
         page = ann.get(f"{ROOT}/subscriber/{head.subscription.subscriber_id}/").text
@@ -128,7 +128,7 @@ class TestSubscriber:
         assert answer.headers["Location"] == f"{ROOT}/subscriber/{made.pk}/"
 
 
-class TestSubscription:
+class TestSubscriptionPage:
     def test_shows_its_last_failures_newest_first(self, head: Delivery, ann: Client) -> None:
         failed = [
             factories.delivery(status, subscription=head.subscription, reason=f"because {status}")
