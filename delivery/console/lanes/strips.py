@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from delivery.console.lanes import waiting
+from delivery.console.lanes import waiting_counts
 from delivery.console.shared.counting import Bounded
 from delivery.database.queries import named_rows
 from delivery.models import Lane
@@ -82,7 +82,7 @@ def read_strips(lane_ids: Sequence[int]) -> list[Strip]:
     for row in named_rows("next_in_lanes", {"ids": list(lane_ids), "rows": BLOCKS}):
         lane_id = row.pop("lane_id")
         blocks[lane_id].append(Block(**row))
-    counted = waiting.of_lanes(lane_ids)
+    counted = waiting_counts.of_lanes(lane_ids)
     return [
         Strip(
             lane=lanes[lane_id],

@@ -9,10 +9,10 @@ from delivery.console.event_types import queue_groups
 from delivery.console.event_types.queue_groups import DownGroup
 from delivery.console.holding import holds
 from delivery.console.holding.holds import HeldRow
-from delivery.console.lanes import blocked, callback_lane, retry_lane, strips
-from delivery.console.lanes.blocked import BlockedLane
+from delivery.console.lanes import callback_lane, retry_lane, stopped_lanes, strips
 from delivery.console.lanes.callback_lane import CallbackLane
 from delivery.console.lanes.retry_lane import RetryLane
+from delivery.console.lanes.stopped_lanes import BlockedLane
 from delivery.console.lanes.strips import Strip
 from delivery.console.shared.counting import BACKLOG_LIMIT, Bounded
 from delivery.console.shared.rights import may_hold_all, may_toggle
@@ -71,7 +71,7 @@ def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
     rates = named_row("overview_rates", {"since": now - RATE_WINDOW, "now": now, "limit": RATE_ROWS})
     backlog = named_row("overview_backlog", {"limit": BACKLOG_LIMIT, "lanes": MOVING_SHOWN + 1})
     moving = backlog["moving_lanes"]
-    lanes = blocked.lanes(limit=blocked.SHOWN + 1)
+    lanes = stopped_lanes.lanes(limit=stopped_lanes.SHOWN + 1)
     held = holds.read_held(limit=holds.SHOWN + 1)
     groups = queue_groups.groups_down(limit=queue_groups.SHOWN + 1)
     fullest = mailboxes.mailboxes_with_messages(limit=mailboxes.SHOWN + 1, now=now)
@@ -84,8 +84,8 @@ def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
         in_mailboxes=Bounded(backlog["in_mailboxes"], BACKLOG_LIMIT),
         oldest_at=backlog["oldest_at"],
         in_doubt=Bounded(backlog["in_doubt"], BACKLOG_LIMIT),
-        lanes=lanes[: blocked.SHOWN],
-        more_lanes=len(lanes) > blocked.SHOWN,
+        lanes=lanes[: stopped_lanes.SHOWN],
+        more_lanes=len(lanes) > stopped_lanes.SHOWN,
         # Without those that were emptied since.
         moving=[strip for strip in strips.read_strips(moving[:MOVING_SHOWN]) if strip.blocks],
         more_moving=len(moving) > MOVING_SHOWN,

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from delivery.console.health import recent as health
 from delivery.console.health.recent import RecentHealth
-from delivery.console.lanes import blocked, waiting
-from delivery.console.lanes.blocked import BlockedLane
+from delivery.console.lanes import stopped_lanes, waiting_counts
+from delivery.console.lanes.stopped_lanes import BlockedLane
 from delivery.console.lanes.strips import Strip, read_strips
 from delivery.console.shared.counting import Bounded
 from delivery.models import JournalEntry, Lane
@@ -42,7 +42,7 @@ def read_status(subscriber: Subscriber, *, now: datetime) -> SubscriberStatus:
     """Load everything in a number of statements that does not depend on the subscriber."""
     lane_ids = list(Lane.objects.filter(subscriber=subscriber).values_list("pk", flat=True))
     strips = read_strips(lane_ids)
-    stopped = blocked.lanes(limit=1, subscriber_id=subscriber.pk)
+    stopped = stopped_lanes.lanes(limit=1, subscriber_id=subscriber.pk)
     found = list(
         subscriber.subscriptions.select_related("subscriber", "event_type")
         .defer("headers", "auth")
@@ -66,7 +66,7 @@ def latest_changes(of: Subscriber | Subscription) -> list[ConfigurationChange]:
 
 def _rows(found: Sequence[Subscription], *, now: datetime) -> list[SubscriptionRow]:
     ids = [subscription.pk for subscription in found]
-    counted, healths = waiting.of_subscriptions(ids), health.of_subscriptions(ids, now=now)
+    counted, healths = waiting_counts.of_subscriptions(ids), health.of_subscriptions(ids, now=now)
     return [
         SubscriptionRow(
             subscription=subscription,

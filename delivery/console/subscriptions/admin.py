@@ -62,7 +62,7 @@ class SubscriptionAdmin(
         now, ids = timezone.now(), [row.pk]
         return {
             "status": read_status(row),
-            "backlog": waiting.of_subscriptions(ids).get(row.pk),
+            "backlog": waiting_counts.of_subscriptions(ids).get(row.pk),
             "cost": cost.of_subscriptions(ids)[row.pk],
             "health": health.of_subscriptions(ids, now=now, step=health.QUARTER)[row.pk],
             "mailbox": mailboxes.of_subscription(row.pk, now=now),

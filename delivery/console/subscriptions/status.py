@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from delivery.console.lanes import blocked
-from delivery.console.lanes.blocked import BlockedLane
+from delivery.console.lanes import stopped_lanes
+from delivery.console.lanes.stopped_lanes import BlockedLane
 from delivery.console.lanes.strips import Strip, read_strips
 from delivery.console.subscribers.status import ENTRIES_SHOWN, latest_changes
 from delivery.database.queries import named_rows
@@ -36,7 +36,7 @@ def read_status(subscription: Subscription) -> ShownSubscription:
     is_in_order = subscription.mode == Mode.PUSH and subscription.event_type.kind == Kind.TOPIC
     lanes = Lane.objects.filter(subscriber=subscription.subscriber_id).values_list("pk", flat=True)
     strips = read_strips(list(lanes)) if is_in_order else []
-    stopped = blocked.lanes(limit=1, subscriber_id=subscription.subscriber_id) if is_in_order else []
+    stopped = stopped_lanes.lanes(limit=1, subscriber_id=subscription.subscriber_id) if is_in_order else []
     sought = {"subscription": subscription.pk, "searched": SEARCHED, "rows": FAILURES_SHOWN}
     return ShownSubscription(
         strip=strips[0] if strips else None,
