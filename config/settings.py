@@ -9,10 +9,14 @@ from django.templatetags.static import static
 
 from config import env
 from config.up import clusters
+from config.version import version
 
 django_stubs_ext.monkeypatch()
 
 ENVIRONMENT = env.read_environment()
+VERSION = version()
+# Of every request to an endpoint.
+USER_AGENT = f"Inturn/{VERSION}"
 # A connection whose database machine vanished fails within about ten seconds: while connecting,
 # while idle or waiting for an answer (TCP keepalives), and while sent data is not acknowledged (the
 # user time-out, in milliseconds, where the system has it, because keepalives do not run then). All

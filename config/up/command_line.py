@@ -7,6 +7,8 @@ from importlib import import_module
 
 from django.core.exceptions import ImproperlyConfigured
 
+from config.version import version
+
 # These only start other processes. Setting up Django would take more time and memory than all their
 # work, and `up` runs for years, so it imports nothing that it does not need.
 WITHOUT_DJANGO = ("up", "web", "test")
@@ -24,6 +26,9 @@ def run_command_line(argv: Sequence[str]) -> None:
 
 
 def _run(argv: list[str]) -> None:
+    if argv[1:] in (["--version"], ["version"]):  # Django would print its own.
+        print(f"Inturn {version()}")
+        return
     if argv[1:] and argv[1] in WITHOUT_DJANGO:
         import_module(f"config.management.commands.{argv[1]}").Command().run_from_argv(argv)
         return

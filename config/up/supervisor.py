@@ -26,6 +26,7 @@ from config.up.child import (
 )
 from config.up.logfiles import rotate_logs
 from config.up.preflight import CannotStartError, raise_file_limit, require_free_port, single_instance
+from config.version import version
 
 CLUSTER, DEMO = "cluster", "demo"
 
@@ -74,6 +75,7 @@ class Supervisor:
                 self._stop()
 
     def _start(self) -> None:
+        say(f"this is Inturn {version()}")
         raise_file_limit()
         processes.end_processes(lambda: processes.marked_processes(f"{self._home}#"), [(signal.SIGKILL, 10)])
         require_free_port(self._environment.listen, self._environment.port)

@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 
+from django.conf import settings
 from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -12,7 +13,7 @@ from subscriptions.database_away import reconnect_next_time
 
 def live(_request: HttpRequest) -> HttpResponse:
     """Answer `/healthz`: the process runs; nothing else is checked."""
-    return JsonResponse({"status": "ok"})
+    return JsonResponse({"status": "ok", "version": settings.VERSION})
 
 
 def ready(_request: HttpRequest) -> HttpResponse:

@@ -1,14 +1,16 @@
 """`/metrics`, with the duration of requests by view, method and status."""
 
+import platform
 import time
 from collections.abc import Callable
 from functools import lru_cache
 from ipaddress import ip_address
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
-from prometheus_client import Histogram
+from prometheus_client import Histogram, Info
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from rest_framework.exceptions import APIException
 
@@ -21,6 +23,9 @@ _SECONDS = Histogram(
     "How long requests took; a long poll is one for each look at the mailbox.",
     ["view", "method", "status"],
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
+)
+Info("inturn_build", "The version of Inturn and of Python that this process runs.").info(
+    {"version": settings.VERSION, "python": platform.python_version()}
 )
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 

@@ -15,6 +15,7 @@ from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 
 import requests
+from django.conf import settings
 from requests.adapters import HTTPAdapter
 
 from delivery.calls.guard import CONNECT_SECONDS, GuardedCall, InformationalFloodError, pool_manager
@@ -122,7 +123,7 @@ class _Session(requests.Session):
         self.trust_env = False
         self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
         self.headers.clear()
-        self.headers["User-Agent"] = "Inturn"
+        self.headers["User-Agent"] = settings.USER_AGENT
         adapter = _Adapter(pool_connections=KEPT_HOSTS, pool_maxsize=KEPT_CONNECTIONS_A_HOST)
         self.mount("https://", adapter)
         self.mount("http://", adapter)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import orjson
+from django.conf import settings
 from django.utils import timezone
 
 from delivery.calls.http import NoAnswerError, bare_session, call_trusted
@@ -74,7 +75,7 @@ def forwarded(message: FetchedMessage) -> dict[str, str | bytes]:
     headers = {
         "content-type": "application/json" if message.is_json else "application/octet-stream",
         **stored,
-        "user-agent": "Inturn",
+        "user-agent": settings.USER_AGENT,
         "webhook-id": message.id,
         "webhook-timestamp": f"{timezone.now().timestamp():.0f}",
         "inturn-event": message.event,

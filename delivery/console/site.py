@@ -3,6 +3,7 @@
 from http import HTTPStatus
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -49,10 +50,11 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
         ]
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        """Add the address of the guide's page about the current page, for the header."""
+        """Add the version, and the address of the guide's page about the current page."""
         context: dict[str, Any] = super().each_context(request)
         match = request.resolver_match
-        return context | {"guide_address": guide_address(match.url_name or "") if match else None}
+        guide = guide_address(match.url_name or "") if match else None
+        return context | {"guide_address": guide, "version": settings.VERSION}
 
     def sending(self, request: HttpRequest) -> HttpResponse:
         return sending_page(request, self.each_context(request))

@@ -13,6 +13,7 @@ from functools import lru_cache
 from types import TracebackType
 
 import aiohttp
+from django.conf import settings
 from yarl import URL
 
 from delivery.outcome import EXCERPT_BYTES, Fault, Outcome, answer_class, class_of
@@ -53,7 +54,7 @@ class HttpClient:
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             skip_auto_headers=("Accept", "Accept-Encoding"),
-            headers={"User-Agent": "Inturn"},
+            headers={"User-Agent": settings.USER_AGENT},
         )
         # Otherwise aiohttp repeats a PUT or DELETE by itself when a kept connection breaks: one
         # attempt is one request. There is no public setting.

@@ -7,6 +7,7 @@ import secrets
 import pytest
 import requests
 
+from config.version import version
 from tests.support.product import Flow, Product
 from tests.support.receivers import OK, Answer, Receiver
 from tests.support.receivers.received import Received
@@ -54,7 +55,7 @@ def test_the_body_of_a_github_webhook_verifies_against_its_own_signature(
     assert [request.body for request in got] == bodies
     for request in got:
         verify(request)
-        assert request.headers["User-Agent"] == "Inturn"
+        assert request.headers["User-Agent"] == f"Inturn/{version()}"
     for request in without.endpoint.wait_for_count(len(bodies)):
         assert not {"X-GitHub-Event", "X-Hub-Signature-256"} & set(request.headers)
 

@@ -10,6 +10,7 @@ import pytest
 from delivery.calls.http import MAX_ANSWER_BYTES
 from delivery.outcome import EXCERPT_BYTES
 from delivery.states import OutcomeClass
+from config.version import version
 from tests.support.receivers import Answer, Receiver, Stream
 from tests.unit.delivery.calls.calling import called, outcome, read_request, serving
 from tests.unit.delivery.senders.test_http import PARCEL
@@ -52,7 +53,7 @@ def test_the_endpoint_gets_the_bytes_the_headers_and_the_url_as_they_are(receive
     assert request.headers["Content-Type"] == "application/json"
     assert {name: request.headers[name] for name in own} == own
     assert "Accept" not in request.headers
-    assert request.headers["User-Agent"] == "Inturn"
+    assert request.headers["User-Agent"] == f"Inturn/{version()}"
 
 
 def test_a_content_type_beyond_latin_1_is_sent_as_utf_8(receiver: Receiver) -> None:

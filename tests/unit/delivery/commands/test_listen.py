@@ -14,6 +14,7 @@ from django.core.management import CommandError, call_command
 from pytest_django.live_server_helper import LiveServer
 
 from config.env import CHECKOUT
+from config.version import version
 from delivery.models import Delivery
 from delivery.states import OutcomeClass, Status
 from subscriptions.models import Mode, Scope, Subscription
@@ -134,7 +135,7 @@ def test_listen_forwards_the_request_of_a_push(depot: Depot, receiver: Receiver)
     )
     assert got.headers["content-type"] == "text/plain; charset=utf-8"
     assert got.headers["inturn-event"] == "Parcel.Left"
-    assert got.headers["user-agent"] == "Inturn"
+    assert got.headers["user-agent"] == f"Inturn/{version()}"
     assert got.headers["x-trace"].encode("utf-8", "surrogateescape").decode() == "grüße"
     assert depot.statuses() == ["DELIVERED"]
 
