@@ -15,11 +15,11 @@ _GENERATING = threading.Lock()
 class SchemaView(SpectacularAPIView):
     def _get_schema_response(self, request: Request) -> Response:
         with _GENERATING:
-            return Response(_document())
+            return Response(document())
 
 
 @lru_cache(maxsize=1)
-def _document() -> dict[str, Any]:
+def document() -> dict[str, Any]:
     generator = SchemaView.generator_class()
-    document: dict[str, Any] = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
-    return document
+    generated: dict[str, Any] = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    return generated

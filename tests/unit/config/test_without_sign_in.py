@@ -33,11 +33,11 @@ def test_an_unknown_key_reads_no_metrics() -> None:
 
 
 def test_the_description_is_generated_once_however_many_want_it() -> None:
-    api_schema._document.cache_clear()
+    api_schema.document.cache_clear()
 
     def status(_: int) -> int:
         return Client().get("/api/schema/").status_code
 
     with ThreadPoolExecutor(8) as clients:
         assert set(clients.map(status, range(8))) == {200}
-    assert api_schema._document.cache_info().misses == 1
+    assert api_schema.document.cache_info().misses == 1

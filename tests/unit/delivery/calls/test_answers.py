@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from config.version import version
 from delivery.calls.http import MAX_ANSWER_BYTES
 from delivery.outcome import EXCERPT_BYTES
 from delivery.states import OutcomeClass
-from config.version import version
 from tests.support.receivers import Answer, Receiver, Stream
 from tests.unit.delivery.calls.calling import called, outcome, read_request, serving
 from tests.unit.delivery.senders.test_http import PARCEL
