@@ -17,10 +17,20 @@ from django.core.exceptions import ImproperlyConfigured
 
 from config.embedded.postgres import running_url
 from config.env_values import EnvReader, wrong_value
+from config.listening import (
+    Address,
+    TlsFiles,
+    listen_address,
+    own_host,
+    own_url,
+    require_encryption_agrees,
+    tls_files,
+)
 from config.retention_days import retention_days
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+LOG_TARGETS = ("FILES", "STDOUT")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 # A body is in memory several times during publishing; jsonb, which filters read, is limited to 256
 # MiB.
@@ -39,7 +49,6 @@ _SPARK_REMOTE = re.compile(r"sc://\S+")
 # Spark's minimum.
 _MEMORY = re.compile(r"(51[2-9]|5[2-9][0-9]|[6-9][0-9]{2}|[1-9][0-9]{3,6})m|[1-9][0-9]{0,3}g")
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -50,6 +59,7 @@ class Environment:
     home: Path
     listen: Address
     port: int
+    tls: TlsFiles | None
     base_url: str
     allowed_hosts: list[str]
     debug: bool
@@ -75,26 +85,34 @@ class Environment:
     web_workers: int
     web_threads: int
     log_level: str
+    log_to: str
 
     @property
     def own_url(self) -> str:
         """Return the address at which this machine reaches its own web server."""
-        return _own_url(self.listen, self.port)
+        return own_url(self.listen, self.port, tls=self.tls)
 
 
 def read_environment(environment: Mapping[str, str] = os.environ) -> Environment:
     """Read all settings; raises ImproperlyConfigured with the name of a wrong one."""
-    reader = EnvReader(environment)
+    return read_settings(EnvReader(environment))
+
+
+def read_settings(reader: EnvReader) -> Environment:
+    """Read all settings by this reader, which then knows where each of them came from."""
     home = Path(reader.text("INTURN_HOME", default=str(CHECKOUT / "var"))).expanduser().resolve()
     port = reader.integer("PORT", default=8000, least=1, most=65535)
-    listen = _listen(reader)
-    base_url = _base_url(reader, default=_own_url(listen, port))
+    listen = listen_address(reader.text("INTURN_LISTEN", default="127.0.0.1"))
+    tls = tls_files(reader.text("INTURN_TLS_CERTIFICATE"), reader.text("INTURN_TLS_KEY"))
+    base_url = _base_url(reader, default=own_url(listen, port, tls=tls))
+    require_encryption_agrees(base_url, tls)
     return Environment(
         home=home,
         listen=listen,
         port=port,
+        tls=tls,
         base_url=base_url,
-        allowed_hosts=_allowed_hosts(reader, base_url, _own_host(listen)),
+        allowed_hosts=_allowed_hosts(reader, base_url, own_host(listen)),
         debug=reader.flag("INTURN_DEBUG", default=False),
         database_url=_database_url(reader) or running_url(home) or "",
         secret_key=reader.text("INTURN_SECRET_KEY") or _kept(home / "secret-key"),
@@ -126,31 +144,8 @@ def read_environment(environment: Mapping[str, str] = os.environ) -> Environment
         web_workers=reader.integer("WEB_WORKERS", default=1, least=1, most=100),
         web_threads=reader.integer("WEB_THREADS", default=8, least=1, most=1000),
         log_level=reader.choice("INTURN_LOG_LEVEL", default="INFO", choices=LOG_LEVELS),
+        log_to=reader.choice("INTURN_LOG_TO", default="FILES", choices=LOG_TARGETS),
     )
-
-
-def _listen(reader: EnvReader) -> Address:
-    text = reader.text("INTURN_LISTEN", default="127.0.0.1")
-    bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
-    try:
-        if "%" in bare:  # A zone, such as %eth0: no URL can have one.
-            raise ValueError
-        return ipaddress.ip_address(bare)
-    except ValueError:
-        raise wrong_value(
-            "INTURN_LISTEN", text, allowed="an IP address of this machine, like 127.0.0.1, 0.0.0.0 or [::]"
-        ) from None
-
-
-def _own_host(listen: Address) -> str:
-    """Return the host of `own_url`: the loopback if the server listens on every address."""
-    if listen.version == 4:
-        return "127.0.0.1" if listen.is_unspecified else str(listen)
-    return "[::1]" if listen.is_unspecified else f"[{listen}]"
-
-
-def _own_url(listen: Address, port: int) -> str:
-    return f"http://{_own_host(listen)}:{port}"
 
 
 def _base_url(reader: EnvReader, *, default: str) -> str:

@@ -5,14 +5,25 @@ An error is one line: the setting, its value unless it may be a secret, and the 
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
+DEFAULT = "default"
 FLAGS = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
     **dict.fromkeys(("false", "no", "off", "0"), False),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSetting:
+    """A setting as it was read: `source` is the environment, a file, or DEFAULT."""
+
+    name: str
+    value: str
+    source: str
 
 
 class EnvReader:
@@ -25,6 +36,8 @@ class EnvReader:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
+        # Of each setting that was read.
+        self.found: dict[str, FoundSetting] = {}
 
     def text(self, name: str, *, default: str = "") -> str:
         """Return the value; refuses a blank one, which is usually a secret that failed to load."""
@@ -33,7 +46,10 @@ class EnvReader:
         content = _content(source, path) if path else self._environment.get(name, "")
         if (path or content) and not content.strip():
             raise ImproperlyConfigured(f"{source}: the value is blank; set one, or unset the variable")
-        return content.strip() or default
+        given = content.strip()
+        place = f"file {path}" if path else "environment"
+        self.found[name] = FoundSetting(name, given or default, place if given else DEFAULT)
+        return given or default
 
     def integer(self, name: str, *, default: int, least: int, most: int) -> int:
         text = self.text(name, default=str(default))

@@ -146,8 +146,9 @@ CSRF_COOKIE_HTTPONLY = True
 _BASE = urlsplit(ENVIRONMENT.base_url)
 CSRF_TRUSTED_ORIGINS = [f"{_BASE.scheme}://{_BASE.netloc.lower()}"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _BASE.scheme == "https"
-# Only a proxy serves https; without one, any client could set this header.
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _BASE.scheme == "https" else None
+# If our server has no TLS files, a proxy serves https; without one, any client could set this header.
+_HAS_PROXY = _BASE.scheme == "https" and ENVIRONMENT.tls is None
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _HAS_PROXY else None
 # A year, which browsers' preload lists require.
 SECURE_HSTS_SECONDS = 365 * 86_400 if _BASE.scheme == "https" else 0
 SECURE_CONTENT_TYPE_NOSNIFF = True

@@ -134,6 +134,9 @@ class Cluster:
     def _make_database(self, data: Path, programs: Programs, account: Account) -> None:
         execute_statements(f"CREATE DATABASE {DATABASE}", account, programs, data=data, database="postgres")
 
+    def set_epoch(self, epoch: int, programs: Programs, account: Account) -> None:
+        _run([programs.path("pg_resetwal"), f"--epoch={epoch}", f"--pgdata={self.data}"], account)
+
     def _give_to_owner(self, programs: Programs, account: Account, lock: BinaryIO) -> None:
         """Create the owner and give it every object. Can be repeated after an interruption."""
         password = (self.folder / "password").read_text()

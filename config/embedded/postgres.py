@@ -63,8 +63,11 @@ class Server:
     `start` ends it first. When this process dies, the kernel stops the server.
     """
 
-    def __init__(self, home: Path, *, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, home: Path, *, settings: Mapping[str, str] | None = None, logs_to_stdout: bool = False
+    ) -> None:
         self._home = home
+        self._logs = None if logs_to_stdout else home / "logs"
         self._settings = {**SETTINGS, **(settings or {})}
         self._programs = find_programs()
         self._account = find_account()
@@ -98,6 +101,10 @@ class Server:
             except subprocess.TimeoutExpired:
                 continue
         self._process = None
+
+    def set_epoch(self, epoch: int) -> None:
+        """Let the numbers of transactions begin in this epoch; the server must have been stopped."""
+        self.cluster.set_epoch(epoch, self._programs, self._account)
 
     def is_alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
@@ -137,14 +144,16 @@ class Server:
             self._process = self._launch(port, lock)
             if self._answers():
                 return
-        log = self._home / "logs" / "postgresql.log"
+        if self._logs is None:
+            raise PostgresError("PostgreSQL does not start: see above")
+        log = self._logs / "postgresql.log"
         raise PostgresError(f"PostgreSQL does not start; {log} ends with:\n{last_lines(log)}")
 
     def _launch(self, port: int, lock: BinaryIO) -> subprocess.Popen[bytes]:
         command = [self._programs.path("postgres"), "-D", str(self.cluster.data), "-p", str(port)]
         for name, value in self._settings.items():
             command += ["-c", f"{name}={value}"]
-        with open_log(self._home / "logs", "postgresql") as log:
+        with open_log(self._logs, "postgresql") as log:
             return subprocess.Popen(
                 [*self._account.prefix, *command],
                 stdin=subprocess.DEVNULL,

@@ -54,7 +54,7 @@ class ChildProcess:
     command: list[str]
     run: str
     environment: dict[str, str]
-    logs: Path
+    logs: Path | None
     stop_seconds: float
     restarts: Restarts = field(default_factory=Restarts)
     _process: subprocess.Popen[bytes] | None = None
@@ -145,6 +145,8 @@ class Database:
 # nothing here bounds. And granian closes a connection without requests only if it serves HTTP/1
 # alone.
 SILENT_MILLISECONDS = 30_000
+# Many publishers are not new.
+OLDEST_TLS = ("--ssl-protocol-min", "tls1.2")
 SERVING = ("--interface", "rsgi", "--loop", "uvloop", "--http", "1")
 
 
@@ -154,6 +156,8 @@ def web_command(environment: Environment) -> list[str]:
     RSGI passes a header named FILTER_STRING on, and lets clients wait without a thread.
     """
     workers = str(environment.web_workers)
+    tls = environment.tls
+    encrypted = ["--ssl-certificate", tls.certificate, "--ssl-keyfile", tls.key, *OLDEST_TLS] if tls else []
     return [
         *(sys.executable, "-m", "granian", "config.web.rsgi:application"),
         *SERVING,
@@ -162,6 +166,7 @@ def web_command(environment: Environment) -> list[str]:
         *("--backpressure", str(max_connections())),
         *("--respawn-failed-workers", "--respawn-interval", "0.2", "--workers-kill-timeout", "8"),
         *("--no-ws", "--no-access-log", "--log-level", "warning"),
+        *encrypted,
     ]
 
 

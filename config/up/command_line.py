@@ -11,7 +11,7 @@ from config.version import version
 
 # These only start other processes. Setting up Django would take more time and memory than all their
 # work, and `up` runs for years, so it imports nothing that it does not need.
-WITHOUT_DJANGO = ("up", "web", "test")
+WITHOUT_DJANGO = ("up", "web", "test", "unit", "settings", "backup", "restore")
 
 
 def run_command_line(argv: Sequence[str]) -> None:
@@ -29,6 +29,8 @@ def _run(argv: list[str]) -> None:
     if argv[1:] in (["--version"], ["version"]):  # Django would print its own.
         print(f"Inturn {version()}")
         return
+    if argv[1:]:  # A command is a module, whose name cannot have a hyphen.
+        argv[1] = argv[1].replace("-", "_") if not argv[1].startswith("-") else argv[1]
     if argv[1:] and argv[1] in WITHOUT_DJANGO:
         import_module(f"config.management.commands.{argv[1]}").Command().run_from_argv(argv)
         return

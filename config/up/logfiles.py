@@ -8,10 +8,16 @@ from typing import BinaryIO
 
 MAX_BYTES = 10 * 1024 * 1024
 KEPT = 3
+STDOUT = 1
 
 
-def open_log(folder: Path, name: str) -> BinaryIO:
-    """Open `name`.log for appending: each write goes to the end, even in a shortened file."""
+def open_log(folder: Path | None, name: str) -> BinaryIO:
+    """Open `name`.log for appending: each write goes to the end, even in a shortened file.
+
+    Without a folder the output goes to this process's standard output, as containers expect it.
+    """
+    if folder is None:
+        return os.fdopen(os.dup(STDOUT), "ab")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return (folder / f"{name}.log").open("ab")
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from config.env import Address
+from config.env import Environment
+from config.listening import Address
 from config.up import processes
 
 
@@ -44,6 +45,22 @@ def raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     except (ValueError, OSError):
         return
+
+
+def exposure(environment: Environment) -> Iterator[str]:
+    """Yield a warning if other machines reach the web server without encryption."""
+    if environment.listen.is_loopback or environment.tls is not None:
+        return
+    if environment.base_url.startswith("https://"):
+        yield (
+            f"warning: {environment.listen} trusts X-Forwarded-For of every machine that reaches port {environment.port}: "
+            "let only the proxy reach it"
+        )
+    else:
+        yield (
+            f"warning: keys and messages cross the network to {environment.listen} unencrypted: set INTURN_TLS_CERTIFICATE and "
+            "INTURN_TLS_KEY, or put a proxy with TLS in front and set INTURN_BASE_URL"
+        )
 
 
 def require_free_port(listen: Address, port: int) -> None:

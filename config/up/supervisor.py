@@ -3,6 +3,7 @@
 import http.client
 import secrets
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -11,9 +12,12 @@ from contextlib import contextmanager
 from types import FrameType
 from urllib.parse import urlsplit
 
+from config.backup.unfinished import require_no_unfinished_restore
 from config.embedded import postgres
 from config.env import CHECKOUT, Environment
 from config.up import processes
+from config.up.logfiles import rotate_logs
+from config.up.notify import notify_service_manager
 from config.up.child import (
     LOOPBACK,
     MANAGE,
@@ -24,8 +28,14 @@ from config.up.child import (
     print_line,
     web_command,
 )
-from config.up.logfiles import rotate_logs
-from config.up.preflight import CannotStartError, raise_file_limit, require_free_port, single_instance
+from config.up.preflight import (
+    CannotStartError,
+    exposure,
+    raise_file_limit,
+    require_free_port,
+    single_instance,
+)
+from config.up.tls import require_usable
 from config.version import version
 
 CLUSTER, DEMO = "cluster", "demo"
@@ -52,7 +62,7 @@ class Supervisor:
         # Settings for all parts, in addition to this process's environment.
         self._settings = UNBUFFERED | (demo_settings(environment) if demo else {})
         self._home = environment.home
-        self._logs = self._home / "logs"
+        self._logs = None if environment.log_to == "STDOUT" else self._home / "logs"
         # Starts with the home, so that the next `up` finds processes that this one left.
         self._run = f"{self._home}#{secrets.token_hex(4)}#"
         self._database: Database | None = None
@@ -70,31 +80,39 @@ class Supervisor:
                 self._watch()
             except StopRequested:
                 print_line("stopping")
+                notify_service_manager("STOPPING=1")
             finally:
                 _ignore_signals()
                 self._stop()
 
     def _start(self) -> None:
-        say(f"this is Inturn {version()}")
+        print_line(f"this is Inturn {version()}")
+        require_no_unfinished_restore(self._home)
         raise_file_limit()
         processes.end_processes(lambda: processes.marked_processes(f"{self._home}#"), [(signal.SIGKILL, 10)])
         require_free_port(self._environment.listen, self._environment.port)
+        if self._environment.tls is not None:
+            require_usable(self._environment.tls)
+        for warning in exposure(self._environment):
+            print_line(warning)
         self._guard()
         self._prepare(self._start_database())
-        print_line(f"logs are in {self._logs}")
+        if self._logs is not None:
+            print_line(f"logs are in {self._logs}")
         if self._demo:
             print_line(f"demo: endpoints may also be in {LOOPBACK}, as if INTURN_ALLOWED_NETWORKS had it")
         for part in self._parts:
             part.start()
         self._wait_until_ready()
         _announce(f"ready {self._environment.own_url}")
+        notify_service_manager("READY=1")
 
     def _start_database(self) -> dict[str, str]:
         """Start PostgreSQL unless a URL is given, and return the environment of all parts."""
         url = self._environment.database_url
         if url and not postgres.is_embedded(url, self._home):
             return processes.environment() | self._settings
-        self._database = Database(postgres.Server(self._home))
+        self._database = Database(postgres.Server(self._home, logs_to_stdout=self._logs is None))
         return self._environment_for(self._database.start())
 
     def _environment_for(self, url: str) -> dict[str, str]:
@@ -133,7 +151,8 @@ class Supervisor:
             failing = [part.name for part in self._parts if part.restarts.in_a_row >= GIVE_UP_AFTER_DEATHS]
             if failing or time.monotonic() > deadline:
                 name = failing[0] if failing else "web"
-                raise CannotStartError(f"{name} does not become ready: see {self._logs}/{name}.log")
+                where = "above" if self._logs is None else f"{self._logs}/{name}.log"
+                raise CannotStartError(f"{name} does not become ready: see {where}")
 
     def _watch(self) -> None:
         while True:
@@ -148,7 +167,8 @@ class Supervisor:
             self._move_to(url)
         for part in self._parts:
             part.tend()
-        rotate_logs(self._logs)
+        if self._logs is not None:
+            rotate_logs(self._logs)
 
     def _move_to(self, url: str) -> None:
         """Restart the parts that have the old URL, if PostgreSQL could not get its port again."""
@@ -215,7 +235,7 @@ def _ignore_signals() -> None:
 
 
 def _is_ready(url: str) -> bool:
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=5)
+    connection = _connection(*urlsplit(url)[:2])
     try:
         connection.request("GET", "/readyz")
         return connection.getresponse().status == 200
@@ -223,6 +243,16 @@ def _is_ready(url: str) -> bool:
         return False
     finally:
         connection.close()
+
+
+def _connection(scheme: str, host: str) -> http.client.HTTPConnection:
+    if scheme == "http":
+        return http.client.HTTPConnection(host, timeout=5)
+    # This machine's own server, whose certificate names it as others call it.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return http.client.HTTPSConnection(host, timeout=5, context=context)
 
 
 def _announce(line: str) -> None:

@@ -6,9 +6,12 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from config import env
+from config.backup.unfinished import require_no_unfinished_restore
 from config.env import CHECKOUT
 from config.up import processes
-from config.up.child import web_command
+from config.up.child import print_line, web_command
+from config.up.preflight import exposure
+from config.up.tls import require_usable
 
 
 class Command(BaseCommand):
@@ -17,6 +20,12 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        command = web_command(env.read_environment())
+        environment = env.read_environment()
+        require_no_unfinished_restore(environment.home)
+        if environment.tls is not None:
+            require_usable(environment.tls)
+        for warning in exposure(environment):
+            print_line(warning)
+        command = web_command(environment)
         os.chdir(CHECKOUT)
         os.execve(command[0], command, processes.environment())

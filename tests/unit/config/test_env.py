@@ -211,3 +211,20 @@ def test_the_listen_address_is_an_allowed_host(read: Read, listen: str, own_url:
     named = read(INTURN_LISTEN=listen, INTURN_BASE_URL="https://broker.example.com")
     assert (named.own_url, named.base_url) == (own_url, "https://broker.example.com")
     assert own_url.removeprefix("http://").removesuffix(":8000") in named.allowed_hosts
+
+
+def test_tls_files_make_every_own_address_https(read: Read) -> None:
+    plain = read()
+    assert (plain.tls, plain.log_to) == (None, "FILES")
+    files = {"INTURN_TLS_CERTIFICATE": "/etc/c.pem", "INTURN_TLS_KEY": "/etc/k.pem"}
+    encrypted = read(**files)
+    assert (encrypted.own_url, encrypted.base_url) == ("https://127.0.0.1:8000", "https://127.0.0.1:8000")
+    assert "begin it with https://" in complaint(read, **files, INTURN_BASE_URL="http://broker.example.com")
+
+
+@pytest.mark.parametrize("given", ["INTURN_TLS_CERTIFICATE", "INTURN_TLS_KEY"])
+def test_tls_needs_paths_of_both_files(read: Read, given: str) -> None:
+    assert "set both, or none" in complaint(read, **{given: "/etc/one.pem"})
+    told = complaint(read, **{given: "-----BEGIN PRIVATE KEY-----"})
+    assert "give its path" in told
+    assert "BEGIN" not in told
