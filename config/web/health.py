@@ -7,6 +7,7 @@ from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from delivery.database.versions import unknown_migrations
 from subscriptions.api.problems import Problem, database_read_only, problem_of_database
 from subscriptions.database_away import reconnect_next_time
 
@@ -46,3 +47,6 @@ def _require_migrations() -> None:
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         raise Problem(503, "not-migrated", "Migrations are missing; run manage.py migrate.")
+    if unknown_migrations():
+        detail = "The database is of a newer version of Inturn; start that version or a later one."
+        raise Problem(503, "newer-database", detail)

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, OperationalError, connection
+from psycopg.errors import LockNotAvailable
 
 from config.django_commands import reason
 from delivery.lifecycle import queue_lanes
@@ -17,6 +18,9 @@ from delivery.lifecycle import queue_lanes
 # upper halves.
 PREPARE_LOCK = 0x494E0008 << 32
 LOOK_EVERY_SECONDS = 0.2
+LOCK_TIMEOUT_SECONDS = 2
+LOCK_PAUSE_SECONDS = 3.0
+LOCK_ATTEMPTS = 60
 
 
 class Command(BaseCommand):
@@ -25,7 +29,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             with self._one_at_a_time():
-                call_command("migrate", interactive=False, verbosity=0)
+                self._migrate()
                 queue_lanes.ensure_queue_lanes(settings.ENVIRONMENT.queue_senders)
                 call_command("provision")
         except OperationalError:  # Reported for all commands in one place.
@@ -33,6 +37,28 @@ class Command(BaseCommand):
         except DatabaseError as error:
             raise CommandError(f"the database refuses to be prepared: {reason(error)}") from error
         call_command("collectstatic", interactive=False, verbosity=0)
+
+    def _migrate(self) -> None:
+        """Migrate; wait for a table in use only briefly at a time.
+
+        While a migration waits for a table, every other statement on it waits behind it. So it gives
+        way, and is tried again: a migration that failed is undone, and those before it stay.
+        """
+        for left in reversed(range(LOCK_ATTEMPTS)):
+            try:
+                with _lock_timeout():
+                    call_command("migrate", interactive=False, verbosity=0)
+                return
+            except OperationalError as error:
+                if not isinstance(error.__cause__, LockNotAvailable):
+                    raise
+                if not left:
+                    raise CommandError(
+                        "a table to migrate stays in use: end the oldest transactions, which `SELECT pid, application_name, xact_start "
+                        "FROM pg_stat_activity ORDER BY xact_start` shows, and start again"
+                    ) from error
+                self.stdout.write("a table to migrate is in use: trying again")
+                time.sleep(LOCK_PAUSE_SECONDS)
 
     @contextmanager
     def _one_at_a_time(self) -> Iterator[None]:
@@ -49,6 +75,16 @@ class Command(BaseCommand):
         # If the command fails, the process ends and with it the lock.
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [PREPARE_LOCK])
+
+
+@contextmanager
+def _lock_timeout() -> Iterator[None]:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET lock_timeout = '{LOCK_TIMEOUT_SECONDS}s'")
+        try:
+            yield
+        finally:
+            cursor.execute("SET lock_timeout = DEFAULT")
 
 
 def _locked() -> bool:

@@ -5,7 +5,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
+from config.backup.unfinished import require_no_unfinished_restore
 from config.up import clusters
+from delivery.database.versions import require_this_version
 
 
 class Command(BaseCommand):
@@ -17,4 +19,6 @@ class Command(BaseCommand):
         parser.add_argument("-n", "--name", choices=clusters.NAMES, help="run only these loops")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        require_no_unfinished_restore(settings.ENVIRONMENT.home)
+        require_this_version()
         clusters.run_loops(options["name"], senders=settings.ENVIRONMENT.sender_processes)
