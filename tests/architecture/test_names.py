@@ -25,6 +25,16 @@ BARE_VERB = re.compile(
 )
 
 
+# The upper halves of the numbers of advisory locks.
+LOCKS = re.compile(r"^\w+ = (0x494E[0-9A-F]{4})", re.MULTILINE)
+
+
+def test_each_kind_of_advisory_lock_has_a_number_of_its_own() -> None:
+    numbers = [number for module in production() for number in LOCKS.findall(module.text)]
+    assert len(numbers) > 5
+    assert len(set(numbers)) == len(numbers)
+
+
 def test_each_class_name_exists_once() -> None:
     places: defaultdict[str, list[str]] = defaultdict(list)
     for module in [*production(), *suite()]:

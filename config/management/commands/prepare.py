@@ -14,9 +14,8 @@ from psycopg.errors import LockNotAvailable
 from config.django_commands import reason
 from delivery.lifecycle import queue_lanes
 
-# Of the advisory lock for preparing a database; the locks of lanes, slots and duties have other
-# upper halves.
-PREPARE_LOCK = 0x494E0008 << 32
+# Of the advisory lock for preparing a database; all other locks have other upper halves.
+PREPARE_LOCK = 0x494E0009 << 32
 LOOK_EVERY_SECONDS = 0.2
 LOCK_TIMEOUT_SECONDS = 2
 LOCK_PAUSE_SECONDS = 3.0
