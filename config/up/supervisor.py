@@ -16,8 +16,6 @@ from config.backup.unfinished import require_no_unfinished_restore
 from config.embedded import postgres
 from config.env import CHECKOUT, Environment
 from config.up import processes
-from config.up.logfiles import rotate_logs
-from config.up.notify import notify_service_manager
 from config.up.child import (
     LOOPBACK,
     MANAGE,
@@ -28,6 +26,8 @@ from config.up.child import (
     print_line,
     web_command,
 )
+from config.up.logfiles import rotate_logs
+from config.up.notify import notify_service_manager
 from config.up.preflight import (
     CannotStartError,
     exposure,
@@ -86,7 +86,6 @@ class Supervisor:
                 self._stop()
 
     def _start(self) -> None:
-        print_line(f"this is Inturn {version()}")
         require_no_unfinished_restore(self._home)
         raise_file_limit()
         processes.end_processes(lambda: processes.marked_processes(f"{self._home}#"), [(signal.SIGKILL, 10)])
@@ -97,8 +96,7 @@ class Supervisor:
             print_line(warning)
         self._guard()
         self._prepare(self._start_database())
-        if self._logs is not None:
-            print_line(f"logs are in {self._logs}")
+        print_line(f"Inturn {version()}, {f'logs are in {self._logs}' if self._logs else 'logs follow here'}")
         if self._demo:
             print_line(f"demo: endpoints may also be in {LOOPBACK}, as if INTURN_ALLOWED_NETWORKS had it")
         for part in self._parts:

@@ -19,12 +19,12 @@ ADVICE = (
 PROSE = ("description", "summary", "title", "example", "examples", "externalDocs", "tags")
 
 
-def stored() -> dict[str, Any]:
+def stored_document() -> dict[str, Any]:
     document: dict[str, Any] = json.loads(SNAPSHOT.read_text())
     return document
 
 
-def current() -> dict[str, Any]:
+def current_document() -> dict[str, Any]:
     """Return the document of this checkout without prose, with the version of Inturn."""
     from config.api_schema import document
     from config.version import version
@@ -48,11 +48,11 @@ def _without_prose(node: Any, *, names: bool = False) -> Any:
     }
 
 
-def store() -> None:
-    found = list(Documents(stored(), current()).breaks()) if SNAPSHOT.exists() else []
+def store_snapshot() -> None:
+    found = list(Documents(stored_document(), current_document()).breaks()) if SNAPSHOT.exists() else []
     if found and "--break" not in sys.argv:
         sys.exit("\n".join([*found, ADVICE]))
-    SNAPSHOT.write_text(json.dumps(current(), indent=1, sort_keys=True) + "\n")
+    SNAPSHOT.write_text(json.dumps(current_document(), indent=1, sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":
@@ -62,4 +62,4 @@ if __name__ == "__main__":
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
-    store()
+    store_snapshot()

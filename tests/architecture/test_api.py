@@ -8,7 +8,7 @@ import pytest
 
 from config.version import version
 from tests.architecture.api_compatibility import Documents
-from tests.architecture.api_snapshot import ADVICE, current, stored
+from tests.architecture.api_snapshot import ADVICE, current_document, stored_document
 
 Document = dict[str, Any]
 
@@ -24,13 +24,13 @@ def operation(document: Document, method: str, path: str) -> Document:
 
 
 def test_clients_of_the_last_version_still_work() -> None:
-    found = list(Documents(stored(), current()).breaks())
+    found = list(Documents(stored_document(), current_document()).breaks())
     assert not found, "\n".join([*found, ADVICE])
 
 
 def test_the_snapshot_is_of_this_version() -> None:
     advice = "run `python -m tests.architecture.api_snapshot` when you raise the version"
-    assert stored()["info"]["version"] == version(), advice
+    assert stored_document()["info"]["version"] == version(), advice
 
 
 @pytest.mark.parametrize(
@@ -76,15 +76,15 @@ def test_the_snapshot_is_of_this_version() -> None:
     ],
 )
 def test_a_change_that_breaks_clients_is_found(change: Callable[[Document], Any], told: str) -> None:
-    old, new = stored(), copy.deepcopy(stored())
+    old, new = stored_document(), copy.deepcopy(stored_document())
     change(new)
     assert told in list(Documents(old, new).breaks())
 
 
 def test_additions_break_no_client() -> None:
-    new = copy.deepcopy(stored())
+    new = copy.deepcopy(stored_document())
     new["paths"]["/api/v1/more"] = new["paths"]["/api/v1/lanes"]
     schema(new, "EventType")["properties"]["more"] = {"type": "string"}
     schema(new, "EventTypeRequest")["properties"]["more"] = {"type": "string"}
     schema(new, "KindEnum")["enum"].append("MORE")
-    assert list(Documents(stored(), new).breaks()) == []
+    assert list(Documents(stored_document(), new).breaks()) == []

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from config.effective_settings import effective_settings, unknown_settings
-from config.up.parts import say
+from config.up.child import print_line
 
 
 class Command:
@@ -24,7 +24,7 @@ class Command:
             for setting in found:
                 print(f"{setting.name:{width}}  {setting.value}  [{setting.source}]")
         for name in unknown_settings():
-            say(f"{name} is not a setting: see templates/guide/settings.md")
+            print_line(f"{name} is not a setting: see templates/guide/settings.md")
 
     def print_help(self, program: str, name: str) -> None:
         """Print the help for `manage.py help settings`, which calls this method."""

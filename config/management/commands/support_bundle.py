@@ -42,13 +42,13 @@ class Command(BaseCommand):
         self.stdout.write(f"{target}: read it before you send it")
 
     def _write(self, bundle: "Bundle") -> None:
-        bundle.add("README.txt", READ_ME)
-        bundle.add("about.json", support_bundle.about())
-        bundle.add("settings.txt", support_bundle.shown_settings())
+        bundle.add_part("README.txt", READ_ME)
+        bundle.add_part("about.json", support_bundle.about())
+        bundle.add_part("settings.txt", support_bundle.shown_settings())
         for name, rows in support_bundle.database(self._say):
-            bundle.add(f"database/{name}.json", rows)
+            bundle.add_part(f"database/{name}.json", rows)
         for name, text in support_bundle.logs():
-            bundle.add(f"logs/{name}", text)
+            bundle.add_part(f"logs/{name}", text)
 
     def _say(self, line: str) -> None:
         self.stderr.write(f"inturn: {line}")
@@ -61,7 +61,7 @@ class Bundle:
         self._archive = archive
         self._folder = folder
 
-    def add(self, name: str, content: Any) -> None:
+    def add_part(self, name: str, content: Any) -> None:
         text = content if isinstance(content, str) and not name.endswith(".json") else _as_json(content)
         encoded = text.encode()
         member = tarfile.TarInfo(f"{self._folder}/{name}")

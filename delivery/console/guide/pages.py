@@ -50,7 +50,13 @@ _PAGES = (
         "operating",
         "Operate and grow",
         HOW_TO,
-        "More machines, a PostgreSQL of your own, poolers, upgrades, commands.",
+        "More machines, services, a PostgreSQL of your own, poolers, upgrades, commands.",
+    ),
+    GuidePage(
+        "backup",
+        "Back up and restore",
+        HOW_TO,
+        "Make a back-up under load, restore it, decide what may have been sent since, move to another machine.",
     ),
     GuidePage(
         "moving-in",
