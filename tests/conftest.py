@@ -50,15 +50,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Give tests with a shared product, browser or Spark to one process: it starts once.
+    """Give each test an id of its own, and tests with a shared product, browser or Spark one group.
 
-    The processes get all tests of a group, which is named at the end of their ids. xdist 3.8 would
-    write the name there for a mark, but since pytest 9.2 the id is another attribute than it sets.
+    One process gets all tests of a group, whose name is at the end of their ids: what they share
+    starts once. xdist 3.8 would append it for a mark, and schemathesis would name the operation, but
+    since pytest 9.2 the id is another attribute than they set. Of tests with equal ids xdist runs
+    one.
     """
-    is_one_of_several = item.config.getoption("loadgroup", None)
-    if is_one_of_several and isinstance(item, pytest.Function) and (shared := _shared(item)):
-        item._id = item._id.parse(f"{item.nodeid}@{shared}")
-        assert item.nodeid.endswith(shared), "pytest has moved the id once more: no test is grouped"
+    if isinstance(item, pytest.Function) and item.parent is not None:
+        shared = _shared(item) if item.config.getoption("loadgroup", None) else ""
+        item._id = item._id.parse(f"{item.parent.nodeid}::{item.name}{shared and f'@{shared}'}")
+        assert item.nodeid.endswith(shared or item.name), "pytest has moved the id once more"
 
 
 def _shared(item: pytest.Function) -> str:
@@ -71,6 +73,7 @@ def _shared(item: pytest.Function) -> str:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest tests: at the end the other processes would wait for them."""
+    assert len({item.nodeid for item in items}) == len(items), "xdist runs one of tests with equal ids"
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 

@@ -63,6 +63,8 @@ BEYOND_OPENAPI = re.compile(
             "Give it together with s",
             "That moment has passed",
             "has no (script|sample|message)",
+            "cannot count as success",
+            r"script: line \d+: ",
         ]
     )
 )
