@@ -14,6 +14,7 @@ DEFAULT_DAYS: Mapping[str, int | None] = MappingProxyType(
         "DELIVERED": 30,
         "REDUNDANT": 30,
         "DUPLICATE": 30,
+        "SHADOW": 30,
         "CANCELLED": 90,
         "EXPIRED": 90,
         "REJECTED": 90,

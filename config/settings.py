@@ -205,6 +205,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ActionEnum": "subscriptions.models.policy.Action",
         "DeliveryStatusEnum": "delivery.states.Status",
+        "SubscriberStatusEnum": "subscriptions.models.holding.SubscriberStatus",
         "SubscriptionStatusEnum": "subscriptions.models.holding.SubscriptionStatus",
         "BulkStateEnum": "delivery.models.resubmission.ResubmissionState",
         "ScopeEnum": "subscriptions.models.api_key.Scope",

@@ -10,7 +10,8 @@ A delivery:
                    ▼  │  ├─▶ EXPIRED                                            ├─▶ 3xxNOTSUPPORTED
               IN_FLIGHT  ├─▶ CANCELLED                                          ├─▶ FAILED
             (mailboxes)  ├─▶ REDUNDANT (a sibling, or its join)                └─▶ IN_DOUBT (held)
-                         └─▶ DUPLICATE
+                         ├─▶ DUPLICATE
+                         └─▶ SHADOW (of a SHADOW subscription: never open outside its publication)
 
 All states to the right of and below PENDING and IN_FLIGHT are settled; only a person reopens a
 settled delivery. A push delivery stays PENDING while it is being sent: its lane's run records which
@@ -32,6 +33,7 @@ class Status(models.TextChoices):
     EXPIRED = "EXPIRED"
     CANCELLED = "CANCELLED"
     DUPLICATE = "DUPLICATE"
+    SHADOW = "SHADOW"
 
 
 OPEN = (Status.PENDING, Status.IN_FLIGHT)

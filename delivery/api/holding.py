@@ -85,6 +85,8 @@ def apply_status(owner: Subscription | Subscriber, values: Mapping[str, Any], *,
     match values.get("status"):
         case SubscriptionStatus.INACTIVE:
             toggle.deactivate_owner(owner, actor=actor)
+        case SubscriptionStatus.SHADOW if isinstance(owner, Subscription):
+            toggle.shadow_subscription(owner, actor=actor)
         case SubscriptionStatus.HELD:
             toggle.hold_owner(owner, actor=actor, release=release_of(owner, values))
         case None if owner.status == SubscriptionStatus.HELD and (release := release_of(owner, values)):

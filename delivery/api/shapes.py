@@ -34,7 +34,7 @@ class AttemptSerializer(serializers.ModelSerializer[Attempt]):
 
 
 class DeliverySerializer(serializers.ModelSerializer[Delivery]):
-    """A delivery. `held`: PENDING, while its subscription or subscriber is HELD or INACTIVE.
+    """A delivery. `held`: PENDING, while its subscription or subscriber is not ACTIVE.
 
     `lane` is where it waits: `retry:0` after a failure under the action RETRY_LANE, null for SYNC,
     where nothing waits. A delivery of a PULL subscription waits in its subscriber's mailbox, has

@@ -19,7 +19,7 @@ from delivery.api.holding import (
 )
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.subscribers import SubscriberSerializer, SubscriberViews
-from subscriptions.models import Subscriber, SubscriptionStatus
+from subscriptions.models import Subscriber, SubscriberStatus
 
 
 @extend_schema_serializer(component_name="Subscriber")
@@ -34,7 +34,7 @@ class StatefulSubscriberSerializer(HoldingFields, SubscriberSerializer):
     subscription keeps its own status for afterwards.
     """
 
-    status = serializers.ChoiceField(choices=SubscriptionStatus.choices, required=False)
+    status = serializers.ChoiceField(choices=SubscriberStatus.choices, required=False)
 
     class Meta(SubscriberSerializer.Meta):
         fields = [*SubscriberSerializer.Meta.fields, "status", "until", "catch_up_rate"]

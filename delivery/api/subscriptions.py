@@ -94,9 +94,10 @@ class StatefulSubscriptionViews(SubscriptionViews):
         """Change the fields that are given.
 
         `status: HELD` makes the subscription's deliveries wait, including those of messages
-        published meanwhile. `status: INACTIVE` holds its deliveries, and messages published while a
-        subscription is INACTIVE are not kept for it. `status: ACTIVE` delivers the backlog in
-        order, or cancels it: see `backlog`.
+        published meanwhile. `status: SHADOW` records each match as a delivery with the status
+        SHADOW, and sends none; earlier deliveries wait. `status: INACTIVE` holds its deliveries, and
+        messages published while a subscription is INACTIVE are not kept for it. `status: ACTIVE`
+        delivers the backlog in order, or cancels it: see `backlog`.
         """
         return super().partial_update(request, **place)
 

@@ -185,11 +185,11 @@ def _store_matched(publisher: Publisher, draft: Draft) -> tuple[int, int, SyncTa
 
 
 def _qualified(draft: Draft) -> list[Subscription]:
-    """Return all qualifying subscriptions, the one to call first."""
+    """Return all qualifying subscriptions without SHADOW ones, the one to call first."""
     seen = document(draft.headers, draft.body)
     subscriptions = candidates(draft.event_type, [draft.headers])
     matches = qualifying_candidates(subscriptions, seen, by_subscriber=False, to=draft.destination)
-    return by_position([match.subscription_id for match in matches])
+    return by_position([match.subscription_id for match in matches if not match.is_shadow])
 
 
 def _first_there(qualified: Sequence[Subscription]) -> SyncTarget | None:

@@ -43,6 +43,8 @@ def apply_document(document: Wanted, *, digest: str, actor: str) -> Plan:
             toggle.deactivate_owner(owner, actor=actor)
         elif status == SubscriptionStatus.HELD:
             toggle.hold_owner(owner, actor=actor)
+        elif isinstance(owner, Subscription) and status == SubscriptionStatus.SHADOW:
+            toggle.shadow_subscription(owner, actor=actor)
         else:
             toggle.activate_owner(owner, backlog="deliver", actor=actor)
 

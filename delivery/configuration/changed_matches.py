@@ -21,7 +21,9 @@ class MatchCondition:
 class ConcernedSubscription:
     """`before` and `after` are None if no message matches: there is no such subscription, or it is INACTIVE.
 
-    HELD makes no difference: messages match and are stored.
+    HELD makes no difference: messages match and are stored. A SHADOW subscription sends nothing: from
+    SHADOW to ACTIVE its matches are deliveries more. One that stays SHADOW, or is created so, has the
+    difference of its recorded matches.
     """
 
     label: str
@@ -47,14 +49,18 @@ def _planned(one: PlannedObject, statuses: Mapping[str, str]) -> ConcernedSubscr
     row = one.row
     assert isinstance(row, Subscription)
     status = row.subscriber.status
-    return ConcernedSubscription(
-        label=one.label,
-        event_type=row.event_type,
-        before=None if one.verb == Verb.CREATE else _condition(row, {}, status),
-        after=None
-        if one.verb == Verb.DELETE
-        else _condition(row, one.values, statuses.get(row.subscriber.name, status)),
-    )
+    before = None if one.verb == Verb.CREATE else _condition(row, {}, status)
+    after = None
+    if one.verb != Verb.DELETE:
+        after = _condition(row, one.values, statuses.get(row.subscriber.name, status))
+    if before is not None and after is not None:
+        was_shadow, is_shadow = (
+            status == SubscriptionStatus.SHADOW
+            for status in (row.status, one.values.get("status", row.status))
+        )
+        if was_shadow != is_shadow:
+            before, after = (None, after) if was_shadow else (before, None)
+    return ConcernedSubscription(label=one.label, event_type=row.event_type, before=before, after=after)
 
 
 def _of_subscribers(

@@ -48,10 +48,13 @@ def _backlog(*, now: datetime) -> Iterator[Metric]:
     yield _gauge("backlog_deliveries", "Deliveries that are PENDING.", row["backlog"])
     yield _gauge(
         "held_deliveries",
-        "The part of the backlog that is HELD, or belongs to INACTIVE subscriptions.",
+        "The part of the backlog that is HELD, or belongs to INACTIVE or SHADOW subscriptions.",
         row["held"],
     )
     yield from _holds()
+    yield _gauge(
+        "shadow_subscriptions", "Subscriptions that record matches and send nothing.", row["shadows"]
+    )
     yield _gauge("mailbox_deliveries", "Backlog in mailboxes.", row["in_mailboxes"])
     yield _gauge(
         "in_doubt_deliveries", "Deliveries IN_DOUBT, about which a person must decide.", row["in_doubt"]

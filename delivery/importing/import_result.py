@@ -57,6 +57,12 @@ class Imported:
                 self.differently.append(line)
         return name
 
+    def shadow(self) -> None:
+        """Make each subscription SHADOW that is not INACTIVE, to compare it before it sends."""
+        for entry in self.entries["subscriptions"].values():
+            if entry.get("status") != "INACTIVE":
+                entry["status"] = "SHADOW"
+
     def document(self) -> dict[str, Any]:
         lists = {
             name: [entries[key] for key in sorted(entries)]

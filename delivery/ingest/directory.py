@@ -59,7 +59,7 @@ class Subscribed:
 
     candidates: Sequence[Candidate]
     always: Sequence[Candidate] | None
-    may_be_compared: bool
+    may_take_more: bool
 
 
 class Directory:
@@ -129,7 +129,7 @@ def _subscribed(event_type: EventType, filter_string: str, candidates: Sequence[
         always = qualifying_candidates(
             candidates, document({FILTER_STRING: filter_string}, b""), by_subscriber=is_topic
         )
-    return Subscribed(candidates, always, any(candidate.is_compared for candidate in candidates))
+    return Subscribed(candidates, always, any(candidate.takes_more for candidate in candidates))
 
 
 def _grant(key: str) -> Grant | None:

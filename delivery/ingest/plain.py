@@ -157,7 +157,7 @@ class PlainReader:
             is_topic = draft.event_type.kind != Kind.QUEUE
             content = document(draft.headers, draft.body)
             matches = qualifying_candidates(subscribed.candidates, content, by_subscriber=is_topic)
-        if subscribed.may_be_compared and any(match.is_compared for match in matches):
+        if subscribed.may_take_more and any(match.takes_more for match in matches):
             raise NotPlainError
         return matches
 

@@ -49,6 +49,7 @@ class HistoryHour(models.Model):
     expired = models.BigIntegerField(default=0)
     cancelled = models.BigIntegerField(default=0)
     duplicate = models.BigIntegerField(default=0)
+    shadow = models.BigIntegerField(default=0)
     attempts = models.BigIntegerField(default=0)
     failed_attempts = models.BigIntegerField(default=0)
     retried = models.BigIntegerField(default=0)

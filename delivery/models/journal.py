@@ -17,6 +17,7 @@ class JournalKind(models.TextChoices):
     ACTIVATED = "ACTIVATED", "made ACTIVE: a subscription, a subscriber, or all sending"
     DEACTIVATED = "DEACTIVATED", "made INACTIVE: a subscription or a subscriber"
     HELD = "HELD", "HELD: a subscription, a subscriber, or all sending"
+    SHADOW = "SHADOW", "made SHADOW: a subscription"
     FAILED = "FAILED", "a delivery's attempts are used up"
     SUSPENDED = "SUSPENDED", "a lane is suspended"
     DISABLED = "DISABLED", "a URL is disabled"

@@ -38,8 +38,11 @@ class Keyed:
 
 
 def keys(matched: Iterable[Candidate], document: Document) -> list[tuple[Candidate, bytes]]:
-    """Return the candidates that find an identifying key in the message, with their keys."""
-    pairs = [(candidate, key_of(candidate, document)) for candidate in matched]
+    """Return the candidates that find an identifying key in the message, with their keys.
+
+    A SHADOW candidate has none: a message that it did not send is no first one.
+    """
+    pairs = [(candidate, key_of(candidate, document)) for candidate in matched if not candidate.is_shadow]
     return [(candidate, key) for candidate, key in pairs if key is not None]
 
 

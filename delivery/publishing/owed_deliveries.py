@@ -63,7 +63,7 @@ class Targets:
     @property
     def mailboxes(self) -> set[int]:
         """The subscribers that fetch."""
-        return {match.subscriber_id for _, match, _ in self._rows if match.is_pull}
+        return {match.subscriber_id for _, match, _ in self._rows if match.is_pull and not match.is_shadow}
 
     def parameters(self) -> dict[str, str]:
         rows = self._rows
@@ -72,7 +72,8 @@ class Targets:
             "target_subscription": array(match.subscription_id for _, match, _ in rows),
             "target_subscriber": array(match.subscriber_id for _, match, _ in rows),
             "target_group": array(group for _, _, group in rows),
-            "target_is_pull": array(match.is_pull for _, match, _ in rows),
+            # A SHADOW delivery is in no lane either.
+            "target_is_pull": array(match.is_pull or match.is_shadow for _, match, _ in rows),
             "target_is_volatile": array(event_type.is_volatile for event_type, _, _ in rows),
             "target_is_by_priority": array(_is_by_priority(*row) for row in rows),
             "target_seconds_to_live": array(

@@ -16,7 +16,7 @@ from django.db import IntegrityError, connection, transaction
 
 from delivery.database.queries import array, planned_rows
 from delivery.lifecycle import wake
-from delivery.publishing import callbacks, dedup, joins
+from delivery.publishing import callbacks, dedup, joins, shadow
 from delivery.publishing.drafts import DESTINATION, Destinations, Draft, PublishRefusedError, checked_draft
 from delivery.publishing.idempotency import Claim, claim_keys, store_answers
 from delivery.publishing.owed_deliveries import Owed, Targets
@@ -103,13 +103,13 @@ def _commit_asynchronously() -> None:
 
 
 def _is_more_than_stored(drafts: Sequence[Draft], matched: Sequence[list[Candidate]]) -> bool:
-    """True if a draft has a key or a callback, or may be a duplicate or part of a join.
+    """True if a draft has a key or a callback, may be a duplicate or part of a join, or is SHADOW.
 
     That is rare, and takes more than one statement.
     """
     if any(draft.idempotency_key or draft.callback for draft in drafts):
         return True
-    return any(match.is_compared for matches in matched for match in matches)
+    return any(match.takes_more for matches in matched for match in matches)
 
 
 def _publish_again(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[Accepted], NewWork]:
@@ -160,7 +160,7 @@ def _publish_once(
 def _store_whole(
     publisher: Publisher | None, matched: Sequence[tuple[Draft, list[Candidate]]]
 ) -> tuple[list[Accepted], NewWork]:
-    """Store messages like `_store`, then their callbacks, settle duplicates, and join the others.
+    """Store messages like `_store`, then their callbacks, settle SHADOW matches and duplicates, and join the others.
 
     Call it in a transaction.
     """
@@ -180,6 +180,7 @@ def complete_messages(
     Call it in their transaction.
     """
     fresh = [(answer.message_id, *pair) for answer, pair in zip(stored, matched, strict=True)]
+    shadow.settle_matches([(id, match) for id, _, matches in fresh for match in matches if match.is_shadow])
     callbacks.add_callbacks([(id, draft.callback) for id, draft, _ in fresh if draft.callback is not None])
     dedup.settle_duplicates(
         [
@@ -193,11 +194,18 @@ def complete_messages(
 
 
 def _join(publisher: Publisher | None, fresh: Sequence[tuple[int, Draft, list[Candidate]]]) -> None:
-    """Join the stored messages; a joined message waits in a lane that is notified anyway."""
+    """Join the stored messages; a joined message waits in a lane that is notified anyway.
+
+    A SHADOW match is settled already, and is no part of a join.
+    """
+    parts = [
+        (id, draft, [match for match in matches if match.joins and not match.is_shadow])
+        for id, draft, matches in fresh
+    ]
     arrived = [
         one
-        for id, draft, matches in fresh
-        if any(match.joins for match in matches)
+        for id, draft, matches in parts
+        if matches
         for one in joins.arrived(id, matches, document(draft.headers, draft.body))
     ]
     for joined in joins.join(arrived):

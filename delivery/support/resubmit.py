@@ -109,6 +109,8 @@ def refusal_reason(delivery_id: int) -> str:
         return (
             f"It is {row.status}: received messages are not sent again. Give a body to send an edited copy."
         )
+    if row.status == Status.SHADOW:
+        return "It is SHADOW: it was recorded only, and is not sent. Make its subscription ACTIVE and replay the message."
     if row.lane_id is None and not row.subscription.has_place_without_lane:
         return "Its publisher waited for the answer, and waits no more; publish another message."
     if row.queue_group is not None and _has_delivered_sibling(row):

@@ -3,8 +3,9 @@
 INACTIVE stops matching at once (messages published meanwhile are not kept) and sending within two
 seconds, even in the middle of a run: PENDING deliveries wait, and those of other subscriptions are
 sent. HELD stops only sending: messages match and are stored. Meanwhile a mailbox hands nothing out;
-messages handed out before can still be acknowledged. A subscription keeps its own status while its
-subscriber has another.
+messages handed out before can still be acknowledged. SHADOW, of a subscription, stops sending too:
+messages match and are recorded as settled (`delivery.publishing.shadow`), earlier ones wait. A
+subscription keeps its own status while its subscriber has another.
 
 Each function locks the row and then checks it, so that if two people act at once, the second sees
 the first one's change. Inturn itself never holds anything; it ends a hold that has an end
@@ -28,6 +29,7 @@ from subscriptions.models import Installation, Subscriber, Subscription, Subscri
 
 Backlog = Literal["deliver", "cancel"]
 ACTIVE, HELD, INACTIVE = SubscriptionStatus.ACTIVE, SubscriptionStatus.HELD, SubscriptionStatus.INACTIVE
+SHADOW = SubscriptionStatus.SHADOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,16 @@ def deactivate_owner(owner: Subscription | Subscriber, *, actor: str) -> bool:
     return True
 
 
+def shadow_subscription(subscription: Subscription, *, actor: str) -> bool:
+    """Make it SHADOW; False if it was already."""
+    with transaction.atomic():
+        if not _change(subscription, SHADOW, actor=actor):
+            return False
+        text = f"{subscription} was made SHADOW: messages match and are recorded, and nothing of it is sent; its deliveries are held."
+        _record(subscription, JournalKind.SHADOW, text, actor=actor)
+    return True
+
+
 def hold_owner(owner: Held, *, actor: str, release: Release | None = None) -> bool:
     """Make it HELD; False if nothing changes.
 
@@ -66,17 +78,22 @@ def hold_owner(owner: Held, *, actor: str, release: Release | None = None) -> bo
     with transaction.atomic():
         if not _change(owner, HELD, actor=actor, release=release):
             return False
-        subject = "all sending" if isinstance(owner, Installation) else str(owner)
-        verb = "was" if isinstance(owner, Installation) else "was made"
-        until = f" until {owner.held_until:%Y-%m-%d %H:%M:%S} UTC" if owner.held_until else ""
-        text = f"{subject} {verb} HELD{until}: messages are stored, and nothing of it is sent or handed out."
-        _record(
-            owner,
-            JournalKind.HELD,
-            f"{text[0].upper()}{text[1:]}" if isinstance(owner, Installation) else text,
-            actor=actor,
-        )
+        record_hold(owner, actor=actor)
     return True
+
+
+def record_hold(owner: Held, *, actor: str) -> None:
+    """Write the journal entry of a hold, the reason why deliveries wait; also for a new HELD object."""
+    subject = "all sending" if isinstance(owner, Installation) else str(owner)
+    verb = "was" if isinstance(owner, Installation) else "was made"
+    until = f" until {owner.held_until:%Y-%m-%d %H:%M:%S} UTC" if owner.held_until else ""
+    text = f"{subject} {verb} HELD{until}: messages are stored, and nothing of it is sent or handed out."
+    _record(
+        owner,
+        JournalKind.HELD,
+        f"{text[0].upper()}{text[1:]}" if isinstance(owner, Installation) else text,
+        actor=actor,
+    )
 
 
 def activate_owner(
@@ -112,6 +129,8 @@ def restore_status(owner: Subscription | Subscriber, *, made: str, to: str, acto
                 activate_owner(owner, actor=actor)
             case SubscriptionStatus.HELD:
                 hold_owner(owner, actor=actor)
+            case SubscriptionStatus.SHADOW if isinstance(owner, Subscription):
+                shadow_subscription(owner, actor=actor)
             case _:
                 deactivate_owner(owner, actor=actor)
     return True

@@ -37,7 +37,7 @@ from subscriptions.configuration.document import (
 )
 from subscriptions.filters import normal_form
 from subscriptions.matching.errors_to import NOBODY
-from subscriptions.models import EventType, Policy, Subscriber, SubscriptionStatus
+from subscriptions.models import EventType, Policy, Subscriber, SubscriberStatus
 from subscriptions.publish_ids import PublishIdRefusedError, check_text
 from subscriptions.scripts.includes import Library
 from subscriptions.values.names import MAX_NAME_LENGTH
@@ -143,7 +143,7 @@ class PolicyEntry(RememberedConstraints, PolicySerializer):
 class SubscriberEntry(RememberedConstraints, SubscriberSerializer):
     """With the status, which the API changes in `delivery`."""
 
-    status = serializers.ChoiceField(choices=SubscriptionStatus.choices, required=False)
+    status = serializers.ChoiceField(choices=SubscriberStatus.choices, required=False)
 
     class Meta(SubscriberSerializer.Meta):
         fields = [*SubscriberSerializer.Meta.fields, "status"]

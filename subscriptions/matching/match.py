@@ -39,6 +39,7 @@ class Candidate:
     join_mode: str = JoinMode.NONE
     join_name: str = ""
     join_path: str = ""
+    is_shadow: bool = False
 
     @property
     def is_first_only(self) -> bool:
@@ -57,9 +58,9 @@ class Candidate:
         return self.join_mode != JoinMode.NONE
 
     @property
-    def is_compared(self) -> bool:
-        """True if its deliveries are compared with earlier ones: more than one statement."""
-        return self.deduplicates or self.joins
+    def takes_more(self) -> bool:
+        """Return whether its match takes more than the statement that stores a message."""
+        return self.is_shadow or self.deduplicates or self.joins
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,30 +91,36 @@ def qualifying_candidates(
 ) -> list[Candidate]:
     """Return the candidates that qualify; for a FIRST subscriber only the first.
 
-    A QUEUE passes `by_subscriber=False`, because it ignores subscribers. A message delivered to one
-    destination qualifies for no other.
+    A SHADOW one takes no message from an ACTIVE one: a FIRST subscriber gets its first ACTIVE one,
+    and the first SHADOW one if that is earlier. So the SHADOW ones of a subscriber record the message
+    as they would get it if all were ACTIVE. A QUEUE passes `by_subscriber=False`, because it ignores
+    subscribers. A message delivered to one destination qualifies for no other.
     """
     chosen: list[Candidate] = []
     served: set[int] = set()
+    recorded: set[int] = set()
     for candidate in subscriptions:
         if not to.includes(candidate.subscriber_id, candidate.subscription_id):
             continue
-        if by_subscriber and candidate.is_first_only and candidate.subscriber_id in served:
+        taken = served | recorded if candidate.is_shadow else served
+        if by_subscriber and candidate.is_first_only and candidate.subscriber_id in taken:
             continue
         if unmatched_reason(candidate.header_filter_string, candidate.filter, document) is None:
             chosen.append(candidate)
-            served.add(candidate.subscriber_id)
+            (recorded if candidate.is_shadow else served).add(candidate.subscriber_id)
     return chosen
 
 
 def groups(chosen: Sequence[Candidate]) -> list[int]:
-    """Return the QUEUE group of each candidate, from 0.
+    """Return the QUEUE group of each candidate, from 0; -1 for a SHADOW one, which is in none.
 
     Candidates with the same filter identity and the same header string share a group.
     """
     numbers: dict[tuple[str, str], int] = {}
     return [
-        numbers.setdefault((candidate.header_filter_string, candidate.filter_identity), len(numbers))
+        -1
+        if candidate.is_shadow
+        else numbers.setdefault((candidate.header_filter_string, candidate.filter_identity), len(numbers))
         for candidate in chosen
     ]
 
@@ -193,14 +200,17 @@ def _explanations(
 ) -> list[Explanation]:
     explanations: list[Explanation] = []
     served: set[int] = set()
+    recorded: set[int] = set()
     for subscription in subscriptions:
+        is_shadow = subscription.status == SubscriptionStatus.SHADOW
+        taken = served | recorded if is_shadow else served
         is_addressed = to is not None and to.includes(subscription.subscriber_id, subscription.pk)
-        reason = _reason(subscription, document, is_served=subscription.subscriber_id in served)
+        reason = _reason(subscription, document, is_served=subscription.subscriber_id in taken)
         if not is_addressed:
             reason = "the message was delivered to another destination"
         is_first_only = subscription.subscriber.match_mode == MatchMode.FIRST
         if reason is None and is_first_only and subscription.event_type.kind == Kind.TOPIC:
-            served.add(subscription.subscriber_id)
+            (recorded if is_shadow else served).add(subscription.subscriber_id)
         explanations.append(Explanation(subscription, reason is None, reason or _qualifies(subscription)))
     return explanations
 
@@ -225,6 +235,8 @@ def _called_or_not(explanation: Explanation, first: Subscription) -> Explanation
 
 
 def _qualifies(subscription: Subscription) -> str:
+    if subscription.status == SubscriptionStatus.SHADOW:
+        return "it qualifies, and is SHADOW: its delivery is recorded and not sent"
     if subscription.status == SubscriptionStatus.HELD:
         return "it qualifies, and is HELD: its delivery waits"
     if subscription.subscriber.status == SubscriptionStatus.HELD:
@@ -243,6 +255,8 @@ def _reason(subscription: Subscription, document: Document, *, is_served: bool) 
         return "it is INACTIVE"
     if subscription.subscriber.status == SubscriptionStatus.INACTIVE:
         return "its subscriber is INACTIVE"
+    if subscription.status == SubscriptionStatus.SHADOW and subscription.event_type.kind == Kind.SYNC:
+        return "it is SHADOW, and a SYNC message calls only ACTIVE ones"
     if is_served:
         return "an earlier subscription of this subscriber qualifies, and its match mode is FIRST"
     return unmatched_reason(subscription.header_filter_string, subscription.filter, document)

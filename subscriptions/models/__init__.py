@@ -4,7 +4,7 @@ from subscriptions.models.api_key import ApiKey, Scope
 from subscriptions.models.change import ConfigurationChange, ConfigurationTransaction
 from subscriptions.models.common_script import CommonScript, ScriptLibrary
 from subscriptions.models.event_type import Durability, ErrorsWhen, EventType, Kind
-from subscriptions.models.holding import Installation, Sending, SubscriptionStatus
+from subscriptions.models.holding import Installation, Sending, SubscriberStatus, SubscriptionStatus
 from subscriptions.models.policy import Action, InDoubt, Policy, Schedule, UsedUp
 from subscriptions.models.publish_id import PublishId
 from subscriptions.models.publisher import Publisher
@@ -42,6 +42,7 @@ __all__ = [
     "SignInKind",
     "SigningSecret",
     "Subscriber",
+    "SubscriberStatus",
     "Subscription",
     "SubscriptionStatus",
     "UsedUp",

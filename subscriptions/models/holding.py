@@ -1,10 +1,14 @@
-"""Holding: matched and stored deliveries are not sent.
+"""Holding: matched and stored deliveries are not sent. Shadowing: matches are recorded, never sent.
 
 | status | published messages | waiting deliveries |
 |---|---|---|
 | ACTIVE | match | are sent |
 | HELD | match and are stored | wait |
+| SHADOW | match and are recorded | wait |
 | INACTIVE | do not match | wait |
+
+SHADOW is for subscriptions alone. Its record is a delivery that is settled as SHADOW in the
+publishing transaction (see `delivery.publishing.shadow`).
 
 A subscription has a status, its subscriber has one, and the installation has one for all sending,
 ACTIVE or HELD. A delivery is sent only while all three are ACTIVE. The view
@@ -18,7 +22,16 @@ SLOWEST_RATE, FASTEST_RATE = 0.01, 1000.0
 
 
 class SubscriptionStatus(models.TextChoices):
-    """The status of a subscription or a subscriber."""
+    """The status of a subscription."""
+
+    ACTIVE = "ACTIVE"
+    HELD = "HELD"
+    SHADOW = "SHADOW"
+    INACTIVE = "INACTIVE"
+
+
+class SubscriberStatus(models.TextChoices):
+    """The status of a subscriber."""
 
     ACTIVE = "ACTIVE"
     HELD = "HELD"

@@ -3,7 +3,7 @@
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 
-from subscriptions.models.holding import Holdable, SubscriptionStatus
+from subscriptions.models.holding import Holdable, SubscriberStatus
 from subscriptions.models.named_object import Named, Watched
 from subscriptions.values.encryption import EncryptedJSONField
 
@@ -61,7 +61,7 @@ class Subscriber(Named, Watched, Holdable):
     # empty object for each subscriber that is loaded.
     headers = EncryptedJSONField(null=True, blank=True, default=None, editable=False)
     status = models.CharField(
-        max_length=8, choices=SubscriptionStatus, default=SubscriptionStatus.ACTIVE, editable=False
+        max_length=8, choices=SubscriberStatus, default=SubscriberStatus.ACTIVE, editable=False
     )
 
     class Meta(Named.Meta):

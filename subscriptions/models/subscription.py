@@ -222,6 +222,7 @@ class Subscription(Watched, Holdable):
                 condition=models.Q(join_mode="ALL"),
             ),
             models.Index(fields=["id"], name="subscription_held", condition=models.Q(status="HELD")),
+            models.Index(fields=["id"], name="subscription_shadow", condition=models.Q(status="SHADOW")),
             models.Index(
                 fields=["held_until"],
                 name="subscription_held_until",

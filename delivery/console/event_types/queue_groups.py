@@ -87,14 +87,18 @@ def of_event_type(event_type: EventType) -> list[QueueGroup]:
 
 
 def group_size(subscription: Subscription) -> int | None:
-    """Return the number of subscriptions in its group, including itself; None unless QUEUE."""
-    if subscription.event_type.kind != Kind.QUEUE:
+    """Return the number of subscriptions in its group, including itself; None unless it is in one."""
+    if subscription.event_type.kind != Kind.QUEUE or subscription.status == SubscriptionStatus.SHADOW:
         return None
-    return Subscription.objects.filter(
-        event_type=subscription.event_type,
-        header_filter_string=subscription.header_filter_string,
-        filter_identity=subscription.filter_identity,
-    ).count()
+    return (
+        Subscription.objects.exclude(status=SubscriptionStatus.SHADOW)
+        .filter(
+            event_type=subscription.event_type,
+            header_filter_string=subscription.header_filter_string,
+            filter_identity=subscription.filter_identity,
+        )
+        .count()
+    )
 
 
 def groups_down(*, limit: int) -> list[DownGroup]:

@@ -96,9 +96,9 @@ _PAGES = (
     ),
     GuidePage(
         "compare",
-        "Compare with the old broker",
+        "Shadow and compare",
         HOW_TO,
-        "Run two brokers side by side, and see what only one of them delivered.",
+        "Run two brokers side by side: record matches without sending, and see what only one of them delivered.",
     ),
     GuidePage("words", "Words", REFERENCE, "Each term and its meaning."),
     GuidePage("filters", "Filters", REFERENCE, "The language that chooses messages by their body."),

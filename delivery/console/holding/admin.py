@@ -54,14 +54,14 @@ class HoldingAdmin(ConsoleAdmin):
     def has_toggle_permission(self, request: HttpRequest) -> bool:
         return may_toggle(request.user)
 
-    def _toggled(self, request: HttpRequest, object_id: int) -> Any:
+    def toggled(self, request: HttpRequest, object_id: int) -> Any:
         if not may_toggle(request.user):
             raise PermissionDenied
         return get_object_or_404(self.model, pk=object_id)
 
     def hold(self, request: HttpRequest, object_id: int) -> HttpResponse:
         """Hold it, with the end and the rate from the form beside the button, if any."""
-        owner = self._toggled(request, object_id)
+        owner = self.toggled(request, object_id)
         form = HoldForm(request.POST, now=timezone.now())
         if not form.is_valid():
             return self.back(request, f"Nothing was done. {form.mistakes}", level=messages.ERROR)
@@ -69,19 +69,19 @@ class HoldingAdmin(ConsoleAdmin):
         if not toggle.hold_owner(owner, actor=actor_of(request), release=form.release):
             return self.back(request, f"{owner} was HELD already.", level=messages.WARNING)
         text = f"{owner} is HELD{form.words}: its messages are stored, but not sent or handed out."
-        return self.back(request, self._with_undo(owner, text, to=before))
+        return self.back(request, self.with_undo(owner, text, to=before))
 
     def deactivate(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        owner = self._toggled(request, object_id)
+        owner = self.toggled(request, object_id)
         before = owner.status
         if not toggle.deactivate_owner(owner, actor=actor_of(request)):
             return self.back(request, f"{owner} was INACTIVE already.", level=messages.WARNING)
         others = " Other subscriptions continue." if isinstance(owner, Subscription) else ""
         text = f"{owner} is INACTIVE: its deliveries are held, and messages published from now on are not kept for it.{others}"
-        return self.back(request, self._with_undo(owner, text, to=before))
+        return self.back(request, self.with_undo(owner, text, to=before))
 
     def activate(self, request: HttpRequest, object_id: int, backlog: str) -> HttpResponse:
-        owner = self._toggled(request, object_id)
+        owner = self.toggled(request, object_id)
         if backlog not in ("deliver", "cancel"):
             raise BadRequest("Choose to deliver or to cancel the backlog.")
         jobs = toggle.activate_owner(owner, backlog=cast("Backlog", backlog), actor=actor_of(request))
@@ -89,7 +89,7 @@ class HoldingAdmin(ConsoleAdmin):
 
     def restore(self, request: HttpRequest, object_id: int, made: str, to: str) -> HttpResponse:
         """Undo the change, unless somebody has changed the status since."""
-        owner = self._toggled(request, object_id)
+        owner = self.toggled(request, object_id)
         if not {made, to} <= set(SubscriptionStatus.values):
             raise BadRequest("Unknown status.")
         if not toggle.restore_status(owner, made=made, to=to, actor=actor_of(request)):
@@ -100,7 +100,7 @@ class HoldingAdmin(ConsoleAdmin):
             request, _delivering(owner) if to == SubscriptionStatus.ACTIVE else f"{owner} is {to} again."
         )
 
-    def _with_undo(self, owner: Owner, text: str, *, to: str) -> SafeString:
+    def with_undo(self, owner: Owner, text: str, *, to: str) -> SafeString:
         undo = reverse(
             f"admin:subscriptions_{self.opts.model_name}_restore", args=[owner.pk, owner.status, to]
         )
@@ -112,11 +112,13 @@ class HoldingAdmin(ConsoleAdmin):
 
     @admin.action(description="Hold: store messages, send nothing", permissions=["toggle"])
     def hold_chosen(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        self._each(request, queryset, lambda owner: toggle.hold_owner(owner, actor=actor_of(request)), "HELD")
+        self.change_each(
+            request, queryset, lambda owner: toggle.hold_owner(owner, actor=actor_of(request)), "HELD"
+        )
 
     @admin.action(description="Make INACTIVE: keep no messages, send nothing", permissions=["toggle"])
     def deactivate_chosen(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        self._each(
+        self.change_each(
             request,
             queryset,
             lambda owner: toggle.deactivate_owner(owner, actor=actor_of(request)),
@@ -130,9 +132,9 @@ class HoldingAdmin(ConsoleAdmin):
             toggle.activate_owner(owner, actor=actor_of(request))
             return was_held
 
-        self._each(request, queryset, activate, "ACTIVE")
+        self.change_each(request, queryset, activate, "ACTIVE")
 
-    def _each(
+    def change_each(
         self, request: HttpRequest, queryset: QuerySet[Any], verb: Callable[[Any], bool], status: str
     ) -> None:
         """Change each row in its own transaction, in the order in which all code locks them."""

@@ -50,6 +50,7 @@ class Overview:
     more_moving: bool
     holdings: list[HeldRow]
     more_holdings: bool
+    shadows: int
     groups_down: list[DownGroup]
     more_groups: bool
     retry_lane: RetryLane
@@ -91,6 +92,7 @@ def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
         more_moving=len(moving) > MOVING_SHOWN,
         holdings=held[: holds.SHOWN],
         more_holdings=len(held) > holds.SHOWN,
+        shadows=backlog["shadows"],
         groups_down=groups[: queue_groups.SHOWN],
         more_groups=len(groups) > queue_groups.SHOWN,
         retry_lane=retry_lane.read_retry_lane(),

@@ -16,6 +16,7 @@ TONES = {
     "EXPIRED": _WARNING,
     "ACTIVE": _GOOD,
     "HELD": _WARNING,
+    "SHADOW": _NEUTRAL,
     "IDLE": _NEUTRAL,
     "SENDING": _OPEN,
     "BLOCKED": _BAD,

@@ -6,7 +6,7 @@ Person = User | AnonymousUser
 
 
 def may_toggle(user: Person) -> bool:
-    """Return whether the user may make subscriptions and subscribers ACTIVE, HELD and INACTIVE.
+    """Return whether the user may change the status of subscriptions and subscribers.
 
     There is a permission for just that; the permission to change subscriptions includes it.
     """

@@ -1,8 +1,9 @@
--- Pending deliveries, those of them that are held (HELD or INACTIVE) and those in mailboxes, each
+-- Pending deliveries, those of them that are held (their subscription is not ACTIVE) and those in mailboxes, each
 -- up to a limit, the oldest one in a lane that is not held, and the moving lanes of subscribers and
 -- queues with the oldest ones. Jumps from one (lane, skipped, subscription) to the next on
 -- delivery_pending: the cost grows with the number of those that have pending deliveries, not with
 -- the backlog, the number of subscriptions, or the settled deliveries.
+-- And the number of SHADOW subscriptions, by subscription_shadow.
 WITH RECURSIVE places AS (
     (
         SELECT lane_id, skipped, subscription_id, id
@@ -92,4 +93,5 @@ SELECT
     ) AS moving_lanes,
     (SELECT count(*) FROM (
         SELECT FROM delivery_settled delivery WHERE delivery.status = 'IN_DOUBT' LIMIT %(limit)s + 1
-    ) AS counted) AS in_doubt
+    ) AS counted) AS in_doubt,
+    (SELECT count(*) FROM subscriptions_subscription WHERE id > 0 AND status = 'SHADOW') AS shadows

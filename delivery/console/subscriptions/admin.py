@@ -14,7 +14,6 @@ from delivery.console.event_types import queue_groups
 from delivery.console.health import recent as health
 from delivery.console.health.sparkline import health_cell
 from delivery.console.holding import cost
-from delivery.console.holding.admin import HoldingAdmin
 from delivery.console.lanes import retry_lane, waiting_counts
 from delivery.console.shared.labels import label
 from delivery.console.shared.rights import may_toggle
@@ -24,6 +23,7 @@ from delivery.console.subscribers import mailboxes
 from delivery.console.subscriptions.buttons import toggle_buttons
 from delivery.console.subscriptions.filter_tester import FilterTester
 from delivery.console.subscriptions.script_tester import ScriptTester
+from delivery.console.subscriptions.shadowing import ShadowingAdmin
 from delivery.console.subscriptions.status import read_status
 from delivery.console.subscriptions.trial_page import TestSending
 from delivery.models import EndpointState, EndpointSummary
@@ -39,7 +39,7 @@ class SubscriptionAdmin(
     ScriptTester,
     TestSending,
     StatusAdmin,
-    HoldingAdmin,
+    ShadowingAdmin,
     CompletedList,
     BaseSubscriptionAdmin,
 ):

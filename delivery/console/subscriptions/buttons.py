@@ -11,6 +11,7 @@ Owner = Subscription | Subscriber
 
 # The warning where the number of messages is unknown.
 NOT_KEPT = "Messages published while it is INACTIVE will not be kept for it."
+RECORDED = "Messages published meanwhile match and are recorded, and never sent, also not later."
 KEPT = "Messages published meanwhile are stored, and sent when it is ACTIVE again."
 
 
@@ -22,6 +23,8 @@ def toggle_buttons(owner: Owner, *, backlog: Bounded | None, cost: str = NOT_KEP
     buttons = [*_activating(owner, backlog)] if owner.status != SubscriptionStatus.ACTIVE else []
     if owner.status != SubscriptionStatus.HELD:
         buttons.append(_button(owner, "hold", [], "Hold", title=KEPT))
+    if isinstance(owner, Subscription) and owner.status != SubscriptionStatus.SHADOW:
+        buttons.append(_button(owner, "shadow", [], "Shadow", title=RECORDED))
     if owner.status != SubscriptionStatus.INACTIVE:
         buttons.append(_button(owner, "deactivate", [], "Make INACTIVE", title=cost))
     return format_html(

@@ -1,8 +1,9 @@
 """Times when deliveries of a subscription were held, so that later ones might overtake them.
 
-A pure transform over the journal. A delivery is held while its subscription or subscriber is
-INACTIVE or HELD, while all sending is HELD, or while its URL is disabled or frozen. Each of these
-takes effect, and ends, within two seconds: a run that was read before may be under way.
+A pure transform over the journal. A delivery is held while its subscription is INACTIVE,
+HELD or SHADOW, its subscriber INACTIVE or HELD, while all sending is HELD, or while its URL is
+disabled or frozen. Each of these takes effect, and ends, within two seconds: a run that was read
+before may be under way.
 """
 
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 SLACK_SECONDS = 2
-_TOGGLED = {"DEACTIVATED": True, "HELD": True, "ACTIVATED": False}
+_TOGGLED = {"DEACTIVATED": True, "HELD": True, "SHADOW": True, "ACTIVATED": False}
 _JUDGED = {"DISABLED": True, "FROZEN": True, "ENABLED": False}
 
 

@@ -4,6 +4,8 @@ Both sides have rows of a subscription and a key, a value that the message itsel
 side stands for all: its first success, otherwise its last row. A subscription that is not known to the
 log is empty on both sides; then a key is DELIVERED if any subscription got it.
 
+A SHADOW delivery has no outcome: its key and its order are compared, and its status equals every other.
+
 Order is compared among keys that both have DELIVERED: a key is in another order if Inturn delivered a
 key before it that the other broker delivered later. Equal times there prove no order.
 """
@@ -22,7 +24,7 @@ SAME = "SAME"
 ONLY_THERE, ONLY_HERE = "ONLY_THERE", "ONLY_HERE"
 OTHER_STATUS, OTHER_ORDER = "OTHER_STATUS", "OTHER_ORDER"
 DIFFERENCES = (ONLY_THERE, ONLY_HERE, OTHER_STATUS, OTHER_ORDER)
-DELIVERED = "DELIVERED"
+DELIVERED, SHADOW = "DELIVERED", "SHADOW"
 # Not sent, and no failure: another broker's log need not mention them.
 UNSENT = ("REDUNDANT", "CANCELLED", "DUPLICATE")
 
@@ -87,7 +89,10 @@ def comparison_rows(there: "DataFrame", here: "DataFrame", keyed: "DataFrame") -
         .join(_on_side(ours, "here"), [*_KEY], "full")
         .join(known, "key", "left")
         .withColumn("message_id", sql.coalesce("message_id", "known_id"))
-        .filter(sql.col("is_there").isNotNull() | ~sql.col("status_here").isin(*UNSENT))
+        .filter(
+            sql.col("is_there").isNotNull()
+            | ~sql.coalesce(sql.col("status_here").isin(*UNSENT), sql.lit(False))
+        )
     )
     return COMPARISON.checked(_with_order(rows).withColumn("result", _result()))
 
@@ -110,11 +115,18 @@ def _by_key(rows: "DataFrame", *more: str) -> "DataFrame":
     """Return one row for each subscription and key: the first DELIVERED, otherwise the last."""
     from pyspark.sql import functions as sql
 
-    is_other = sql.coalesce(sql.col("status") != DELIVERED, sql.lit(False))
+    is_other = ~_may_be_delivered("status")
     at = sql.coalesce(sql.unix_micros("at"), sql.lit(0))
     rank = sql.struct(is_other, sql.when(is_other, -at).otherwise(at), *more)
     first = sql.min_by(sql.struct("status", "at", *more), rank).alias("first")
     return rows.groupBy(*_KEY).agg(first).select(*_KEY, "first.*")
+
+
+def _may_be_delivered(status: str) -> "SparkColumn":
+    """Whether the row counts as delivered: by its status, or because it has none, or is SHADOW."""
+    from pyspark.sql import functions as sql
+
+    return sql.coalesce(sql.col(status).isin(DELIVERED, SHADOW), sql.lit(True))
 
 
 def _on_side(rows: "DataFrame", side: str) -> "DataFrame":
@@ -132,8 +144,8 @@ def _with_order(rows: "DataFrame") -> "DataFrame":
     is_ordered = reduce(
         and_,
         (
-            sql.coalesce(sql.col("status_there"), sql.lit(DELIVERED)) == DELIVERED,
-            sql.col("status_here") == DELIVERED,
+            _may_be_delivered("status_there"),
+            _may_be_delivered("status_here"),
             sql.col("at_there").isNotNull(),
             sql.col("at_here").isNotNull(),
         ),
@@ -163,7 +175,10 @@ def _result() -> "SparkColumn":
     return (
         sql.when(sql.col("is_here").isNull(), ONLY_THERE)
         .when(sql.col("is_there").isNull(), ONLY_HERE)
-        .when(sql.col("status_there") != sql.col("status_here"), OTHER_STATUS)
+        .when(
+            (sql.col("status_there") != sql.col("status_here")) & (sql.col("status_here") != SHADOW),
+            OTHER_STATUS,
+        )
         .when(sql.col("overtook").isNotNull(), OTHER_ORDER)
         .otherwise(SAME)
     )

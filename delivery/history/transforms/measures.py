@@ -24,6 +24,7 @@ STATUSES = {
     "expired": "EXPIRED",
     "cancelled": "CANCELLED",
     "duplicate": "DUPLICATE",
+    "shadow": "SHADOW",
 }
 SUCCESSES = ("SUCCESS", "ACKNOWLEDGED")
 COUNTS = (*STATUSES, "attempts", "failed_attempts", "retried", "bytes")

@@ -11,9 +11,9 @@ from delivery.history.transforms.measures import STATUSES
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-PENDING = "PENDING"
-# The statuses that a log may have; others need a translation.
-KNOWN_STATUSES = (PENDING, *STATUSES.values())
+PENDING, SHADOW = "PENDING", "SHADOW"
+# The statuses that a log may have; others need a translation. SHADOW is no status of another broker.
+KNOWN_STATUSES = (PENDING, *(status for status in STATUSES.values() if status != SHADOW))
 # Of an HTTP status, by its first digit. A 5xx row of a log is a failed delivery.
 _OF_CODES = {"2": "DELIVERED", "3": "3xxNOTSUPPORTED", "4": "REJECTED", "5": "FAILED"}
 

@@ -47,6 +47,11 @@ class Command(BaseCommand):
             )
             importing.add_argument("source", type=Path, help="the file that the system exported")
             importing.add_argument(
+                "--shadow",
+                action="store_true",
+                help="write ACTIVE and HELD subscriptions as SHADOW: their matches are recorded, and nothing is sent",
+            )
+            importing.add_argument(
                 "--secrets",
                 type=Path,
                 help="a new file for the values of secrets, as lines of a shell: NAME=value",
@@ -56,7 +61,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, system: str = "", **options: Any) -> None:
         if system:
-            self._import_configuration(system, options["source"], options["secrets"])
+            self._import_configuration(system, options)
             return
         try:
             code = options["act"](options, self.stdout.write)
@@ -66,7 +71,8 @@ class Command(BaseCommand):
             self.stdout.flush()
             raise SystemExit(code)
 
-    def _import_configuration(self, system: str, source: Path, secrets: Path | None) -> None:
+    def _import_configuration(self, system: str, options: dict[str, Any]) -> None:
+        source = options["source"]
         try:
             imported = IMPORTERS[system](source.read_text())
         except OSError as error:
@@ -75,8 +81,10 @@ class Command(BaseCommand):
             raise CommandError(f"{source} is not UTF-8 ({error}). Convert it to UTF-8.") from error
         except SourceError as error:
             raise CommandError(str(error)) from error
-        if secrets is not None:
-            _write_secrets(secrets, imported.secrets)
+        if options["shadow"]:
+            imported.shadow()
+        if options["secrets"] is not None:
+            _write_secrets(options["secrets"], imported.secrets)
         self.stderr.write(imported.report())
         self.stdout.write(document_text(imported.document()), ending="")
 

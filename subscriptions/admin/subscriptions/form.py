@@ -17,7 +17,15 @@ from subscriptions.admin.subscriptions import header_lines
 from subscriptions.checks import dedup, joins, mode, script
 from subscriptions.checks.sync_overlap import conflicting_subscription, refusal
 from subscriptions.filters import FilterError, parse_filter
-from subscriptions.models import DedupMode, EventType, JoinMode, Mode, Policy, Subscription
+from subscriptions.models import (
+    DedupMode,
+    EventType,
+    JoinMode,
+    Mode,
+    Policy,
+    Subscription,
+    SubscriptionStatus,
+)
 from subscriptions.models.policy import DEFAULT_POLICY
 from subscriptions.values.addresses import AddressRefusedError
 from subscriptions.values.endpoints import INTERNAL, EndpointError, check_endpoint, parse_url
@@ -73,6 +81,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
             "name",
             "subscriber",
             "event_type",
+            "status",
             "mode",
             "endpoint",
             "header_filter_string",
@@ -96,6 +105,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         ]
         labels = {"probe_url": "Probe URL", "forward_authorization": "Hand on the publisher's credential"}
         help_texts = {
+            "status": "HELD: its messages are stored and wait. SHADOW: its matches are recorded, and never sent. INACTIVE: nothing matches.",
             "probe_url": "Polled with GET while the lane is suspended; a 2xx resumes the lane.",
             "script": _SCRIPT,
             "max_receives": "A message fetched this often and never acknowledged is FAILED. Empty: it returns until it expires.",
@@ -125,6 +135,8 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         if isinstance(script_field := self.fields.get("script"), forms.CharField):
             # Without its empty first lines the script would have other line numbers.
             script_field.strip = False
+        if "status" in self.fields:
+            self.fields["status"].required = False
         stored = self.instance.auth or {}
         if "header_lines" in self.fields:
             self.initial["header_lines"] = header_lines.masked_lines(self.instance.headers or {})
@@ -141,6 +153,9 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
             text = f"{self.instance.subscriber} already has a subscription {name}; choose another name."
             raise ValidationError(text)
         return name
+
+    def clean_status(self) -> str:
+        return self.cleaned_data["status"] or SubscriptionStatus.ACTIVE
 
     def clean_endpoint(self) -> str:
         endpoint: str = self.cleaned_data["endpoint"]

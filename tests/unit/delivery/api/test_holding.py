@@ -87,3 +87,15 @@ def test_only_keys_that_manage_hold_sending(paths: dict[str, str]) -> None:
     assert reader.get("installation").body["sending"] == "ACTIVE"
     for path, name in paths.items():
         assert reader.patch(path, {name: "HELD"}).status == 403
+
+
+def test_a_subscription_alone_may_be_shadow(manager: Caller, paths: dict[str, str]) -> None:
+    for path, name in paths.items():
+        answer = manager.patch(path, {name: "SHADOW"})
+        if path.startswith("subscriptions/"):
+            assert (answer.status, answer.body["status"]) == (200, "SHADOW")
+            assert manager.get("subscriptions?status=SHADOW").body["results"][0]["status"] == "SHADOW"
+        else:
+            assert answer.status == 400
+            assert name in fields_of(answer.body)
+    assert [row.kind for row in JournalEntry.objects.all()] == ["SHADOW"]

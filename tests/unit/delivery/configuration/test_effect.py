@@ -65,6 +65,16 @@ def test_a_status_counts(abc: Subscription) -> None:
     assert (effect.more, effect.fewer) == (0, 10)
 
 
+def test_shadow_means_fewer_deliveries_and_active_again_more(abc: Subscription) -> None:
+    (effect,) = effects(status="SHADOW")
+    assert (effect.more, effect.fewer) == (0, 10)
+    Subscription.objects.update(status="SHADOW")
+    (effect,) = effects(status="ACTIVE", filter=CHEAP)
+    assert (effect.more, effect.fewer) == (10, 0)
+    (effect,) = effects(filter="$$->'Body'->'price' < 3")
+    assert (effect.more, effect.fewer) == (0, 7)
+
+
 def test_held_means_no_delivery_fewer(abc: Subscription) -> None:
     assert effects(status="HELD") == []
 

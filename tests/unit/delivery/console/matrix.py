@@ -101,6 +101,7 @@ PAGES = {
     "subscriptions_subscription_activate": RESCUE,
     "subscriptions_subscription_deactivate": RESCUE,
     "subscriptions_subscription_hold": RESCUE,
+    "subscriptions_subscription_shadow": RESCUE,
     "subscriptions_subscription_restore": RESCUE,
     "subscriptions_subscriber_activate": RESCUE,
     "subscriptions_subscriber_deactivate": RESCUE,

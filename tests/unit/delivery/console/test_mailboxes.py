@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from delivery.console.subscribers import mailboxes
 from delivery.database.statements import statement
-from delivery.models import MailboxRate
+from delivery.models import JournalEntry, MailboxRate
 from delivery.states import Status
 from subscriptions.models import Kind, Mode, Subscription, SubscriptionStatus
 from tests.support import factories
@@ -47,6 +47,16 @@ class TestConfiguring:
         assert "wait in its mailbox" in page.text
         assert (made.endpoint, made.headers, made.auth["type"]) == ("", {}, "none")
         assert (made.policy.name, made.timeout_seconds, made.max_receives) == ("teamforge", 30, 7)
+
+    @pytest.mark.parametrize(("status", "journal"), [("SHADOW", []), ("HELD", ["HELD"]), ("", [])])
+    def test_a_new_one_can_have_another_status(
+        self, ann: Client, values: dict[str, Any], status: str, journal: list[str]
+    ) -> None:
+        ann.post(f"{ROOT}/subscription/add/", values | {"status": status})
+        made = Subscription.objects.get()
+        assert made.status == (status or "ACTIVE")
+        assert [entry.kind for entry in JournalEntry.objects.all()] == journal
+        assert 'name="status"' not in ann.get(f"{ROOT}/subscription/{made.pk}/change/").text
 
     def test_no_secret_is_made(self, ann: Client, values: dict[str, Any]) -> None:
         page = ann.post(f"{ROOT}/subscription/add/", values, follow=True)

@@ -43,8 +43,15 @@ def test_pending_held_and_mailbox_deliveries_have_separate_metrics() -> None:
     assert found["inturn_held_deliveries"] == 1
     assert found["inturn_mailbox_deliveries"] == 1
     assert found["inturn_in_doubt_deliveries"] == 1
+    assert found["inturn_shadow_subscriptions"] == 0
     assert found["inturn_oldest_pending_seconds"] == pytest.approx(90, abs=20)
     assert waiting.status == Status.PENDING
+
+
+def test_waiting_deliveries_of_a_shadow_subscription_are_held() -> None:
+    factories.delivery(subscription=factories.subscription(status="SHADOW"))
+    found = scraped()
+    assert (found["inturn_shadow_subscriptions"], found["inturn_held_deliveries"]) == (1, 1)
 
 
 def test_stopped_lanes_are_counted_by_state() -> None:

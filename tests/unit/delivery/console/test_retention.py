@@ -23,7 +23,7 @@ def test_the_page_shows_the_retention_periods(ann: Client, settings: Settings) -
     page = ann.get(PAGE).text
     for how_long, what in (
         ("1 day", "DELIVERED"),
-        ("30 days", "REDUNDANT, DUPLICATE, messages without a subscription"),
+        ("30 days", "REDUNDANT, DUPLICATE, SHADOW, messages without a subscription"),
         ("90 days", "CANCELLED, EXPIRED, REJECTED, 3xxNOTSUPPORTED, FAILED"),
         ("365 days", "the journal"),
         ("forever", "IN_DOUBT"),

@@ -38,6 +38,27 @@ def test_made_inactive_and_undone_with_two_posts(ann: Client, head: Delivery) ->
     assert [change.actor for change in ConfigurationChange.objects.all()] == ["ann", "ann"]
 
 
+def test_made_shadow_and_undone_with_two_posts(ann: Client, head: Delivery) -> None:
+    subscription = head.subscription
+    assert f"{SUBSCRIPTION}/{subscription.pk}/shadow/" in ann.get(f"{SUBSCRIPTION}/").text
+    page = messages_after(ann, f"{SUBSCRIPTION}/{subscription.pk}/shadow/")
+    subscription.refresh_from_db()
+    assert subscription.status == "SHADOW"
+    undo = f"{SUBSCRIPTION}/{subscription.pk}/restore/SHADOW/ACTIVE/"
+    assert f'formaction="{undo}"' in page
+    shown = ann.get(f"{SUBSCRIPTION}/{subscription.pk}/").text
+    assert "SHADOW deliveries" in shown
+    assert "1 SHADOW subscription</a> records matches" in ann.get("/admin/").text
+    assert ">held<" in ann.get(f"/admin/delivery/message/{head.message_id}/change/").text.replace("\n", "")
+    assert subscription.name in ann.get(f"{SUBSCRIPTION}/?status=SHADOW").text
+    ann.post(undo)
+    subscription.refresh_from_db()
+    assert subscription.status == "ACTIVE"
+    ann.post(f"{SUBSCRIPTION}/", {"action": "shadow_chosen", "_selected_action": [str(subscription.pk)]})
+    subscription.refresh_from_db()
+    assert subscription.status == "SHADOW"
+
+
 @pytest.mark.parametrize("address", ["/admin/", f"{SUBSCRIPTION}/", f"{SUBSCRIPTION}/{{pk}}/"])
 def test_the_button_warns_that_messages_published_meanwhile_are_not_kept(
     ann: Client, head: Delivery, address: str

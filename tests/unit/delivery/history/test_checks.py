@@ -28,6 +28,7 @@ def test_the_newest_settlement_counts_with_the_attempts_of_all(spark: SparkSessi
         delivery(1, settled_at=seconds(90), attempts=3, attempts_before=2, redelivery="resubmitted"),
         delivery(2, status="CANCELLED", attempts=0),
         delivery(2, settled_at=seconds(90)),
+        delivery(3, status="SHADOW", attempts=0),
     ]
     attempts = [
         attempt(1, 1, outcome="TIMEOUT"),
@@ -40,6 +41,7 @@ def test_the_newest_settlement_counts_with_the_attempts_of_all(spark: SparkSessi
     assert [tuple(row) for row in rows] == [
         (1, "DELIVERED", 2, 3, 3, 3, 1, 0),
         (2, "DELIVERED", 2, 1, 1, 1, 0, 1),
+        (3, "SHADOW", 1, 0, 0, None, 0, 0),
     ]
 
 

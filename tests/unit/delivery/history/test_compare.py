@@ -268,6 +268,19 @@ class TestTheComparison:
         with pytest.raises(ComparisonError, match=error):
             self.made(archive, spark, theirs=self.log(archive, row, header=header), **asked)
 
+    def test_of_a_shadow_match_has_its_key_and_order(self, tmp_path: Path, spark: SparkSession) -> None:
+        archive = tmp_path / "archive"
+        write(
+            archive,
+            until=seconds(60),
+            messages=[message(id, body=b'{"id": "%d"}' % id) for id in (1, 2, 3)],
+            deliveries=[delivery(id, status="SHADOW", attempts=0) for id in (1, 2, 3)],
+        )
+        log = self.log(archive, f"1,404,{time(1)}", f"3,200,{time(2)}", f"2,200,{time(3)}")
+        result = self.made(archive, spark, theirs=log)
+        counts = [result[name] for name in ("same", "only_there", "only_here", "other_status", "other_order")]
+        assert counts == [2, 0, 0, 0, 1]
+
     def test_before_the_first_export_is_refused_with_the_next_step(
         self, tmp_path: Path, spark: SparkSession
     ) -> None:

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from delivery.history.schemas import ATTEMPTS, DELIVERIES
-from delivery.history.transforms.measures import COLUMNS, COUNTS, hourly_measures, with_stops
+from delivery.history.transforms.measures import COLUMNS, COUNTS, STATUSES, hourly_measures, with_stops
 from tests.unit.delivery.history.archived import AT, Row, attempt, delivery, frame, seconds
 
 HOUR = timedelta(hours=1)
@@ -30,10 +30,10 @@ def counted(row: dict[str, Any]) -> dict[str, int]:
 
 def test_each_status_has_its_count(spark: SparkSession) -> None:
     statuses = ["DELIVERED", "DELIVERED", "REJECTED", "3xxNOTSUPPORTED", "REDUNDANT", "FAILED", "IN_DOUBT"]
-    statuses += ["EXPIRED", "CANCELLED", "DUPLICATE"]
+    statuses += ["EXPIRED", "CANCELLED", "DUPLICATE", "SHADOW"]
     deliveries = [delivery(id, status=status) for id, status in enumerate(statuses, start=1)]
     (row,) = rows(of(spark, deliveries, []))
-    once = ("rejected", "unsupported", "redundant", "failed", "in_doubt", "expired", "cancelled", "duplicate")
+    once = set(STATUSES) - {"delivered"}
     assert counted(row) == {"delivered": 2, "bytes": 26, **dict.fromkeys(once, 1)}
 
 

@@ -196,6 +196,14 @@ def test_what_is_no_list_of_queues_is_refused(text: str) -> None:
         import_event_queue(text)
 
 
+def test_an_import_can_begin_without_sending(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text(TEAMFORGE)
+    out = io.StringIO()
+    call_command("import", "teamforge", tmp_path / "rows.csv", shadow=True, stdout=out, stderr=io.StringIO())
+    statuses = [entry["status"] for entry in json.loads(out.getvalue())["subscriptions"]]
+    assert set(statuses) == {"SHADOW", "INACTIVE"}
+
+
 def test_the_command_writes_document_report_and_secrets(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text(TEAMFORGE)
     out, err, secrets = io.StringIO(), io.StringIO(), tmp_path / "secrets"

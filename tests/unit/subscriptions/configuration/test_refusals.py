@@ -87,6 +87,11 @@ def test_what_is_no_json_is_refused(text: bytes) -> None:
         parse_json(text)
 
 
+def test_a_subscriber_cannot_be_shadow() -> None:
+    (found,) = faults(document(subscribers=[{"name": "abc", "status": "SHADOW"}]))
+    assert (found.object, found.field) == ("subscriber abc", "status")
+
+
 def test_an_unknown_field_is_refused() -> None:
     (fault,) = faults(document(publishers=[{"name": "a", "id": 7}]))
     assert (fault.object, fault.field) == ("publisher a", "id")

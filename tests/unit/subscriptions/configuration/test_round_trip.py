@@ -10,8 +10,8 @@ from subscriptions.models import (
     Publisher,
     SigningSecret,
     Subscriber,
+    SubscriberStatus,
     Subscription,
-    SubscriptionStatus,
 )
 from tests.unit.subscriptions.configuration.documents import (
     SECRET_VALUES,
@@ -40,7 +40,7 @@ def test_an_export_applied_to_an_empty_installation_exports_the_same_bytes() -> 
     assert document_text(export_configuration()) == document_text(first)
 
 
-@pytest.mark.parametrize("status", SubscriptionStatus.values)
+@pytest.mark.parametrize("status", SubscriberStatus.values)
 def test_held_and_inactive_subscribers_come_back_as_they_were(status: str) -> None:
     some_of_everything()
     Subscriber.objects.filter(name="abc").update(status=status)
