@@ -23,7 +23,8 @@ class ConcernedSubscription:
 
     HELD makes no difference: messages match and are stored. A SHADOW subscription sends nothing: from
     SHADOW to ACTIVE its matches are deliveries more. One that stays SHADOW, or is created so, has the
-    difference of its recorded matches.
+    difference of its recorded matches. A default destination is left out: its messages are those that
+    no other subscription matches.
     """
 
     label: str
@@ -40,7 +41,8 @@ def concerned_by(plan: Plan) -> list[ConcernedSubscription]:
         if one.section is SUBSCRIBERS and one.verb == Verb.CHANGE and "status" in one.values
     }
     planned = [one for one in plan.changes if one.section is SUBSCRIPTIONS]
-    compared = [_planned(one, statuses) for one in planned] + list(_of_subscribers(planned, statuses))
+    compared = [_planned(one, statuses) for one in planned if not _is_default_destination(one)]
+    compared += _of_subscribers(planned, statuses)
     # A new event type has no messages.
     return [one for one in compared if one.before != one.after and not one.event_type._state.adding]
 
@@ -63,11 +65,18 @@ def _planned(one: PlannedObject, statuses: Mapping[str, str]) -> ConcernedSubscr
     return ConcernedSubscription(label=one.label, event_type=row.event_type, before=before, after=after)
 
 
+def _is_default_destination(one: PlannedObject) -> bool:
+    assert isinstance(one.row, Subscription)
+    return one.row.takes_unmatched or bool(one.values.get("takes_unmatched"))
+
+
 def _of_subscribers(
     planned: list[PlannedObject], statuses: Mapping[str, str]
 ) -> Iterator[ConcernedSubscription]:
     changed = {one.row.pk for one in planned}
-    rows = Subscription.objects.filter(subscriber__name__in=statuses).order_by("subscriber__name", "name")
+    rows = Subscription.objects.filter(subscriber__name__in=statuses, takes_unmatched=False).order_by(
+        "subscriber__name", "name"
+    )
     for row in rows.select_related("subscriber", "event_type"):
         if row.pk not in changed:
             yield ConcernedSubscription(
@@ -79,7 +88,10 @@ def _of_subscribers(
 
 
 def _condition(row: Subscription, values: Mapping[str, Any], subscriber_status: str) -> MatchCondition | None:
-    if SubscriptionStatus.INACTIVE in (values.get("status", row.status), subscriber_status):
+    if SubscriptionStatus.INACTIVE in (
+        values.get("status", row.status),
+        subscriber_status,
+    ):
         return None
     return MatchCondition(
         header_filter_string=values.get("header_filter_string", row.header_filter_string),

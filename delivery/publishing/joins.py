@@ -82,11 +82,11 @@ class Joined:
 
 
 def arrived(message_id: int, matches: Iterable[Candidate], document: Document) -> list[Arrived]:
-    """Return the joins that a stored message takes part in."""
+    """Return the joins that a stored message takes part in; a SHADOW match is settled already."""
     return [
         Arrived(message_id, match, identity(match.join_path or _PATH_OF_HEADER)(document))
         for match in matches
-        if match.joins
+        if match.joins and not match.is_shadow
     ]
 
 

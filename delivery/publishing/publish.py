@@ -160,10 +160,7 @@ def _publish_once(
 def _store_whole(
     publisher: Publisher | None, matched: Sequence[tuple[Draft, list[Candidate]]]
 ) -> tuple[list[Accepted], NewWork]:
-    """Store messages like `_store`, then their callbacks, settle SHADOW matches and duplicates, and join the others.
-
-    Call it in a transaction.
-    """
+    """Store messages like `_store`, and complete them; call it in a transaction."""
     stored, work = _store(publisher, matched)
     complete_messages(stored, matched, publisher=publisher)
     return stored, work
@@ -175,7 +172,7 @@ def complete_messages(
     *,
     publisher: Publisher | None = None,
 ) -> None:
-    """Store the callbacks of just stored messages, settle duplicates, and join the others.
+    """Store the callbacks of just stored messages, settle SHADOW matches and duplicates, and join the others.
 
     Call it in their transaction.
     """
@@ -194,18 +191,11 @@ def complete_messages(
 
 
 def _join(publisher: Publisher | None, fresh: Sequence[tuple[int, Draft, list[Candidate]]]) -> None:
-    """Join the stored messages; a joined message waits in a lane that is notified anyway.
-
-    A SHADOW match is settled already, and is no part of a join.
-    """
-    parts = [
-        (id, draft, [match for match in matches if match.joins and not match.is_shadow])
-        for id, draft, matches in fresh
-    ]
+    """Join the stored messages; a joined message waits in a lane that is notified anyway."""
     arrived = [
         one
-        for id, draft, matches in parts
-        if matches
+        for id, draft, matches in fresh
+        if any(match.joins for match in matches)
         for one in joins.arrived(id, matches, document(draft.headers, draft.body))
     ]
     for joined in joins.join(arrived):

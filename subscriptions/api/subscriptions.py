@@ -20,7 +20,7 @@ from subscriptions.api.subscription_fields import (
     ScriptField,
     check_addresses,
 )
-from subscriptions.checks import dedup, joins, mode, script
+from subscriptions.checks import dedup, default_destination, joins, mode, script
 from subscriptions.checks.sync_overlap import conflicting_subscription, refusal
 from subscriptions.models import (
     DedupMode,
@@ -117,6 +117,7 @@ class SubscriptionSerializer(StrictModel):
             "max_receives",
             "status",
             "cancellation",
+            "takes_unmatched",
             "position",
             "created_at",
             "updated_at",
@@ -140,6 +141,8 @@ class SubscriptionSerializer(StrictModel):
         self._check_credentials(attrs)
         self._check_dedup(attrs, row)
         self._check_join(attrs, row)
+        if refused := default_destination.refusals(attrs, event_type=row.event_type):
+            raise serializers.ValidationError(refused)
         super().validate(attrs)
         self._refuse_sync_overlap(attrs)
         return attrs

@@ -138,6 +138,7 @@ SUBSCRIPTIONS = Section(
         "header_filter_string",
         "filter",
         "script",
+        "takes_unmatched",
         "position",
         "mode",
         "endpoint",

@@ -55,7 +55,7 @@ _CANDIDATES = """
         subscription.id, subscription.subscriber_id, subscription.header_filter_string, subscription.filter,
         subscription.filter_identity, subscriber.match_mode, subscription.dedup_mode, subscription.dedup_path, subscription.mode,
         subscriber.by_priority AND subscriber.processing = 'CONCURRENT',
-        subscription.join_mode, subscription.join_name, subscription.join_path, subscription.status = 'SHADOW'
+        subscription.join_mode, subscription.join_name, subscription.join_path, subscription.status = 'SHADOW', subscription.takes_unmatched
     FROM subscriptions_subscription subscription
     JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
     WHERE subscription.event_type_id = %s AND subscription.status <> 'INACTIVE'

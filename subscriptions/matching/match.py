@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from operator import attrgetter
 
 from subscriptions.filters import Document, FilterError, parse_filter, to_python
 from subscriptions.matching.destinations import EVERYBODY, Destination
@@ -40,6 +41,7 @@ class Candidate:
     join_name: str = ""
     join_path: str = ""
     is_shadow: bool = False
+    takes_unmatched: bool = False
 
     @property
     def is_first_only(self) -> bool:
@@ -93,14 +95,20 @@ def qualifying_candidates(
 
     A SHADOW one takes no message from an ACTIVE one: a FIRST subscriber gets its first ACTIVE one,
     and the first SHADOW one if that is earlier. So the SHADOW ones of a subscriber record the message
-    as they would get it if all were ACTIVE. A QUEUE passes `by_subscriber=False`, because it ignores
-    subscribers. A message delivered to one destination qualifies for no other.
+    as they would get it if all were ACTIVE. A default destination qualifies only if no other one does;
+    a SHADOW one takes no message from it, except from a SHADOW default destination. A QUEUE passes
+    `by_subscriber=False`, because it ignores subscribers. A message delivered to one destination
+    qualifies for no other.
     """
     chosen: list[Candidate] = []
     served: set[int] = set()
     recorded: set[int] = set()
-    for candidate in subscriptions:
+    # Whether another subscription than a default destination qualifies, and one that is not SHADOW.
+    is_matched = is_taken = False
+    for candidate in _default_ones_last(subscriptions):
         if not to.includes(candidate.subscriber_id, candidate.subscription_id):
+            continue
+        if candidate.takes_unmatched and (is_matched if candidate.is_shadow else is_taken):
             continue
         taken = served | recorded if candidate.is_shadow else served
         if by_subscriber and candidate.is_first_only and candidate.subscriber_id in taken:
@@ -108,7 +116,19 @@ def qualifying_candidates(
         if unmatched_reason(candidate.header_filter_string, candidate.filter, document) is None:
             chosen.append(candidate)
             (recorded if candidate.is_shadow else served).add(candidate.subscriber_id)
+            if not candidate.takes_unmatched:
+                is_matched, is_taken = True, is_taken or not candidate.is_shadow
     return chosen
+
+
+def _default_ones_last(subscriptions: Iterable[Candidate]) -> Iterable[Candidate]:
+    found = list(subscriptions)
+    # Few event types have one: the others are not sorted.
+    return (
+        sorted(found, key=attrgetter("takes_unmatched"))
+        if any(one.takes_unmatched for one in found)
+        else found
+    )
 
 
 def groups(chosen: Sequence[Candidate]) -> list[int]:
@@ -201,18 +221,32 @@ def _explanations(
     explanations: list[Explanation] = []
     served: set[int] = set()
     recorded: set[int] = set()
-    for subscription in subscriptions:
+    ordered = list(subscriptions)
+    for subscription in sorted(ordered, key=attrgetter("takes_unmatched")):
         is_shadow = subscription.status == SubscriptionStatus.SHADOW
         taken = served | recorded if is_shadow else served
         is_addressed = to is not None and to.includes(subscription.subscriber_id, subscription.pk)
         reason = _reason(subscription, document, is_served=subscription.subscriber_id in taken)
         if not is_addressed:
             reason = "the message was delivered to another destination"
+        elif reason is None and subscription.takes_unmatched:
+            reason = _reason_matched(explanations, counts_shadow=is_shadow)
         is_first_only = subscription.subscriber.match_mode == MatchMode.FIRST
         if reason is None and is_first_only and subscription.event_type.kind == Kind.TOPIC:
             (recorded if is_shadow else served).add(subscription.subscriber_id)
         explanations.append(Explanation(subscription, reason is None, reason or _qualifies(subscription)))
-    return explanations
+    places = {subscription.pk: place for place, subscription in enumerate(ordered)}
+    return sorted(explanations, key=lambda explanation: places[explanation.subscription.pk])
+
+
+def _reason_matched(explanations: Sequence[Explanation], *, counts_shadow: bool) -> str | None:
+    """Return why a default destination does not get the message, by what is known of the others."""
+    for explanation in explanations:
+        other = explanation.subscription
+        is_shadow = other.status == SubscriptionStatus.SHADOW
+        if explanation.qualifies and not other.takes_unmatched and (counts_shadow or not is_shadow):
+            return f"it is a default destination, and {other} qualifies"
+    return None
 
 
 def _with_first_only(explanations: list[Explanation]) -> list[Explanation]:
@@ -241,6 +275,8 @@ def _qualifies(subscription: Subscription) -> str:
         return "it qualifies, and is HELD: its delivery waits"
     if subscription.subscriber.status == SubscriptionStatus.HELD:
         return "it qualifies, and its subscriber is HELD: its delivery waits"
+    if subscription.takes_unmatched:
+        return "it qualifies as a default destination: no other subscription does"
     if subscription.join_mode == JoinMode.ALL:
         return (
             f"it qualifies, and is sent together with the other messages of its join {subscription.join_name}"

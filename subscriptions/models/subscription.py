@@ -145,6 +145,11 @@ class Subscription(Watched, Holdable):
         editable=False,
         help_text="The running cancellation of its backlog: nothing is sent until it has ended.",
     )
+    takes_unmatched = models.BooleanField(
+        "default destination",
+        default=False,
+        help_text="TOPIC: gets only messages that qualify for no other subscription of the event type.",
+    )
     position = models.PositiveIntegerField(
         default=0, help_text="Order of trial when match_mode is FIRST, and of a SYNC event type."
     )

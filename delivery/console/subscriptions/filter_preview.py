@@ -2,9 +2,10 @@
 
 `subscriptions.matching.match`, which publishing uses too, evaluates it on stored headers and
 bodies, so the result is what would have happened, apart from reasons outside the filter: the
-subscription was INACTIVE, or an earlier one of a FIRST subscriber took the message. Messages with a
-destination are left out, since no filter of another subscription applied to them. The work has two
-limits, as bodies may be long: MESSAGES, and BYTES, which take about 0.2 s to parse.
+subscription was INACTIVE, an earlier one of a FIRST subscriber took the message, or it is a default
+destination and another one took it. Messages with a destination are left out, since no filter of
+another subscription applied to them. The work has two limits, as bodies may be long: MESSAGES, and
+BYTES, which take about 0.2 s to parse.
 """
 
 from dataclasses import dataclass

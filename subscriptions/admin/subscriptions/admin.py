@@ -77,7 +77,7 @@ class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewri
     }
     fieldsets = [
         (None, {"fields": ["name", "subscriber", "event_type"]}),
-        ("Messages", {"fields": ["header_filter_string", "filter", "position"]}),
+        ("Messages", {"fields": ["header_filter_string", "filter", "takes_unmatched", "position"]}),
         (
             "Delivery",
             {
@@ -181,6 +181,7 @@ class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewri
     def wants(self, row: Subscription) -> SafeString:
         conditions = [f"FILTER_STRING = {row.header_filter_string}"] if row.header_filter_string else []
         conditions += [row.filter] if row.filter else []
+        conditions += ["no other subscription qualifies"] if row.takes_unmatched else []
         return lines(row.event_type.name, " and ".join(conditions))
 
     @admin.display(description="endpoint", ordering="endpoint")

@@ -14,18 +14,11 @@ from unfold.widgets import (
 
 from subscriptions.admin.event_types.form import HeaderPatterns
 from subscriptions.admin.subscriptions import header_lines
+from subscriptions.admin.subscriptions.choice_of_messages import CHOOSING, ChoiceOfMessages
 from subscriptions.checks import dedup, joins, mode, script
 from subscriptions.checks.sync_overlap import conflicting_subscription, refusal
 from subscriptions.filters import FilterError, parse_filter
-from subscriptions.models import (
-    DedupMode,
-    EventType,
-    JoinMode,
-    Mode,
-    Policy,
-    Subscription,
-    SubscriptionStatus,
-)
+from subscriptions.models import DedupMode, EventType, JoinMode, Mode, Policy, Subscription
 from subscriptions.models.policy import DEFAULT_POLICY
 from subscriptions.values.addresses import AddressRefusedError
 from subscriptions.values.endpoints import INTERNAL, EndpointError, check_endpoint, parse_url
@@ -56,7 +49,7 @@ def _secret() -> forms.CharField:
     return forms.CharField(required=False, strip=False, widget=widget)
 
 
-class SubscriptionForm(forms.ModelForm[Subscription]):
+class SubscriptionForm(ChoiceOfMessages):
     header_lines = forms.CharField(
         label="Headers",
         required=False,
@@ -81,11 +74,9 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
             "name",
             "subscriber",
             "event_type",
-            "status",
             "mode",
             "endpoint",
-            "header_filter_string",
-            "filter",
+            *CHOOSING,
             "script",
             "policy",
             "forward_headers",
@@ -101,11 +92,9 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
             "join_name",
             "join_path",
             "join_seconds",
-            "position",
         ]
         labels = {"probe_url": "Probe URL", "forward_authorization": "Hand on the publisher's credential"}
         help_texts = {
-            "status": "HELD: its messages are stored and wait. SHADOW: its matches are recorded, and never sent. INACTIVE: nothing matches.",
             "probe_url": "Polled with GET while the lane is suspended; a 2xx resumes the lane.",
             "script": _SCRIPT,
             "max_receives": "A message fetched this often and never acknowledged is FAILED. Empty: it returns until it expires.",
@@ -135,8 +124,6 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         if isinstance(script_field := self.fields.get("script"), forms.CharField):
             # Without its empty first lines the script would have other line numbers.
             script_field.strip = False
-        if "status" in self.fields:
-            self.fields["status"].required = False
         stored = self.instance.auth or {}
         if "header_lines" in self.fields:
             self.initial["header_lines"] = header_lines.masked_lines(self.instance.headers or {})
@@ -153,9 +140,6 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
             text = f"{self.instance.subscriber} already has a subscription {name}; choose another name."
             raise ValidationError(text)
         return name
-
-    def clean_status(self) -> str:
-        return self.cleaned_data["status"] or SubscriptionStatus.ACTIVE
 
     def clean_endpoint(self) -> str:
         endpoint: str = self.cleaned_data["endpoint"]
