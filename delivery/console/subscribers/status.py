@@ -27,7 +27,7 @@ class SubscriptionRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubscriberStatus:
+class ShownSubscriber:
     """The values of the page; `blocked` is None unless the lane is stopped."""
 
     strip: Strip | None
@@ -38,7 +38,7 @@ class SubscriberStatus:
     changes: list[ConfigurationChange]
 
 
-def read_status(subscriber: Subscriber, *, now: datetime) -> SubscriberStatus:
+def read_status(subscriber: Subscriber, *, now: datetime) -> ShownSubscriber:
     """Load everything in a number of statements that does not depend on the subscriber."""
     lane_ids = list(Lane.objects.filter(subscriber=subscriber).values_list("pk", flat=True))
     strips = read_strips(lane_ids)
@@ -48,7 +48,7 @@ def read_status(subscriber: Subscriber, *, now: datetime) -> SubscriberStatus:
         .defer("headers", "auth")
         .order_by("position", "pk")[: SUBSCRIPTIONS_SHOWN + 1]
     )
-    return SubscriberStatus(
+    return ShownSubscriber(
         strip=strips[0] if strips else None,
         blocked=stopped[0] if stopped else None,
         subscriptions=_rows(found[:SUBSCRIPTIONS_SHOWN], now=now),

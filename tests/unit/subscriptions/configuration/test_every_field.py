@@ -57,6 +57,7 @@ def unusual_values() -> None:
         max_in_flight=8,
         max_queued_to_send=40,
         refill_level=20,
+        by_priority=True,
         match_mode="FIRST",
         queue_id="q-7",
         headers={"X-Shop": SECRETS["env:SHOP_HEADER_X_SHOP"]},
@@ -90,6 +91,15 @@ def _subscriptions_of(shop: Subscriber, topic: EventType, prices: EventType) -> 
     )
     factories.subscription(
         "prices", subscriber=shop, event_type=prices, forward_authorization=True, lets_pass_on_timeout=True
+    )
+    factories.subscription(
+        "whole-orders",
+        subscriber=shop,
+        event_type=topic,
+        join_mode="ALL",
+        join_name="order",
+        join_path="$$->'Body'->>'id'",
+        join_seconds=60,
     )
     factories.subscription("box", subscriber=shop, event_type=topic, mode="PULL", endpoint="", max_receives=5)
 
