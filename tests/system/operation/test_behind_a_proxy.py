@@ -9,6 +9,8 @@ from tests.support.product import Product
 from tests.support.rest import SECONDS
 from tests.system.operation.installation import eventually
 
+pytestmark = pytest.mark.slow
+
 HOST = "broker.example.com"
 PASSWORD = "a-password-of-nobody"
 

@@ -5,6 +5,7 @@ import signal
 import time
 
 import psycopg
+import pytest
 
 from config.embedded.postgres import running_url
 from config.up import processes
@@ -28,6 +29,7 @@ def worker(of: StartedInstallation) -> int | None:
     return next((int(found[1]) for (name,) in rows if (found := WORKER.match(name or ""))), None)
 
 
+@pytest.mark.slow
 def test_the_chores_stop_soon_and_leave_no_process(running: StartedInstallation) -> None:
     eventually(lambda: worker(running), "somebody does chores")
     before, top = running.whole("cluster"), running.top("cluster")
@@ -41,6 +43,7 @@ def test_the_chores_stop_soon_and_leave_no_process(running: StartedInstallation)
     eventually(lambda: worker(running), "another does chores")
 
 
+@pytest.mark.slow
 def test_a_killed_cluster_is_restarted_and_its_worker_ends(running: StartedInstallation) -> None:
     before = running.whole("cluster")
     kill(running.top("cluster"))

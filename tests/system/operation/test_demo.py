@@ -72,6 +72,7 @@ def test_messages_are_delivered_and_one_subscriber_is_blocked(running_demo: Demo
     assert running_demo.billing()["waiting"] > 0
 
 
+@pytest.mark.slow
 def test_to_make_the_endpoint_that_is_down_inactive_unblocks_the_other(running_demo: Demo) -> None:
     eventually(lambda: running_demo.billing()["state"] == "BLOCKED", "demo-billing is BLOCKED")
     invoices = f"subscriptions/{running_demo.subscriptions()['demo-billing/invoices']['id']}"
@@ -81,6 +82,7 @@ def test_to_make_the_endpoint_that_is_down_inactive_unblocks_the_other(running_d
     eventually(lambda: running_demo.billing()["state"] == "BLOCKED", "demo-billing is BLOCKED again")
 
 
+@pytest.mark.slow
 def test_workers_share_the_jobs_and_do_the_share_of_the_one_that_is_down(running_demo: Demo) -> None:
     for worker in ("demo-builds/worker-1", "demo-builds/worker-2"):
         running_demo.wait_until_more(worker)
@@ -88,6 +90,7 @@ def test_workers_share_the_jobs_and_do_the_share_of_the_one_that_is_down(running
     assert running_demo.delivered("demo-builds/worker-3") == 0
 
 
+@pytest.mark.slow
 def test_refused_messages_are_retried_while_the_rest_flows(running_demo: Demo) -> None:
     def retried() -> list[Json]:
         taken = running_demo.deliveries("demo-search/index", status="DELIVERED")
@@ -98,6 +101,7 @@ def test_refused_messages_are_retried_while_the_rest_flows(running_demo: Demo) -
     assert running_demo.rest.get("lanes/demo-search")["state"] in ("IDLE", "SENDING")
 
 
+@pytest.mark.slow
 def test_a_build_reports_its_result_by_callback(running_demo: Demo) -> None:
     def told() -> list[Json]:
         answers = {"subscriber": "Inturn.Callbacks", "status": "DELIVERED"}
@@ -109,6 +113,7 @@ def test_a_build_reports_its_result_by_callback(running_demo: Demo) -> None:
     assert answer["body"]["result"] in ("passed", "failed")
 
 
+@pytest.mark.slow
 def test_a_slow_reader_acknowledges_its_mailbox(running_demo: Demo) -> None:
     for subscription in MAILBOX:
         running_demo.wait_until_more(subscription)
@@ -117,6 +122,7 @@ def test_a_slow_reader_acknowledges_its_mailbox(running_demo: Demo) -> None:
     assert fetches[-1]["outcome"] == "ACKNOWLEDGED"
 
 
+@pytest.mark.slow
 def test_a_message_is_delivered_to_one_subscriber_now_and_then(running_demo: Demo) -> None:
     def delivered() -> list[Json]:
         found: list[Json] = running_demo.rest.get("messages", destination="demo-reporting")["results"]
@@ -127,6 +133,7 @@ def test_a_message_is_delivered_to_one_subscriber_now_and_then(running_demo: Dem
     assert {delivery["subscriber"] for delivery in shown["deliveries"]} == {"demo-reporting"}
 
 
+@pytest.mark.slow
 def test_the_trickle_outlives_its_database(running_demo: Demo) -> None:
     trickle, postgres = running_demo.top("demo"), running_demo.postmaster()
     kill(postgres)

@@ -12,7 +12,7 @@ from tests.unit.delivery.history.product_history import SECONDS, archive
 
 PASSWORD = "a-password-of-nobody"
 
-pytestmark = pytest.mark.timeout(SECONDS)
+pytestmark = [pytest.mark.timeout(SECONDS), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

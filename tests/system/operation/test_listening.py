@@ -47,6 +47,7 @@ def status_by_tls(port: int, certificate: Path) -> int:
         connection.close()
 
 
+@pytest.mark.slow
 def test_the_server_listens_only_on_its_address_speaks_tls_and_logs_to_standard_output(
     stopped: StartedInstallation, tmp_path: Path
 ) -> None:
@@ -73,6 +74,7 @@ def test_the_server_listens_only_on_its_address_speaks_tls_and_logs_to_standard_
     assert "database system is shut down" in rest
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
 def test_the_server_listens_on_ipv6(stopped: StartedInstallation) -> None:
     stopped.up = stopped.launch(INTURN_LISTEN="[::1]")

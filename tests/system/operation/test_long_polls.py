@@ -17,6 +17,8 @@ from tests.support.product import Product
 from tests.system.operation.installation import eventually
 from tests.system.operation.mailboxes import LONG, SOON, ServedMailbox, WaitingClient, waiting_clients
 
+pytestmark = pytest.mark.slow
+
 WEB_THREADS = 8
 
 Join = Callable[..., WaitingClient]

@@ -29,12 +29,14 @@ def test_a_killed_up_leaves_no_process_and_the_next_recovers(running: StartedIns
     running.start()
 
 
+@pytest.mark.slow
 def test_up_recovers_after_everything_was_killed(running: StartedInstallation) -> None:
     running.kill_all()
     assert (next(running.home.glob("postgresql-*/data")) / "postmaster.pid").exists()
     running.start()
 
 
+@pytest.mark.slow
 def test_up_ends_the_processes_of_an_unguarded_one(running: StartedInstallation) -> None:
     guardian, leftover = running.guardian(), running.whole("cluster")
     assert guardian is not None
