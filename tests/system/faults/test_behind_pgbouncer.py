@@ -14,7 +14,10 @@ from tests.system.faults.observed import Observed
 from tests.system.faults.promises import insist, outcomes
 from tests.system.operation.installation import eventually, kill
 
-pytestmark = pytest.mark.skipif(pgbouncer.PROGRAM is None, reason=f"no pgbouncer: {pgbouncer.HOW_TO_GET_IT}")
+pytestmark = [
+    pytest.mark.skipif(pgbouncer.PROGRAM is None, reason=f"no pgbouncer: {pgbouncer.HOW_TO_GET_IT}"),
+    pytest.mark.slow,
+]
 
 LANES = 5
 TAKEN_OVER_SECONDS = 30.0

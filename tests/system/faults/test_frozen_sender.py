@@ -57,6 +57,7 @@ def test_another_sender_takes_over_the_lanes_of_a_frozen_one(
         insist(flow, of, [*published, *later])
 
 
+@pytest.mark.slow
 def test_under_hold_a_delivery_in_flight_waits_for_a_person(
     flow: Flow, receiver: Receiver, observed: Observed
 ) -> None:

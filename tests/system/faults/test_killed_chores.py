@@ -114,6 +114,7 @@ def test_each_failure_is_reported_once_whenever_the_chores_die(
     assert found == Counter(delivery["id"] for delivery in flow.deliveries(of))
 
 
+@pytest.mark.slow
 def test_a_backlog_is_cancelled_unsent_whenever_the_chores_die(
     flow: Flow, receiver: Receiver, chores: Chores, product: Product
 ) -> None:
@@ -140,6 +141,7 @@ def test_a_backlog_is_cancelled_unsent_whenever_the_chores_die(
     assert flow.wait_until_settled(of) == ["CANCELLED"] * len(published) + ["DELIVERED"] * 3
 
 
+@pytest.mark.slow
 def test_a_resubmission_continues_after_a_crash(flow: Flow, receiver: Receiver, chores: Chores) -> None:
     of = refusing(flow, receiver)
     published = flow.publish_numbered(120)

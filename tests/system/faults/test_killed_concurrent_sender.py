@@ -75,6 +75,7 @@ def test_killed_between_answer_and_commit_only_that_one_is_sent_again(
     insist(flow, of, [message], doubtful={message})
 
 
+@pytest.mark.slow
 def test_a_lane_made_serial_while_unserved_has_its_attempts_in_flight_in_doubt(
     flow: Flow, of: StartedSubscription, product: Product
 ) -> None:
@@ -92,6 +93,7 @@ def test_a_lane_made_serial_while_unserved_has_its_attempts_in_flight_in_doubt(
     insist(flow, of, ids, doubtful=doubtful)
 
 
+@pytest.mark.slow
 def test_killed_while_something_settled_blocks_the_lane_it_flows_on_after_its_pause(
     product: Product, receiver: Receiver, observed: Observed
 ) -> None:

@@ -34,6 +34,7 @@ def test_messages_held_by_killed_clients_are_acknowledged_once_by_others(drainin
             assert settled[message].receive_count > count
 
 
+@pytest.mark.slow
 def test_a_killed_web_server_or_postgresql_costs_clients_only_time(
     draining: Draining, product: Product
 ) -> None:

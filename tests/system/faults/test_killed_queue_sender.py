@@ -57,6 +57,7 @@ def group_of(flow: Flow, receiver: Receiver, **fields: str) -> EndpointGroup:
     return EndpointGroup(flow, [flow.subscribe(receiver.endpoint(name), **fields) for name in names])
 
 
+@pytest.mark.slow
 def test_a_kill_before_the_run_is_recorded_sends_nothing(
     flow: Flow, receiver: Receiver, observed: Observed
 ) -> None:
@@ -72,6 +73,7 @@ def test_a_kill_before_the_run_is_recorded_sends_nothing(
     assert group.outcomes(message) == [[], ["SUCCESS"]]
 
 
+@pytest.mark.slow
 def test_killed_after_it_is_recorded_it_is_in_doubt_though_it_was_not_sent(
     flow: Flow, receiver: Receiver, observed: Observed
 ) -> None:
@@ -122,6 +124,7 @@ def test_killed_between_answer_and_commit_there_is_one_delivered(
     assert group.outcomes(message) == [[], ["LOST", "SUCCESS"]]
 
 
+@pytest.mark.slow
 def test_under_hold_a_delivery_in_doubt_waits_and_no_sibling_is_sent(
     flow: Flow, receiver: Receiver, observed: Observed
 ) -> None:

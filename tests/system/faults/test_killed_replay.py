@@ -50,6 +50,7 @@ def wait_until(flow: Flow, address: str, done: int) -> None:
     eventually(lambda: flow.rest.get(address)["done"] >= done, f"{done} are gone through")
 
 
+@pytest.mark.slow
 def test_a_replay_continues_after_a_crash(
     flow: Flow, receiver: Receiver, product: Product, chores: Chores
 ) -> None:

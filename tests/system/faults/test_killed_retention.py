@@ -102,6 +102,7 @@ def test_each_message_is_removed_once_and_no_other(
     assert all(flow.rest.get(f"messages/{id}")["id"] == id for id in kept)
 
 
+@pytest.mark.slow
 def test_a_range_is_dropped_once_with_all_its_messages_or_not_at_all(
     flow: Flow, receiver: Receiver, product: Product, archived: None
 ) -> None:

@@ -93,6 +93,7 @@ def scene(request: pytest.FixtureRequest, product: Product, receiver: Receiver, 
     return made
 
 
+@pytest.mark.slow
 def test_a_kill_before_the_run_is_recorded_sends_nothing(scene: Scene, observed: Observed) -> None:
     with observed.locked("delivery_lane", scene.lane_id) as lock:
         message = scene.begin()
@@ -102,6 +103,7 @@ def test_a_kill_before_the_run_is_recorded_sends_nothing(scene: Scene, observed:
     assert scene.outcomes_when_delivered(message) == ["SUCCESS"]
 
 
+@pytest.mark.slow
 def test_killed_after_it_is_recorded_it_is_in_doubt_though_it_was_not_sent(
     scene: Scene, observed: Observed
 ) -> None:

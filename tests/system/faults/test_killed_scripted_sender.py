@@ -5,6 +5,7 @@ read ─▶ execute ─▶ store outputs and record the run ─▶ send ─▶ a
 
 from collections.abc import Sequence
 
+import pytest
 from standardwebhooks.webhooks import Webhook
 
 from tests.support.product import Flow, Product, StartedSubscription
@@ -54,6 +55,7 @@ def test_killed_between_storing_and_sending_the_stored_bytes_are_sent(
     insist_on_signatures(of, received)
 
 
+@pytest.mark.slow
 def test_killed_before_outputs_are_stored_nothing_was_sent(
     flow: Flow, product: Product, receiver: Receiver, observed: Observed
 ) -> None:
@@ -68,6 +70,7 @@ def test_killed_before_outputs_are_stored_nothing_was_sent(
     insist(flow, of, published, crashes=0)
 
 
+@pytest.mark.slow
 def test_killed_between_send_and_answer_both_attempts_have_the_same_bytes(
     flow: Flow, receiver: Receiver, observed: Observed
 ) -> None:

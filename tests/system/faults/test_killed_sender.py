@@ -119,6 +119,7 @@ def test_under_hold_a_delivery_in_doubt_waits_for_a_person_while_the_lane_contin
     assert outcomes(flow, of, published[0]) == ["LOST"]
 
 
+@pytest.mark.slow
 def test_the_lanes_of_a_killed_sender_flow_again_soon(
     flow: Flow, receiver: Receiver, observed: Observed, capsys: pytest.CaptureFixture[str]
 ) -> None:

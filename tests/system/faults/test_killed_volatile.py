@@ -35,6 +35,7 @@ def wait_until_none_is_pending(flow: Flow, of: StartedSubscription) -> set[str]:
     return set(flow.wait_until_settled(of))
 
 
+@pytest.mark.slow
 def test_after_everything_was_killed_guaranteed_ones_arrive_and_volatile_ones_are_dropped(
     flow: Flow, volatile: Flow, product: Product, receiver: Receiver, owner: str
 ) -> None:

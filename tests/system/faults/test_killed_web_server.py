@@ -116,7 +116,7 @@ def insist_on_one_of_each(flow: Flow, of: StartedSubscription, publish: Publish)
     insist(flow, of, published, crashes=0)
 
 
-@pytest.mark.parametrize("publish", [publish_batch, publish_singly])
+@pytest.mark.parametrize("publish", [publish_batch, pytest.param(publish_singly, marks=pytest.mark.slow)])
 def test_a_kill_before_the_commit_stores_nothing(
     flow: Flow, product: Product, receiver: Receiver, publish: Publish
 ) -> None:
@@ -132,7 +132,7 @@ def test_a_kill_before_the_commit_stores_nothing(
     insist_on_one_of_each(flow, of, publish)
 
 
-@pytest.mark.parametrize("publish", [publish_batch, publish_singly])
+@pytest.mark.parametrize("publish", [publish_batch, pytest.param(publish_singly, marks=pytest.mark.slow)])
 def test_after_a_kill_between_commit_and_answer_a_retry_gets_the_stored_answer(
     flow: Flow, product: Product, receiver: Receiver, publish: Publish
 ) -> None:

@@ -8,8 +8,9 @@ import pytest
 from tests.support.product import Flow, Product
 from tests.support.receivers import OK, Hold, Receiver
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_what_was_published_before_while_and_after_is_received_in_order_once(
     flow: Flow, product: Product, receiver: Receiver
 ) -> None:

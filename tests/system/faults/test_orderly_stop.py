@@ -1,11 +1,14 @@
 """An orderly stop under load leaves nothing in doubt."""
 
+import pytest
+
 from tests.support.product import Product
 from tests.support.receivers import OK, Hold, Receiver, Slow
 from tests.system.faults.promises import insist
 from tests.system.operation.installation import eventually
 
 
+@pytest.mark.slow
 def test_an_orderly_stop_leaves_no_delivery_in_doubt(product: Product, receiver: Receiver) -> None:
     flow = product.flow("Stop")
     lanes = [flow.subscribe(receiver.endpoint(f"lane-{number}")) for number in range(4)]

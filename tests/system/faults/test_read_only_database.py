@@ -93,6 +93,7 @@ def test_a_read_only_database_causes_neither_loss_nor_duplicates(
     eventually(lambda: list(flow.rest.all("deliveries", subscription=mailbox)), "the failure is told")
 
 
+@pytest.mark.slow
 def test_deliveries_sent_by_a_sender_that_dies_meanwhile_are_in_doubt(
     database: SwitchableDatabase, flow: Flow, receiver: Receiver, observed: Observed
 ) -> None:

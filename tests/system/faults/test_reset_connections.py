@@ -13,6 +13,8 @@ from tests.support.receivers import OK, Hold, Receiver
 from tests.system.faults.firewall import Firewall
 from tests.system.faults.promises import insist, outcomes
 
+pytestmark = pytest.mark.slow
+
 LOCKS = "SELECT count(DISTINCT pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s"
 
 

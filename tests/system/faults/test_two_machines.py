@@ -15,13 +15,15 @@ from tests.system.faults.observed import Observed
 from tests.system.faults.promises import insist
 from tests.system.operation.installation import eventually, kill
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(
     params=[
         "another home",
         pytest.param(
             "the same home",
-            marks=[pytest.mark.skipif(bool(twin.missing()), reason=twin.missing()), pytest.mark.slow],
+            marks=pytest.mark.skipif(bool(twin.missing()), reason=twin.missing()),
         ),
     ]
 )

@@ -9,6 +9,8 @@ import pytest
 from config.env import CHECKOUT
 from tests.system.faults.vanishing import NAMESPACE, missing
 
+pytestmark = pytest.mark.slow
+
 # Without the product's TCP settings the kernel would retry for a quarter of an hour.
 SECONDS = 180
 
