@@ -75,11 +75,13 @@ def test_smoke_sends_one_message_and_cleans_up(product: Product) -> None:
     assert counts(product) == before
 
 
+@pytest.mark.slow
 def test_smoke_asks_the_server_whether_the_loopback_is_allowed(product: Product) -> None:
     ended = run(product, "smoke", INTURN_ALLOWED_NETWORKS="")
     assert ended.returncode == 0, ended.stderr
 
 
+@pytest.mark.slow
 def test_smoke_reports_a_server_that_does_not_answer(product: Product) -> None:
     ended = run(product, "smoke", "--url", "http://127.0.0.1:9")
     assert ended.returncode == 1
@@ -94,6 +96,7 @@ def test_doctor_finds_the_header_and_leaves_nothing_behind(product: Product) -> 
     assert counts(product) == before
 
 
+@pytest.mark.slow
 def test_doctor_finds_a_proxy_that_drops_names_with_underscores(product: Product) -> None:
     with dropping_proxy(product.rest.base_url) as url:
         ended = run(product, "doctor", "--url", url)
@@ -124,6 +127,7 @@ def test_publish_sends_each_line_byte_for_byte_and_in_order(flow: Flow, receiver
     assert [request.body.decode() for request in received] == lines
 
 
+@pytest.mark.slow
 def test_publish_accepts_whole_messages_with_headers_and_keys(flow: Flow, receiver: Receiver) -> None:
     subscribed = flow.subscribe(receiver.endpoint("hook"), header_filter_string="proj1")
     envelope: dict[str, Any] = {
@@ -137,6 +141,7 @@ def test_publish_accepts_whole_messages_with_headers_and_keys(flow: Flow, receiv
     assert len(flow.deliveries(subscribed)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "words"),
     [('{"a": 1}\n{"a":\n{"b": 2}', "--from-line 2"), ("", "0 messages accepted")],
@@ -146,12 +151,14 @@ def test_publish_reports_its_progress(flow: Flow, said: str, words: str) -> None
     assert words in ended.stdout + ended.stderr
 
 
+@pytest.mark.slow
 def test_publish_reports_a_wrong_key(flow: Flow) -> None:
     ended = run(flow.product, "publish", flow.event_type, "--key", "wrong", said="{}")
     assert ended.returncode == 1
     assert "key" in ended.stderr
 
 
+@pytest.mark.slow
 def test_publish_continues_after_the_last_accepted_batch(flow: Flow, receiver: Receiver) -> None:
     subscribed = flow.subscribe(receiver.endpoint("hook"))
     lines = [f'{{"body": {{"number": {number}}}}}' for number in range(1, 151)]
@@ -169,7 +176,9 @@ def test_publish_continues_after_the_last_accepted_batch(flow: Flow, receiver: R
 
 
 @pytest.mark.parametrize(
-    "instead", [Answer(503, headers={"Retry-After": "0"}), Close()], ids=["503", "no answer"]
+    "instead",
+    [Answer(503, headers={"Retry-After": "0"}), pytest.param(Close(), marks=pytest.mark.slow)],
+    ids=["503", "no answer"],
 )
 def test_publish_does_not_repeat_lines_stored_before_the_answer_was_lost(
     flow: Flow, receiver: Receiver, instead: Behaviour

@@ -60,6 +60,7 @@ def test_what_was_attempted_is_sent_as_stored_though_a_common_script_has_changed
     assert [request.body for request in of.endpoint.wait_for_count(3)] == [b"first 1"] * 3
 
 
+@pytest.mark.slow
 def test_a_replay_executes_the_script_of_today_once_and_resubmissions_of_it_send_that(
     flow: Flow, product: Product, receiver: Receiver, shared: str
 ) -> None:

@@ -116,6 +116,7 @@ def test_while_one_endpoint_is_down_the_subscribers_other_flows(flow: Flow, rece
     assert (flow.endpoint_state(down), flow.endpoint_state(up)) == ("DOWN", "UP")
 
 
+@pytest.mark.slow
 def test_a_delivery_in_the_retry_lane_blocks_nothing_while_the_lane_is_busy(
     flow: Flow, product: Product, receiver: Receiver
 ) -> None:
@@ -179,6 +180,7 @@ def test_deliveries_that_the_policy_retries_apart_go_to_the_retry_lane(
     assert flow.delivery(of, message)["lane"] == "retry:0"
 
 
+@pytest.mark.slow
 def test_a_change_of_processing_takes_effect_on_a_running_lane(flow: Flow, receiver: Receiver) -> None:
     of, counted = subscribe(flow, receiver, processing="SERIAL"), Counted(0.02)
     of.endpoint.always(counted)

@@ -1,5 +1,7 @@
 """Failures of a message go to the subscriber that its publisher named, in the started product."""
 
+import pytest
+
 from tests.support.product import Flow
 from tests.support.receivers import Receiver
 from tests.system.flows.test_failures import FAILED, GONE, refusing
@@ -31,6 +33,7 @@ def test_a_refused_message_goes_to_the_named_recipient_only(flow: Flow, receiver
     assert only_failure(everybody, "everybody is told of the second")["message"] == second
 
 
+@pytest.mark.slow
 def test_two_subscribers_that_refuse_to_take_failures_end_no_loop(flow: Flow, receiver: Receiver) -> None:
     gone = refusing(flow, receiver)
     deaf = [

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+import pytest
 import requests
 
 from tests.support.product import Flow
@@ -90,6 +91,7 @@ def test_an_unacknowledged_message_comes_back_with_another_receipt(flow: Flow) -
     client.ack(second)
 
 
+@pytest.mark.slow
 def test_old_and_new_clients_empty_one_mailbox_together_and_none_gets_what_another_got(flow: Flow) -> None:
     mailbox = pull(flow, "shared")
     queue = f"{flow.event_type}:queue"

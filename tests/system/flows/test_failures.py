@@ -3,6 +3,7 @@
 from typing import Any
 
 import orjson
+import pytest
 
 from tests.support.product import Flow, StartedSubscription
 from tests.support.receivers import OK, Answer, Receiver
@@ -45,6 +46,7 @@ def test_a_failure_is_published_to_its_subscribers(flow: Flow, receiver: Receive
     assert request.headers["inturn-event"] == FAILED
 
 
+@pytest.mark.slow
 def test_a_failure_of_a_failure_message_publishes_nothing(flow: Flow, receiver: Receiver) -> None:
     of = refusing(flow, receiver)
     deaf = listen(flow, receiver, of)
@@ -106,6 +108,7 @@ def test_an_edited_copy_goes_to_the_one_subscription_alone(flow: Flow, receiver:
     assert [request.id for request in other.endpoint.received] == [message]
 
 
+@pytest.mark.slow
 def test_many_are_sent_again_in_order_with_progress(flow: Flow, receiver: Receiver) -> None:
     of = refusing(flow, receiver)
     published = flow.publish_numbered(60)
@@ -123,6 +126,7 @@ def test_many_are_sent_again_in_order_with_progress(flow: Flow, receiver: Receiv
     assert flow.wait_until_settled(of) == ["DELIVERED"] * 60
 
 
+@pytest.mark.slow
 def test_a_repeated_failure_is_reported_again_and_not_resubmitted_again(
     flow: Flow, receiver: Receiver
 ) -> None:
@@ -158,6 +162,7 @@ def test_a_queue_message_refused_by_every_endpoint_can_be_resubmitted(flow: Flow
     )
 
 
+@pytest.mark.slow
 def test_a_delivery_whose_attempts_are_used_up_gets_new_ones_in_its_own_lane(
     flow: Flow, receiver: Receiver
 ) -> None:

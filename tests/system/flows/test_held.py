@@ -70,7 +70,9 @@ def test_an_inactive_subscriber_receives_nothing_of_what_is_published_meanwhile(
     assert ids(of.endpoint.wait_for_last(last)) == [last]
 
 
-@pytest.mark.parametrize("patch", EACH)
+@pytest.mark.parametrize(
+    "patch", [patch_subscription, *(pytest.param(patch, marks=pytest.mark.slow) for patch in EACH[1:])]
+)
 def test_a_hold_takes_effect_in_the_middle_of_a_run(flow: Flow, receiver: Receiver, patch: Patch) -> None:
     of = flow.subscribe(receiver.endpoint("a"))
     of.endpoint.always(Slow(0.05))
@@ -86,6 +88,7 @@ def test_a_hold_takes_effect_in_the_middle_of_a_run(flow: Flow, receiver: Receiv
     assert ids(of.endpoint.wait_for_count(300)) == published
 
 
+@pytest.mark.slow
 def test_a_hold_ends_by_itself_at_its_moment(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("a"))
     until = datetime.now(UTC) + timedelta(seconds=2)
@@ -98,6 +101,7 @@ def test_a_hold_ends_by_itself_at_its_moment(flow: Flow, receiver: Receiver) -> 
     assert (answer["status"], answer["until"]) == ("ACTIVE", None)
 
 
+@pytest.mark.slow
 def test_what_was_held_is_sent_at_its_catch_up_rate(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("a"))
     patch_subscription(flow, of, {"status": "HELD", "catch_up_rate": 10})

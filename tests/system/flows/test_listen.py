@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from config.env import CHECKOUT
 from tests.support.product import Flow, Product
 from tests.support.receivers import Receiver
@@ -59,6 +61,7 @@ def test_listen_waits_for_later_messages(flow: Flow) -> None:
     assert statuses(flow, subscription) == ["DELIVERED", "DELIVERED"]
 
 
+@pytest.mark.slow
 def test_listen_continues_after_the_web_server_was_killed(
     product: Product, flow: Flow, receiver: Receiver
 ) -> None:

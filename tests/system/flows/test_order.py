@@ -2,6 +2,8 @@
 
 import threading
 
+import pytest
+
 from tests.support.product import Flow
 from tests.support.receivers import OK, Answer, Hold, Received, Receiver
 
@@ -110,6 +112,7 @@ def test_old_failures_are_tried_again_however_long_the_backlog_is(flow: Flow, re
     assert flow.wait_until_settled(of) == ["DELIVERED"] * 200
 
 
+@pytest.mark.slow
 def test_permanently_failing_messages_do_not_delay_the_next_try_of_others(
     flow: Flow, receiver: Receiver
 ) -> None:

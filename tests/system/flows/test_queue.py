@@ -163,6 +163,7 @@ def test_an_outcome_that_cannot_be_stored_is_lost_and_costs_no_other_its_own(
     assert flow.delivery(of, ids[1])["attempt_count"] == 1
 
 
+@pytest.mark.slow
 def test_an_outcome_that_cannot_be_stored_is_not_sent_again_without_a_pause(
     flow: Flow, product: Product, receiver: Receiver
 ) -> None:

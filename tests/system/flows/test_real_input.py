@@ -11,6 +11,8 @@ from tests.support.receivers import Receiver
 from tests.system.flows.real_run import WISHES, RealRun, RealSubscriber
 from tests.system.flows.webhooks import SOURCES
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", params=SOURCES)
 def real_run(request: pytest.FixtureRequest, product: Product) -> Iterator[RealRun]:

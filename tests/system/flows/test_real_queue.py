@@ -18,6 +18,8 @@ from tests.system.flows import webhooks
 from tests.system.flows.webhooks import Webhook
 from tests.system.operation.installation import eventually
 
+pytestmark = pytest.mark.slow
+
 # After so many messages one endpoint of each group takes no more.
 DIES_AFTER = 150
 

@@ -89,6 +89,7 @@ def test_when_the_attempts_are_used_up_the_delivery_is_failed(flow: Flow, receiv
     assert delivery["next_attempt_at"] is None
 
 
+@pytest.mark.slow
 def test_a_queue_message_failed_by_every_endpoint_waits_for_its_schedule(
     product: Product, receiver: Receiver
 ) -> None:
@@ -123,6 +124,7 @@ def test_an_endpoint_with_many_retries_does_not_delay_the_retries_of_another(
     hold.release()
 
 
+@pytest.mark.slow
 def test_an_inactive_subscription_holds_its_retries_too(flow: Flow, receiver: Receiver) -> None:
     of = subscribe(flow, receiver, {"retry_seconds": 1.5, "max_attempts": 100})
     of.endpoint.always(Answer(500))

@@ -75,6 +75,7 @@ def test_a_suspended_lane_resumes_by_itself_when_the_probe_succeeds(flow: Flow, 
     assert [kind for kind in journal_of(flow, of) if kind != "BLOCKED"] == ["SUSPENDED", "RESUMED"]
 
 
+@pytest.mark.slow
 def test_a_resumed_lane_has_as_many_attempts_again(flow: Flow, receiver: Receiver) -> None:
     probe = receiver.endpoint(f"probe-{secrets.token_hex(4)}")
     of = subscribe(flow, receiver, SUSPENDING, probe_url=probe.url)
@@ -86,6 +87,7 @@ def test_a_resumed_lane_has_as_many_attempts_again(flow: Flow, receiver: Receive
     assert len(probe.received) == 2
 
 
+@pytest.mark.slow
 def test_a_probe_that_answers_while_the_endpoint_fails_is_called_at_its_interval(
     flow: Flow, receiver: Receiver
 ) -> None:

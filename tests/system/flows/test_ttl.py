@@ -81,6 +81,7 @@ def test_a_lane_that_it_blocked_flows_on_at_once(product: Product, flow: Flow, r
     assert entries[0].startswith("10 deliveries of ")
 
 
+@pytest.mark.slow
 def test_a_concurrent_subscribers_lane_that_it_blocked_flows_on_too(
     flow: Flow, product: Product, receiver: Receiver
 ) -> None:
@@ -94,7 +95,7 @@ def test_a_concurrent_subscribers_lane_that_it_blocked_flows_on_too(
     assert flow.wait_until_settled(of) == ["EXPIRED", "DELIVERED"]
 
 
-@pytest.mark.parametrize("processing", ["SERIAL", "CONCURRENT"])
+@pytest.mark.parametrize("processing", ["SERIAL", pytest.param("CONCURRENT", marks=pytest.mark.slow)])
 def test_an_attempt_running_when_the_ttl_ends_counts(flow: Flow, receiver: Receiver, processing: str) -> None:
     of, other = subscribe(flow, receiver, processing=processing), blocked(flow, receiver)
     hold = Hold()
@@ -109,7 +110,7 @@ def test_an_attempt_running_when_the_ttl_ends_counts(flow: Flow, receiver: Recei
     assert flow.wait_until_settled(of) == ["DELIVERED"]
 
 
-@pytest.mark.parametrize("most", [None, 1])
+@pytest.mark.parametrize("most", [None, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_message_that_expires_behind_a_slow_one_is_never_sent(
     brief: Flow, receiver: Receiver, most: int | None
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_message_that_expires_behind_a_slow_one_is_never_sent(
     assert [request.id for request in of.endpoint.received] == ids[:1]
 
 
+@pytest.mark.slow
 def test_a_queue_group_without_a_taking_endpoint_expires_as_a_whole(
     product: Product, receiver: Receiver
 ) -> None:

@@ -29,7 +29,7 @@ def test_a_volatile_message_is_delivered(flow: Flow, receiver: Receiver, process
         *(pytest.param(name, marks=pytest.mark.slow) for name in ("strict", "workfront-2017", "webmethods")),
     ],
 )
-@pytest.mark.parametrize("processing", ["SERIAL", "CONCURRENT"])
+@pytest.mark.parametrize("processing", ["SERIAL", pytest.param("CONCURRENT", marks=pytest.mark.slow)])
 def test_a_failed_volatile_delivery_is_settled_and_the_next_is_sent(
     flow: Flow, receiver: Receiver, policy: str, processing: str
 ) -> None:
@@ -41,7 +41,7 @@ def test_a_failed_volatile_delivery_is_settled_and_the_next_is_sent(
     eventually(lambda: flow.lane(of)["state"] != "BLOCKED", "nothing stops it")
 
 
-@pytest.mark.parametrize("processing", ["SERIAL", "CONCURRENT"])
+@pytest.mark.parametrize("processing", ["SERIAL", pytest.param("CONCURRENT", marks=pytest.mark.slow)])
 def test_a_failed_volatile_delivery_blocks_nothing_even_as_the_last(
     flow: Flow, receiver: Receiver, processing: str
 ) -> None:
