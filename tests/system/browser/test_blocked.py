@@ -42,6 +42,7 @@ def test_logging_in_leads_to_the_overview(administrator: User, watched_page: Pag
     visitor.photograph("overview-empty")
 
 
+@pytest.mark.slow
 def test_the_overview_shows_blocked_subscribers_with_cause_and_remedy(
     head: Delivery, ann: ConsoleVisitor
 ) -> None:
@@ -53,6 +54,7 @@ def test_the_overview_shows_blocked_subscribers_with_cause_and_remedy(
     ann.photograph("overview-blocked")
 
 
+@pytest.mark.slow
 def test_one_click_makes_a_subscription_inactive_and_another_undoes_it(
     head: Delivery, ann: ConsoleVisitor
 ) -> None:
@@ -89,6 +91,7 @@ def test_skipping_asks_for_confirmation(head: Delivery, ann: ConsoleVisitor) -> 
     assert head.status == Status.CANCELLED
 
 
+@pytest.mark.slow
 def test_retry_now_moves_the_next_try(head: Delivery, ann: ConsoleVisitor) -> None:
     ann.page.get_by_role("button", name="Retry now").click()
     expect(ann.page.get_by_text("crm retries now.")).to_be_visible()

@@ -36,6 +36,7 @@ def test_a_file_is_uploaded_read_and_applied(ann: ConsoleVisitor) -> None:
     assert Subscription.objects.get(name="project-1008").timeout_seconds == 7
 
 
+@pytest.mark.slow
 def test_a_file_that_is_refused_says_why(ann: ConsoleVisitor) -> None:
     some_of_everything()
     ann.page.goto("/admin/configuration/")

@@ -8,7 +8,7 @@ from subscriptions.models.api_key import hash_of
 from tests.support import factories
 from tests.system.browser.visitor import ConsoleVisitor
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 def test_a_key_is_shown_on_the_next_page_and_never_again(ann: ConsoleVisitor) -> None:

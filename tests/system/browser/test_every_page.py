@@ -80,6 +80,7 @@ def test_every_form_can_be_filled_in_at_any_width(rows: None, ann: ConsoleVisito
         ann.photograph(f"{name}-add")
 
 
+@pytest.mark.slow
 def test_the_guide_can_be_read_at_any_width(ann: ConsoleVisitor) -> None:
     ann.page.goto("/admin/")
     ann.page.get_by_role("navigation").get_by_role("link", name="Guide").click()
@@ -106,6 +107,7 @@ def test_the_guide_is_searched_by_keyboard(ann: ConsoleVisitor) -> None:
     ann.photograph("guide-search-nothing")
 
 
+@pytest.mark.slow
 def test_a_page_of_the_console_leads_to_the_guide_about_it(ann: ConsoleVisitor) -> None:
     ann.page.goto("/admin/subscriptions/apikey/")
     ann.page.get_by_title("Guide to this page").click()
@@ -128,6 +130,7 @@ def test_a_message_shows_its_payload_as_text(ann: ConsoleVisitor) -> None:
     ann.photograph("delivery")
 
 
+@pytest.mark.slow
 def test_a_built_in_policy_is_read_and_copied(ann: ConsoleVisitor) -> None:
     policy, _ = Policy.objects.get_or_create(name="strict", defaults={"is_built_in": True})
     ann.page.goto(f"/admin/subscriptions/policy/{policy.pk}/change/")
@@ -159,6 +162,7 @@ def test_a_policy_form_shows_effective_fields_and_errors_at_their_field(ann: Con
     ann.photograph("policy-in-words")
 
 
+@pytest.mark.slow
 def test_filters_open_and_stay_in_the_url(rows: None, ann: ConsoleVisitor) -> None:
     ann.page.goto("/admin/delivery/delivery/")
     ann.page.get_by_text("Filters filter_list").click()

@@ -62,6 +62,7 @@ def test_charts_are_drawn_with_labels(week: Subscription, ann: ConsoleVisitor) -
     ann.photograph("history-day")
 
 
+@pytest.mark.slow
 def test_an_empty_history_shows_the_next_step(ann: ConsoleVisitor) -> None:
     HistoryHour.objects.all().delete()
     ann.page.goto("/admin/delivery/historyhour/")
@@ -92,6 +93,7 @@ def test_a_running_step_is_watched_and_stopped(ann: ConsoleVisitor) -> None:
     ann.photograph("pipeline-run-failed")
 
 
+@pytest.mark.slow
 def test_a_verdict_is_read_at_any_width(ann: ConsoleVisitor) -> None:
     run = history_rows.verified()
     history_rows.run(
@@ -121,6 +123,7 @@ def test_a_verdict_is_read_at_any_width(ann: ConsoleVisitor) -> None:
     ann.photograph("schedule")
 
 
+@pytest.mark.slow
 def test_a_replay_is_requested_reviewed_and_started(ann: ConsoleVisitor) -> None:
     history_rows.archived()
     subscription = factories.subscription(filter="$$->'Header'->>'priority' = 'high'")
@@ -151,6 +154,7 @@ def test_a_replay_is_requested_reviewed_and_started(ann: ConsoleVisitor) -> None
     ann.photograph("replays")
 
 
+@pytest.mark.slow
 def test_a_message_that_was_removed_is_found_in_the_archive(ann: ConsoleVisitor) -> None:
     history_rows.archived_message(settings.ENVIRONMENT.history_url)
     ann.page.goto("/admin/delivery/archivefile/")

@@ -43,6 +43,7 @@ def test_one_click_holds_a_blocked_subscriber_and_another_undoes_it(
     assert Subscriber.objects.get().status == "ACTIVE"
 
 
+@pytest.mark.slow
 def test_one_click_makes_all_its_subscriptions_inactive_and_another_undoes_it(
     head: Delivery, ann: ConsoleVisitor
 ) -> None:
@@ -74,6 +75,7 @@ def test_a_banner_is_on_every_page_while_all_sending_is_held(head: Delivery, ann
     assert Installation.objects.get().sending == "ACTIVE"
 
 
+@pytest.mark.slow
 def test_chosen_rows_of_the_lists_are_held_and_released(head: Delivery, ann: ConsoleVisitor) -> None:
     for model, rows in (("subscription", Subscription), ("subscriber", Subscriber)):
         for action, status in (("hold_chosen", "HELD"), ("activate_chosen", "ACTIVE")):
@@ -86,6 +88,7 @@ def test_chosen_rows_of_the_lists_are_held_and_released(head: Delivery, ann: Con
         ann.photograph(f"{model}s-bulk")
 
 
+@pytest.mark.slow
 def test_a_subscribers_page_says_what_its_status_does(head: Delivery, ann: ConsoleVisitor) -> None:
     crm = Subscriber.objects.get()
     ann.page.goto(f"/admin/subscriptions/subscriber/{crm.pk}/")

@@ -38,6 +38,7 @@ def test_the_form_of_a_mailbox_has_no_endpoint(ann: ConsoleVisitor) -> None:
     assert Subscription.objects.get().endpoint == ""
 
 
+@pytest.mark.slow
 def test_a_mailbox_is_readable_at_any_width(ann: ConsoleVisitor) -> None:
     subscription = factories.subscription(
         "parcels", subscriber=factories.subscriber("depot"), mode=Mode.PULL, max_receives=5
@@ -72,6 +73,7 @@ def test_a_mailbox_is_readable_at_any_width(ann: ConsoleVisitor) -> None:
     ann.photograph("mailbox-subscriber")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", Mode.values)
 def test_a_reader_sees_the_destination_of_messages(
     ann: ConsoleVisitor, administrator: User, mode: str

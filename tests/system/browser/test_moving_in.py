@@ -9,7 +9,7 @@ from subscriptions.models import PublishId
 from tests.support import factories
 from tests.system.browser.visitor import ConsoleVisitor
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 def test_a_publish_address_is_made_copied_and_rotated(ann: ConsoleVisitor) -> None:

@@ -26,6 +26,7 @@ def status_of(row: Delivery) -> str:
     return Delivery.objects.get(pk=row.pk).status
 
 
+@pytest.mark.slow
 def test_one_delivery_is_resubmitted(ann: ConsoleVisitor) -> None:
     (row,) = rejected(1)
     ann.page.goto(f"/admin/delivery/delivery/{row.pk}/change/")
@@ -36,6 +37,7 @@ def test_one_delivery_is_resubmitted(ann: ConsoleVisitor) -> None:
     assert status_of(row) == Status.PENDING
 
 
+@pytest.mark.slow
 def test_deliveries_in_doubt_are_decided_after_a_confirmation(ann: ConsoleVisitor) -> None:
     row = factories.delivery(Status.IN_DOUBT, reason="in doubt: it may have been sent")
     ann.page.goto(f"/admin/delivery/delivery/{row.pk}/change/")
@@ -68,6 +70,7 @@ def test_an_edited_copy_keeps_its_line_breaks(ann: ConsoleVisitor) -> None:
     assert bytes(copy.body) == b'{\n  "number": 2\n}\n'
 
 
+@pytest.mark.slow
 def test_all_deliveries_matching_a_filter_are_counted_resubmitted_and_watched(ann: ConsoleVisitor) -> None:
     rejected(8)
     ann.page.goto("/admin/delivery/delivery/?status=REJECTED")
@@ -92,6 +95,7 @@ def test_all_deliveries_matching_a_filter_are_counted_resubmitted_and_watched(an
     ann.photograph("resubmissions")
 
 
+@pytest.mark.slow
 def test_a_running_resubmission_is_stopped(ann: ConsoleVisitor) -> None:
     rejected(1)
     ann.page.goto("/admin/delivery/resubmission/add/?status=REJECTED")

@@ -11,7 +11,7 @@ from tests.support import factories
 from tests.system.browser.visitor import ConsoleVisitor
 from tests.unit.delivery.console.blocking import suspend
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 URL = "https://crm.example/hooks/artifacts?tenant=7"
 

@@ -27,6 +27,7 @@ def event_type(transactional_db: None) -> EventType:
     return row
 
 
+@pytest.mark.slow
 def test_a_script_is_tried_before_it_is_saved(event_type: EventType, ann: ConsoleVisitor) -> None:
     page = ann.page
     page.goto(f"/admin/subscriptions/subscription/add/?event_type={event_type.pk}")

@@ -55,6 +55,7 @@ def test_an_action_in_the_pane_returns_to_the_pane(ann: ConsoleVisitor) -> None:
     assert "status=REJECTED" in ann.page.url
 
 
+@pytest.mark.slow
 def test_where_there_is_no_room_a_row_leads_to_its_page(ann: ConsoleVisitor) -> None:
     row = factories.delivery(Status.REJECTED)
     ann.page.set_viewport_size({"width": 390, "height": 860})
@@ -74,6 +75,7 @@ def test_a_command_is_copied(ann: ConsoleVisitor) -> None:
     assert copied.endswith("--data-binary @-")
 
 
+@pytest.mark.slow
 def test_many_are_cancelled_after_a_question(ann: ConsoleVisitor) -> None:
     row = factories.delivery()
     ann.page.goto(f"/admin/delivery/delivery/?subscriber={row.subscription.subscriber.name}")

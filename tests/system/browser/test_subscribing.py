@@ -61,6 +61,7 @@ def test_a_filter_is_tried_before_it_is_saved(event_type: EventType, ann: Consol
     assert not Subscription.objects.exists()
 
 
+@pytest.mark.slow
 def test_the_tester_is_reached_by_the_keyboard(event_type: EventType, ann: ConsoleVisitor) -> None:
     row = factories.subscription(event_type=event_type, filter="$$->'Body'->'project'->>'id' = 'proj1001'")
     ann.page.goto(f"/admin/subscriptions/subscription/{row.pk}/change/")
@@ -72,6 +73,7 @@ def test_the_tester_is_reached_by_the_keyboard(event_type: EventType, ann: Conso
     expect(ann.page.get_by_text("Would have matched 4 of the last 12 messages")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_test_message_is_sent_and_answered_on_the_page(
     event_type: EventType, ann: ConsoleVisitor, receiver: Receiver
 ) -> None:
@@ -99,6 +101,7 @@ def test_a_test_message_is_sent_and_answered_on_the_page(
     assert sent.headers["inturn-test"] == "true"
 
 
+@pytest.mark.slow
 def test_an_old_secret_is_ended_after_a_question(ann: ConsoleVisitor, transactional_db: None) -> None:
     row = factories.subscription()
     ann.page.goto(f"/admin/subscriptions/subscription/{row.pk}/")
@@ -111,6 +114,7 @@ def test_an_old_secret_is_ended_after_a_question(ann: ConsoleVisitor, transactio
     expect(ann.page.get_by_role("button", name="Revoke now")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_endpoints_are_rewritten_after_a_look(event_type: EventType, ann: ConsoleVisitor) -> None:
     for name in ("artifacts", "documents", "long"):
         rest = "x" * 1975 if name == "long" else f"hooks/{name}?tenant=7"
@@ -137,6 +141,7 @@ def test_endpoints_are_rewritten_after_a_look(event_type: EventType, ann: Consol
     )
 
 
+@pytest.mark.slow
 def test_the_catalogue_shows_how_to_publish(event_type: EventType, ann: ConsoleVisitor) -> None:
     factories.subscription(event_type=event_type)
     factories.event_type("Quiet", kind="QUEUE")
@@ -147,6 +152,7 @@ def test_the_catalogue_shows_how_to_publish(event_type: EventType, ann: ConsoleV
     ann.photograph("event-type")
 
 
+@pytest.mark.slow
 def test_the_inactive_button_explains_its_effect_on_the_backlog(
     ann: ConsoleVisitor, transactional_db: None
 ) -> None:

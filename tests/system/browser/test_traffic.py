@@ -49,6 +49,7 @@ def day(transactional_db: None) -> Subscription:
     return subscription
 
 
+@pytest.mark.slow
 def test_the_chart_updates_without_reloading_the_page(day: Subscription, ann: ConsoleVisitor) -> None:
     block(factories.delivery(message=factories.message(published_at=timezone.now() - timedelta(seconds=97))))
     ann.page.goto("/admin/")
@@ -73,6 +74,7 @@ def test_the_last_day_is_in_the_address(day: Subscription, ann: ConsoleVisitor) 
     ann.photograph("traffic-overview-day")
 
 
+@pytest.mark.slow
 def test_health_can_be_read_at_any_width(day: Subscription, ann: ConsoleVisitor) -> None:
     factories.subscription("quiet", subscriber=day.subscriber)
     for name, address in {
@@ -85,6 +87,7 @@ def test_health_can_be_read_at_any_width(day: Subscription, ann: ConsoleVisitor)
         ann.photograph(name)
 
 
+@pytest.mark.slow
 def test_a_subscriptions_health_loads_after_the_page(day: Subscription, ann: ConsoleVisitor) -> None:
     ann.page.goto(f"/admin/subscriptions/subscription/{day.pk}/")
     ann.page.get_by_text("Set an end of the hold").click()

@@ -1,5 +1,6 @@
 """The application publishes and fetches by REST; REST and the console show the same results."""
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.support.product import Flow
@@ -27,6 +28,7 @@ def test_an_application_publishes_and_reads_the_outcome(flow: Flow, enter: Enter
     sam.photograph("product-application-message")
 
 
+@pytest.mark.slow
 def test_an_application_fetches_and_acknowledges_its_mailbox(flow: Flow, enter: Enter) -> None:
     depot = flow.subscriber("depot")
     wish = {"name": "parcels", "subscriber": depot, "event_type": flow.event_type, "mode": "PULL"}

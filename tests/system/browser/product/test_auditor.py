@@ -2,6 +2,7 @@
 
 import secrets
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.support.product import Flow
@@ -62,6 +63,7 @@ def test_finds_a_message_by_a_word_of_its_body_from_last_week_and_cannot_change_
         ]
 
 
+@pytest.mark.slow
 def test_an_auditors_posts_are_refused(flow: Flow, enter: Enter, receiver: Receiver) -> None:
     endpoint = receiver.endpoint("letters")
     endpoint.always(Answer(404))
