@@ -42,6 +42,7 @@ def test_small_files_of_a_day_become_one(in_three_files: Path, spark: SparkSessi
     assert ArchiveFile.objects.get().path == path
 
 
+@pytest.mark.slow
 def test_each_day_keeps_its_own(tmp_path: Path, spark: SparkSession) -> None:
     days = [
         archived.message(id, published_at=archived.AT + timedelta(days=id % 2, seconds=id))

@@ -9,14 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from delivery.history.steps.compare import compare_logs
-from delivery.history.steps.compare_request import (
-    ComparisonError,
-    ComparisonOptions,
-    read_comparison_request,
-)
+from delivery.history.steps.compare_request import ComparisonError
 from delivery.history.transforms.comparison import comparison_rows, rows_within
 from delivery.history.transforms.their_log import their_rows
-from subscriptions.filters import FilterError
 from tests.unit.delivery.history.archived import Row, attempt, delivery, job, message, seconds, write
 
 LOG = "subscription string, key string, status_text string, time_text string"
@@ -86,7 +81,10 @@ class TestComparedRows:
         ours = [("a", "DELIVERED", 1), ("b", "FAILED", 1), ("b", "REJECTED", 5)]
         assert results(spark, log, ours) == [("a", "SAME", None), ("b", "SAME", None)]
 
-    @pytest.mark.parametrize("status", ["REDUNDANT", "CANCELLED", "DUPLICATE"])
+    @pytest.mark.parametrize(
+        "status",
+        ["REDUNDANT", *(pytest.param(one, marks=pytest.mark.slow) for one in ("CANCELLED", "DUPLICATE"))],
+    )
     def test_that_were_not_sent_here_either_are_no_difference(self, spark: SparkSession, status: str) -> None:
         assert results(spark, [], [("a", status, 1), ("b", "FAILED", 1)]) == [("b", "ONLY_HERE", None)]
 
@@ -131,24 +129,6 @@ class TestRowsOfTheLog:
         log = spark.createDataFrame([("", "a", None, "22.11.2026 10:00:01")], LOG)
         rows = their_rows(log, statuses={}, time_format="dd.MM.yyyy HH:mm:ss")
         assert rows.selectExpr("unix_seconds(at)").first() == (int(seconds(1).timestamp()),)
-
-
-class TestRequest:
-    @pytest.mark.parametrize(
-        "fields",
-        [
-            {"format": "xls"},
-            {"since": time(2), "until": time(1)},
-            {"statuses": {"done": "SENT"}},
-        ],
-    )
-    def test_with_contradictory_options_is_refused(self, fields: dict[str, Any]) -> None:
-        with pytest.raises(ComparisonError):
-            read_comparison_request(ComparisonOptions(theirs="x", key="$$->'Body'->>'id'", **fields))  # type: ignore[typeddict-item]
-
-    def test_with_a_wrong_key_is_refused(self) -> None:
-        with pytest.raises(FilterError):
-            read_comparison_request(ComparisonOptions(theirs="x", key="id"))
 
 
 @pytest.mark.django_db(transaction=True)
@@ -208,11 +188,12 @@ class TestTheComparison:
             {"result": "OTHER_ORDER", "key": "d", "there": "DELIVERED 2026-11-22 10:00:04 UTC", "here": "DELIVERED 2026-11-22 10:00:08 UTC", "before": "c"},
         ]  # fmt: skip
 
+    @pytest.mark.slow
     def test_takes_the_key_from_a_header(self, archive: Path, spark: SparkSession) -> None:
         result = self.made(archive, spark, key="$$->'Header'->>'X-Id'")
         assert (result["same"], result["only_there"], result["messages_without_key"]) == (2, 2, 1)
 
-    @pytest.mark.parametrize("form", ["csv", "parquet"])
+    @pytest.mark.parametrize("form", ["csv", pytest.param("parquet", marks=pytest.mark.slow)])
     def test_writes_all_rows(self, archive: Path, spark: SparkSession, form: str) -> None:
         result = self.made(archive, spark, format=form, to=str(archive.parent / "out"))
         path = Path(result["path"])
@@ -228,11 +209,13 @@ class TestTheComparison:
         ]
         assert [file.name for file in path.parent.iterdir()] == [path.name]
 
+    @pytest.mark.slow
     def test_of_an_interval_has_its_rows_alone(self, archive: Path, spark: SparkSession) -> None:
         result = self.made(archive, spark, since=time(3), until=time(5))
         counts = [result[name] for name in ("same", "only_there", "only_here", "other_status", "other_order")]
         assert counts == [1, 0, 0, 0, 1]
 
+    @pytest.mark.slow
     def test_of_one_subscription_reads_its_rows_of_the_log(self, archive: Path, spark: SparkSession) -> None:
         rows = [f"a,200,{time(1)},{PUSHES}", f"f,200,{time(2)},other/one"]
         log = self.log(archive, *rows, header="key,status,time,subscription")
@@ -242,6 +225,7 @@ class TestTheComparison:
         result = self.made(archive, spark, theirs=log)
         assert (result["same"], result["only_there"], result["only_here"]) == (1, 1, 4)
 
+    @pytest.mark.slow
     def test_reads_columns_of_other_names(self, archive: Path, spark: SparkSession) -> None:
         log = self.log(archive, '"a",done,"with, comma"', header="msg.id,State,note")
         columns = {"key": "msg.id", "status": "State"}
@@ -268,6 +252,7 @@ class TestTheComparison:
         with pytest.raises(ComparisonError, match=error):
             self.made(archive, spark, theirs=self.log(archive, row, header=header), **asked)
 
+    @pytest.mark.slow
     def test_of_a_shadow_match_has_its_key_and_order(self, tmp_path: Path, spark: SparkSession) -> None:
         archive = tmp_path / "archive"
         write(

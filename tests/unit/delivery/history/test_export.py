@@ -68,6 +68,7 @@ class TestArchivedRows:
         assert [row["status"] for row in rows(job, DELIVERIES)] == ["CANCELLED"]
         assert [row["kind"] for row in rows(job, JOURNAL)] == ["CANCELLED"]
 
+    @pytest.mark.slow
     def test_the_output_of_a_script_is_known_by_its_hash(self, job: StepJob) -> None:
         made, later, own = settled(), settled(), settled()
         for delivery, body, days in ((made, b"made", 2), (later, b"later", 0), (own, None, 2)):
@@ -78,6 +79,7 @@ class TestArchivedRows:
         found = {row["id"]: row["output_sha256"] for row in rows(job, DELIVERIES)}
         assert found == {made.pk: sha256(b"made").hexdigest(), later.pk: None, own.pk: None}
 
+    @pytest.mark.slow
     def test_the_journal_names_the_subscription_of_a_delivery(self, job: StepJob) -> None:
         settled()
         delivery = settled()
@@ -87,6 +89,7 @@ class TestArchivedRows:
         named = [(row["delivery_id"], row["subscription_id"]) for row in rows(job, JOURNAL)]
         assert named == [(delivery.pk, delivery.subscription_id), (None, None)]
 
+    @pytest.mark.slow
     def test_an_export_in_parts_gives_the_same_rows(
         self, job: StepJob, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -119,12 +122,14 @@ class TestArchivedRows:
         export_history(job)
         assert [path.split("/")[1] for path in visible(tmp_path)] == ["day=2026-02-28", "day=2026-03-01"]
 
+    @pytest.mark.slow
     def test_a_folder_of_any_name_is_read_by_spark_too(self, tmp_path: Path, spark: SparkSession) -> None:
         message = factories.message(published_at=timezone.now() - timedelta(days=1))
         with archived.job(tmp_path / "Inturn's 100 % ä", spark=spark) as given:
             export_history(given)
             assert [row["id"] for row in rows(given, MESSAGES)] == [message.pk]
 
+    @pytest.mark.slow
     def test_a_url_is_as_good_as_a_folder(self, tmp_path: Path, spark: SparkSession) -> None:
         message = factories.message(published_at=timezone.now() - timedelta(days=1))
         with archived.job(f"file://{tmp_path}/archive", spark=spark) as given:
@@ -150,12 +155,14 @@ class TestArchivedRows:
         assert result["chunks"] > 1
         assert [row["id"] for row in rows(job, DELIVERIES)] == ids
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("made", "chunks"), [(6, 1), (7, 2)])
     def test_a_small_remainder_joins_the_last_chunk(self, job: StepJob, made: int, chunks: int) -> None:
         ids = [settled(days=10 - number).pk for number in range(made)]
         assert export_history(job, rows=4)["chunks"] == chunks
         assert [row["id"] for row in rows(job, DELIVERIES)] == ids
 
+    @pytest.mark.slow
     def test_many_of_one_moment_are_in_one_chunk(self, job: StepJob) -> None:
         moment = timezone.now() - timedelta(days=1)
         made = [factories.message(published_at=moment) for _ in range(4)]
@@ -194,6 +201,7 @@ class TestSentAgain:
         assert [row["status"] for row in rows(job, DELIVERIES)] == ["FAILED", "DELIVERED"]
         assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2]
 
+    @pytest.mark.slow
     def test_again_and_again(self, job: StepJob) -> None:
         delivery = settled(Status.FAILED)
         for _ in range(2):
@@ -204,6 +212,7 @@ class TestSentAgain:
         assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2, 3, 4, 5]
         assert len(rows(job, DELIVERIES)) == 5
 
+    @pytest.mark.slow
     def test_while_it_is_exported(self, job: StepJob, told: archived.RecordedProgress) -> None:
         delivery = settled(Status.FAILED)
         told.when("exporting", lambda: _send_again(delivery))
@@ -213,6 +222,7 @@ class TestSentAgain:
         assert [row["status"] for row in rows(job, DELIVERIES)] == ["FAILED", "DELIVERED"]
         assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2]
 
+    @pytest.mark.slow
     def test_during_a_failed_export(self, job: StepJob, told: archived.RecordedProgress) -> None:
         delivery = settled(Status.FAILED)
 

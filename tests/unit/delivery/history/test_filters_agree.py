@@ -109,6 +109,7 @@ def drawn() -> tuple[list[Condition], list[Message]]:
     return [one for some in asked for one in some], [one for some in about for one in some]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_python_postgresql_and_spark_agree_on_true_false_and_null(spark: SparkSession) -> None:
     trees, messages = drawn()

@@ -144,6 +144,7 @@ class TestReadArchive:
         check(archive, [MESSAGES])
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(2 * SECONDS)
 @pytest.mark.usefixtures("varied_rows")
 class TestKilled:
@@ -152,7 +153,7 @@ class TestKilled:
         ("table", "is_visible"),
         [
             ("delivery_archivefile", False),
-            pytest.param("delivery_archived", True, marks=pytest.mark.slow),
+            ("delivery_archived", True),
         ],
     )
     def test_and_rerun_loses_duplicates_or_orphans_no_row(

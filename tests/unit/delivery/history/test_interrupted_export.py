@@ -79,6 +79,7 @@ class TestCrash:
         assert [row["delivery_id"] for row in rows(job, ATTEMPTS)] == [one.pk for one in deliveries]
         assert visible(tmp_path) == sorted(ArchiveFile.objects.values_list("path", flat=True))
 
+    @pytest.mark.slow
     def test_an_unfinished_write_is_discarded(
         self, job: StepJob, told: archived.RecordedProgress, tmp_path: Path
     ) -> None:
@@ -130,7 +131,11 @@ class TestCrash:
 
     @pytest.mark.parametrize(
         ("table", "column"),
-        [("deliveries", "endpoint"), ("attempts", "subscriber"), ("deliveries", "reason")],
+        [
+            ("deliveries", "endpoint"),
+            pytest.param("attempts", "subscriber", marks=pytest.mark.slow),
+            pytest.param("deliveries", "reason", marks=pytest.mark.slow),
+        ],
     )
     def test_a_renamed_file_does_not_count(
         self, job: StepJob, told: archived.RecordedProgress, tmp_path: Path, table: str, column: str

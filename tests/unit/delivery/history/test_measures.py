@@ -127,6 +127,7 @@ def test_the_hours_newest_name_and_endpoint_are_reported(spark: SparkSession) ->
     assert (row["subscription"], row["endpoint"]) == ("new", "https://new.example/")
 
 
+@pytest.mark.slow
 def test_an_hour_without_settlements_has_its_blocked_time(spark: SparkSession) -> None:
     stopped = spark.createDataFrame([(AT, 1, 60.0), (AT, 2, 30.0), (AT, 3, 15.0)], STOPPED)
     names = spark.createDataFrame(
@@ -152,6 +153,7 @@ def test_an_hour_without_settlements_has_its_blocked_time(spark: SparkSession) -
     ]
 
 
+@pytest.mark.slow
 def test_a_subscription_of_two_names_has_its_blocked_time_once(spark: SparkSession) -> None:
     stopped = spark.createDataFrame([(AT, 1, 60.0)], STOPPED)
     deliveries = [delivery(1), delivery(2, subscriber="renamed")]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from delivery.history.checks.finding import findings
@@ -75,11 +76,13 @@ def test_ordered_attempts_pass_and_overtaking_ones_are_found(spark: SparkSession
     assert found(turns) == [("ORDER", 3, 2), ("ORDER", 5, 4)]
 
 
+@pytest.mark.slow
 def test_each_subscriber_and_each_replay_has_an_order_of_its_own(spark: SparkSession) -> None:
     turns = history(spark, {1: 20, 2: 15, 3: 10, 4: 5}, subscriber_id={2: 2}, replay_id={3: 7, 4: 8})
     assert found(turns) == []
 
 
+@pytest.mark.slow
 def test_an_order_is_promised_in_lanes_that_send_one_after_the_other(spark: SparkSession) -> None:
     turns = history(
         spark,
@@ -92,6 +95,7 @@ def test_an_order_is_promised_in_lanes_that_send_one_after_the_other(spark: Spar
     assert found(turns) == []
 
 
+@pytest.mark.slow
 def test_publications_at_the_same_time_have_no_order(spark: SparkSession) -> None:
     """2 was published before 1 ended, 3 after; 5 and 4 are of one transaction, in which 4 was
     published first.
@@ -105,6 +109,7 @@ def test_publications_at_the_same_time_have_no_order(spark: SparkSession) -> Non
     assert found(turns) == [("ORDER", 3, 1), ("ORDER", 5, 4)]
 
 
+@pytest.mark.slow
 def test_messages_without_a_recorded_transaction_prove_nothing(spark: SparkSession) -> None:
     turns = history(spark, {1: 10, 2: 9}, transaction_id={1: None, 2: None}, seen_before={1: None, 2: None})
     assert found(turns) == []
@@ -127,6 +132,7 @@ def test_an_inactive_subscription_may_be_overtaken(spark: SparkSession) -> None:
     assert explained(turns) == {"held": 1}
 
 
+@pytest.mark.slow
 def test_a_stopped_url_may_be_overtaken(spark: SparkSession) -> None:
     stopped = [
         entry(1, "DISABLED", at=seconds(1.5), text="https://receiver.example/hook is disabled: 9 of 9"),
@@ -146,12 +152,14 @@ def test_a_stopped_url_may_be_overtaken(spark: SparkSession) -> None:
     assert explained(turns) == {"held": 1}
 
 
+@pytest.mark.slow
 def test_a_cancelled_delivery_that_is_sent_again_keeps_no_place(spark: SparkSession) -> None:
     turns = history(spark, {1: 60, 2: 20}, redelivery={1: "resubmitted"})
     assert found(turns) == []
     assert explained(turns) == {"sent_again": 1}
 
 
+@pytest.mark.slow
 def test_a_resubmission_is_no_first_attempt(spark: SparkSession) -> None:
     rows = frame(
         spark, DELIVERIES, [delivery(1), delivery(2), delivery(1, settled_at=seconds(90), attempts=2)]
@@ -193,6 +201,7 @@ def test_holds_neither_overlap_nor_meet(spark: SparkSession) -> None:
     assert row.until[:2] == [first + 1 + slack, first + 30 + slack]
 
 
+@pytest.mark.slow
 def test_what_overtook_a_delivery_of_a_held_subscriber_or_while_all_sending_was_held_is_explained(
     spark: SparkSession,
 ) -> None:

@@ -206,10 +206,12 @@ class TestTheFile:
         result = self.made(archive, spark, filter="$$->'Body'->>'text' is not null")
         assert result["rows"] == 2
 
+    @pytest.mark.slow
     def test_without_rows_contains_the_column_names(self, archive: Path, spark: SparkSession) -> None:
         result = self.made(archive, spark, subscriber="nobody")
         assert (result["rows"], Path(result["path"]).read_text().count("\n")) == (0, 1)
 
+    @pytest.mark.slow
     def test_ends_at_the_watermark_with_a_note(self, archive: Path, spark: SparkSession) -> None:
         result = self.made(archive, spark)
         assert result["until"] == (seconds(90) + timedelta(milliseconds=1)).isoformat()
@@ -230,6 +232,7 @@ class TestTheFile:
         assert not to.exists() or list(to.iterdir()) == []
         assert list((archive / ".reports").iterdir()) == []
 
+    @pytest.mark.slow
     def test_removes_leftovers_of_killed_runs(self, archive: Path, spark: SparkSession) -> None:
         runs = {
             state: PipelineRun.objects.create(pk=id, step=Step.REPORT, state=state, ended_at=ended)

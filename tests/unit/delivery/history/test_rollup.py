@@ -96,6 +96,7 @@ def test_late_rows_of_an_hour_are_measured_with_the_others(tmp_path: Path, spark
     assert hours() == [(0, 2, 2, 0), (2, 1, 1, 0)]
 
 
+@pytest.mark.slow
 def test_hours_without_a_new_chunk_are_not_recomputed(tmp_path: Path, spark: SparkSession) -> None:
     write(tmp_path, deliveries=[delivery(1)], until=AT + HOUR)
     with job(tmp_path, spark=spark) as given:
@@ -109,6 +110,7 @@ def test_hours_without_a_new_chunk_are_not_recomputed(tmp_path: Path, spark: Spa
     assert hours() == [(0, 1, 0, 0), (1, 1, 0, 0)]
 
 
+@pytest.mark.slow
 def test_everything_forgets_hours_that_the_archive_does_not_have(tmp_path: Path, spark: SparkSession) -> None:
     HistoryHour.objects.create(hour=AT - 100 * HOUR, subscription_id=1)
     write(tmp_path, deliveries=[delivery(1)])
@@ -132,6 +134,7 @@ def test_a_stop_is_counted_in_each_hour_up_to_the_watermark(tmp_path: Path, spar
     assert (row.subscriber, row.subscription) == (subscription.subscriber.name, "slow")
 
 
+@pytest.mark.slow
 def test_a_stop_is_counted_in_hours_without_settlements(tmp_path: Path, spark: SparkSession) -> None:
     subscription = factories.subscription()
     stopped = entry(1, "BLOCKED", at=AT + HOUR / 2, lane_id=1, subscription_id=subscription.pk)
@@ -154,6 +157,7 @@ def test_a_run_that_is_stopped_leaves_the_old_hours(tmp_path: Path, spark: Spark
     assert not ArchiveChunk.objects.get().is_rolled_up
 
 
+@pytest.mark.slow
 def test_a_connection_that_dies_while_writing_leaves_the_old_hours(
     tmp_path: Path, spark: SparkSession
 ) -> None:

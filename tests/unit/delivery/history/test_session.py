@@ -55,12 +55,14 @@ def test_sessions_can_be_opened_one_after_another(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "5\n5\n", "")
 
 
+@pytest.mark.slow
 def test_runs_that_share_one_have_their_errors_in_words_and_leave_it_to_the_next(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SHARED, str(tmp_path / "log")]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\nTrue\n1\n", "")
 
 
+@pytest.mark.slow
 def test_the_jvm_has_low_priority_and_ends_with_its_python(tmp_path: Path) -> None:
     with subprocess.Popen(
         command(tmp_path / "log", "1", "wait"),

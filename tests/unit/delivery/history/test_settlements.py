@@ -166,6 +166,7 @@ def of_a_group_with_its_sibling() -> tuple[Delivery, Found]:
     return sibling, [("CANCELLED", []), ("REJECTED", [1])]
 
 
+@pytest.mark.slow
 def test_however_a_person_ends_a_settlement_it_is_kept(job: StepJob) -> None:
     expected = dict(
         made()
@@ -212,6 +213,7 @@ def test_each_is_archived_by_the_export_of_its_own_time(
     assert verdict(job) == "proven"
 
 
+@pytest.mark.slow
 def test_an_attempt_that_ends_after_its_delivery_was_cancelled_is_no_settlement_of_its_own(
     job: StepJob,
 ) -> None:
@@ -223,6 +225,7 @@ def test_an_attempt_that_ends_after_its_delivery_was_cancelled_is_no_settlement_
     assert verdict(job) == "proven"
 
 
+@pytest.mark.slow
 def test_the_answer_to_a_sync_call_settles_it_once(job: StepJob) -> None:
     """Before the answer the delivery is IN_DOUBT, which nobody decided."""
     delivery = settled(Status.IN_DOUBT, attempts=0)
@@ -266,6 +269,7 @@ def test_settlements_of_one_time_lose_no_attempt(job: StepJob) -> None:
     assert sorted(row["number"] for row in rows(job, ATTEMPTS)) == [1, 2]
 
 
+@pytest.mark.slow
 def test_verify_notices_a_settlement_that_is_nowhere(job: StepJob) -> None:
     delivery = settled(Status.PENDING, days=0)
     for _ in range(2):

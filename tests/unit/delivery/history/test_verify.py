@@ -57,6 +57,7 @@ def sound_rows(ids: Sequence[int]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_an_empty_installation_is_proven(tmp_path: Path, spark: SparkSession) -> None:
     result = verified(tmp_path, spark)
     assert (result["verdict"], result["deliveries"], result["until"]) == ("proven", 0, None)
@@ -127,6 +128,7 @@ def test_each_kind_is_found_with_its_rows(tmp_path: Path, spark: SparkSession) -
     )
 
 
+@pytest.mark.slow
 def test_rows_twice_in_the_archive_are_found(tmp_path: Path, spark: SparkSession) -> None:
     rows = sound_rows(range(1, 4))
     write(tmp_path, **rows)
@@ -148,6 +150,7 @@ def test_unarchived_rows_count(tmp_path: Path, spark: SparkSession) -> None:
     assert (result["messages"], result["deliveries"], result["attempts"]) == (2, 2, 1)
 
 
+@pytest.mark.slow
 def test_postgresql_overrides_the_archive_for_resubmitted_deliveries(
     tmp_path: Path, spark: SparkSession
 ) -> None:
@@ -168,6 +171,7 @@ def test_postgresql_overrides_the_archive_for_resubmitted_deliveries(
     assert (result["deliveries"], result["attempts"]) == (1, 1)
 
 
+@pytest.mark.slow
 def test_a_waiting_delivery_that_was_overtaken_is_found_unless_it_is_held(
     tmp_path: Path, spark: SparkSession
 ) -> None:
@@ -197,6 +201,7 @@ def test_a_waiting_delivery_that_was_overtaken_is_found_unless_it_is_held(
     assert result["verdict"] == "proven"
 
 
+@pytest.mark.slow
 def test_the_journal_since_the_watermark_explains_too(tmp_path: Path, spark: SparkSession) -> None:
     rows = sound_rows([1, 2])
     rows["deliveries"][1]["subscription_id"] = 2
@@ -207,6 +212,7 @@ def test_the_journal_since_the_watermark_explains_too(tmp_path: Path, spark: Spa
     assert verified(tmp_path, spark)["verdict"] == "proven"
 
 
+@pytest.mark.slow
 def test_a_second_run_writes_its_own_findings(tmp_path: Path, spark: SparkSession) -> None:
     write(tmp_path, messages=[message(1)])
     verified(tmp_path, spark)
@@ -215,6 +221,7 @@ def test_a_second_run_writes_its_own_findings(tmp_path: Path, spark: SparkSessio
     assert Finding.objects.values("run_id").distinct().count() == 2
 
 
+@pytest.mark.slow
 def test_no_more_than_a_thousand_findings_of_a_kind_are_written(tmp_path: Path, spark: SparkSession) -> None:
     write(tmp_path, messages=[message(id, published_at=seconds(0)) for id in range(1, 1_202)])
     result = verified(tmp_path, spark)
@@ -222,6 +229,7 @@ def test_no_more_than_a_thousand_findings_of_a_kind_are_written(tmp_path: Path, 
     assert Finding.objects.count() == 1_000
 
 
+@pytest.mark.slow
 def test_times_near_midnight_are_of_one_history(tmp_path: Path, spark: SparkSession) -> None:
     rows = sound_rows(range(1, 3))
     rows["deliveries"][1]["settled_at"] += timedelta(days=1)
@@ -229,6 +237,7 @@ def test_times_near_midnight_are_of_one_history(tmp_path: Path, spark: SparkSess
     assert verified(tmp_path, spark)["verdict"] == "proven"
 
 
+@pytest.mark.slow
 def test_the_snapshot_is_gone_before_the_archive_is_read(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
