@@ -21,11 +21,12 @@ def surviving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 @pytest.fixture
 def product(surviving: Product) -> Product:
-    """The product with both its senders running."""
+    """The product with both its senders running, and nothing to send from earlier tests."""
     if not surviving.is_running():
         surviving.start()
     observed = Observed(surviving)
     eventually(lambda: observed.is_well(senders=2), "all that was killed is back")
+    surviving.hold_waiting()
     return surviving
 
 

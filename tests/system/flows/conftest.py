@@ -18,6 +18,13 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
         product.kill_all()
 
 
+@pytest.fixture(autouse=True)
+def _hold_deliveries_afterwards(request: pytest.FixtureRequest) -> Iterator[None]:
+    yield
+    if "product" in request.fixturenames:
+        request.getfixturevalue("product").hold_waiting()
+
+
 @pytest.fixture
 def flow(product: Product) -> Flow:
     return product.flow("Test")
