@@ -31,6 +31,6 @@ class Migration(migrations.Migration):
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
                 ),
             ],
-            options={"indexes": [models.Index(fields=["expires_at"], name="join_key_by_time")]},
+            options={"default_permissions": (), "indexes": [models.Index(fields=["expires_at"], name="join_key_by_time")]},
         ),
     ]

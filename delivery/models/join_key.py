@@ -19,6 +19,7 @@ class JoinKey(models.Model):
     expires_at = models.DateTimeField(db_default=Now())
 
     class Meta:
+        default_permissions = ()
         indexes = [models.Index(fields=["expires_at"], name="join_key_by_time")]
 
     def __str__(self) -> str:
