@@ -89,7 +89,9 @@ class TestPeople:
         page = ann.get("/admin/auth/user/add/").text
         assert "Administrators: everything" in page
         assert "Changes nothing." in page
-        assert "Makes subscriptions and subscribers ACTIVE, HELD and INACTIVE, and subscriptions SHADOW." in page
+        assert (
+            "Makes subscriptions and subscribers ACTIVE, HELD and INACTIVE, and subscriptions SHADOW." in page
+        )
 
     def test_nobody_grants_more_than_they_have(self, db: None) -> None:
         adam = User.objects.create_user("adam", is_staff=True)

@@ -25,9 +25,10 @@ from delivery.models import (
 from delivery.states import OutcomeClass, Status
 from subscriptions.models import Mode
 from tests.support import factories
+from tests.support.sequences import kept_sequences  # noqa: F401 - a fixture
 from tests.unit.delivery.console.blocking import block, suspend
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kept_sequences")]
 
 
 def marked(*, hours: float = 1, nothing_sent_since: bool = False) -> MarkedRestore:

@@ -101,6 +101,9 @@ def test_the_console_refuses_it_too(event_type: EventType) -> None:
         "auth_type": "none",
         "dedup_mode": "NONE",
         "dedup_window_seconds": "60",
+        "join_mode": "NONE",
+        "join_seconds": "60",
+        "status": "ACTIVE",
     }
     answer = ann.post("/admin/subscriptions/subscription/add/", values)
     (said,) = answer.context["adminform"].form.errors["filter"]
