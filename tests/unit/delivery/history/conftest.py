@@ -7,7 +7,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from delivery.history.job import StepJob
-from delivery.history.spark import jvm
 from delivery.history.spark.session import Spark, spark_session
 from tests.unit.delivery.history import archived
 
@@ -17,8 +16,6 @@ def spark() -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as environment:
         # A few rows in many different queries: the slowest compilation tier never pays off.
         environment.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
-        # The other processes of the tests would leave it a tenth of a processor.
-        environment.setattr(jvm, "NICE", 0)
         with spark_session(Spark(master="local[2]", memory="1g")) as session:
             yield session
 
