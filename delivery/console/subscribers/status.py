@@ -41,8 +41,8 @@ class ShownSubscriber:
 def read_status(subscriber: Subscriber, *, now: datetime) -> ShownSubscriber:
     """Load everything in a number of statements that does not depend on the subscriber."""
     lane_ids = list(Lane.objects.filter(subscriber=subscriber).values_list("pk", flat=True))
-    strips = read_strips(lane_ids)
     stopped = stopped_lanes.lanes(limit=1, subscriber_id=subscriber.pk)
+    strips = [stopped[0].strip] if stopped else read_strips(lane_ids)
     found = list(
         subscriber.subscriptions.select_related("subscriber", "event_type")
         .defer("headers", "auth")
