@@ -2,17 +2,15 @@
 
 import base64
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from delivery.api.batch_items import body_of, headers_of
 from delivery.api.incoming import MAX_IDEMPOTENCY_KEY_LENGTH
 from delivery.importing.lines import ImportLineError, Line
 from subscriptions.api.problems import Problem
 from subscriptions.matching.match import Candidate
-from subscriptions.models import EventType, Publisher, Subscription
+from subscriptions.models import EventType, Processing, Publisher, Subscription, SubscriptionStatus
 
 _KEY = re.compile(rf"[!-~](?:[ -~]{{0,{MAX_IDEMPOTENCY_KEY_LENGTH - 2}}}[!-~])?")
 _BETWEEN_NAMES = re.compile(r"[\s,;]+")
@@ -127,19 +125,10 @@ class NamedObjects:
 
 def _found(line: Line, name: str) -> tuple[int, int, Candidate]:
     subscriber, _, subscription = name.partition("/")
-    row: Mapping[str, Any] | None = (
+    row = (
         Subscription.objects.filter(subscriber__name=subscriber, name=subscription)
-        .values(
-            *(
-                "id",
-                "subscriber_id",
-                "header_filter_string",
-                "filter",
-                "filter_identity",
-                "subscriber__match_mode",
-            ),
-            *("dedup_mode", "dedup_path", "mode", "event_type_id", "dedup_window_seconds"),
-        )
+        .select_related("subscriber")
+        .defer("headers", "auth")
         .first()
     )
     if row is None:
@@ -147,15 +136,26 @@ def _found(line: Line, name: str) -> tuple[int, int, Candidate]:
             f"subscriptions: there is no {name[:200]!r}; write subscriber/subscription, or create it first."
         )
         raise ImportLineError(line.number, detail)
-    candidate = Candidate(
-        subscription_id=row["id"],
-        subscriber_id=row["subscriber_id"],
-        header_filter_string=row["header_filter_string"],
-        filter=row["filter"],
-        filter_identity=row["filter_identity"],
-        match_mode=row["subscriber__match_mode"],
-        dedup_mode=row["dedup_mode"],
-        dedup_path=row["dedup_path"],
-        mode=row["mode"],
+    return row.dedup_window_seconds, row.event_type_id, _candidate(row)
+
+
+def _candidate(subscription: Subscription) -> Candidate:
+    """Return a subscription of any status as publishing knows those that qualify."""
+    owner = subscription.subscriber
+    return Candidate(
+        subscription_id=subscription.pk,
+        subscriber_id=owner.pk,
+        header_filter_string=subscription.header_filter_string,
+        filter=subscription.filter,
+        filter_identity=subscription.filter_identity,
+        match_mode=owner.match_mode,
+        dedup_mode=subscription.dedup_mode,
+        dedup_path=subscription.dedup_path,
+        mode=subscription.mode,
+        is_by_priority=owner.by_priority and owner.processing == Processing.CONCURRENT,
+        join_mode=subscription.join_mode,
+        join_name=subscription.join_name,
+        join_path=subscription.join_path,
+        is_shadow=subscription.status == SubscriptionStatus.SHADOW,
+        takes_unmatched=subscription.takes_unmatched,
     )
-    return row["dedup_window_seconds"], row["event_type_id"], candidate

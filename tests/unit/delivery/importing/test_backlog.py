@@ -256,3 +256,16 @@ def test_a_csv_row_is_told_by_its_first_line(subscription: Subscription, tmp_pat
 
 def test_a_missing_file_is_refused_with_its_name(db: None) -> None:
     assert run("backlog", "/no/such") == (1, "/no/such cannot be read: No such file or directory.")
+
+
+def test_a_named_shadow_subscription_records_its_messages_and_is_never_sent_them(
+    event_type: EventType, tmp_path: Path
+) -> None:
+    shadow = factories.subscription(
+        "orders",
+        subscriber=factories.subscriber("crm"),
+        event_type=event_type,
+        status=SubscriptionStatus.SHADOW,
+    )
+    imported(written(tmp_path, [line(1, subscriptions=["crm/orders"])]))
+    assert [row.status for row in Delivery.objects.filter(subscription=shadow)] == [Status.SHADOW]
