@@ -135,11 +135,18 @@ def enter_environment(checkout: str, argv: Sequence[str]) -> None:
     _exec(environment)
 
 
-def _choose(environments: list[VirtualEnvironment], root: Path, argv: Sequence[str]) -> VirtualEnvironment:
+def _choose(
+    environments: list[VirtualEnvironment], root: Path, argv: Sequence[str]
+) -> VirtualEnvironment:
     for environment in environments:
-        if environment.is_complete(_wanted_lock(environment, root, argv)) or environment.is_writable():
+        if (
+            environment.is_complete(_wanted_lock(environment, root, argv))
+            or environment.is_writable()
+        ):
             return environment
-    return _fail(f"neither {root} nor {_home(root)} can be written: set INTURN_HOME to a folder that can")
+    return _fail(
+        f"neither {root} nor {_home(root)} can be written: set INTURN_HOME to a folder that can"
+    )
 
 
 def _wanted_lock(environment: VirtualEnvironment, root: Path, argv: Sequence[str]) -> Lock:

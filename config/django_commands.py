@@ -20,7 +20,9 @@ REASON_CHARACTERS = 300
 def run_command(argv: list[str]) -> None:
     """Run a command; an unreachable database is reported in one line."""
     if argv[1:] and argv[1] in WITHOUT_PAGES:
-        settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if not app.startswith(PAGES)]
+        settings.INSTALLED_APPS = [
+            app for app in settings.INSTALLED_APPS if not app.startswith(PAGES)
+        ]
     try:
         execute_from_command_line(argv)
     except OperationalError as error:
@@ -30,7 +32,9 @@ def run_command(argv: list[str]) -> None:
     except InternalError as error:
         if not is_read_only(error):
             raise
-        sys.exit(f"inturn: the database is read-only now ({reason(error)}): repeat the command later")
+        sys.exit(
+            f"inturn: the database is read-only now ({reason(error)}): repeat the command later"
+        )
 
 
 def reason(error: Exception) -> str:

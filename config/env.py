@@ -116,7 +116,9 @@ def read_settings(reader: EnvReader) -> Environment:
         debug=reader.flag("INTURN_DEBUG", default=False),
         database_url=_database_url(reader) or running_url(home) or "",
         secret_key=reader.text("INTURN_SECRET_KEY") or _kept(home / "secret-key"),
-        encryption_keys=(reader.text("INTURN_ENCRYPTION_KEYS") or _kept(home / "encryption-keys")).split(),
+        encryption_keys=(
+            reader.text("INTURN_ENCRYPTION_KEYS") or _kept(home / "encryption-keys")
+        ).split(),
         bootstrap_key=_bootstrap_key(reader),
         admin_password=reader.text("INTURN_ADMIN_PASSWORD"),
         fetch_key=reader.text("INTURN_FETCH_KEY"),
@@ -139,7 +141,10 @@ def read_settings(reader: EnvReader) -> Environment:
             "SPARK_REMOTE", pattern=_SPARK_REMOTE, allowed="like sc://spark.example.com:15002"
         ),
         spark_driver_memory=reader.matching(
-            "SPARK_DRIVER_MEMORY", pattern=_MEMORY, allowed="like 512m or 2g, at least 512m", default="1g"
+            "SPARK_DRIVER_MEMORY",
+            pattern=_MEMORY,
+            allowed="like 512m or 2g, at least 512m",
+            default="1g",
         ),
         web_workers=reader.integer("WEB_WORKERS", default=1, least=1, most=100),
         web_threads=reader.integer("WEB_THREADS", default=8, least=1, most=1000),
@@ -207,7 +212,9 @@ def _history_url(reader: EnvReader, home: Path) -> str:
     if "://" not in text:
         return str(Path(text).expanduser().resolve())
     if not _URL.fullmatch(text):
-        raise wrong_value("HISTORY_URL", text, allowed="a folder, or a URL like s3a://bucket/inturn")
+        raise wrong_value(
+            "HISTORY_URL", text, allowed="a folder, or a URL like s3a://bucket/inturn"
+        )
     return text.rstrip("/")
 
 
@@ -241,7 +248,9 @@ def _kept(path: Path) -> str:
     try:
         return path.read_text().strip() if path.exists() else _make_secret(path)
     except OSError as error:
-        raise ImproperlyConfigured(f"INTURN_HOME: {path} cannot be used ({error.strerror})") from error
+        raise ImproperlyConfigured(
+            f"INTURN_HOME: {path} cannot be used ({error.strerror})"
+        ) from error
 
 
 def _make_secret(path: Path) -> str:

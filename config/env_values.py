@@ -45,7 +45,9 @@ class EnvReader:
         source = f"{name}_FILE" if path else name
         content = _content(source, path) if path else self._environment.get(name, "")
         if (path or content) and not content.strip():
-            raise ImproperlyConfigured(f"{source}: the value is blank; set one, or unset the variable")
+            raise ImproperlyConfigured(
+                f"{source}: the value is blank; set one, or unset the variable"
+            )
         given = content.strip()
         place = f"file {path}" if path else "environment"
         self.found[name] = FoundSetting(name, given or default, place if given else DEFAULT)
@@ -71,7 +73,9 @@ class EnvReader:
             return text.upper()
         raise wrong_value(name, text, allowed=f"one of {', '.join(choices)}")
 
-    def matching(self, name: str, *, pattern: re.Pattern[str], allowed: str, default: str = "") -> str:
+    def matching(
+        self, name: str, *, pattern: re.Pattern[str], allowed: str, default: str = ""
+    ) -> str:
         """Return a text that matches the whole pattern, or the default; `allowed` describes it."""
         text = self.text(name, default=default)
         if text == default or pattern.fullmatch(text):

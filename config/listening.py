@@ -27,7 +27,9 @@ def listen_address(text: str) -> Address:
         return ipaddress.ip_address(bare)
     except ValueError:
         raise wrong_value(
-            "INTURN_LISTEN", text, allowed="an IP address of this machine, like 127.0.0.1, 0.0.0.0 or [::]"
+            "INTURN_LISTEN",
+            text,
+            allowed="an IP address of this machine, like 127.0.0.1, 0.0.0.0 or [::]",
         ) from None
 
 

@@ -105,7 +105,9 @@ WALKS_INDEXES = (
 
 def _database(url: str) -> dict[str, Any]:
     # Commands that need no server, such as `up` itself, have no URL, but Django requires an engine.
-    parsed: dict[str, Any] = environ.Env.db_url_config(url or "postgresql://inturn@127.0.0.1:1/inturn")
+    parsed: dict[str, Any] = environ.Env.db_url_config(
+        url or "postgresql://inturn@127.0.0.1:1/inturn"
+    )
     extra = parsed.get("OPTIONS", {})
     options = " ".join(filter(None, (*WALKS_INDEXES, extra.get("options", ""))))
     return parsed | {
@@ -241,7 +243,11 @@ UNFOLD = {
     "SITE_URL": None,
     "SITE_ICON": lambda _request: static("console/favicon.svg"),
     "SITE_FAVICONS": [
-        {"rel": "icon", "type": "image/svg+xml", "href": lambda _request: static("console/favicon.svg")},
+        {
+            "rel": "icon",
+            "type": "image/svg+xml",
+            "href": lambda _request: static("console/favicon.svg"),
+        },
     ],
     "STYLES": [
         lambda _request: static("console/console.css"),

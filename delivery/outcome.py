@@ -66,7 +66,9 @@ def class_of(status_code: int) -> OutcomeClass:
     return _CLASS_OF_HUNDRED.get(status_code // 100, OutcomeClass.SERVER_ERROR)
 
 
-def answer_class(status_code: int, *, success_codes: frozenset[int] | None) -> tuple[OutcomeClass, str]:
+def answer_class(
+    status_code: int, *, success_codes: frozenset[int] | None
+) -> tuple[OutcomeClass, str]:
     """Return the class of an answer under a policy, and its error text, if it has one.
 
     An answer of 2xx that is not one of the policy's `success_codes` counts as a server error, so

@@ -136,7 +136,9 @@ def _judge_failure(outcome: Outcome, rules: Rules, tries: Tries) -> Verdict:
     return _VERDICTS[action]
 
 
-def judge_apart(outcome: Outcome, rules: Rules, tries: Tries = FIRST_TRY, *, moves: bool = False) -> Verdict:
+def judge_apart(
+    outcome: Outcome, rules: Rules, tries: Tries = FIRST_TRY, *, moves: bool = False
+) -> Verdict:
     """Return the verdict where deliveries are independent: nothing blocks, open deliveries wait.
 
     That applies to QUEUE messages, callbacks, the retry lane, and CONCURRENT subscribers. A policy
@@ -191,7 +193,9 @@ def retry_seconds(schedule: RetrySchedule, tries: Tries) -> float:
     closer than one unit after it.
     """
     if schedule.waits:
-        return _varied(schedule.waits[min(tries.failures, len(schedule.waits)) - 1], schedule.jitter)
+        return _varied(
+            schedule.waits[min(tries.failures, len(schedule.waits)) - 1], schedule.jitter
+        )
     if not schedule.is_exponential:
         return _varied(schedule.seconds, schedule.jitter)
     since_first = tries.seconds_since_first
@@ -208,7 +212,9 @@ def _scheduled(schedule: RetrySchedule, tries: Tries, *, step: NextStep) -> Verd
 
 
 def _overloaded(outcome: Outcome, rules: Rules) -> Verdict:
-    return Verdict(status=Status.PENDING, step=NextStep.BLOCK, wait_seconds=asked_seconds(outcome, rules))
+    return Verdict(
+        status=Status.PENDING, step=NextStep.BLOCK, wait_seconds=asked_seconds(outcome, rules)
+    )
 
 
 def _offset_seconds(schedule: RetrySchedule, retry: int) -> float:

@@ -7,7 +7,9 @@ from django.db import models
 from subscriptions.models import ConfigurationChange
 
 MASKED = "•••"
-SECRET_FIELDS = frozenset({"auth", "headers", "secret", "hash", "password", "queue_password", "publish_id"})
+SECRET_FIELDS = frozenset(
+    {"auth", "headers", "secret", "hash", "password", "queue_password", "publish_id"}
+)
 UNRECORDED_FIELDS = frozenset(
     {
         "id",
@@ -75,7 +77,11 @@ def change_of(
 
 def record_new_password(user: models.Model, *, actor: str) -> None:
     record_change(
-        actor=actor, action="changed", instance=user, before={}, after={"password": f"{MASKED}, new value"}
+        actor=actor,
+        action="changed",
+        instance=user,
+        before={},
+        after={"password": f"{MASKED}, new value"},
     )
 
 

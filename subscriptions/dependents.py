@@ -9,7 +9,9 @@ from subscriptions.checks.common_script import includers
 from subscriptions.models import CommonScript
 
 
-def first_dependents(row: models.Model, *, apart_from: Collection[type[models.Model]] = ()) -> str | None:
+def first_dependents(
+    row: models.Model, *, apart_from: Collection[type[models.Model]] = ()
+) -> str | None:
     """Return the words for rows that protect this one, such as the plural of their model, or None."""
     if isinstance(row, CommonScript):
         # Scripts refer to it by name.
@@ -20,6 +22,9 @@ def first_dependents(row: models.Model, *, apart_from: Collection[type[models.Mo
             continue
         model = relation.related_model
         assert not isinstance(model, str)
-        if model not in apart_from and model._base_manager.filter(**{relation.field.name: row}).exists():
+        if (
+            model not in apart_from
+            and model._base_manager.filter(**{relation.field.name: row}).exists()
+        ):
             return str(model._meta.verbose_name_plural)
     return None

@@ -30,7 +30,9 @@ def check_text(text: str) -> None:
         )
 
 
-def rotate_publish_id(publisher: Publisher, *, text: str = "", now: datetime) -> tuple[PublishId, str]:
+def rotate_publish_id(
+    publisher: Publisher, *, text: str = "", now: datetime
+) -> tuple[PublishId, str]:
     """Give the publisher a new id, `text` or random, and end the others after OVERLAP.
 
     Call it with the publisher's row locked. The text is returned only here. Raises
@@ -42,8 +44,12 @@ def rotate_publish_id(publisher: Publisher, *, text: str = "", now: datetime) ->
         raise PublishIdRefusedError("This publish id is in use, or was. Choose another.")
     valid = PublishId.objects.filter(publisher=publisher).valid(now=now)
     if valid.count() >= MAX_VALID:
-        raise PublishIdRefusedError(f"{MAX_VALID} publish ids of {publisher} are valid. End one first.")
-    valid.filter(Q(expires_at=None) | Q(expires_at__gt=now + OVERLAP)).update(expires_at=now + OVERLAP)
+        raise PublishIdRefusedError(
+            f"{MAX_VALID} publish ids of {publisher} are valid. End one first."
+        )
+    valid.filter(Q(expires_at=None) | Q(expires_at__gt=now + OVERLAP)).update(
+        expires_at=now + OVERLAP
+    )
     made = PublishId(publisher=publisher)
     made.set_text(text)
     made.save()

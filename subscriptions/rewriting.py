@@ -122,7 +122,10 @@ class Replacement:
 
 
 def plan_rewrite(
-    selected: QuerySet[Subscription], replacement: Replacement, *, allowed_networks: Collection[Network]
+    selected: QuerySet[Subscription],
+    replacement: Replacement,
+    *,
+    allowed_networks: Collection[Network],
 ) -> RewritePlan:
     """Return the changes to the selected subscriptions.
 
@@ -158,7 +161,9 @@ def rewrite_subscriptions(
 def _affected(selected: QuerySet[Subscription], replacement: Replacement) -> list[Subscription]:
     begins = Q(endpoint__contains=replacement.old) | Q(probe_url__startswith=replacement.old)
     # Ordered by id, because rows are locked in that order everywhere.
-    rows = selected.filter(begins).select_related("subscriber").defer("headers", "auth").order_by("pk")
+    rows = (
+        selected.filter(begins).select_related("subscriber").defer("headers", "auth").order_by("pk")
+    )
     affected = [row for row in rows if _changes(row, replacement)]
     if len(affected) > MOST:
         raise RewriteError(
@@ -170,7 +175,9 @@ def _affected(selected: QuerySet[Subscription], replacement: Replacement) -> lis
 def _changes(row: Subscription, replacement: Replacement) -> dict[str, tuple[str, str]]:
     old_values = {name: getattr(row, name) for name in _FIELDS}
     new_values = {name: replacement.of(before) for name, before in old_values.items()}
-    return {name: (old_values[name], after) for name, after in new_values.items() if after is not None}
+    return {
+        name: (old_values[name], after) for name, after in new_values.items() if after is not None
+    }
 
 
 def _planned(
@@ -187,7 +194,10 @@ def _planned(
         for row in rows
     ]
     content = [
-        [row.subscription.pk, [[one.field, one.before, one.after, one.refusal] for one in row.changes]]
+        [
+            row.subscription.pk,
+            [[one.field, one.before, one.after, one.refusal] for one in row.changes],
+        ]
         for row in planned
     ]
     return RewritePlan(rows=planned, seen=hashlib.sha256(orjson.dumps(content)).hexdigest())
@@ -217,11 +227,15 @@ def _refused(
     parsed = [endpoint for after in new_values if not isinstance(endpoint := _parsed(after), str)]
     servers = sorted({(endpoint.host, endpoint.port) for endpoint in parsed})
     if len(servers) > MOST_SERVERS:
-        raise RewriteError(f"The new URLs are of {len(servers)} servers; choose fewer than {MOST_SERVERS}.")
+        raise RewriteError(
+            f"The new URLs are of {len(servers)} servers; choose fewer than {MOST_SERVERS}."
+        )
     return refused_servers(servers, allowed_networks)
 
 
-def refused_servers(servers: Collection[Server], allowed_networks: Collection[Network]) -> dict[Server, str]:
+def refused_servers(
+    servers: Collection[Server], allowed_networks: Collection[Network]
+) -> dict[Server, str]:
     """Resolve servers, several at a time; return the refused ones with reasons."""
     with ThreadPoolExecutor(max_workers=8) as threads:
         reasons = threads.map(lambda server: _why_refused(server, allowed_networks), servers)

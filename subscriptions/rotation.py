@@ -15,7 +15,9 @@ class TooManySecretsError(Exception):
     """MAX_VALID secrets are valid already; one of them has to end first."""
 
 
-def rotate_secret(subscription: Subscription, *, now: datetime, overlap: timedelta) -> SigningSecret:
+def rotate_secret(
+    subscription: Subscription, *, now: datetime, overlap: timedelta
+) -> SigningSecret:
     """Add a secret, end the others after `overlap`; call it with the subscription's row locked.
 
     Raises TooManySecretsError if too many would be valid at once.
@@ -23,7 +25,9 @@ def rotate_secret(subscription: Subscription, *, now: datetime, overlap: timedel
     valid = SigningSecret.objects.filter(subscription=subscription).valid(now=now)
     if overlap and valid.count() >= MAX_VALID:
         raise TooManySecretsError
-    valid.filter(Q(expires_at=None) | Q(expires_at__gt=now + overlap)).update(expires_at=now + overlap)
+    valid.filter(Q(expires_at=None) | Q(expires_at__gt=now + overlap)).update(
+        expires_at=now + overlap
+    )
     subscription.save(update_fields=["updated_at"])
     return SigningSecret.objects.create(subscription=subscription)
 

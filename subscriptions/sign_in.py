@@ -111,10 +111,14 @@ def held_back_until(visitor: Visitor, *, now: datetime) -> datetime | None:
     """Return the time from which they may try again, or None if they may now."""
     account, origin = Q(account=visitor.account), Q(origin=visitor.origin)
     limits = [(account & origin, MOST_OF_ACCOUNT_FROM_ORIGIN), (origin, MOST_FROM_ORIGIN)]
-    signed_in = SignIn.objects.filter(account & origin, kind=SignInKind.SIGNED_IN, at__gt=now - KNOWN)
+    signed_in = SignIn.objects.filter(
+        account & origin, kind=SignInKind.SIGNED_IN, at__gt=now - KNOWN
+    )
     if not signed_in.exists():
         limits.append((account, MOST_OF_ACCOUNT))
-    untils = [until for is_counted, most in limits if (until := _full_until(is_counted, most, now=now))]
+    untils = [
+        until for is_counted, most in limits if (until := _full_until(is_counted, most, now=now))
+    ]
     return max(untils, default=None)
 
 

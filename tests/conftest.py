@@ -66,14 +66,22 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def _shared(item: pytest.Function) -> str:
     definitions = [found[-1] for found in item._fixtureinfo.name2fixturedefs.values()]
     # Fixtures of plug-ins have no folder, and those of all tests start nothing.
-    ours = [one for one in definitions if one.baseid.startswith("tests/") and not one.argname.startswith("_")]
-    wide = [(SCOPES.index(one.scope), one.baseid, one.argname) for one in ours if one.scope in SCOPES]
+    ours = [
+        one
+        for one in definitions
+        if one.baseid.startswith("tests/") and not one.argname.startswith("_")
+    ]
+    wide = [
+        (SCOPES.index(one.scope), one.baseid, one.argname) for one in ours if one.scope in SCOPES
+    ]
     return "/".join(min(wide)[1:]) if wide else ""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest tests: at the end the other processes would wait for them."""
-    assert len({item.nodeid for item in items}) == len(items), "xdist runs one of tests with equal ids"
+    assert len({item.nodeid for item in items}) == len(items), (
+        "xdist runs one of tests with equal ids"
+    )
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
@@ -87,7 +95,9 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     """Name in one line, just before pytest's own last one, the tests that this run left out."""
     gaps = []
     if surroundings.CHROMIUM is None:
@@ -124,7 +134,9 @@ def _put_back(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iter
         yield
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _case: reset.put_back(migrated))
+        patch.setattr(
+            TransactionTestCase, "_fixture_teardown", lambda _case: reset.put_back(migrated)
+        )
         # TestCase has a teardown of its own, which rolls back and does not call this one.
         yield
 

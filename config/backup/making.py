@@ -46,7 +46,9 @@ COUNTS = {
 def make_backup(target: Path, environment: Environment, *, say: Say) -> Manifest:
     """Make a back-up in a new folder, which exists only once it is complete; raises BackupError."""
     if target.exists():
-        raise BackupError(f"{target} exists: give a folder that does not, such as {target}/2026-01-31")
+        raise BackupError(
+            f"{target} exists: give a folder that does not, such as {target}/2026-01-31"
+        )
     unfinished = target.with_name(f"{target.name}.unfinished")
     try:
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -66,7 +68,10 @@ def _write(folder: Path, environment: Environment, *, say: Say) -> Manifest:
     parameters = connection_parameters()
     with snapshot(make_conninfo(**parameters)) as seen:
         say("reading the archive's ledger")
-        with (folder / LEDGER).open("wb") as file, seen.connection.cursor().copy(LEDGER_ROWS) as rows:
+        with (
+            (folder / LEDGER).open("wb") as file,
+            seen.connection.cursor().copy(LEDGER_ROWS) as rows,
+        ):
             for block in rows:
                 file.write(block)
         say("dumping the database")
@@ -86,7 +91,9 @@ def _write_keys(path: Path, environment: Environment) -> None:
 def _dump(path: Path, parameters: dict[str, Any], seen: Snapshot) -> None:
     # The password is not for the list of processes.
     password = str(parameters.get("password") or "")
-    rest = make_conninfo(**{name: value for name, value in parameters.items() if name != "password"})
+    rest = make_conninfo(
+        **{name: value for name, value in parameters.items() if name != "password"}
+    )
     done = subprocess.run(
         [
             *(find_programs().path("pg_dump"), "--format=custom", f"--snapshot={seen.name}"),

@@ -8,7 +8,12 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
-DATABASE, KEYS, LEDGER, MANIFEST = "database.dump", "keys.json", "archive-ledger.csv", "manifest.json"
+DATABASE, KEYS, LEDGER, MANIFEST = (
+    "database.dump",
+    "keys.json",
+    "archive-ledger.csv",
+    "manifest.json",
+)
 FORMAT = 1
 
 

@@ -14,7 +14,15 @@ from urllib.parse import unquote, urlsplit
 
 from config.backup import unfinished
 from config.backup.archive import archive_warnings
-from config.backup.manifest import DATABASE, KEYS, LEDGER, BackupError, Manifest, read_manifest, sync_to_disk
+from config.backup.manifest import (
+    DATABASE,
+    KEYS,
+    LEDGER,
+    BackupError,
+    Manifest,
+    read_manifest,
+    sync_to_disk,
+)
 from config.embedded.cluster import clusters_of
 from config.embedded.postgres import Server
 from config.embedded.programs import find_programs
@@ -72,7 +80,8 @@ class Restore:
         keys = json.loads((self.source / KEYS).read_text())
         given = set(self.environment.encryption_keys)
         is_given = any(
-            os.environ.get(name) for name in ("INTURN_ENCRYPTION_KEYS", "INTURN_ENCRYPTION_KEYS_FILE")
+            os.environ.get(name)
+            for name in ("INTURN_ENCRYPTION_KEYS", "INTURN_ENCRYPTION_KEYS_FILE")
         )
         if is_given and not set(keys["encryption_keys"]) <= given:
             raise BackupError(
@@ -113,7 +122,9 @@ class Restore:
             check=False,
         )
         if done.returncode != 0:
-            raise BackupError(f"`{command}` failed, see above; correct that, and repeat the restore")
+            raise BackupError(
+                f"`{command}` failed, see above; correct that, and repeat the restore"
+            )
 
 
 def _require_known(manifest: Manifest) -> None:

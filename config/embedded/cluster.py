@@ -132,7 +132,9 @@ class Cluster:
         _run(command, account)
 
     def _make_database(self, data: Path, programs: Programs, account: Account) -> None:
-        execute_statements(f"CREATE DATABASE {DATABASE}", account, programs, data=data, database="postgres")
+        execute_statements(
+            f"CREATE DATABASE {DATABASE}", account, programs, data=data, database="postgres"
+        )
 
     def set_epoch(self, epoch: int, programs: Programs, account: Account) -> None:
         _run([programs.path("pg_resetwal"), f"--epoch={epoch}", f"--pgdata={self.data}"], account)
@@ -168,7 +170,9 @@ def execute_statements(
     _run(command, account, statements=f"{statements.strip()}\n\n", lock=lock)
 
 
-def _run(command: list[str], account: Account, *, statements: str = "", lock: BinaryIO | None = None) -> None:
+def _run(
+    command: list[str], account: Account, *, statements: str = "", lock: BinaryIO | None = None
+) -> None:
     done = subprocess.run(
         [*account.prefix, *command],
         input=statements,

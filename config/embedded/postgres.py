@@ -124,7 +124,9 @@ class Server:
         if not _try_lock(lock):
             self._evict()
             if not processes.wait_until(lambda: _try_lock(lock), seconds=10):
-                raise PostgresError(f"another PostgreSQL that is not visible here uses {self.cluster.data}")
+                raise PostgresError(
+                    f"another PostgreSQL that is not visible here uses {self.cluster.data}"
+                )
         # While the lock is held no server uses the folder, whatever the pid file says; PostgreSQL
         # itself would believe the file if another process has that number by now.
         self.cluster.pid_file.unlink(missing_ok=True)

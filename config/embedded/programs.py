@@ -105,7 +105,9 @@ def _folders() -> Iterator[Path]:
     if wheel is not None and wheel.origin is not None:
         yield Path(wheel.origin).parent / "pginstall" / "bin"
     if configured := shutil.which("pg_config"):
-        answer = subprocess.run([configured, "--bindir"], capture_output=True, text=True, check=False)
+        answer = subprocess.run(
+            [configured, "--bindir"], capture_output=True, text=True, check=False
+        )
         yield Path(answer.stdout.strip())
     debian = Path("/usr/lib/postgresql").glob("*/bin")
     yield from sorted(debian, key=lambda folder: folder.parent.name.zfill(4), reverse=True)

@@ -109,7 +109,9 @@ class ChildProcess:
         if process is not None:
             processes.send_group(signal.SIGKILL, process.pid)
             process.wait()
-        processes.end_processes(lambda: processes.marked_processes(self.marker), [(signal.SIGKILL, 5)])
+        processes.end_processes(
+            lambda: processes.marked_processes(self.marker), [(signal.SIGKILL, 5)]
+        )
 
 
 @dataclass(slots=True)
@@ -157,7 +159,9 @@ def web_command(environment: Environment) -> list[str]:
     """
     workers = str(environment.web_workers)
     tls = environment.tls
-    encrypted = ["--ssl-certificate", tls.certificate, "--ssl-keyfile", tls.key, *OLDEST_TLS] if tls else []
+    encrypted = (
+        ["--ssl-certificate", tls.certificate, "--ssl-keyfile", tls.key, *OLDEST_TLS] if tls else []
+    )
     return [
         *(sys.executable, "-m", "granian", "config.web.rsgi:application"),
         *SERVING,

@@ -31,7 +31,9 @@ def single_instance(home: Path) -> Iterator[None]:
 
         # Allow another `up` that is just ending a moment.
         if not processes.wait_until(taken, seconds=1):
-            raise CannotStartError(f"another `up` is running on {home}: stop it, or set INTURN_HOME")
+            raise CannotStartError(
+                f"another `up` is running on {home}: stop it, or set INTURN_HOME"
+            )
         yield
 
 
@@ -74,4 +76,6 @@ def require_free_port(listen: Address, port: int) -> None:
                 raise CannotStartError(
                     f"{listen} is no address of this machine: set INTURN_LISTEN"
                 ) from error
-            raise CannotStartError(f"port {port} cannot be used ({error.strerror}): set PORT") from error
+            raise CannotStartError(
+                f"port {port} cannot be used ({error.strerror}): set PORT"
+            ) from error

@@ -91,7 +91,9 @@ def wait_until(condition: Callable[[], bool], *, seconds: float, pause: float = 
     return True
 
 
-def end_processes(find: Callable[[], set[int]], steps: Iterable[tuple[signal.Signals, float]]) -> bool:
+def end_processes(
+    find: Callable[[], set[int]], steps: Iterable[tuple[signal.Signals, float]]
+) -> bool:
     """Send each step's signal to the found processes until none is left; False if some remain."""
     for number, seconds in steps:
         send_signal(number, find())

@@ -88,7 +88,9 @@ class Supervisor:
     def _start(self) -> None:
         require_no_unfinished_restore(self._home)
         raise_file_limit()
-        processes.end_processes(lambda: processes.marked_processes(f"{self._home}#"), [(signal.SIGKILL, 10)])
+        processes.end_processes(
+            lambda: processes.marked_processes(f"{self._home}#"), [(signal.SIGKILL, 10)]
+        )
         require_free_port(self._environment.listen, self._environment.port)
         if self._environment.tls is not None:
             require_usable(self._environment.tls)
@@ -96,9 +98,13 @@ class Supervisor:
             print_line(warning)
         self._guard()
         self._prepare(self._start_database())
-        print_line(f"Inturn {version()}, {f'logs are in {self._logs}' if self._logs else 'logs follow here'}")
+        print_line(
+            f"Inturn {version()}, {f'logs are in {self._logs}' if self._logs else 'logs follow here'}"
+        )
         if self._demo:
-            print_line(f"demo: endpoints may also be in {LOOPBACK}, as if INTURN_ALLOWED_NETWORKS had it")
+            print_line(
+                f"demo: endpoints may also be in {LOOPBACK}, as if INTURN_ALLOWED_NETWORKS had it"
+            )
         for part in self._parts:
             part.start()
         self._wait_until_ready()
@@ -146,7 +152,9 @@ class Supervisor:
         while not _is_ready(self._environment.own_url):
             self._tend()
             time.sleep(LOOK_EVERY_SECONDS / 2)
-            failing = [part.name for part in self._parts if part.restarts.in_a_row >= GIVE_UP_AFTER_DEATHS]
+            failing = [
+                part.name for part in self._parts if part.restarts.in_a_row >= GIVE_UP_AFTER_DEATHS
+            ]
             if failing or time.monotonic() > deadline:
                 name = failing[0] if failing else "web"
                 where = "above" if self._logs is None else f"{self._logs}/{name}.log"
@@ -205,7 +213,9 @@ class Supervisor:
                 part.stop()
         if self._database is not None:
             self._database.stop()
-        processes.end_processes(lambda: processes.marked_processes(self._run), [(signal.SIGKILL, 5)])
+        processes.end_processes(
+            lambda: processes.marked_processes(self._run), [(signal.SIGKILL, 5)]
+        )
         if self._guardian is not None:
             self._guardian.communicate()
 

@@ -62,7 +62,11 @@ class Senders:
         path: str = environ["PATH_INFO"]
         if path.startswith(CALLBACKS):
             token = path.removeprefix(CALLBACKS)
-            return token if read_token(token, key=callback_key(settings.SECRET_KEY)) is not None else ""
+            return (
+                token
+                if read_token(token, key=callback_key(settings.SECRET_KEY)) is not None
+                else ""
+            )
         credential, is_valid = _credential(environ)
         return credential if credential and await self._is_known(credential, is_valid) else ""
 

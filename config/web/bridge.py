@@ -211,5 +211,7 @@ def _answer_problem(request: Answering, problem: Problem) -> None:
 
 
 def _too_many_waiting() -> Problem:
-    detail = "Too many clients wait at this mailbox already. Fetch without wait, or with fewer clients."
+    detail = (
+        "Too many clients wait at this mailbox already. Fetch without wait, or with fewer clients."
+    )
     return Problem(429, "too-many-waiting", detail, headers={"Retry-After": "5"})

@@ -13,7 +13,8 @@ API_PREFIX = "/api/"
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - Django gives it by name
     return _answer(
-        request, Problem(400, "bad-request", "The request cannot be understood; check host and address.")
+        request,
+        Problem(400, "bad-request", "The request cannot be understood; check host and address."),
     )
 
 

@@ -45,7 +45,9 @@ class Threads(Generic[Task, Result]):
 
     def _start(self) -> None:
         # Daemon threads, so that a failing process ends whatever they do.
-        thread = threading.Thread(target=self._run, name=f"web {len(self._threads) + 1}", daemon=True)
+        thread = threading.Thread(
+            target=self._run, name=f"web {len(self._threads) + 1}", daemon=True
+        )
         self._threads.append(thread)
         thread.start()
 

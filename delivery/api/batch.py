@@ -57,7 +57,9 @@ class ItemSerializer(Strict):
     rules = {"oneOf": [{"required": ["body"]}, {"required": ["body_base64"]}]}
     event = Name(help_text="The event type's name.")
     headers = serializers.DictField(child=serializers.CharField(), required=False)
-    body = serializers.JSONField(required=False, help_text="Any JSON; stored as the bytes it is sent as.")
+    body = serializers.JSONField(
+        required=False, help_text="Any JSON; stored as the bytes it is sent as."
+    )
     body_base64 = Base64(required=False, help_text="Instead of body: any bytes.")
     idempotency_key = IdempotencyKeyField(required=False, allow_null=True)
 

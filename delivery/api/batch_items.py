@@ -47,7 +47,9 @@ def split_batch(body: bytes, *, content_type: str) -> list[str]:
         _refuse_too_many(text)
         if not isinstance(parse_json(body), list):
             raise Problem(
-                400, "invalid", "Send a JSON array of messages, or JSON lines as application/x-ndjson."
+                400,
+                "invalid",
+                "Send a JSON array of messages, or JSON lines as application/x-ndjson.",
             )
         texts = list(_elements(text))
     if len(texts) > MAX_ITEMS:
@@ -85,7 +87,9 @@ def _refuse_too_many(text: str) -> None:
 
 
 def _too_many() -> Problem:
-    return Problem(413, "too-large", f"A batch has at most {MAX_ITEMS} messages; this one has more.")
+    return Problem(
+        413, "too-large", f"A batch has at most {MAX_ITEMS} messages; this one has more."
+    )
 
 
 def item_of(text: str) -> Item:
@@ -123,13 +127,17 @@ def _item(item: Any, text: str) -> Item:
             "An item is an object with event, body and, if wanted, headers and idempotency_key.",
         )
     if unknown := set(item) - _FIELDS:
-        raise invalid_field(min(unknown), f"There is no such field; known are {', '.join(sorted(_FIELDS))}.")
+        raise invalid_field(
+            min(unknown), f"There is no such field; known are {', '.join(sorted(_FIELDS))}."
+        )
     return Item(
         event=_string(item, "event"),
         headers=headers_of(item.get("headers", {})),
         body=body_of(item, text),
         is_json="body" in item,
-        idempotency_key=_string(item, "idempotency_key") if item.get("idempotency_key") is not None else None,
+        idempotency_key=_string(item, "idempotency_key")
+        if item.get("idempotency_key") is not None
+        else None,
     )
 
 
@@ -142,7 +150,9 @@ def body_of(item: Mapping[str, Any], text: str) -> bytes:
 
 def headers_of(headers: Any) -> dict[str, str]:
     """Return headers by lower-case hyphenated name; raise Problem."""
-    if not isinstance(headers, dict) or not all(isinstance(value, str) for value in headers.values()):
+    if not isinstance(headers, dict) or not all(
+        isinstance(value, str) for value in headers.values()
+    ):
         raise invalid_field("headers", "Give an object of header names and values, both text.")
     return {header_name(name): value for name, value in headers.items()}
 

@@ -61,7 +61,9 @@ def _answer(request: Request, token: str) -> int:
     headers = incoming.sent_headers(request.META)
     content_type = headers.get("content-type", "")
     if len(content_type) > MAX_CONTENT_TYPE_LENGTH:
-        raise Problem(400, "invalid", f"Content-Type is longer than {MAX_CONTENT_TYPE_LENGTH} characters.")
+        raise Problem(
+            400, "invalid", f"Content-Type is longer than {MAX_CONTENT_TYPE_LENGTH} characters."
+        )
     body = read_body(request._request, max_bytes=settings.ENVIRONMENT.max_message_bytes)
     received = callbacks.CallbackAnswer(headers=headers, content_type=content_type, body=body)
     return callbacks.answer_callback(callback, received, now=now)

@@ -43,7 +43,9 @@ class DeliveryQuery(ById):
     since = serializers.DateTimeField(
         required=False, help_text="Of messages published at this time or later."
     )
-    until = serializers.DateTimeField(required=False, help_text="Of messages published before this time.")
+    until = serializers.DateTimeField(
+        required=False, help_text="Of messages published before this time."
+    )
 
 
 _LOOKUPS = {
@@ -106,7 +108,9 @@ class DeliveryViews(ApiView, GenericViewSet[Delivery]):
         """
         return self._resolved(resolve.mark_delivered, code="not-in-doubt")
 
-    @extend_schema(request=EditSerializer, responses={200: DeliveryDetailSerializer, 202: CopySerializer})
+    @extend_schema(
+        request=EditSerializer, responses={200: DeliveryDetailSerializer, 202: CopySerializer}
+    )
     def resubmit(self, request: Request, pk: str) -> Response:
         """Resubmit a settled delivery; with a body, publish an edited copy to its subscription.
 
@@ -144,7 +148,9 @@ class DeliveryViews(ApiView, GenericViewSet[Delivery]):
 
     def _shown(self) -> Response:
         attempts = Prefetch("history", Attempt.objects.newest(SHOWN_ATTEMPTS))
-        delivery = get_object_or_404(self.get_queryset().prefetch_related(attempts), pk=self.kwargs["pk"])
+        delivery = get_object_or_404(
+            self.get_queryset().prefetch_related(attempts), pk=self.kwargs["pk"]
+        )
         return Response(DeliveryDetailSerializer(delivery).data)
 
 
@@ -158,7 +164,9 @@ def _copy(copy: resubmit.Copy, delivery: Delivery) -> dict[str, Any]:
 
 
 def _selected(rows: QuerySet[Delivery], query: Mapping[str, Any]) -> QuerySet[Delivery]:
-    rows = rows.filter(**{lookup: query[name] for name, lookup in _LOOKUPS.items() if name in query})
+    rows = rows.filter(
+        **{lookup: query[name] for name, lookup in _LOOKUPS.items() if name in query}
+    )
     if "message" in query:
         rows = rows.filter(pk__range=ids_of_message(query["message"]))
     subscription = query.get("subscription")

@@ -27,7 +27,9 @@ class EditSerializer(Strict):
     Fields describe an edited copy of its message.
     """
 
-    body = serializers.JSONField(required=False, help_text="Any JSON; stored as the bytes it is sent as.")
+    body = serializers.JSONField(
+        required=False, help_text="Any JSON; stored as the bytes it is sent as."
+    )
     body_base64 = serializers.CharField(required=False, help_text="Instead of body: any bytes.")
     headers = serializers.DictField(
         child=serializers.CharField(),
@@ -45,15 +47,21 @@ def edit_of(request: HttpRequest, delivery: Delivery) -> Edit | None:
     body = read_body(request, max_bytes=most * _GROWTH + incoming.MAX_HEADER_BYTES * _GROWTH)
     content = parse_json(body) if body.strip() else {}
     if not isinstance(content, dict):
-        raise Problem(400, "invalid", "Send an object with body or body_base64 and, if wanted, headers.")
+        raise Problem(
+            400, "invalid", "Send an object with body or body_base64 and, if wanted, headers."
+        )
     if unknown := set(content) - _FIELDS:
-        raise invalid_field(min(unknown), f"There is no such field; known are {', '.join(sorted(_FIELDS))}.")
+        raise invalid_field(
+            min(unknown), f"There is no such field; known are {', '.join(sorted(_FIELDS))}."
+        )
     if not content:
         return None
     edited = body_of(content, body.decode())
     if len(edited) > most:
         raise too_large(most)
-    headers, content_type = with_content_type(_headers(content, delivery), delivery.message.event_type)
+    headers, content_type = with_content_type(
+        _headers(content, delivery), delivery.message.event_type
+    )
     return Edit(headers=headers, content_type=content_type, body=edited)
 
 

@@ -71,7 +71,9 @@ def check_holding(values: Mapping[str, Any], *, now: datetime, status: str) -> N
         raise serializers.ValidationError(wrong)
 
 
-def release_of(owner: Subscription | Subscriber | Installation, values: Mapping[str, Any]) -> Release | None:
+def release_of(
+    owner: Subscription | Subscriber | Installation, values: Mapping[str, Any]
+) -> Release | None:
     """Return the end of the hold with the fields given; None if none of them is given."""
     if not {"held_until", "catch_up_rate"} & set(values):
         return None
@@ -80,7 +82,9 @@ def release_of(owner: Subscription | Subscriber | Installation, values: Mapping[
     )
 
 
-def apply_status(owner: Subscription | Subscriber, values: Mapping[str, Any], *, actor: str) -> None:
+def apply_status(
+    owner: Subscription | Subscriber, values: Mapping[str, Any], *, actor: str
+) -> None:
     """Set the status if it is given, and the end of a hold if one is given."""
     match values.get("status"):
         case SubscriptionStatus.INACTIVE:
@@ -89,7 +93,9 @@ def apply_status(owner: Subscription | Subscriber, values: Mapping[str, Any], *,
             toggle.shadow_subscription(owner, actor=actor)
         case SubscriptionStatus.HELD:
             toggle.hold_owner(owner, actor=actor, release=release_of(owner, values))
-        case None if owner.status == SubscriptionStatus.HELD and (release := release_of(owner, values)):
+        case None if owner.status == SubscriptionStatus.HELD and (
+            release := release_of(owner, values)
+        ):
             toggle.hold_owner(owner, actor=actor, release=release)
         case SubscriptionStatus.ACTIVE:
             backlog, rate = values.get("backlog", "deliver"), values.get("catch_up_rate")

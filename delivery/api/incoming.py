@@ -48,7 +48,9 @@ def sent_headers(environ: Mapping[str, Any]) -> dict[str, str]:
             detail = f"The value of the header {name} is not ASCII; write it in ASCII, for instance as %XX, or put it into the body."
             raise Problem(400, "invalid", detail)
     headers = {
-        header_name(key[5:]): _decoded(value) for key, value in environ.items() if key.startswith("HTTP_")
+        header_name(key[5:]): _decoded(value)
+        for key, value in environ.items()
+        if key.startswith("HTTP_")
     }
     if content_type := environ.get("CONTENT_TYPE"):
         headers["content-type"] = _decoded(content_type)
@@ -97,7 +99,9 @@ def forwarded_credential(environ: Mapping[str, Any]) -> str:
     credential = str(environ.get("HTTP_X_FORWARD_AUTHORIZATION", "")).strip(" \t")
     is_fit = credential.isascii() and not _CONTROL.search(credential)
     if FORWARD_AUTHORIZATION in unreadable or not is_fit or len(credential) > MAX_VALUE_LENGTH:
-        detail = f"X-Forward-Authorization is one line of at most {MAX_VALUE_LENGTH} ASCII characters."
+        detail = (
+            f"X-Forward-Authorization is one line of at most {MAX_VALUE_LENGTH} ASCII characters."
+        )
         raise Problem(400, "invalid", detail)
     return credential
 
@@ -110,7 +114,9 @@ def _check(name: str, value: str) -> None:
     if not is_token(name):
         raise Problem(400, "invalid", f"{name[:50]!r} is not a header name.")
     if _CONTROL.search(value) or _SURROGATE.search(value):
-        raise Problem(400, "invalid", f"The value of the header {name} holds a control character; remove it.")
+        raise Problem(
+            400, "invalid", f"The value of the header {name} holds a control character; remove it."
+        )
 
 
 def _decoded(value: str) -> str:

@@ -42,7 +42,8 @@ class LaneSerializer(serializers.ModelSerializer[Lane]):
     )
     waiting = serializers.SerializerMethodField()
     is_at_least = serializers.BooleanField(
-        required=False, help_text="true: more than `waiting` deliveries wait; counting ends at 10,000."
+        required=False,
+        help_text="true: more than `waiting` deliveries wait; counting ends at 10,000.",
     )
 
     class Meta:
@@ -157,9 +158,13 @@ def _problem(lane: Lane, error: Exception) -> Problem:
             )
         case unblock.NotSuspendedError():
             return Problem(
-                409, "not-suspended", f"The lane {lane} is not suspended; there is nothing to resume."
+                409,
+                "not-suspended",
+                f"The lane {lane} is not suspended; there is nothing to resume.",
             )
-    return Problem(409, "not-blocked", f"The lane {lane} is not blocked; there is nothing to retry or skip.")
+    return Problem(
+        409, "not-blocked", f"The lane {lane} is not blocked; there is nothing to retry or skip."
+    )
 
 
 def _place(name: str) -> dict[str, Any]:

@@ -81,12 +81,19 @@ class FetchedSerializer(serializers.Serializer[Any]):
     event = serializers.CharField(help_text="The event type.")
     published_at = serializers.DateTimeField()
     headers = serializers.DictField(child=serializers.CharField())
-    body = serializers.JSONField(required=False, help_text="If it is JSON, by its content type and in fact.")
+    body = serializers.JSONField(
+        required=False, help_text="If it is JSON, by its content type and in fact."
+    )
     body_base64 = serializers.CharField(required=False, help_text="Any other body.")
-    receipt = serializers.CharField(help_text="Of this fetch: to acknowledge, release, extend or reject.")
-    receive_count = serializers.IntegerField(help_text="How often it was handed out, with this time.")
+    receipt = serializers.CharField(
+        help_text="Of this fetch: to acknowledge, release, extend or reject."
+    )
+    receive_count = serializers.IntegerField(
+        help_text="How often it was handed out, with this time."
+    )
     replay = serializers.IntegerField(
-        allow_null=True, help_text="The replay that delivers it once more; null: it is as it was published."
+        allow_null=True,
+        help_text="The replay that delivers it once more; null: it is as it was published.",
     )
     ack = serializers.URLField(help_text="POST here to acknowledge it.")
 
@@ -108,5 +115,6 @@ class MailboxStatusSerializer(serializers.Serializer[Any]):
     received_per_minute = serializers.IntegerField(help_text="Handed out in the last whole minute.")
     acknowledged_per_minute = serializers.IntegerField()
     is_at_least = serializers.BooleanField(
-        required=False, help_text="true: there may be more than the counts say, which end at 100,000."
+        required=False,
+        help_text="true: there may be more than the counts say, which end at 100,000.",
     )

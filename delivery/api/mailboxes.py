@@ -65,7 +65,9 @@ class MailboxViews(ApiView, ViewSet):
         order: remember its `id`.
         """
         if request.data:
-            raise invalid_field("max", "Give max, wait and visibility in the address; there is no body here.")
+            raise invalid_field(
+                "max", "Give max, wait and visibility in the address; there is no body here."
+            )
         fetched = fetch.fetch_messages(
             self.subscriber_id, most=self.query["max"], visibility=self.query["visibility"]
         )
@@ -145,13 +147,17 @@ def _are_receipts(content: Any) -> bool:
         return False
     receipts = content["receipts"]
     is_list = isinstance(receipts, list) and 1 <= len(receipts) <= fetch.MOST_AT_ONCE
-    return is_list and all(isinstance(one, str) and one.isascii() and "\0" not in one for one in receipts)
+    return is_list and all(
+        isinstance(one, str) and one.isascii() and "\0" not in one for one in receipts
+    )
 
 
 def _own_mailbox(request: Request, name: str) -> int:
     subscriber = key_of(request).subscriber
     if subscriber is None or subscriber.name != name:
-        detail = f"This key has no mailbox {name}: a fetch key opens that of its own subscriber only."
+        detail = (
+            f"This key has no mailbox {name}: a fetch key opens that of its own subscriber only."
+        )
         raise Problem(404, "no-such-mailbox", detail)
     return subscriber.pk
 
@@ -172,7 +178,9 @@ def _shown(fetched: LeasedMessage, subscriber: str) -> dict[str, Any]:
 
 def _body(fetched: LeasedMessage) -> dict[str, Any]:
     json = json_of(fetched)
-    return {"body_base64": base64.b64encode(fetched.body).decode()} if json is None else {"body": json}
+    return (
+        {"body_base64": base64.b64encode(fetched.body).decode()} if json is None else {"body": json}
+    )
 
 
 def _result(result: Result) -> dict[str, Any]:
@@ -196,4 +204,6 @@ def _figures(subscriber_id: int, *, now: datetime) -> dict[str, Any]:
 
 
 def _json(content: Any) -> HttpResponse:
-    return HttpResponse(orjson.dumps(content, option=orjson.OPT_UTC_Z), content_type="application/json")
+    return HttpResponse(
+        orjson.dumps(content, option=orjson.OPT_UTC_Z), content_type="application/json"
+    )

@@ -59,7 +59,9 @@ class MessageQuery(ById):
         help_text="Text within one header, written `name: value`, in any case.",
     )
     body = Text(
-        required=False, max_length=MAX_TEXT_LENGTH, help_text="Text within the body, exactly as written."
+        required=False,
+        max_length=MAX_TEXT_LENGTH,
+        help_text="Text within the body, exactly as written.",
     )
 
 
@@ -79,12 +81,16 @@ def page_of_search(
     rows: QuerySet[Message], query: Mapping[str, Any], paginate: Callable[[QuerySet[Message]], Any]
 ) -> list[Message]:
     """Return the page of the search; a text search times out after TEXT_SEARCH_SECONDS."""
-    rows = rows.filter(**{lookup: query[name] for name, lookup in _LOOKUPS.items() if name in query})
+    rows = rows.filter(
+        **{lookup: query[name] for name, lookup in _LOOKUPS.items() if name in query}
+    )
     if "destination" in query:
         # The condition of the partial index on messages with a destination.
         rows = rows.exclude(destination="")
     if "status" in query:
-        rows = rows.filter(Exists(Delivery.objects.of_outer_message().filter(status=query["status"])))
+        rows = rows.filter(
+            Exists(Delivery.objects.of_outer_message().filter(status=query["status"]))
+        )
     texts = {name: query[name] for name in _TEXTS if name in query}
     if not texts:
         return list(paginate(rows))

@@ -29,7 +29,12 @@ MAX_CONTENT_TYPE_LENGTH = 255
 # The default of clients such as curl when no content type is set.
 FORM_TYPE = "application/x-www-form-urlencoded"
 
-_CODES = {400: "not-json", 404: "deleted-meanwhile", 409: "idempotency-key-reused", 422: "schema-violation"}
+_CODES = {
+    400: "not-json",
+    404: "deleted-meanwhile",
+    409: "idempotency-key-reused",
+    422: "schema-violation",
+}
 
 
 class AcceptedSerializer(serializers.Serializer[Any]):
@@ -125,11 +130,15 @@ def draft_of_request(publisher: Publisher, event_type: str, request: HttpRequest
     )
 
 
-def publish_draft(publisher: Publisher, draft: Draft, environ: Mapping[str, Any]) -> Accepted | HttpResponse:
+def publish_draft(
+    publisher: Publisher, draft: Draft, environ: Mapping[str, Any]
+) -> Accepted | HttpResponse:
     """Publish it; for a SYNC event type return the endpoint's answer. Raise Problem."""
     try:
         if draft.event_type.kind == Kind.SYNC:
-            return sync.publish_sync(publisher, draft, credential=incoming.forwarded_credential(environ))
+            return sync.publish_sync(
+                publisher, draft, credential=incoming.forwarded_credential(environ)
+            )
         (accepted,) = publish(publisher, [draft])
     except PublishRefusedError as refused:
         raise problem_of_refusal(refused) from None
@@ -140,13 +149,19 @@ def allowed_event_type(publisher: Publisher, name: str) -> EventType:
     event_type = event_type_by_name(name)
     if event_type is None:
         raise Problem(
-            404, "no-such-event-type", f"There is no event type {name}; an administrator can create it."
+            404,
+            "no-such-event-type",
+            f"There is no event type {name}; an administrator can create it.",
         )
     if is_reserved(name):
-        raise Problem(403, "reserved", f"{name} is published only by Inturn itself; subscribe to it.")
+        raise Problem(
+            403, "reserved", f"{name} is published only by Inturn itself; subscribe to it."
+        )
     if not publisher.may_publish(event_type):
         raise Problem(
-            403, "not-allowed", f"{publisher.name} may not publish {name}; an administrator can allow it."
+            403,
+            "not-allowed",
+            f"{publisher.name} may not publish {name}; an administrator can allow it.",
         )
     return event_type
 
@@ -158,7 +173,9 @@ def with_content_type(headers: dict[str, str], event_type: EventType) -> tuple[d
     """
     sent = headers.get("content-type", "")
     if len(sent) > MAX_CONTENT_TYPE_LENGTH:
-        raise Problem(400, "invalid", f"Content-Type is longer than {MAX_CONTENT_TYPE_LENGTH} characters.")
+        raise Problem(
+            400, "invalid", f"Content-Type is longer than {MAX_CONTENT_TYPE_LENGTH} characters."
+        )
     declared = event_type.content_type
     if not takes_json(event_type):
         return headers, sent or declared

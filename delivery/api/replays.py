@@ -130,7 +130,9 @@ class ReplayViews(ApiView, GenericViewSet[Replay]):
         fields = dict(serializer.validated_data)
         subscription = _subscription(fields.pop("subscription"))
         try:
-            made = replays.request_replay(subscription, actor=actor_of(request), now=timezone.now(), **fields)
+            made = replays.request_replay(
+                subscription, actor=actor_of(request), now=timezone.now(), **fields
+            )
         except ReplayRefusedError as refused:
             raise _problem(refused) from None
         return Response(ReplaySerializer(made).data, status=201)

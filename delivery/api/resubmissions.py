@@ -40,7 +40,9 @@ class Statuses(serializers.Field[Any, Any, Any, Any]):
         offered = [status.value for status in OFFERED[self.verb]]
         items = data if isinstance(data, list) else [data]
         if not items or any(one not in offered for one in items):
-            raise serializers.ValidationError(f"Give one or more of {', '.join(offered)}; {self.others}.")
+            raise serializers.ValidationError(
+                f"Give one or more of {', '.join(offered)}; {self.others}."
+            )
         return list(dict.fromkeys(items))
 
     def to_representation(self, value: Any) -> Any:
@@ -68,17 +70,23 @@ class FilterSerializer(Strict):
     rules = {"minProperties": 1}
     status: Statuses = SettledStatuses(required=False)
     subscriber = Text(required=False, max_length=MAX_NAME_LENGTH)
-    subscription = Text(required=False, max_length=MAX_NAME_LENGTH, help_text="An id (as text), or a name.")
+    subscription = Text(
+        required=False, max_length=MAX_NAME_LENGTH, help_text="An id (as text), or a name."
+    )
     event_type = Text(required=False, max_length=MAX_NAME_LENGTH)
     message = MessageIdField(required=False, help_text="msg_…")
     since = serializers.DateTimeField(
         required=False, help_text="Of messages published at this time or later."
     )
-    until = serializers.DateTimeField(required=False, help_text="Of messages published before this time.")
+    until = serializers.DateTimeField(
+        required=False, help_text="Of messages published before this time."
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if not attrs:
-            raise serializers.ValidationError("Give at least one of the fields; all at once is too much.")
+            raise serializers.ValidationError(
+                "Give at least one of the fields; all at once is too much."
+            )
         moments = {
             name: attrs[name].isoformat().replace("+00:00", "Z")
             for name in ("since", "until")
@@ -135,9 +143,12 @@ class PreviewSerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField(allow_null=True, help_text="null: there is no resubmission.")
     count = serializers.IntegerField()
     statuses = serializers.DictField(
-        child=serializers.IntegerField(), help_text="How many of each status, the most frequent first."
+        child=serializers.IntegerField(),
+        help_text="How many of each status, the most frequent first.",
     )
-    oldest_at = serializers.DateTimeField(allow_null=True, help_text="When the oldest was published.")
+    oldest_at = serializers.DateTimeField(
+        allow_null=True, help_text="When the oldest was published."
+    )
     more = serializers.BooleanField(help_text=f"There are more: counting ends at {COUNT_LIMIT:,}.")
     state = serializers.CharField(allow_null=True, help_text="null")
     done = serializers.IntegerField()
@@ -156,8 +167,12 @@ class ResubmissionSerializer(serializers.ModelSerializer[Resubmission]):
 
     filter = FilterSerializer()
     state = serializers.ChoiceField(choices=ResubmissionState.choices)
-    count = serializers.SerializerMethodField(help_text="Number of deliveries selected when it was created.")
-    more = serializers.SerializerMethodField(help_text="It selected more than `count`: counting ended there.")
+    count = serializers.SerializerMethodField(
+        help_text="Number of deliveries selected when it was created."
+    )
+    more = serializers.SerializerMethodField(
+        help_text="It selected more than `count`: counting ended there."
+    )
     resubmitted = serializers.IntegerField(source="changed")
 
     class Meta:
@@ -208,7 +223,9 @@ class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):
         """Read a resubmission, with its progress."""
         return self._shown()
 
-    @extend_schema(request=WishSerializer, responses={200: PreviewSerializer, 201: ResubmissionSerializer})
+    @extend_schema(
+        request=WishSerializer, responses={200: PreviewSerializer, 201: ResubmissionSerializer}
+    )
     def create(self, request: Request) -> Response:
         """Resubmit many settled deliveries, oldest first; with `dry_run` only count them.
 
@@ -256,7 +273,8 @@ class CancellationViews(ResubmissionViews):
         return super().list(request)
 
     @extend_schema(
-        request=CancellationWishSerializer, responses={200: PreviewSerializer, 201: CancellationSerializer}
+        request=CancellationWishSerializer,
+        responses={200: PreviewSerializer, 201: CancellationSerializer},
     )
     def create(self, request: Request) -> Response:
         """Cancel many unsettled deliveries, oldest first; with `dry_run` only count them.

@@ -25,7 +25,16 @@ class RetentionRunSerializer(serializers.ModelSerializer[RetentionRun]):
 
     class Meta:
         model = RetentionRun
-        fields = ["id", "state", "share", "messages", "deliveries", "attempts", "started_at", "ended_at"]
+        fields = [
+            "id",
+            "state",
+            "share",
+            "messages",
+            "deliveries",
+            "attempts",
+            "started_at",
+            "ended_at",
+        ]
 
 
 class RetentionViews(ApiView, GenericViewSet[RetentionRun]):

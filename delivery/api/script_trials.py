@@ -32,9 +32,13 @@ class ScriptTrialSerializer(Strict):
 
     rules = {"not": {"anyOf": [{"required": ["message", other]} for other in ("body", "headers")]}}
     script = Text(
-        max_length=None, required=False, help_text="The script as written; by default the stored one."
+        max_length=None,
+        required=False,
+        help_text="The script as written; by default the stored one.",
     )
-    message = Text(required=False, max_length=30, help_text="The id of a message of the event type.")
+    message = Text(
+        required=False, max_length=30, help_text="The id of a message of the event type."
+    )
     body = JSONValue(
         required=False,
         allow_null=True,
@@ -70,7 +74,9 @@ class TriedScriptSerializer(serializers.Serializer[Any]):
 
 class ScriptTrialView(ApiView):
     @extend_schema(
-        request=ScriptTrialSerializer, responses=TriedScriptSerializer, operation_id="subscriptions_try"
+        request=ScriptTrialSerializer,
+        responses=TriedScriptSerializer,
+        operation_id="subscriptions_try",
     )
     def post(self, request: Request, pk: str) -> Response:
         """Execute a script on a message; nothing is stored or sent."""
@@ -95,9 +101,13 @@ def _script(subscription: Subscription, given: dict[str, Any]) -> str:
         raise invalid_field("script", "A PULL subscription has no script: nothing is sent to it.")
     # Somebody may try the answer before the endpoint is changed to webr://.
     endpoint = INTERNAL if subscription.event_type.kind == Kind.SYNC else subscription.endpoint
-    refused = checks.refusals({"endpoint": endpoint, "script": script}, event_type=subscription.event_type)
+    refused = checks.refusals(
+        {"endpoint": endpoint, "script": script}, event_type=subscription.event_type
+    )
     if refused:
-        raise invalid_fields([{"field": field, "detail": detail} for field, detail in refused.items()])
+        raise invalid_fields(
+            [{"field": field, "detail": detail} for field, detail in refused.items()]
+        )
     return script
 
 
@@ -107,10 +117,14 @@ def _trial(subscription: Subscription, given: dict[str, Any]) -> Trial:
     headers = {header_name(name): value for name, value in given.get("headers", {}).items()}
     content_type = subscription.event_type.content_type
     if "body" in given:
-        return Trial(content_type=content_type, body=_body(given["body"], content_type), headers=headers)
+        return Trial(
+            content_type=content_type, body=_body(given["body"], content_type), headers=headers
+        )
     sample = subscription.event_type.sample
     if sample is None:
-        raise invalid_field("body", f"{subscription.event_type} has no sample; give a body or a message.")
+        raise invalid_field(
+            "body", f"{subscription.event_type} has no sample; give a body or a message."
+        )
     return Trial(content_type=content_type, body=_json(sample), headers=headers)
 
 

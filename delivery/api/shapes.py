@@ -27,7 +27,15 @@ class AttemptSerializer(serializers.ModelSerializer[Attempt]):
 
     class Meta:
         model = Attempt
-        fields = ["number", "started_at", "duration_ms", "outcome", "status_code", "error", "excerpt"]
+        fields = [
+            "number",
+            "started_at",
+            "duration_ms",
+            "outcome",
+            "status_code",
+            "error",
+            "excerpt",
+        ]
 
     def get_excerpt(self, attempt: Attempt) -> str:
         return bytes(attempt.excerpt).decode(errors="replace")
@@ -183,7 +191,9 @@ class MessageDetailSerializer(serializers.ModelSerializer[Message]):
     event_type = serializers.CharField(source="event_type.name")
     publisher = serializers.CharField(source="publisher.name", default=None, allow_null=True)
     destination = DestinationField()
-    edited_from = serializers.SerializerMethodField(help_text="msg_…, if a person edited that and sent this.")
+    edited_from = serializers.SerializerMethodField(
+        help_text="msg_…, if a person edited that and sent this."
+    )
     headers = serializers.DictField(child=serializers.CharField())
     size = serializers.SerializerMethodField()
     body = serializers.JSONField(required=False)

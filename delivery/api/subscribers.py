@@ -85,7 +85,9 @@ class StatefulSubscriberViews(SubscriberViews):
         return super().partial_update(request, **place)
 
     def get_serializer_class(self) -> type[SubscriberSerializer]:
-        return SubscriberChangeSerializer if self.action == "partial_update" else self.serializer_class
+        return (
+            SubscriberChangeSerializer if self.action == "partial_update" else self.serializer_class
+        )
 
     def snapshot(self, instance: Subscriber) -> dict[str, Any]:
         values = super().snapshot(instance)

@@ -49,7 +49,12 @@ class StatefulSubscriptionSerializer(HoldingFields, SubscriptionSerializer):
 @extend_schema_serializer(component_name="NewSubscription")
 class NewStatefulSubscriptionSerializer(StatefulSubscriptionSerializer, NewSubscriptionSerializer):
     class Meta(NewSubscriptionSerializer.Meta):
-        fields = [*NewSubscriptionSerializer.Meta.fields, "until", "catch_up_rate", "endpoint_state"]
+        fields = [
+            *NewSubscriptionSerializer.Meta.fields,
+            "until",
+            "catch_up_rate",
+            "endpoint_state",
+        ]
 
     def create(self, validated_data: dict[str, Any]) -> Subscription:
         is_held = validated_data.get("status") == SubscriptionStatus.HELD
@@ -88,7 +93,9 @@ class StatefulSubscriptionViews(SubscriptionViews):
     def get_queryset(self) -> QuerySet[Subscription]:
         rows = super().get_queryset()
         # For a change the summary is loaded after it.
-        return rows.select_related("endpoint_summary") if self.action in ("list", "retrieve") else rows
+        return (
+            rows.select_related("endpoint_summary") if self.action in ("list", "retrieve") else rows
+        )
 
     def partial_update(self, request: Request, **place: str) -> Response:
         """Change the fields that are given.

@@ -53,9 +53,7 @@ def refuse_headers(event_type: EventType, headers: Mapping[str, str]) -> None:
     """Raise Problem for headers that a SYNC event type does not allow."""
     for name, reason in _REFUSED_HEADERS.items():
         if name in headers:
-            detail = (
-                f"{event_type.name} is SYNC, where the header {name} has no meaning: {reason}. Leave it out."
-            )
+            detail = f"{event_type.name} is SYNC, where the header {name} has no meaning: {reason}. Leave it out."
             raise Problem(400, "not-with-sync", detail)
 
 
@@ -104,12 +102,16 @@ def _problem(outcome: Outcome, ended: Exchange, message_id: str) -> Problem:
             f"{ended.subscription} is HELD, so its endpoint was not called, and there is no answer. {message_id} is stored "
             "as FAILED; publish it again when sending has been released."
         )
-        return Problem(502, "no-answer", detail, headers={MESSAGE_HEADER: message_id}, message=message_id)
+        return Problem(
+            502, "no-answer", detail, headers={MESSAGE_HEADER: message_id}, message=message_id
+        )
     if outcome.outcome is OutcomeClass.SCRIPT:
         return _script_problem(ended, message_id)
     is_late = outcome.outcome is OutcomeClass.TIMEOUT
     failure = (
-        "gave no answer in time" if is_late else f"gave no answer that can be handed on ({_word(outcome)})"
+        "gave no answer in time"
+        if is_late
+        else f"gave no answer that can be handed on ({_word(outcome)})"
     )
     return Problem(
         504 if is_late else 502,

@@ -30,7 +30,9 @@ class UrlHealthSerializer(serializers.ModelSerializer[UrlHealth]):
     attempts = serializers.IntegerField(help_text="Since it was last enabled.")
     failures = serializers.IntegerField(help_text="Of these attempts.")
     failures_in_row = serializers.IntegerField(help_text="Since the last success.")
-    last_success_at = serializers.DateTimeField(help_text="Until its first success: when it was first tried.")
+    last_success_at = serializers.DateTimeField(
+        help_text="Until its first success: when it was first tried."
+    )
 
     class Meta:
         model = UrlHealth
@@ -53,7 +55,9 @@ class UrlHealthQuery(Strict):
         default=DEFAULT_LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="How many."
     )
     after = Text(
-        required=False, max_length=MAX_ENDPOINT_LENGTH, help_text="Set by `next`: the URL to continue from."
+        required=False,
+        max_length=MAX_ENDPOINT_LENGTH,
+        help_text="Set by `next`: the URL to continue from.",
     )
     state = serializers.ChoiceField(choices=UrlState.choices, required=False)
 
@@ -62,7 +66,8 @@ class ReleaseSerializer(Strict):
     """The URL to release."""
 
     url = Text(
-        max_length=MAX_ENDPOINT_LENGTH, help_text="As it is listed: an endpoint without its method prefix."
+        max_length=MAX_ENDPOINT_LENGTH,
+        help_text="As it is listed: an endpoint without its method prefix.",
     )
 
 
@@ -82,7 +87,9 @@ class UrlHealthViews(ApiView, GenericViewSet[UrlHealth]):
         rows = self.get_queryset()
         if "state" in self.query:
             rows = rows.filter(state=self.query["state"])
-        return self.get_paginated_response(UrlHealthSerializer(self.paginate_queryset(rows), many=True).data)
+        return self.get_paginated_response(
+            UrlHealthSerializer(self.paginate_queryset(rows), many=True).data
+        )
 
     @extend_schema(request=ReleaseSerializer, responses=UrlHealthSerializer)
     def release(self, request: Request) -> Response:
@@ -97,5 +104,7 @@ class UrlHealthViews(ApiView, GenericViewSet[UrlHealth]):
                 404, "not-found", "Nothing is known of that URL; GET url-health lists them."
             ) from None
         except release_url.NotStoppedError:
-            raise Problem(409, "not-stopped", "The URL is ENABLED; there is nothing to release.") from None
+            raise Problem(
+                409, "not-stopped", "The URL is ENABLED; there is nothing to release."
+            ) from None
         return Response(UrlHealthSerializer(UrlHealth.objects.get(pk=url)).data)

@@ -39,13 +39,20 @@ urlpatterns = [
     re_path(rf"^deliveries/(?P<pk>{ID})\Z", DeliveryViews.as_view({"get": "retrieve"})),
     re_path(rf"^deliveries/(?P<pk>{ID})/cancel\Z", DeliveryViews.as_view({"post": "cancel"})),
     re_path(rf"^deliveries/(?P<pk>{ID})/resubmit\Z", DeliveryViews.as_view({"post": "resubmit"})),
-    re_path(rf"^deliveries/(?P<pk>{ID})/mark-delivered\Z", DeliveryViews.as_view({"post": "mark_delivered"})),
+    re_path(
+        rf"^deliveries/(?P<pk>{ID})/mark-delivered\Z",
+        DeliveryViews.as_view({"post": "mark_delivered"}),
+    ),
     re_path(r"^cancellations\Z", CancellationViews.as_view({"get": "list", "post": "create"})),
     re_path(rf"^cancellations/(?P<pk>{ID})\Z", CancellationViews.as_view({"get": "retrieve"})),
-    re_path(rf"^cancellations/(?P<pk>{ID})/cancel\Z", CancellationViews.as_view({"post": "cancel"})),
+    re_path(
+        rf"^cancellations/(?P<pk>{ID})/cancel\Z", CancellationViews.as_view({"post": "cancel"})
+    ),
     re_path(r"^resubmissions\Z", ResubmissionViews.as_view({"get": "list", "post": "create"})),
     re_path(rf"^resubmissions/(?P<pk>{ID})\Z", ResubmissionViews.as_view({"get": "retrieve"})),
-    re_path(rf"^resubmissions/(?P<pk>{ID})/cancel\Z", ResubmissionViews.as_view({"post": "cancel"})),
+    re_path(
+        rf"^resubmissions/(?P<pk>{ID})/cancel\Z", ResubmissionViews.as_view({"post": "cancel"})
+    ),
     re_path(r"^replays\Z", ReplayViews.as_view({"get": "list", "post": "create"})),
     re_path(rf"^replays/(?P<pk>{ID})\Z", ReplayViews.as_view({"get": "retrieve"})),
     re_path(rf"^replays/(?P<pk>{ID})/start\Z", ReplayViews.as_view({"post": "start"})),
@@ -59,7 +66,10 @@ urlpatterns = [
     re_path(rf"^lanes/{LANE}/resume\Z", LaneViews.as_view({"post": "resume"})),
     re_path(r"^url-health\Z", UrlHealthViews.as_view({"get": "list"})),
     re_path(r"^url-health/release\Z", UrlHealthViews.as_view({"post": "release"})),
-    re_path(r"^installation\Z", InstallationViews.as_view({"get": "retrieve", "patch": "partial_update"})),
+    re_path(
+        r"^installation\Z",
+        InstallationViews.as_view({"get": "retrieve", "patch": "partial_update"}),
+    ),
     re_path(rf"^subscriptions/(?P<pk>{ID})/try\Z", ScriptTrialView.as_view()),
     *resource_urls("subscribers", StatefulSubscriberViews),
     *resource_urls("subscriptions", StatefulSubscriptionViews),

@@ -57,7 +57,10 @@ class GuardedCall:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._timer.cancel()
         _under_way.call = None
@@ -166,7 +169,10 @@ class _TLSPool(HTTPSConnectionPool):
 def pool_manager(*, hosts: int, connections_a_host: int) -> PoolManager:
     """Keep so many connections to so many hosts, those used last."""
     pools = PoolManager(
-        num_pools=hosts, maxsize=connections_a_host, block=False, ssl_context=ssl.create_default_context()
+        num_pools=hosts,
+        maxsize=connections_a_host,
+        block=False,
+        ssl_context=ssl.create_default_context(),
     )
     pools.pool_classes_by_scheme = {"http": _Pool, "https": _TLSPool}
     return pools

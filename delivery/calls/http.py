@@ -71,12 +71,16 @@ class NoAnswerError(Exception):
 def call_endpoint(request: "Request", *, allowed_networks: Collection[Network]) -> Called:
     """Call the request's endpoint and wait for its answer, as long as its subscription says."""
     start = time.perf_counter()
-    with GuardedCall(seconds=request.endpoint.timeout_seconds, allowed_networks=allowed_networks) as call:
+    with GuardedCall(
+        seconds=request.endpoint.timeout_seconds, allowed_networks=allowed_networks
+    ) as call:
         try:
             called = _exchange(request, call)
         except Exception as error:  # noqa: BLE001 - every way to fail is an outcome
             outcome, words = _failure(error, call)
-            called = Called(Outcome(outcome=outcome, started_at=request.made_at, duration_ms=0, error=words))
+            called = Called(
+                Outcome(outcome=outcome, started_at=request.made_at, duration_ms=0, error=words)
+            )
     duration_ms = round((time.perf_counter() - start) * 1000)
     told = request.recorded_error(called.outcome.error)
     return replace(called, outcome=replace(called.outcome, duration_ms=duration_ms, error=told))
@@ -108,7 +112,9 @@ def bare_session() -> requests.Session:
 class _Adapter(HTTPAdapter):
     """An adapter with guarded connections."""
 
-    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **_: Any) -> None:
+    def init_poolmanager(
+        self, connections: int, maxsize: int, block: bool = False, **_: Any
+    ) -> None:
         self.poolmanager = pool_manager(hosts=connections, connections_a_host=maxsize)
 
     def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
@@ -144,7 +150,9 @@ def _session() -> _Session:
 def _exchange(request: "Request", call: GuardedCall) -> Called:
     session, endpoint = _session(), request.endpoint
     prepared = session.prepare_request(
-        requests.Request(endpoint.method, request.url, data=request.parcel.body, headers=_sent(request))
+        requests.Request(
+            endpoint.method, request.url, data=request.parcel.body, headers=_sent(request)
+        )
     )
     # As it was saved; `requests` would write it in another form.
     prepared.url = request.url
@@ -155,7 +163,10 @@ def _exchange(request: "Request", call: GuardedCall) -> Called:
 
 def _sent(request: "Request") -> dict[str, str | bytes]:
     # A publisher's content type may exceed Latin-1, the limit for text here.
-    return {name: value if value.isascii() else value.encode() for name, value in request.headers.items()}
+    return {
+        name: value if value.isascii() else value.encode()
+        for name, value in request.headers.items()
+    }
 
 
 def _read(response: Response, call: GuardedCall, *, request: "Request") -> Called:
@@ -192,7 +203,10 @@ def _read_into(body: bytearray, response: Response) -> Fault | None:
         for part in response.iter_content(_PART_BYTES):
             body += part
             if len(body) > MAX_ANSWER_BYTES:
-                return OutcomeClass.SERVER_ERROR, f"its answer is longer than {MAX_ANSWER_BYTES} bytes"
+                return (
+                    OutcomeClass.SERVER_ERROR,
+                    f"its answer is longer than {MAX_ANSWER_BYTES} bytes",
+                )
     except requests.exceptions.ContentDecodingError:
         return OutcomeClass.SERVER_ERROR, "its answer does not match its Content-Encoding"
     except requests.RequestException:

@@ -73,4 +73,6 @@ def _sent(output: Output, trial: Trial) -> TriedScript:
 
 def _answered(output: Output) -> TriedScript:
     answer = answer_of(output)
-    return TriedScript(body=answer.body, content_type=answer.content_type, status_code=answer.status_code)
+    return TriedScript(
+        body=answer.body, content_type=answer.content_type, status_code=answer.status_code
+    )

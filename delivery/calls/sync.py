@@ -124,10 +124,14 @@ def exchange_message(publisher: Publisher, draft: Draft, *, credential: str = ""
             else _call(parcel, asked.endpoint, draft.headers, credential=credential)
         )
         _record(delivery_id, called.outcome)
-    return Exchange(message_id=message_id, subscription=asked.subscription, called=called, is_held=is_held)
+    return Exchange(
+        message_id=message_id, subscription=asked.subscription, called=called, is_held=is_held
+    )
 
 
-def _call(parcel: Parcel, endpoint: Endpoint, headers: Mapping[str, str], *, credential: str) -> Called:
+def _call(
+    parcel: Parcel, endpoint: Endpoint, headers: Mapping[str, str], *, credential: str
+) -> Called:
     """Call the endpoint, or have the script answer, which does not get the credential."""
     if endpoint.url == INTERNAL:
         return answer_by_script(parcel, endpoint, headers=headers, now=timezone.now())

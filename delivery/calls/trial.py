@@ -88,7 +88,9 @@ def _called(request: Request) -> Called:
     """Call the endpoint, or have the script answer; nothing is sent if the script failed."""
     if request.endpoint.url == INTERNAL:
         headers = _read_headers(request.parcel)
-        return answer_by_script(request.parcel, request.endpoint, headers=headers, now=request.made_at)
+        return answer_by_script(
+            request.parcel, request.endpoint, headers=headers, now=request.made_at
+        )
     transformation = request.parcel.transformation
     if transformation is not None and transformation.fault:
         return Called(script_failed(transformation.fault, now=request.made_at))

@@ -27,7 +27,9 @@ _SETTINGS = TCP_TIMEOUTS + "SET client_connection_check_interval = '500ms'"
 
 def run_chores() -> None:
     """Run duties until Inturn stops."""
-    slow = Thread(target=_run_duties, args=(SLOW, SLOW_POLL_SECONDS), name="slow chores", daemon=True)
+    slow = Thread(
+        target=_run_duties, args=(SLOW, SLOW_POLL_SECONDS), name="slow chores", daemon=True
+    )
     slow.start()
     _run_duties(QUICK, QUICK_POLL_SECONDS)
     slow.join()

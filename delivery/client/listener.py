@@ -11,7 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from delivery.client.mailbox import LONGEST_WAIT_SECONDS, MOST_AT_ONCE, FetchedMessage, RemoteMailbox
+from delivery.client.mailbox import (
+    LONGEST_WAIT_SECONDS,
+    MOST_AT_ONCE,
+    FetchedMessage,
+    RemoteMailbox,
+)
 from delivery.client.rest import ClientError, RefusedError, UnreachableError
 
 # Returns the reason why it could not take the message; empty if it has taken it.
@@ -73,7 +78,9 @@ class MailboxListener:
         left = most
         while left is None or left > 0:
             began = time.monotonic()
-            count = self._handle_batch(self.at_once if left is None else min(self.at_once, left), wait=wait)
+            count = self._handle_batch(
+                self.at_once if left is None else min(self.at_once, left), wait=wait
+            )
             if count == 0:
                 if ends_when_empty:
                     return
@@ -105,7 +112,9 @@ class MailboxListener:
             self.say(f"{error}\n{count} fetched messages return within {self.visibility} s.")
 
     def _handle_batch(self, most: int, *, wait: int) -> int:
-        self.held = self._retry(lambda: self.mailbox.fetch(most=most, wait=wait, visibility=self.visibility))
+        self.held = self._retry(
+            lambda: self.mailbox.fetch(most=most, wait=wait, visibility=self.visibility)
+        )
         count = len(self.held)
         while self.held:
             message = self.held[0]

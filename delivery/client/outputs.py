@@ -16,7 +16,15 @@ from delivery.console.payloads.payload import payload
 
 # Headers about the publishing request rather than the message.
 _NOT_FORWARDED = frozenset(
-    {"accept", "accept-encoding", "accept-language", "destination", "forwarded", "user-agent", "via"}
+    {
+        "accept",
+        "accept-encoding",
+        "accept-language",
+        "destination",
+        "forwarded",
+        "user-agent",
+        "via",
+    }
 )
 _NOT_FORWARDED_PREFIXES = ("x-forwarded-", "webhook-", "inturn-")
 
@@ -61,7 +69,9 @@ class Forwarder:
         if answer.status_code // 100 != 2:
             return f"{self._url} answered {answer.status_code}"
         took = (time.perf_counter() - start) * 1000
-        self._say(visible_text(f"{message.id}  {message.event}  {answer.status_code}  {took:.0f} ms\n"))
+        self._say(
+            visible_text(f"{message.id}  {message.event}  {answer.status_code}  {took:.0f} ms\n")
+        )
         return ""
 
 

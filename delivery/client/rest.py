@@ -27,8 +27,12 @@ class UnreachableError(ClientError):
 class RefusedError(ClientError):
     """The answer was an error; `problem` is the problem document, empty if there was none."""
 
-    def __init__(self, status: int, problem: Mapping[str, Any], *, retry_after_seconds: float = 1.0) -> None:
-        super().__init__(f"{problem.get('detail') or problem.get('title') or 'no explanation'} ({status})")
+    def __init__(
+        self, status: int, problem: Mapping[str, Any], *, retry_after_seconds: float = 1.0
+    ) -> None:
+        super().__init__(
+            f"{problem.get('detail') or problem.get('title') or 'no explanation'} ({status})"
+        )
         self.status = status
         self.problem = problem
         self.retry_after_seconds = retry_after_seconds
@@ -42,7 +46,9 @@ class RestClient:
     waits between the tries.
     """
 
-    def __init__(self, base_url: str, *, key: str, pause: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self, base_url: str, *, key: str, pause: Callable[[float], None] = time.sleep
+    ) -> None:
         self._base_url = f"{base_url.rstrip('/')}/api/v1"
         self._pause = pause
         self._session = bare_session()
@@ -54,7 +60,10 @@ class RestClient:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._session.close()
 
@@ -96,7 +105,12 @@ class RestClient:
             tries += 1
 
     def content(
-        self, method: str, path: str, *, body: bytes | None = None, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> bytes:
         """Return the answer's bytes, empty if it has none; raise ClientError.
 
@@ -120,7 +134,9 @@ class RestClient:
         try:
             return orjson.loads(content) if content else None
         except orjson.JSONDecodeError as error:
-            raise ClientError(f"{self._base_url} does not answer as Inturn does; is it another?") from error
+            raise ClientError(
+                f"{self._base_url} does not answer as Inturn does; is it another?"
+            ) from error
 
 
 def _seconds_before_repeating(

@@ -109,7 +109,9 @@ def _configure(client: RestClient, name: str, *, endpoint: str) -> tuple[str, st
     key = client.post(f"publishers/{name}/keys", {})["key"]
     client.post("subscribers", {"name": name})
     names = {"subscriber": name, "event_type": name}
-    secret = _subscribe(client, {**names, "name": "smoke", "endpoint": endpoint, "policy": "teamforge"})
+    secret = _subscribe(
+        client, {**names, "name": "smoke", "endpoint": endpoint, "policy": "teamforge"}
+    )
     client.post("subscriptions", {**names, "name": "smoke-mailbox", "mode": "PULL"})
     return key, secret
 
@@ -172,7 +174,9 @@ def _verify(inbox: Inbox, secret: str) -> None:
         body=inbox.body,
     )
     if inbox.body != BODY or sent["webhook-signature"] != expected:
-        raise SmokeError("The received message differs from the published one, or its signature is wrong.")
+        raise SmokeError(
+            "The received message differs from the published one, or its signature is wrong."
+        )
     if parse_public_id(sent["webhook-id"]) is None:
         raise SmokeError(f"{sent['webhook-id']!r} is no message's id.")
 

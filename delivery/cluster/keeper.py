@@ -52,7 +52,9 @@ def side_by_side(first: Loop, *others: Loop) -> Loop:
 
     def run() -> None:
         threads = [
-            threading.Thread(target=run_until_stopped, args=(loop,), name=f"loop {number}", daemon=True)
+            threading.Thread(
+                target=run_until_stopped, args=(loop,), name=f"loop {number}", daemon=True
+            )
             for number, loop in enumerate(others, start=1)
         ]
         for thread in threads:

@@ -37,7 +37,10 @@ _LIST = {"type": "array", "items": {"type": "object", "additionalProperties": Tr
     {
         "type": "object",
         "required": ["format"],
-        "properties": {"format": {"type": "integer", "enum": [FORMAT]}, **dict.fromkeys(NAMES, _LIST)},
+        "properties": {
+            "format": {"type": "integer", "enum": [FORMAT]},
+            **dict.fromkeys(NAMES, _LIST),
+        },
         "additionalProperties": False,
     }
 )
@@ -57,7 +60,9 @@ class PlanRequest(Strict):
 
     document = DocumentField()
     secrets = serializers.DictField(
-        child=SecretValue(), default=dict, help_text="A reference without a value keeps the stored value."
+        child=SecretValue(),
+        default=dict,
+        help_text="A reference without a value keeps the stored value.",
     )
     prune = Switch(default=False, help_text="Delete objects that the document's lists do not have.")
 
@@ -116,7 +121,8 @@ class PlanAnswer(serializers.Serializer[Any]):
     changes = ObjectChangeSerializer(many=True)
     kept = serializers.ListField(child=serializers.CharField())
     warnings = serializers.ListField(
-        child=serializers.CharField(), help_text="Event types that differ only in case, for example."
+        child=serializers.CharField(),
+        help_text="Event types that differ only in case, for example.",
     )
     effects = EffectSerializer(many=True)
 
@@ -124,7 +130,9 @@ class PlanAnswer(serializers.Serializer[Any]):
 class DocumentQuery(Strict):
     """The query parameters of the document."""
 
-    only = Text(required=False, help_text=f"Names of lists with commas between: {', '.join(NAMES)}.")
+    only = Text(
+        required=False, help_text=f"Names of lists with commas between: {', '.join(NAMES)}."
+    )
 
     def validate_only(self, value: str) -> list[str]:
         names = value.split(",")
@@ -194,23 +202,27 @@ class ApplyView(ApiView):
         """
         given = ApplyRequest(data=request.data)
         given.is_valid(raise_exception=True)
-        digest = given.validated_data.get("digest") or request.headers.get("If-Match", "").strip('"')
+        digest = given.validated_data.get("digest") or request.headers.get("If-Match", "").strip(
+            '"'
+        )
         if not digest:
-            raise invalid_field("digest", "Give the digest of the plan, here or in the header If-Match.")
+            raise invalid_field(
+                "digest", "Give the digest of the plan, here or in the header If-Match."
+            )
         try:
             plan = apply_document(_wanted(given), digest=digest, actor=actor_of(request))
             return _answer(plan, warnings=[], effects=[])
         except RefusedDocumentError as error:
             raise refused(error) from None
         except PlanChangedError:
-            detail = (
-                "The plan is out of date: the document or the installation has changed since. Plan again."
-            )
+            detail = "The plan is out of date: the document or the installation has changed since. Plan again."
             raise Problem(409, "plan-changed", detail) from None
 
 
 def refused(error: RefusedDocumentError) -> Problem:
-    errors = [{"object": one.object, "field": one.field, "detail": one.detail} for one in error.faults]
+    errors = [
+        {"object": one.object, "field": one.field, "detail": one.detail} for one in error.faults
+    ]
     return Problem(400, "invalid", " ".join(map(str, error.faults[:3])), errors=errors)
 
 

@@ -21,7 +21,9 @@ def checked_document(content: Any, *, lookup: Lookup, prune: bool = False) -> Wa
 
 def plan_document(document: Wanted) -> Plan:
     """Return the plan; raises RefusedDocumentError with all faults."""
-    return applied.plan_configuration(document, allowed_networks=settings.ENVIRONMENT.allowed_networks)
+    return applied.plan_configuration(
+        document, allowed_networks=settings.ENVIRONMENT.allowed_networks
+    )
 
 
 def drift_of(document: Wanted) -> Plan:

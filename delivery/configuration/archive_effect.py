@@ -4,7 +4,11 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from delivery.configuration.changed_matches import ConcernedSubscription, MatchCondition, concerned_by
+from delivery.configuration.changed_matches import (
+    ConcernedSubscription,
+    MatchCondition,
+    concerned_by,
+)
 from delivery.configuration.effect import MOST, Effect
 from subscriptions.configuration.plan import Plan
 

@@ -62,7 +62,9 @@ def _planned(one: PlannedObject, statuses: Mapping[str, str]) -> ConcernedSubscr
         )
         if was_shadow != is_shadow:
             before, after = (None, after) if was_shadow else (before, None)
-    return ConcernedSubscription(label=one.label, event_type=row.event_type, before=before, after=after)
+    return ConcernedSubscription(
+        label=one.label, event_type=row.event_type, before=before, after=after
+    )
 
 
 def _is_default_destination(one: PlannedObject) -> bool:
@@ -74,9 +76,9 @@ def _of_subscribers(
     planned: list[PlannedObject], statuses: Mapping[str, str]
 ) -> Iterator[ConcernedSubscription]:
     changed = {one.row.pk for one in planned}
-    rows = Subscription.objects.filter(subscriber__name__in=statuses, takes_unmatched=False).order_by(
-        "subscriber__name", "name"
-    )
+    rows = Subscription.objects.filter(
+        subscriber__name__in=statuses, takes_unmatched=False
+    ).order_by("subscriber__name", "name")
     for row in rows.select_related("subscriber", "event_type"):
         if row.pk not in changed:
             yield ConcernedSubscription(
@@ -87,7 +89,9 @@ def _of_subscribers(
             )
 
 
-def _condition(row: Subscription, values: Mapping[str, Any], subscriber_status: str) -> MatchCondition | None:
+def _condition(
+    row: Subscription, values: Mapping[str, Any], subscriber_status: str
+) -> MatchCondition | None:
     if SubscriptionStatus.INACTIVE in (
         values.get("status", row.status),
         subscriber_status,

@@ -12,7 +12,11 @@ from typing import Any
 
 from django.db import connection
 
-from delivery.configuration.changed_matches import ConcernedSubscription, MatchCondition, concerned_by
+from delivery.configuration.changed_matches import (
+    ConcernedSubscription,
+    MatchCondition,
+    concerned_by,
+)
 from delivery.database.statements import statement
 from delivery.models.message import public_id
 from subscriptions.configuration.plan import Plan

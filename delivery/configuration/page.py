@@ -14,7 +14,11 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
-from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminTextareaWidget, UnfoldBooleanSwitchWidget
+from unfold.widgets import (
+    UnfoldAdminFileFieldWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldBooleanSwitchWidget,
+)
 
 from delivery.configuration.applying import apply_document, checked_document, plan_document
 from delivery.configuration.effect import effects_of
@@ -100,7 +104,9 @@ def _planned(request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
     try:
         plan = plan_document(_wanted(given))
     except RefusedDocumentError as error:
-        return _shown(request, form, faults=error.faults[:SHOWN], more=max(len(error.faults) - SHOWN, 0))
+        return _shown(
+            request, form, faults=error.faults[:SHOWN], more=max(len(error.faults) - SHOWN, 0)
+        )
     return _shown(request, form, plan=plan, given=given)
 
 
@@ -108,14 +114,20 @@ def _apply(request: HttpRequest) -> HttpResponse:
     try:
         given = decrypt(request.POST["sealed"])
     except UndecipherableError:
-        messages.error(request, "Nothing was changed: the page was not one of this installation. Plan again.")
+        messages.error(
+            request, "Nothing was changed: the page was not one of this installation. Plan again."
+        )
         return _shown(request, DocumentForm())
     try:
-        plan = apply_document(_wanted(given), digest=request.POST.get("digest", ""), actor=actor_of(request))
+        plan = apply_document(
+            _wanted(given), digest=request.POST.get("digest", ""), actor=actor_of(request)
+        )
     except RefusedDocumentError as error:
         return _shown(request, DocumentForm(), faults=error.faults[:SHOWN])
     except PlanChangedError:
-        messages.error(request, "Nothing was changed: something changed meanwhile. Below is how it is now.")
+        messages.error(
+            request, "Nothing was changed: something changed meanwhile. Below is how it is now."
+        )
         return _planned(request, given)
     messages.success(request, f"The file was applied: {summary(plan)}.")
     return HttpResponseRedirect(reverse("configuration"))
@@ -125,7 +137,9 @@ def _wanted(given: dict[str, Any]) -> Wanted:
     if not given["file"]:
         raise document_refused("The file is empty.")
     text = given["file"].encode(errors="surrogateescape")
-    return checked_document(parse_json(text), lookup=of_mapping(given["secrets"]), prune=given["prune"])
+    return checked_document(
+        parse_json(text), lookup=of_mapping(given["secrets"]), prune=given["prune"]
+    )
 
 
 def _shown(request: HttpRequest, form: forms.Form, **context: Any) -> HttpResponse:
@@ -139,7 +153,12 @@ def _shown(request: HttpRequest, form: forms.Form, **context: Any) -> HttpRespon
             "effects": effects_of(plan),
             "sealed": encrypt(context.pop("given")),
         }
-    context = {**admin.site.each_context(request), "title": "Configuration file", "form": form, **context}
+    context = {
+        **admin.site.each_context(request),
+        "title": "Configuration file",
+        "form": form,
+        **context,
+    }
     return TemplateResponse(request, "console/configuration.html", context)
 
 

@@ -27,10 +27,18 @@ class InstallationCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         try:
-            read = [*_backlog(now=timezone.now()), *_lanes(), *_retries(), *_callbacks(), *_counted()]
+            read = [
+                *_backlog(now=timezone.now()),
+                *_lanes(),
+                *_retries(),
+                *_callbacks(),
+                *_counted(),
+            ]
         except (DatabaseError, InterfaceError):
             read = []
-        yield _gauge("up", "Whether the database answered when these metrics were read.", float(bool(read)))
+        yield _gauge(
+            "up", "Whether the database answered when these metrics were read.", float(bool(read))
+        )
         yield from read
 
 
@@ -53,18 +61,24 @@ def _backlog(*, now: datetime) -> Iterator[Metric]:
     )
     yield from _holds()
     yield _gauge(
-        "shadow_subscriptions", "Subscriptions that record matches and send nothing.", row["shadows"]
+        "shadow_subscriptions",
+        "Subscriptions that record matches and send nothing.",
+        row["shadows"],
     )
     yield _gauge("mailbox_deliveries", "Backlog in mailboxes.", row["in_mailboxes"])
     yield _gauge(
-        "in_doubt_deliveries", "Deliveries IN_DOUBT, about which a person must decide.", row["in_doubt"]
+        "in_doubt_deliveries",
+        "Deliveries IN_DOUBT, about which a person must decide.",
+        row["in_doubt"],
     )
     yield _gauge("oldest_pending_seconds", "Age of the oldest waiting delivery.", oldest)
 
 
 def _holds() -> Iterator[Metric]:
     row = named_row("holds", {})
-    yield _gauge("sending_held", "Whether all sending is HELD: 1 or 0.", float(row["is_sending_held"]))
+    yield _gauge(
+        "sending_held", "Whether all sending is HELD: 1 or 0.", float(row["is_sending_held"])
+    )
     held = GaugeMetricFamily("inturn_held", "Deliveries HELD by a person.", labels=["what"])
     held.add_metric(["subscriber"], row["subscribers"])
     held.add_metric(["subscription"], row["subscriptions"])
@@ -81,8 +95,12 @@ def _lanes() -> Iterator[Metric]:
 
 def _retries() -> Iterator[Metric]:
     lane = retry_lane.read_retry_lane()
-    yield _gauge("retry_lane_deliveries", "Deliveries waiting in the retry lane.", lane.retries.waiting.found)
-    yield _gauge("retry_lane_due_deliveries", "Due deliveries of the retry lane.", lane.retries.due.found)
+    yield _gauge(
+        "retry_lane_deliveries", "Deliveries waiting in the retry lane.", lane.retries.waiting.found
+    )
+    yield _gauge(
+        "retry_lane_due_deliveries", "Due deliveries of the retry lane.", lane.retries.due.found
+    )
     urls = GaugeMetricFamily("inturn_stopped_urls", "DISABLED or FROZEN URLs.", labels=["state"])
     urls.add_metric([UrlState.DISABLED.value], lane.disabled_urls)
     urls.add_metric([UrlState.FROZEN.value], lane.frozen_urls)
@@ -91,9 +109,13 @@ def _retries() -> Iterator[Metric]:
 
 def _callbacks() -> Iterator[Metric]:
     lane = callback_lane.read_callback_lane()
-    yield _gauge("callback_lane_deliveries", "Deliveries that wait in the callback lane.", lane.waiting.found)
     yield _gauge(
-        "callback_lane_failed_deliveries", "Of these, deliveries that failed before.", lane.failed.found
+        "callback_lane_deliveries", "Deliveries that wait in the callback lane.", lane.waiting.found
+    )
+    yield _gauge(
+        "callback_lane_failed_deliveries",
+        "Of these, deliveries that failed before.",
+        lane.failed.found,
     )
 
 
@@ -114,7 +136,9 @@ def _counted() -> Iterator[Metric]:
         yield CounterMetricFamily(f"inturn_{name}", told, value=value)
     until = mark.until.timestamp()
     yield _gauge(
-        "traffic_counted_until_timestamp_seconds", "End of the time that the chores have counted.", until
+        "traffic_counted_until_timestamp_seconds",
+        "End of the time that the chores have counted.",
+        until,
     )
 
 

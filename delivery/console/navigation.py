@@ -27,7 +27,9 @@ GROUPS: tuple[tuple[str, tuple[Page, ...]], ...] = (
     (
         "",
         (
-            Page("Subscribers", "group", "subscriptions.subscriber", "order#in-order-or-many-at-once"),
+            Page(
+                "Subscribers", "group", "subscriptions.subscriber", "order#in-order-or-many-at-once"
+            ),
             Page("Subscriptions", "rss_feed", "subscriptions.subscription", "subscriptions"),
         ),
     ),
@@ -35,17 +37,28 @@ GROUPS: tuple[tuple[str, tuple[Page, ...]], ...] = (
         "",
         (
             Page("Messages", "mail", "delivery.message", "console#find-messages"),
-            Page("Deliveries", "local_shipping", "delivery.delivery", "failures#resubmit-deliveries"),
-            Page("Resubmissions", "replay", "delivery.resubmission", "console#resubmit-or-cancel-many"),
+            Page(
+                "Deliveries", "local_shipping", "delivery.delivery", "failures#resubmit-deliveries"
+            ),
+            Page(
+                "Resubmissions",
+                "replay",
+                "delivery.resubmission",
+                "console#resubmit-or-cancel-many",
+            ),
             Page("Lanes", "conversion_path", "delivery.lane", "policies#suspended-lanes"),
-            Page("URL health", "monitor_heart", "delivery.urlhealth", "policies#the-circuit-breaker"),
+            Page(
+                "URL health", "monitor_heart", "delivery.urlhealth", "policies#the-circuit-breaker"
+            ),
         ),
     ),
     (
         "History",
         (
             Page("History", "insights", "delivery.historyhour", "history#in-the-console"),
-            Page("Pipeline runs", "account_tree", "delivery.pipelinerun", "history#states-of-a-run"),
+            Page(
+                "Pipeline runs", "account_tree", "delivery.pipelinerun", "history#states-of-a-run"
+            ),
             Page("Schedules", "schedule", "delivery.pipelineschedule", "history#run-it"),
             Page("Findings", "fact_check", "delivery.finding", "history#verify"),
             Page("Replays", "replay_circle_filled", "delivery.replay", "history#replays"),
@@ -58,14 +71,25 @@ GROUPS: tuple[tuple[str, tuple[Page, ...]], ...] = (
             Page("Journal", "receipt_long", "delivery.journalentry", "roles#for-auditors"),
             Page("Retention", "auto_delete", "delivery.retentionrun", "retention"),
             Page(
-                "Event types", "category", "subscriptions.eventtype", "subscriptions#read-the-event-catalogue"
+                "Event types",
+                "category",
+                "subscriptions.eventtype",
+                "subscriptions#read-the-event-catalogue",
             ),
             Page("Publishers", "campaign", "subscriptions.publisher", "words"),
             Page("Keys", "key", "subscriptions.apikey", "roles#keys"),
             Page("Policies", "rule", "subscriptions.policy", "policies"),
-            Page("Common scripts", "code_blocks", "subscriptions.commonscript", "scripts#share-scripts"),
             Page(
-                "Configuration changes", "history", "subscriptions.configurationchange", "roles#for-auditors"
+                "Common scripts",
+                "code_blocks",
+                "subscriptions.commonscript",
+                "scripts#share-scripts",
+            ),
+            Page(
+                "Configuration changes",
+                "history",
+                "subscriptions.configurationchange",
+                "roles#for-auditors",
             ),
             Page("Payload views", "visibility", "delivery.payloadview", "roles#payloads"),
         ),

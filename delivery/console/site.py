@@ -59,7 +59,9 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
     def sending(self, request: HttpRequest) -> HttpResponse:
         return sending_page(request, self.each_context(request))
 
-    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def login(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
         """Return 429 to a user who has to wait, so that scripts understand it too."""
         answer: HttpResponse = super().login(request, extra_context)
         shown = answer.context_data if isinstance(answer, TemplateResponse) else None
@@ -70,11 +72,15 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
             answer.headers["Retry-After"] = str(seconds)
         return answer
 
-    def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def logout(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
         name = request.user.get_username()
         answer: HttpResponse = super().logout(request, extra_context)
         if name and not request.user.is_authenticated:
-            sign_in.sign_out(Visitor(username=name, address=client_address(request)), now=timezone.now())
+            sign_in.sign_out(
+                Visitor(username=name, address=client_address(request)), now=timezone.now()
+            )
         return answer
 
     def password_change(
@@ -90,12 +96,16 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
                 record_new_password(request.user, actor=request.user.get_username())
         return answer
 
-    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
+    def index(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
         context = dict(extra_context or {})
         if may_see_overview(request.user):
             now = timezone.now()
             context["overview"] = overview.read_overview(now=now, user=request.user)
-            context["chart"] = charts.read_chart(charts.chosen_span(request.GET.get("span")), now=now)
+            context["chart"] = charts.read_chart(
+                charts.chosen_span(request.GET.get("span")), now=now
+            )
         page: TemplateResponse = super().index(request, context)
         if "overview" not in context:
             page.template_name = "console/no_role.html"

@@ -44,7 +44,9 @@ async def may_write() -> bool:
     """Return whether a new connection can change data now."""
     try:
         async with await connect_sender("inturn") as one:
-            cursor = await one.execute("SELECT NOT current_setting('transaction_read_only')::boolean")
+            cursor = await one.execute(
+                "SELECT NOT current_setting('transaction_read_only')::boolean"
+            )
             return await cursor.fetchone() == (True,)
     except psycopg.Error:
         return False

@@ -31,6 +31,8 @@ def numbered(name: str) -> tuple[bytes, list[str]]:
 @cache
 def _files() -> Mapping[str, Traversable]:
     # Works also in the zip file that Spark's workers import the packages from.
-    folders = (package.joinpath("sql") for package in files("delivery").iterdir() if package.is_dir())
+    folders = (
+        package.joinpath("sql") for package in files("delivery").iterdir() if package.is_dir()
+    )
     paths = [file for folder in folders if folder.is_dir() for file in folder.iterdir()]
     return {file.name.removesuffix(SUFFIX): file for file in paths if file.name.endswith(SUFFIX)}

@@ -30,7 +30,9 @@ def require_this_version() -> None:
     loader = MigrationLoader(connections[DEFAULT])
     _refuse(loader)
     if missing := _ours(loader.disk_migrations.keys() - loader.applied_migrations.keys()):
-        raise CommandError(f"the database has no migration {missing[0]}: run `manage.py prepare` first")
+        raise CommandError(
+            f"the database has no migration {missing[0]}: run `manage.py prepare` first"
+        )
 
 
 def unknown_migrations() -> list[str]:

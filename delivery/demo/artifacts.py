@@ -26,7 +26,15 @@ TRACKERS = {"tracker1001": "Defects", "tracker1002": "Stories", "tracker1003": "
 PRIORITIES = {1: "highest", 2: "high", 3: "medium", 4: "low", 5: "none"}
 STATUSES = ("Open", "In progress", "In review", "Done")
 USERS = ("apatel", "jsmith", "mgarcia", "lchen", "okowalski")
-SUBJECTS = ("Login", "Export to CSV", "Nightly build", "Invoice PDF", "Search", "Password reset", "Dashboard")
+SUBJECTS = (
+    "Login",
+    "Export to CSV",
+    "Nightly build",
+    "Invoice PDF",
+    "Search",
+    "Password reset",
+    "Dashboard",
+)
 TROUBLES = (
     "fails with a time-out",
     "shows the wrong currency",
@@ -85,14 +93,18 @@ class Artifacts:
             "lastModifiedDate": now.isoformat(),
         }
         self._recent.append(artifact)
-        return _happening(CREATE, artifact, {"original": artifact, "createdBy": random.choice(USERS)})
+        return _happening(
+            CREATE, artifact, {"original": artifact, "createdBy": random.choice(USERS)}
+        )
 
     def _build(self, *, now: datetime) -> Happening:
         """Create a request to build an artifact: a job for one of the workers."""
         random = self._random
         artifact = random.choice(self._recent)
         job = {"branch": f"feature/{artifact['id']}", "requestedBy": random.choice(USERS)}
-        return _happening(BUILD, artifact, {"artifact": artifact["id"], "at": now.isoformat(), **job})
+        return _happening(
+            BUILD, artifact, {"artifact": artifact["id"], "at": now.isoformat(), **job}
+        )
 
     def _change(self, event: str, fields: dict[str, Any], *, now: datetime) -> Happening:
         index = self._random.randrange(len(self._recent))
@@ -103,7 +115,10 @@ class Artifacts:
         return _happening(event, original, body)
 
     def _progress(self) -> dict[str, Any]:
-        return {"status": self._random.choice(STATUSES[1:]), "assignedTo": self._random.choice(USERS)}
+        return {
+            "status": self._random.choice(STATUSES[1:]),
+            "assignedTo": self._random.choice(USERS),
+        }
 
     def _project(self) -> dict[str, str]:
         return _reference(PROJECTS, self._random.choice([*PROJECTS]))

@@ -97,12 +97,16 @@ SUBSCRIPTIONS = (
     DemoSubscription(
         subscriber="demo-billing", name="invoices", event_type=CREATE, policy="strict", is_down=True
     ),
-    DemoSubscription(subscriber="demo-billing", name="contracts", event_type=UPDATE, policy="strict"),
+    DemoSubscription(
+        subscriber="demo-billing", name="contracts", event_type=UPDATE, policy="strict"
+    ),
     DemoSubscription(subscriber="demo-search", name="index", event_type=UPDATE, policy=RETRIES),
     DemoSubscription(subscriber="demo-builds", name="worker-1", event_type=BUILD),
     DemoSubscription(subscriber="demo-builds", name="worker-2", event_type=BUILD),
     DemoSubscription(subscriber="demo-builds", name="worker-3", event_type=BUILD, is_down=True),
-    DemoSubscription(subscriber=READER, name="goods-in", event_type=CREATE, mode=Mode.PULL, max_receives=5),
+    DemoSubscription(
+        subscriber=READER, name="goods-in", event_type=CREATE, mode=Mode.PULL, max_receives=5
+    ),
     DemoSubscription(subscriber=READER, name="relocations", event_type=MOVE, mode=Mode.PULL),
 )
 
@@ -121,16 +125,23 @@ def provision_demo(ports: Ports) -> DemoObjects:
     """
     samples = _samples()
     event_types = {
-        name: _get_or_create(EventType, name, kind=_kind(name), description=description, sample=samples[name])
+        name: _get_or_create(
+            EventType, name, kind=_kind(name), description=description, sample=samples[name]
+        )
         for name, description in EVENT_TYPES.items()
     }
-    publisher = _get_or_create(Publisher, PUBLISHER, description="Publishes the demo's trickle of messages.")
+    publisher = _get_or_create(
+        Publisher, PUBLISHER, description="Publishes the demo's trickle of messages."
+    )
     _ensure_retries()
     subscribers = {
-        name: _get_or_create(Subscriber, name, description=text) for name, text in SUBSCRIBERS.items()
+        name: _get_or_create(Subscriber, name, description=text)
+        for name, text in SUBSCRIBERS.items()
     }
     for selection in SUBSCRIPTIONS:
-        _subscribe(selection, subscribers[selection.subscriber], event_types[selection.event_type], ports)
+        _subscribe(
+            selection, subscribers[selection.subscriber], event_types[selection.event_type], ports
+        )
     return DemoObjects(publisher, event_types)
 
 
@@ -149,9 +160,13 @@ def _kind(event_type: str) -> Kind:
 
 
 def _ensure_retries() -> None:
-    values = model_to_dict(Policy.objects.get(name=RETRIES_LIKE), exclude=["id", "name", "description"])
+    values = model_to_dict(
+        Policy.objects.get(name=RETRIES_LIKE), exclude=["id", "name", "description"]
+    )
     text = f"A copy of {RETRIES_LIKE} that tries again after {RETRY_SECONDS:g} s."
-    _get_or_create(Policy, RETRIES, **values | {"retry_seconds": RETRY_SECONDS, "description": text})
+    _get_or_create(
+        Policy, RETRIES, **values | {"retry_seconds": RETRY_SECONDS, "description": text}
+    )
 
 
 def _subscribe(
@@ -186,7 +201,9 @@ def _has_old_port(subscription: Subscription, selection: DemoSubscription, ports
     return is_ours and endpoint.port not in (ports.answering, ports.refusing)
 
 
-def _record(action: str, row: Named | Subscription, *, before: dict[str, Any] | None = None) -> None:
+def _record(
+    action: str, row: Named | Subscription, *, before: dict[str, Any] | None = None
+) -> None:
     # This also wakes the senders: see `delivery.lifecycle.signals`.
     changes.record_change(
         actor=ACTOR, action=action, instance=row, before=before, after=changes.snapshot(row)

@@ -81,7 +81,11 @@ class _Receiver(BaseHTTPRequestHandler):
             builds.begin_build(self.path, callback_url)
 
     def _answer(self, status: HTTPStatus) -> None:
-        text = b"taken\n" if status == HTTPStatus.OK else b"the demo falters now and then; send it again\n"
+        text = (
+            b"taken\n"
+            if status == HTTPStatus.OK
+            else b"the demo falters now and then; send it again\n"
+        )
         self.send_response(status)
         self.send_header("Content-Type", "text/plain; charset=utf-8")
         self.send_header("Content-Length", str(len(text)))

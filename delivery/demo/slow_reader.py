@@ -31,7 +31,9 @@ PAUSE_SECONDS = 5.0
 
 def start_reading(remembered: Path, *, url: str) -> None:
     """Read in the background forever, with the key of the last start."""
-    threading.Thread(target=_read_for_ever, args=[remembered, url], name="slow reader", daemon=True).start()
+    threading.Thread(
+        target=_read_for_ever, args=[remembered, url], name="slow reader", daemon=True
+    ).start()
 
 
 def _read_for_ever(remembered: Path, url: str) -> None:

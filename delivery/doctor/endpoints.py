@@ -56,7 +56,9 @@ def check_endpoints(*, allowed_networks: Collection[Network]) -> Iterator[CheckR
     users = _subscriptions_by_host()
     with ThreadPoolExecutor(max_workers=_HOSTS_AT_ONCE) as pool:
         reached = list(
-            pool.map(lambda host: check_host(host, allowed_networks=allowed_networks), sorted(users))
+            pool.map(
+                lambda host: check_host(host, allowed_networks=allowed_networks), sorted(users)
+            )
         )
     yield from _networks(reached)
     for one in reached:
@@ -80,19 +82,27 @@ def check_host(host: Host, *, allowed_networks: Collection[Network]) -> Reached:
     except UnresolvedError as error:
         return Reached(host, Severity.FAILED, str(error))
     refused = tuple(
-        address for address in addresses if not is_allowed(address, allowed_networks=allowed_networks)
+        address
+        for address in addresses
+        if not is_allowed(address, allowed_networks=allowed_networks)
     )
     if refused:
         return Reached(host, Severity.FAILED, f"{', '.join(refused)} may not be called", refused)
     try:
         with _connect(addresses, host.port) as connected:
             return (
-                _check_certificate(host, connected) if host.scheme == "https" else Reached(host, Severity.OK)
+                _check_certificate(host, connected)
+                if host.scheme == "https"
+                else Reached(host, Severity.OK)
             )
     except ssl.SSLCertVerificationError as error:
-        return Reached(host, Severity.FAILED, f"its certificate is not accepted: {error.verify_message}")
+        return Reached(
+            host, Severity.FAILED, f"its certificate is not accepted: {error.verify_message}"
+        )
     except OSError as error:
-        return Reached(host, Severity.FAILED, f"it cannot be connected to: {error.strerror or error}")
+        return Reached(
+            host, Severity.FAILED, f"it cannot be connected to: {error.strerror or error}"
+        )
 
 
 def _connect(addresses: Iterable[str], port: int) -> socket.socket:
@@ -144,8 +154,12 @@ def _networks(reached: Iterable[Reached]) -> Iterator[CheckResult]:
     needed = [ipaddress.ip_network(address) for one in reached for address in one.refused]
     if not needed:
         return
-    ipv4 = ipaddress.collapse_addresses(one for one in needed if isinstance(one, ipaddress.IPv4Network))
-    ipv6 = ipaddress.collapse_addresses(one for one in needed if isinstance(one, ipaddress.IPv6Network))
+    ipv4 = ipaddress.collapse_addresses(
+        one for one in needed if isinstance(one, ipaddress.IPv4Network)
+    )
+    ipv6 = ipaddress.collapse_addresses(
+        one for one in needed if isinstance(one, ipaddress.IPv6Network)
+    )
     collapsed = [str(network) for network in (*ipv4, *ipv6)]
     yield CheckResult(
         check="networks",

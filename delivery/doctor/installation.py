@@ -144,7 +144,9 @@ def check_callbacks(base_url: str) -> CheckResult:
     except NoAnswerError as error:
         text, is_inturn = f"does not answer: {error}", False
     if is_inturn:
-        return CheckResult(check="callbacks", severity=Severity.OK, text="answers of endpoints arrive")
+        return CheckResult(
+            check="callbacks", severity=Severity.OK, text="answers of endpoints arrive"
+        )
     return CheckResult(
         check="callbacks",
         severity=Severity.FAILED,
@@ -163,7 +165,9 @@ def check_clock() -> CheckResult:
         seconds_there_and_back = time.monotonic() - start
     ahead = (before - theirs).total_seconds() + seconds_there_and_back / 2
     if abs(ahead) < CLOCK_WARNING_SECONDS:
-        return CheckResult(check="clock", severity=Severity.OK, text="within a second of the database's")
+        return CheckResult(
+            check="clock", severity=Severity.OK, text="within a second of the database's"
+        )
     return CheckResult(
         check="clock",
         severity=Severity.FAILED if abs(ahead) >= CLOCK_FAILED_SECONDS else Severity.WARNING,

@@ -87,7 +87,9 @@ class Table:
         for column in self.columns:
             if types.get(column.name) != column.type:
                 actual = types.get(column.name, "not there")
-                raise SchemaError(f"{self.name}.{column.name} should be {column.type}, and is {actual}.")
+                raise SchemaError(
+                    f"{self.name}.{column.name} should be {column.type}, and is {actual}."
+                )
         return frame.select(*self.names)
 
 
@@ -107,7 +109,9 @@ def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
 def arrow_rows(columns: Sequence[Column], rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
     """Return rows, each with a value for every column, as an Arrow batch."""
     schema = arrow_schema(columns)
-    values = [pa.array([row[place] for row in rows], field.type) for place, field in enumerate(schema)]
+    values = [
+        pa.array([row[place] for row in rows], field.type) for place, field in enumerate(schema)
+    ]
     return pa.RecordBatch.from_arrays(values, schema=schema)
 
 
@@ -124,13 +128,20 @@ MESSAGES = Table(
         Column("content_type", "string"),
         Column("body", "binary", "the exact bytes"),
         Column(
-            "destination", "string", "the recipient of a delivered message; empty: all matching subscriptions"
+            "destination",
+            "string",
+            "the recipient of a delivered message; empty: all matching subscriptions",
         ),
         Column("edited_from", "bigint", "the message that a person edited", is_nullable=True),
         Column("owed", "int", "with how many deliveries it was accepted", is_nullable=True),
-        Column("transaction_id", "bigint", "PostgreSQL's xid8 of its publication", is_nullable=True),
         Column(
-            "seen_before", "bigint", "every transaction before this one had ended by then", is_nullable=True
+            "transaction_id", "bigint", "PostgreSQL's xid8 of its publication", is_nullable=True
+        ),
+        Column(
+            "seen_before",
+            "bigint",
+            "every transaction before this one had ended by then",
+            is_nullable=True,
         ),
     ),
 )
@@ -158,10 +169,14 @@ DELIVERIES = Table(
         Column("endpoint", "string", "as it was at the export; empty: a mailbox", is_called=True),
         Column("queue_group", "int", "of a QUEUE message", is_nullable=True),
         Column("callback_id", "bigint", "it went to a callback's URL", is_nullable=True),
-        Column("replay_id", "bigint", "its origin, if not its message's publication", is_nullable=True),
+        Column(
+            "replay_id", "bigint", "its origin, if not its message's publication", is_nullable=True
+        ),
         Column("attempts", "int"),
         Column("attempts_before", "int", "of them before a person sent it again"),
-        Column("settled_before", "int", "how often it had been settled before, and a person ended that"),
+        Column(
+            "settled_before", "int", "how often it had been settled before, and a person ended that"
+        ),
         Column("redelivery", "string"),
         Column("reason", "string"),
         Column("receive_count", "int", "how often it was fetched from a mailbox"),
@@ -223,7 +238,15 @@ CALLED = (
     Column("subscriber_id", "bigint"),
     *(
         Column(name, "string")
-        for name in ("subscriber", "processing", "subscription", "mode", "event_type", "kind", "endpoint")
+        for name in (
+            "subscriber",
+            "processing",
+            "subscription",
+            "mode",
+            "event_type",
+            "kind",
+            "endpoint",
+        )
     ),
 )
 

@@ -117,7 +117,9 @@ def _store(owed: Sequence[Owed], reservation: MessageReservation | None) -> None
         try:
             ids = take_ids(reservation, len(owed))
         except NoRoomError:
-            raise ImportRefusedError(f"Another import has used the reserved places. {_REPEAT}") from None
+            raise ImportRefusedError(
+                f"Another import has used the reserved places. {_REPEAT}"
+            ) from None
     stored = store_messages(owed, ids=ids)
     if stored is None:
         raise ImportRefusedError(f"A subscription was deleted meanwhile. {_REPEAT}")

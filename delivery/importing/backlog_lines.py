@@ -80,7 +80,9 @@ class BacklogLines:
         named = None
         if names is not None:
             event_type = draft.event_type
-            named = [self._objects.subscription(line, name, event_type=event_type) for name in names]
+            named = [
+                self._objects.subscription(line, name, event_type=event_type) for name in names
+            ]
         return OldMessage(
             number=line.number,
             key=hashlib.sha256(f"{self.source}\0{key}".encode()).digest(),
@@ -101,7 +103,11 @@ class BacklogLines:
             headers[ORIGINAL_PUBLISHED_AT] = published_at.isoformat()
         body, is_json = body_in(line)
         item = Item(
-            event=text_of(line, "event"), headers=headers, body=body, is_json=is_json, idempotency_key=None
+            event=text_of(line, "event"),
+            headers=headers,
+            body=body,
+            is_json=is_json,
+            idempotency_key=None,
         )
         try:
             draft = draft_of(item, lambda name: self._event_type(line, name))
@@ -116,7 +122,8 @@ class BacklogLines:
         event_type = self._objects.event_type(line, name)
         if event_type.kind == Kind.SYNC:
             raise ImportLineError(
-                line.number, f"event: {name} is SYNC: nobody waits for the answer any more; leave it out."
+                line.number,
+                f"event: {name} is SYNC: nobody waits for the answer any more; leave it out.",
             )
         if is_reserved(name):
             raise ImportLineError(

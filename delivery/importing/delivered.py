@@ -13,7 +13,14 @@ from django.db import transaction
 
 from delivery.database import queries
 from delivery.importing.lines import ImportLineError, Line, read_lines
-from delivery.importing.old_messages import NamedObjects, body_in, headers_in, key_of, moment_of, names_in
+from delivery.importing.old_messages import (
+    NamedObjects,
+    body_in,
+    headers_in,
+    key_of,
+    moment_of,
+    names_in,
+)
 from delivery.importing.taken_over import TakenOver
 from delivery.lifecycle.transitions import settle_as_duplicates
 from delivery.publishing import dedup
@@ -81,7 +88,9 @@ class Delivered:
             raise line
         names = names_in(line)
         if names is None:
-            raise ImportLineError(line.number, "subscriptions: list the subscriptions that have got it.")
+            raise ImportLineError(
+                line.number, "subscriptions: list the subscriptions that have got it."
+            )
         seen_at = min(moment_of(line, "delivered_at") or self.now, self.now)
         keys: list[DeliveredKey] = []
         for name in names:
@@ -107,9 +116,7 @@ def _key_of(line: Line, name: str, candidate: Candidate) -> bytes:
         advice = f"it has no value at {candidate.dedup_path or 'Idempotency-Key'}, by which {name} finds duplicates."
     else:
         key = dedup.key_of_text(candidate, key_of(line))
-        advice = (
-            f"{name} finds duplicates by {candidate.dedup_path}: write headers and body of the message, too."
-        )
+        advice = f"{name} finds duplicates by {candidate.dedup_path}: write headers and body of the message, too."
     if key is None:
         raise ImportLineError(line.number, advice)
     return key
@@ -120,7 +127,9 @@ def _remember(batch: Sequence[DeliveredKey], found: TakenOver) -> None:
     times = {(one.subscription_id, one.key): one.seen_at for one in batch}
     known = {
         (subscription_id, bytes(key)): delivery_id
-        for subscription_id, key, delivery_id in queries.rows("take_delivered_keys", _columns(times))
+        for subscription_id, key, delivery_id in queries.rows(
+            "take_delivered_keys", _columns(times)
+        )
     }
     here = [id for id in known.values() if id]
     statuses = dict(queries.rows("first_deliveries", {"delivery": here})) if here else {}

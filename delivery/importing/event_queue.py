@@ -33,7 +33,11 @@ def _is_queue(queue: Any) -> bool:
     if not isinstance(queue, dict):
         return False
     events = queue.get("events", [])
-    texts = [queue.get("queueId"), queue.get("name", ""), *(events if isinstance(events, list) else [None])]
+    texts = [
+        queue.get("queueId"),
+        queue.get("name", ""),
+        *(events if isinstance(events, list) else [None]),
+    ]
     return bool(queue.get("queueId")) and all(isinstance(text, str) for text in texts)
 
 
@@ -53,7 +57,12 @@ def _add(imported: Imported, queue: dict[str, Any]) -> None:
     for event in events:
         event_type = imported.name_of(event, what="event type")
         imported.add("event_types", {"name": event_type})
-        entry = {"subscriber": subscriber, "name": event_type, "event_type": event_type, "mode": "PULL"}
+        entry = {
+            "subscriber": subscriber,
+            "name": event_type,
+            "event_type": event_type,
+            "mode": "PULL",
+        }
         imported.add("subscriptions", entry)
     imported.impossible.append(
         f"queue {queue_id}: unread messages and the client's password stay in the old system; let the client empty it, "

@@ -31,7 +31,9 @@ class ImportLineError(Exception):
         self.number = number
 
 
-def read_lines(path: Path, *, known: frozenset[str], max_bytes: int) -> Iterator[Line | ImportLineError]:
+def read_lines(
+    path: Path, *, known: frozenset[str], max_bytes: int
+) -> Iterator[Line | ImportLineError]:
     """Yield each line with content, or its error. Raise OSError.
 
     A file whose name ends in `.csv` is CSV with a header row, any other has a JSON object a line.
@@ -56,7 +58,9 @@ def _json_lines(
         while raw and not raw.endswith(b"\n") and len(raw) > max_bytes:
             raw = file.readline(max_bytes + 1)
         if is_too_long:
-            yield ImportLineError(number, f"it is longer than {max_bytes:,} bytes; leave this message out.")
+            yield ImportLineError(
+                number, f"it is longer than {max_bytes:,} bytes; leave this message out."
+            )
         elif text := raw.removeprefix(b"\xef\xbb\xbf").strip():
             yield _json_line(number, text, known=known)
 
@@ -67,17 +71,23 @@ def _json_line(number: int, raw: bytes, *, known: frozenset[str]) -> Line | Impo
     except Problem as problem:
         # The parser counts the lines of what it parses, which is one line.
         reason = str(problem.detail).replace("The body is not valid JSON", "this is not JSON")
-        return ImportLineError(number, f"{reason.replace('line 1, ', '')} Write one JSON object a line.")
+        return ImportLineError(
+            number, f"{reason.replace('line 1, ', '')} Write one JSON object a line."
+        )
     if not isinstance(fields, dict):
         return ImportLineError(
             number, 'write a JSON object, such as {"key": "17", "event": "Orders.Created", …}.'
         )
     if unknown := set(fields) - known:
         return ImportLineError(number, _unknown(unknown, known))
-    return Line(number, {name: value for name, value in fields.items() if value is not None}, raw.decode())
+    return Line(
+        number, {name: value for name, value in fields.items() if value is not None}, raw.decode()
+    )
 
 
-def _csv_lines(file: IO[str], *, known: frozenset[str], max_bytes: int) -> Iterator[Line | ImportLineError]:
+def _csv_lines(
+    file: IO[str], *, known: frozenset[str], max_bytes: int
+) -> Iterator[Line | ImportLineError]:
     csv.field_size_limit(max_bytes)
     rows = csv.DictReader(file, strict=True)
     try:
@@ -101,15 +111,17 @@ def _csv_lines(file: IO[str], *, known: frozenset[str], max_bytes: int) -> Itera
 
 def _csv_line(number: int, row: dict[str | Any, Any]) -> Line | ImportLineError:
     if None in row:
-        return ImportLineError(number, "it has more cells than the header row; quote cells that have commas.")
+        return ImportLineError(
+            number, "it has more cells than the header row; quote cells that have commas."
+        )
     fields = {name: value for name, value in row.items() if value}
     try:
-        return Line(number, fields | {name: json.loads(fields[name]) for name in _OBJECTS & set(fields)})
+        return Line(
+            number, fields | {name: json.loads(fields[name]) for name in _OBJECTS & set(fields)}
+        )
     except ValueError:
         return ImportLineError(number, 'headers: write a JSON object, such as {"x-id": "7"}.')
 
 
 def _unknown(names: set[str], known: frozenset[str]) -> str:
-    return (
-        f"there is no field {min(names)!r}; known are {', '.join(sorted(known))}. Rename it or leave it out."
-    )
+    return f"there is no field {min(names)!r}; known are {', '.join(sorted(known))}. Rename it or leave it out."

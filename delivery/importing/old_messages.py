@@ -26,7 +26,11 @@ def text_of(line: Line, name: str, default: str = "") -> str:
 def key_of(line: Line) -> str:
     """Return the old broker's key; a number counts as its text."""
     value = line.fields.get("key")
-    key = str(value) if isinstance(value, int) and not isinstance(value, bool) else text_of(line, "key")
+    key = (
+        str(value)
+        if isinstance(value, int) and not isinstance(value, bool)
+        else text_of(line, "key")
+    )
     if not _KEY.fullmatch(key):
         detail = f"key: write the id of the message in the old broker, 1 to {MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters."
         raise ImportLineError(line.number, detail)
@@ -99,23 +103,30 @@ class NamedObjects:
 
     def publisher(self, line: Line, name: str) -> Publisher:
         if not name:
-            raise ImportLineError(line.number, "publisher: say whose message it is, here or by --publisher.")
+            raise ImportLineError(
+                line.number, "publisher: say whose message it is, here or by --publisher."
+            )
         if name not in self.publishers:
             found = Publisher.objects.filter(name=name).first()
             if found is None:
                 raise ImportLineError(
-                    line.number, f"publisher: there is no publisher {name[:200]!r}; create it first."
+                    line.number,
+                    f"publisher: there is no publisher {name[:200]!r}; create it first.",
                 )
             self.publishers[name] = found
         return self.publishers[name]
 
-    def subscription(self, line: Line, name: str, *, event_type: EventType | None = None) -> Candidate:
+    def subscription(
+        self, line: Line, name: str, *, event_type: EventType | None = None
+    ) -> Candidate:
         """Return a subscription by subscriber/subscription, of any status and with any filter."""
         if name not in self._subscriptions:
             self._subscriptions[name] = _found(line, name)
         _, event_type_id, candidate = self._subscriptions[name]
         if event_type is not None and event_type_id != event_type.pk:
-            detail = f"subscriptions: {name} is a subscription to another event type than {event_type}."
+            detail = (
+                f"subscriptions: {name} is a subscription to another event type than {event_type}."
+            )
             raise ImportLineError(line.number, detail)
         return candidate
 
@@ -132,9 +143,7 @@ def _found(line: Line, name: str) -> tuple[int, int, Candidate]:
         .first()
     )
     if row is None:
-        detail = (
-            f"subscriptions: there is no {name[:200]!r}; write subscriber/subscription, or create it first."
-        )
+        detail = f"subscriptions: there is no {name[:200]!r}; write subscriber/subscription, or create it first."
         raise ImportLineError(line.number, detail)
     return row.dedup_window_seconds, row.event_type_id, _candidate(row)
 

@@ -22,7 +22,9 @@ class NoRoomError(Exception):
 def reserve_ids(count: int) -> MessageReservation:
     """Reserve ids for so many messages: all messages published from now on have greater ones."""
     (first,) = queries.row("reserve_messages", {"margin": MARGIN, "count": count})
-    reservation = MessageReservation.objects.create(first_id=first, until_id=first + count, next_id=first)
+    reservation = MessageReservation.objects.create(
+        first_id=first, until_id=first + count, next_id=first
+    )
     _make_range(reservation)
     return reservation
 

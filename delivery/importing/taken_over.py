@@ -43,7 +43,9 @@ def report_lines(found: TakenOver, *, nouns: str) -> list[str]:
     ids = list(found.of_subscription)
     subscriptions = Subscription.objects.filter(pk__in=ids).select_related("subscriber")
     names = {one.pk: f"{one.subscriber.name}/{one.name}" for one in subscriptions}
-    taken = sorted(f"{names.get(id, id)}: {count:,} {nouns}" for id, count in found.of_subscription.items())
+    taken = sorted(
+        f"{names.get(id, id)}: {count:,} {nouns}" for id, count in found.of_subscription.items()
+    )
     differently = [
         *found.notes,
         *(f"{count:,} {text}" for text, count in sorted(found.counted.items())),
@@ -51,7 +53,9 @@ def report_lines(found: TakenOver, *, nouns: str) -> list[str]:
     if found.earlier:
         differently.append(f"{found.earlier:,} lines were imported before, and are left out")
     if found.repeated:
-        differently.append(f"{found.repeated:,} lines repeat an earlier line of the file, and are left out")
+        differently.append(
+            f"{found.repeated:,} lines repeat an earlier line of the file, and are left out"
+        )
     parts = (
         ("Taken over", found.deliveries, taken),
         ("Taken over differently", len(differently), differently),

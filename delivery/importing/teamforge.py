@@ -59,7 +59,9 @@ def _rows(text: str) -> list[Row]:
         rows = list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"))))
     if not rows or not all(isinstance(row, dict) and row.get("EventName") for row in rows):
         raise SourceError("A CSV file or a JSON list of rows with EventName was expected.")
-    return [{name: _text(value) for name, value in row.items() if isinstance(name, str)} for row in rows]
+    return [
+        {name: _text(value) for name, value in row.items() if isinstance(name, str)} for row in rows
+    ]
 
 
 def _text(value: Any) -> str:
@@ -72,7 +74,11 @@ def _add_event_type(imported: Imported, row: Row, name: str) -> None:
     kind = row.get("EventType", "").upper() or Kind.TOPIC.value
     if kind not in Kind.values:
         raise SourceError(f"{name}: EventType {kind[:50]} is none of {', '.join(Kind.values)}.")
-    entry = {"name": name, "kind": kind, "content_type": row.get("ContentType") or "application/json"}
+    entry = {
+        "name": name,
+        "kind": kind,
+        "content_type": row.get("ContentType") or "application/json",
+    }
     imported.add("event_types", entry)
     if row.get("EventFormat"):
         _add_sample(imported, imported.entries["event_types"][(name,)], row["EventFormat"])
@@ -108,7 +114,9 @@ def _add_publish_id(imported: Imported, entry: dict[str, Any], text: str) -> Non
     try:
         check_text(text)
     except PublishIdRefusedError as refused:
-        line = f"{label}: its PublisherID cannot be kept, so its publish addresses change. {refused}"
+        line = (
+            f"{label}: its PublisherID cannot be kept, so its publish addresses change. {refused}"
+        )
         if line not in imported.impossible:
             imported.impossible.append(line)
         return
@@ -129,10 +137,14 @@ def _add_subscription(imported: Imported, row: Row, names: tuple[str, str, str])
         if text:
             parse_filter(text)
     except FilterError as error:
-        imported.impossible.append(f"{label}: its filter {wish} is refused ({error}); write it anew")
+        imported.impossible.append(
+            f"{label}: its filter {wish} is refused ({error}); write it anew"
+        )
         return
     endpoint = row.get("WebhookEndpoint", "")
-    if endpoint != INTERNAL and not endpoint.lower().partition("://")[0].endswith(("http", "https")):
+    if endpoint != INTERNAL and not endpoint.lower().partition("://")[0].endswith(
+        ("http", "https")
+    ):
         imported.impossible.append(f"{label}: {endpoint or 'no endpoint'} is no URL; give it one")
         return
     if text != wish:
@@ -176,7 +188,9 @@ def _script_refusal(script: str, *, kind: str, endpoint: str) -> str:
     if found := fault(script, common=Library()):
         return f"its script is refused ({found})"
     row = EventType(name="it", kind=kind)
-    return next(iter(refusals({"endpoint": endpoint, "script": script}, event_type=row).values()), "")
+    return next(
+        iter(refusals({"endpoint": endpoint, "script": script}, event_type=row).values()), ""
+    )
 
 
 def _headers(imported: Imported, row: Row, label: str) -> dict[str, Any]:
@@ -189,13 +203,17 @@ def _headers(imported: Imported, row: Row, label: str) -> dict[str, Any]:
             else dict(line.split(":", 1) for line in given.splitlines() if line.strip())
         )
     except ValueError:
-        raise SourceError(f"{label}: HttpHeaders is neither JSON nor lines of Name: value.") from None
+        raise SourceError(
+            f"{label}: HttpHeaders is neither JSON nor lines of Name: value."
+        ) from None
     headers = {}
     for name, value in pairs.items():
         place = imported.reference(label.partition(" ")[2], "HEADER", name.strip())
         imported.secrets[place] = str(value).strip()
         headers[name.strip()] = {"from": f"env:{place}"}
-        imported.differently.append(f"{label}: the value of its header {name.strip()} is expected in {place}")
+        imported.differently.append(
+            f"{label}: the value of its header {name.strip()} is expected in {place}"
+        )
     return headers
 
 
@@ -204,4 +222,6 @@ def _warn_of_case(imported: Imported) -> None:
     for (name,) in imported.entries["event_types"]:
         other = first.setdefault(name.lower(), name)
         if other != name:
-            imported.differently.append(f"event types {other} and {name} differ in case only; they are two")
+            imported.differently.append(
+                f"event types {other} and {name} differ in case only; they are two"
+            )

@@ -80,7 +80,9 @@ class _Trigger:
         if not pairs:
             raise SourceError(f"{label}: it has no document type.")
         is_join = len(pairs) > 1 and join not in _ANY
-        joined = join_of(self._imported, condition, join, pairs=pairs, label=label) if is_join else {}
+        joined = (
+            join_of(self._imported, condition, join, pairs=pairs, label=label) if is_join else {}
+        )
         if joined is None:
             return
         endpoint = self._endpoint(condition)
@@ -94,7 +96,9 @@ class _Trigger:
             fields = {"endpoint": endpoint, "policy": policy, **joined}
             self._add_subscription(name, (document_type, text), fields)
 
-    def _add_subscription(self, name: str, pair: tuple[str, str], fields: Mapping[str, Any]) -> None:
+    def _add_subscription(
+        self, name: str, pair: tuple[str, str], fields: Mapping[str, Any]
+    ) -> None:
         document_type, text = pair
         event_type = _named(self._imported, document_type, what="event type")
         base = self._imported.name_of(name, what="subscription")
@@ -126,7 +130,9 @@ class _Trigger:
 
     def _endpoint(self, condition: Mapping[str, Any]) -> str:
         service = _text(condition, "serviceName", "service")
-        invoked = f"{self._server}/invoke/{service.replace(':', '/')}" if self._server and service else ""
+        invoked = (
+            f"{self._server}/invoke/{service.replace(':', '/')}" if self._server and service else ""
+        )
         return _text(condition, "endpoint") or invoked
 
 

@@ -10,7 +10,17 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from subscriptions.filters import Condition, FilterError, normal_form, parse_filter
-from subscriptions.filters.tree import And, Comparison, IsNull, Literal, Not, Operator, Or, Path, Root
+from subscriptions.filters.tree import (
+    And,
+    Comparison,
+    IsNull,
+    Literal,
+    Not,
+    Operator,
+    Or,
+    Path,
+    Root,
+)
 
 DEEPEST = 30
 _TOKEN = re.compile(
@@ -70,7 +80,9 @@ class _Reading:
 
     def unexpected(self) -> CannotTranslateError:
         rest = self._text[self._from :].strip()
-        return CannotTranslateError(f"{rest[:50]!r} is not expected" if rest else "it ends too early")
+        return CannotTranslateError(
+            f"{rest[:50]!r} is not expected" if rest else "it ends too early"
+        )
 
     def alternatives(self, depth: int) -> Condition:
         found = [self._conjunction(depth)]
@@ -105,7 +117,11 @@ class _Reading:
         operator = _OPERATORS[name]
         if self._take("$null"):
             return _null(path, operator)
-        operand = self._path() if self.token[0] == "path" else self._literal(is_text=name.startswith("l_"))
+        operand = (
+            self._path()
+            if self.token[0] == "path"
+            else self._literal(is_text=name.startswith("l_"))
+        )
         compared = Comparison(path, operator, operand)
         return Or((IsNull(path), compared)) if operator == Operator.DIFFERENT else compared
 

@@ -30,7 +30,9 @@ def join_of(
     """Return the fields that the condition's subscriptions share; None, reported, if it is impossible."""
     types = ", ".join(document_type for document_type, _ in pairs)
     if join not in MODES:
-        imported.impossible.append(f"{label}: the join {join} of {types} is unknown; use AND, OR or XOR")
+        imported.impossible.append(
+            f"{label}: the join {join} of {types} is unknown; use AND, OR or XOR"
+        )
         return None
     for _, text in pairs:
         try:
@@ -41,14 +43,21 @@ def join_of(
                 f"{label}: the join {join} of {types}, for the filter {text} ({error})"
             )
             return None
-    seconds, limits = _seconds(condition, label), "it never expires there, " if _is_endless(condition) else ""
+    seconds, limits = (
+        _seconds(condition, label),
+        "it never expires there, " if _is_endless(condition) else "",
+    )
     mode = MODES[join]
     imported.differently.append(
         f"{label}: the join {join} of {types} is {_BECOMES[mode]}; {limits}it expires after {seconds:,} s. Publish with "
         "the envelope's activation as the header Activation"
     )
     name = label.rpartition("condition ")[2]
-    return {"join_mode": mode, "join_name": imported.name_of(name, what="join"), "join_seconds": seconds}
+    return {
+        "join_mode": mode,
+        "join_name": imported.name_of(name, what="join"),
+        "join_seconds": seconds,
+    }
 
 
 def _is_endless(condition: Mapping[str, Any]) -> bool:

@@ -16,7 +16,9 @@ MOST_QUEUED, MOST_IN_FLIGHT, MOST_ATTEMPTS = 10_000, 1000, 100_000
 LONGEST_WAIT_SECONDS, LONGEST_WINDOW_SECONDS = 86_400.0, 31 * 86_400
 # As the built-in policy of that name, but for attempts and waits.
 _POLICY = {
-    **dict.fromkeys(("on_unreachable", "on_unavailable", "on_server_error", "on_rate_limited"), "IN_PLACE"),
+    **dict.fromkeys(
+        ("on_unreachable", "on_unavailable", "on_server_error", "on_rate_limited"), "IN_PLACE"
+    ),
     **dict.fromkeys(("on_client_error", "on_redirect"), "REJECT"),
     "in_doubt": "HOLD",
     "retry_schedule": "FIXED",
@@ -50,11 +52,15 @@ class Properties:
         try:
             return int(str(found))
         except ValueError:
-            raise SourceError(f"{self.label}: {name} is no whole number: {str(found)[:50]}.") from None
+            raise SourceError(
+                f"{self.label}: {name} is no whole number: {str(found)[:50]}."
+            ) from None
 
     def is_true(self, name: str, *, default: bool = False) -> bool:
         found = self.given.get(name)
-        return default if found in (None, "") else str(found).strip().lower() in ("true", "1", "yes")
+        return (
+            default if found in (None, "") else str(found).strip().lower() in ("true", "1", "yes")
+        )
 
     @property
     def dedup(self) -> dict[str, Any]:
@@ -64,7 +70,8 @@ class Properties:
         resolver = self.given.get("resolverServiceName")
         if resolver:
             self.note(
-                self.impossible, f"its document resolver {resolver}; what is in doubt waits for a person"
+                self.impossible,
+                f"its document resolver {resolver}; what is in doubt waits for a person",
             )
         seconds = self.number("dupHistoryTTL", 0) // 1000
         window = min(max(seconds, 1), LONGEST_WINDOW_SECONDS) if seconds else LONGEST_WINDOW_SECONDS
@@ -89,7 +96,9 @@ def subscriber_of(properties: Properties, *, name: str) -> dict[str, Any]:
     refill = properties.number("queueRefillLevel", REFILL)
     if not 0 <= refill < capacity:
         refill = capacity - 1
-        properties.note(properties.differently, f"refill_level is {refill}: less than max_queued_to_send")
+        properties.note(
+            properties.differently, f"refill_level is {refill}: less than max_queued_to_send"
+        )
     entry |= {"max_queued_to_send": capacity, "refill_level": refill, "status": _status(properties)}
     if properties.is_true("priorityEnabled"):
         _add_priority(properties, entry)
@@ -122,10 +131,14 @@ def _status(properties: Properties) -> str:
 def policy_of(properties: Properties) -> str | dict[str, Any]:
     """Return the name of a built-in policy, or a new one, which triggers of the same settings share."""
     retries = properties.number("maxRetryAttempts", 0)
-    seconds = min(max(properties.number("retryInterval", RETRY_MS) / 1000, 0.1), LONGEST_WAIT_SECONDS)
+    seconds = min(
+        max(properties.number("retryInterval", RETRY_MS) / 1000, 0.1), LONGEST_WAIT_SECONDS
+    )
     attempts = None if retries < 0 else min(retries + 1, MOST_ATTEMPTS)
     suspends = str(properties.given.get("redeliveryAction", "0")).strip() not in ("", "0")
-    on_reject = properties.is_true("serialSuspendOnError") and not properties.is_true("isConcurrent")
+    on_reject = properties.is_true("serialSuspendOnError") and not properties.is_true(
+        "isConcurrent"
+    )
     if suspends and (service := properties.given.get("monitorServiceName")):
         properties.note(
             properties.impossible,

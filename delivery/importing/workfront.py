@@ -70,7 +70,9 @@ def _add(imported: Imported, document: dict[str, Any]) -> None:
     label = f"subscription {document.get('id') or document.get('url')}"
     if document.get("version") == "v1":
         del document["version"]
-        imported.differently.append(f"{label}: it had version v1; bodies are sent as they are published")
+        imported.differently.append(
+            f"{label}: it had version v1; bodies are sent as they are published"
+        )
     translation = translate_document(document)
     imported.impossible += [f"{label}: {one.field}: {one.detail}" for one in translation.reasons]
     url = document.get("url")
@@ -83,7 +85,9 @@ def _add(imported: Imported, document: dict[str, Any]) -> None:
         _add_translated(imported, document, translation)
 
 
-def _add_translated(imported: Imported, document: Mapping[str, Any], translation: Translation) -> None:
+def _add_translated(
+    imported: Imported, document: Mapping[str, Any], translation: Translation
+) -> None:
     subscriber = subscriber_name(document["url"])
     id = str(document.get("id") or len(imported.entries["subscriptions"]) + 1)
     name = imported.name_of(f"workfront-{id}", what="subscription")
@@ -106,7 +110,9 @@ def _add_translated(imported: Imported, document: Mapping[str, Any], translation
         entry["script"] = translation.script
         imported.differently.append(f"{label}: a script makes its base64 encoding")
     if not imported.add("subscriptions", entry):
-        imported.impossible.append(f"{label}: the source has it twice; only the first was taken over")
+        imported.impossible.append(
+            f"{label}: the source has it twice; only the first was taken over"
+        )
 
 
 def _token(imported: Imported, document: Mapping[str, Any], label: str) -> dict[str, str]:

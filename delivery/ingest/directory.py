@@ -80,7 +80,12 @@ class Directory:
         """
         is_old = time.monotonic() - self._began_at > MAX_AGE_SECONDS
         size = len(self._grants) + len(self._event_types) + len(self._subscribed)
-        if self._era is None or is_old or size > MAX_ENTRIES or connection.connection is not self._connection:
+        if (
+            self._era is None
+            or is_old
+            or size > MAX_ENTRIES
+            or connection.connection is not self._connection
+        ):
             self.forget()
             ((horizon, seen),) = planned_rows("configuration_transactions", {})
             self._connection = connection.connection
@@ -108,7 +113,9 @@ class Directory:
         """
         if name not in self._event_types:
             event_type = event_type_by_name(name)
-            self._event_types[name] = event_type if event_type is not None and _is_plain(event_type) else None
+            self._event_types[name] = (
+                event_type if event_type is not None and _is_plain(event_type) else None
+            )
         return self._event_types[name]
 
     def subscribed(self, event_type: EventType, filter_string: str) -> Subscribed:
@@ -122,7 +129,9 @@ class Directory:
         return self._subscribed[place]
 
 
-def _subscribed(event_type: EventType, filter_string: str, candidates: Sequence[Candidate]) -> Subscribed:
+def _subscribed(
+    event_type: EventType, filter_string: str, candidates: Sequence[Candidate]
+) -> Subscribed:
     always = None
     if not any(candidate.filter for candidate in candidates):
         is_topic = event_type.kind != Kind.QUEUE
@@ -140,7 +149,9 @@ def _grant(key: str) -> Grant | None:
     publisher = api_key.publisher
     if api_key.scope != Scope.PUBLISH or publisher is None:
         return None
-    allowed = None if publisher.all_event_types else publisher.event_types.values_list("pk", flat=True)
+    allowed = (
+        None if publisher.all_event_types else publisher.event_types.values_list("pk", flat=True)
+    )
     return Grant(publisher, None if allowed is None else frozenset(allowed), api_key.expires_at)
 
 

@@ -64,7 +64,9 @@ class Intake:
         if not self._threads:
             self._start()
         if not self._posts.put(post):
-            detail = "Too many messages are being published just now. Repeat the request in a moment."
+            detail = (
+                "Too many messages are being published just now. Repeat the request in a moment."
+            )
             raise Problem(503, "too-many-posts", detail, headers={"Retry-After": "1"})
         done = await post.done
         if isinstance(done, Problem):

@@ -148,10 +148,14 @@ class PlainReader:
             raise NotPlainError
         check_body(draft)
         matches = self._matches(draft)
-        return Owed(grant.publisher.pk, draft, matches, claim_of(draft) if draft.idempotency_key else None)
+        return Owed(
+            grant.publisher.pk, draft, matches, claim_of(draft) if draft.idempotency_key else None
+        )
 
     def _matches(self, draft: Draft) -> Sequence[Candidate]:
-        subscribed = self._directory.subscribed(draft.event_type, draft.headers.get(FILTER_STRING, ""))
+        subscribed = self._directory.subscribed(
+            draft.event_type, draft.headers.get(FILTER_STRING, "")
+        )
         matches = subscribed.always
         if matches is None:
             is_topic = draft.event_type.kind != Kind.QUEUE

@@ -11,7 +11,9 @@ from delivery.ingest.posts import Post
 from delivery.publishing.publish import Accepted, Configuration, store_messages
 
 
-def store_together(plain: Sequence[Plain], *, as_of: Configuration) -> list[tuple[Post, bytes | None]] | None:
+def store_together(
+    plain: Sequence[Plain], *, as_of: Configuration
+) -> list[tuple[Post, bytes | None]] | None:
     """Return the answer to each request.
 
     None if its idempotency key was used: none of it is stored. None as the result: the

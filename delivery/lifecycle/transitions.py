@@ -31,10 +31,15 @@ RESUBMITTABLE = (
 )
 CANCELLABLE = (Status.PENDING, Status.IN_FLIGHT, Status.IN_DOUBT)
 # A person replaces one settlement by another: the archive has both.
-_SETTLED_AGAIN: Mapping[str, Any] = {"settled_at": ArchiveClock(), "settled_before": F("settled_before") + 1}
+_SETTLED_AGAIN: Mapping[str, Any] = {
+    "settled_at": ArchiveClock(),
+    "settled_before": F("settled_before") + 1,
+}
 
 
-def cancel_deliveries(delivery_ids: Collection[int], *, actor: str, reason: str = "cancelled") -> int:
+def cancel_deliveries(
+    delivery_ids: Collection[int], *, actor: str, reason: str = "cancelled"
+) -> int:
     """Settle open deliveries as CANCELLED and return how many were.
 
     A delivery that is being sent at this moment is cancelled too: its attempt is recorded, and it
@@ -61,7 +66,9 @@ def cancel_some(delivery_ids: Collection[int], *, reason: str, are_read: bool = 
     with transaction.atomic():
         cancelled = _cancel(delivery_ids, reason=reason)
         doubtful = Delivery.objects.filter(pk__in=delivery_ids, status=Status.IN_DOUBT)
-        cancelled += doubtful.update(status=Status.CANCELLED, **_SETTLED_AGAIN, reason=f"in doubt, {reason}")
+        cancelled += doubtful.update(
+            status=Status.CANCELLED, **_SETTLED_AGAIN, reason=f"in doubt, {reason}"
+        )
         if cancelled and are_read:
             _notify_senders(delivery_ids)
     return cancelled
@@ -156,9 +163,17 @@ def _make_siblings_redundant(delivery_id: int) -> None:
 
 def _notify_senders(delivery_ids: Collection[int]) -> None:
     """Make the lanes read again: a sender may still hold deliveries that it has read."""
-    lanes = Delivery.objects.filter(pk__in=delivery_ids).exclude(lane=None).values_list("lane_id", flat=True)
+    lanes = (
+        Delivery.objects.filter(pk__in=delivery_ids)
+        .exclude(lane=None)
+        .values_list("lane_id", flat=True)
+    )
     wake.nudge_lanes(*lanes.distinct().order_by())
 
 
-def _cancel(delivery_ids: Collection[int], *, reason: str, status: Status = Status.CANCELLED) -> int:
-    return len(queries.rows("cancel", {"delivery": list(delivery_ids), "status": status, "reason": reason}))
+def _cancel(
+    delivery_ids: Collection[int], *, reason: str, status: Status = Status.CANCELLED
+) -> int:
+    return len(
+        queries.rows("cancel", {"delivery": list(delivery_ids), "status": status, "reason": reason})
+    )

@@ -70,7 +70,9 @@ class _Collector:
             self._words |= words
             self._is_disconnected = False
             if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._notify_for_ever, name="wake", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._notify_for_ever, name="wake", daemon=True
+                )
                 self._thread.start()
             self._arrived.notify()
 
@@ -108,7 +110,9 @@ class _Collector:
 
 
 def _connect() -> psycopg.Connection:
-    return psycopg.connect(**connection_parameters(), autocommit=True, application_name="inturn wake")
+    return psycopg.connect(
+        **connection_parameters(), autocommit=True, application_name="inturn wake"
+    )
 
 
 def _notify_by_transaction(words: set[str]) -> None:

@@ -50,9 +50,13 @@ def of_subscription(subscription_id: int, *, now: datetime, limit: int) -> Figur
     return next(iter(_figures(parameters, now=now).values()), None)
 
 
-def of_subscribers(subscriber_ids: Collection[int], *, now: datetime, limit: int) -> dict[int, Figures]:
+def of_subscribers(
+    subscriber_ids: Collection[int], *, now: datetime, limit: int
+) -> dict[int, Figures]:
     """Return figures by subscriber. A subscriber without a PULL subscription has no mailbox."""
-    return _figures({"subscriptions": [], "subscribers": list(subscriber_ids), "limit": limit}, now=now)
+    return _figures(
+        {"subscriptions": [], "subscribers": list(subscriber_ids), "limit": limit}, now=now
+    )
 
 
 def forget_rates() -> None:
@@ -74,7 +78,11 @@ def _rates(subscriber_ids: Collection[int], *, now: datetime) -> dict[int, _Rate
     counted = MailboxRate.objects.filter(
         subscriber__in=subscriber_ids, at__gte=until - RATE_WINDOW, at__lt=until
     )
-    rows = counted.values("subscriber").annotate(got=Sum("received"), done=Sum("acknowledged")).order_by()
+    rows = (
+        counted.values("subscriber")
+        .annotate(got=Sum("received"), done=Sum("acknowledged"))
+        .order_by()
+    )
     return {row["subscriber"]: (row["got"], row["done"]) for row in rows}
 
 

@@ -117,9 +117,18 @@ def extend_receipts(subscriber_id: int, texts: Sequence[str], *, visibility: int
 
 
 def _fetched(*columns: Any) -> LeasedMessage:
-    id, message_id, event, published_at, headers, content_type, body, receive_count, token, replay_id = (
-        columns
-    )
+    (
+        id,
+        message_id,
+        event,
+        published_at,
+        headers,
+        content_type,
+        body,
+        receive_count,
+        token,
+        replay_id,
+    ) = columns
     return LeasedMessage(
         delivery_id=id,
         message_id=message_id,
@@ -134,9 +143,13 @@ def _fetched(*columns: Any) -> LeasedMessage:
     )
 
 
-def _end(subscriber_id: int, texts: Sequence[str], outcome: OutcomeClass, *, delay: int = 0) -> list[Result]:
+def _end(
+    subscriber_id: int, texts: Sequence[str], outcome: OutcomeClass, *, delay: int = 0
+) -> list[Result]:
     read = _read(texts)
-    deliveries = _locked("end_fetches", subscriber_id, read, {"outcome": outcome.value, "delay": delay})
+    deliveries = _locked(
+        "end_fetches", subscriber_id, read, {"outcome": outcome.value, "delay": delay}
+    )
     return [_result(text, receipt, deliveries, outcome=outcome) for text, receipt in read]
 
 
@@ -159,7 +172,9 @@ def _locked(
     deliveries: dict[int, tuple[str, int, Any, str | None]] = {}
     for _ in range(2):
         missing = [
-            receipt for _, receipt in read if receipt is not None and receipt.delivery_id not in deliveries
+            receipt
+            for _, receipt in read
+            if receipt is not None and receipt.delivery_id not in deliveries
         ]
         if not missing:
             break
@@ -169,7 +184,8 @@ def _locked(
             "token": [receipt.token for receipt in missing],
         }
         deliveries |= {
-            id: tuple(columns_of_row) for id, *columns_of_row in planned_rows(name, {**named, **columns})
+            id: tuple(columns_of_row)
+            for id, *columns_of_row in planned_rows(name, {**named, **columns})
         }
     return deliveries
 

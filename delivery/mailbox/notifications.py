@@ -73,7 +73,8 @@ class MailboxNotifications:
             return
         async with asyncio.timeout(ANSWER_SECONDS):
             cursor = await connection.execute(
-                statement("mailboxes_with_messages").encode(), {"subscribers": list(self._waiters.mailboxes)}
+                statement("mailboxes_with_messages").encode(),
+                {"subscribers": list(self._waiters.mailboxes)},
             )
             self._waiters.notify([subscriber for (subscriber,) in await cursor.fetchall()])
 

@@ -52,7 +52,9 @@ class Waiters:
     @property
     def count(self) -> int:
         """The number of waiting and looking clients; safe to call from any thread."""
-        return sum(len(queue.waiting) + bool(queue.looking) for queue in list(self._queues.values()))
+        return sum(
+            len(queue.waiting) + bool(queue.looking) for queue in list(self._queues.values())
+        )
 
     def count_at(self, mailbox: int) -> int:
         """Return the number of waiting and looking clients of one mailbox."""

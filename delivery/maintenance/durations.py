@@ -30,5 +30,7 @@ def _middle(step: int) -> int:
         return round(BOUNDS_MS[-1])
     lowest, bound = BOUNDS_MS[step - 1], BOUNDS_MS[step]
     # Durations are integers: if only one integer lies in the step, the estimate is exact.
-    whole = [duration for duration in range(int(lowest), int(bound) + 1) if lowest <= duration < bound]
+    whole = [
+        duration for duration in range(int(lowest), int(bound) + 1) if lowest <= duration < bound
+    ]
     return whole[0] if len(whole) == 1 else round((lowest * bound) ** 0.5)

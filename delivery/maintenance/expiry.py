@@ -18,7 +18,10 @@ from delivery.lifecycle import journal, wake
 from delivery.models import JournalKind, Status
 
 _UNITS = (("day", 86_400), ("hour", 3_600))
-_WORDS = {Status.EXPIRED: (JournalKind.EXPIRED, "expired"), Status.FAILED: (JournalKind.FAILED, "failed")}
+_WORDS = {
+    Status.EXPIRED: (JournalKind.EXPIRED, "expired"),
+    Status.FAILED: (JournalKind.FAILED, "failed"),
+}
 
 
 def settle_overdue(*, limit: int) -> int:
@@ -39,7 +42,9 @@ def settle_overdue(*, limit: int) -> int:
 
 def _settle(overdue: Iterable[Mapping[str, Any]]) -> dict[int, int | None]:
     """Settle the deliveries; return the settled ids, each with the lane that it stopped, if any."""
-    rows = [{"id": row["id"], "status": _status(row).value, "reason": _reason(row)} for row in overdue]
+    rows = [
+        {"id": row["id"], "status": _status(row).value, "reason": _reason(row)} for row in overdue
+    ]
     settled = queries.named_rows("settle_overdue", {"rows": orjson.dumps(rows).decode()})
     return {row["id"]: row["stopped_lane"] for row in settled}
 
@@ -50,7 +55,11 @@ def _status(row: Mapping[str, Any]) -> Status:
 
 def _reason(row: Mapping[str, Any]) -> str:
     """Return the reason as people read it next to the delivery."""
-    return f"{_cause(row)} {duration_text(row['seconds'])}" if row["cause"] == "EXPIRED" else _cause(row)
+    return (
+        f"{_cause(row)} {duration_text(row['seconds'])}"
+        if row["cause"] == "EXPIRED"
+        else _cause(row)
+    )
 
 
 def _cause(row: Mapping[str, Any]) -> str:
@@ -59,7 +68,9 @@ def _cause(row: Mapping[str, Any]) -> str:
         case "USED_UP" if row["is_volatile"]:
             return "not acknowledged in time; a VOLATILE message is handed out once"
         case "USED_UP":
-            return f"not acknowledged after {row['receives']} receives, as many as max_receives allows"
+            return (
+                f"not acknowledged after {row['receives']} receives, as many as max_receives allows"
+            )
         case "DROPPED":
             moment = f"{row['started_at']:%Y-%m-%d %H:%M:%S} UTC"
             return f"dropped: it is VOLATILE, and the database server restarted at {moment}"
@@ -91,7 +102,9 @@ def _record(settled: Iterable[Mapping[str, Any]]) -> None:
         subject = "1 delivery" if len(rows) == 1 else f"{len(rows):,} deliveries"
         kind, verb = _WORDS[status]
         words = " ".join([cause, *_range_of_durations(rows)])
-        journal.record_entry(kind, f"{subject} of {name} {verb}: {words}.", subscription_id=subscription_id)
+        journal.record_entry(
+            kind, f"{subject} of {name} {verb}: {words}.", subscription_id=subscription_id
+        )
 
 
 def _range_of_durations(rows: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -113,7 +113,9 @@ def _headers(notice: Notice) -> dict[str, str]:
     return headers if notice["publisher"] is None else headers | {"publisher": notice["publisher"]}
 
 
-def _note_unwanted(notices: Sequence[Notice], drafts: Sequence[Draft], accepted: Sequence[Accepted]) -> None:
+def _note_unwanted(
+    notices: Sequence[Notice], drafts: Sequence[Draft], accepted: Sequence[Accepted]
+) -> None:
     """Record in the journal the messages with a named recipient that matched no subscription."""
     for notice, draft, answer in zip(notices, drafts, accepted, strict=True):
         if not answer.deliveries and draft.destination != EVERYBODY:
@@ -121,7 +123,9 @@ def _note_unwanted(notices: Sequence[Notice], drafts: Sequence[Draft], accepted:
                 f"Nobody wants {public_id(answer.message_id)}, the failure of delivery {notice['delivery']}, which was "
                 f"delivered to {draft.destination.name}: no subscription there qualifies."
             )
-            JournalEntry.objects.create(kind=JournalKind.UNMATCHED, text=text, message_id=answer.message_id)
+            JournalEntry.objects.create(
+                kind=JournalKind.UNMATCHED, text=text, message_id=answer.message_id
+            )
 
 
 def _body(notice: Notice) -> dict[str, Any]:
@@ -132,7 +136,10 @@ def _body(notice: Notice) -> dict[str, Any]:
         "message": public_id(notice["message_id"]),
         **{name: notice[name] for name in ("event", "publisher", "published_at")},
         "destination": notice["destination"] or None,
-        **{name: notice[name] for name in ("subscriber", "subscription", "status", "attempts", "redelivery")},
+        **{
+            name: notice[name]
+            for name in ("subscriber", "subscription", "status", "attempts", "redelivery")
+        },
         # An expired delivery may have no attempt.
         "attempt": {name: notice[name] for name in tried} if notice["number"] is not None else None,
     }

@@ -85,7 +85,9 @@ def briefly() -> Iterator[None]:
     """
     try:
         with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("SELECT set_config('lock_timeout', %s, true)", [f"{LOCK_MILLISECONDS}ms"])
+            cursor.execute(
+                "SELECT set_config('lock_timeout', %s, true)", [f"{LOCK_MILLISECONDS}ms"]
+            )
             yield
             cursor.execute("SET LOCAL lock_timeout = DEFAULT")
     except OperationalError as error:

@@ -76,7 +76,9 @@ def _require_no_sender() -> None:
         )
         row = cursor.fetchone()
     if row is not None and row[0]:
-        raise SendersRunningError("senders are connected to this database: stop Inturn everywhere first")
+        raise SendersRunningError(
+            "senders are connected to this database: stop Inturn everywhere first"
+        )
 
 
 def _doubt_waiting(made_at: datetime) -> int:
@@ -104,10 +106,14 @@ def _free_lanes(*, now: datetime) -> None:
 
 def _cancel_jobs(*, now: datetime) -> int:
     """Cancel the jobs that would send what they have sent since; return their number."""
-    resubmissions = Resubmission.objects.filter(state=ResubmissionState.RUNNING, verb=BulkVerb.RESUBMIT)
+    resubmissions = Resubmission.objects.filter(
+        state=ResubmissionState.RUNNING, verb=BulkVerb.RESUBMIT
+    )
     replays = Replay.objects.filter(state=ReplayState.RUNNING)
     return resubmissions.update(state=ResubmissionState.CANCELLED, ended_at=now) + replays.update(
-        state=ReplayState.CANCELLED, ended_at=now, error="cancelled by a restore: it may have gone on since"
+        state=ReplayState.CANCELLED,
+        ended_at=now,
+        error="cancelled by a restore: it may have gone on since",
     )
 
 

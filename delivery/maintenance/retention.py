@@ -77,7 +77,9 @@ def _begin(now: datetime) -> RetentionRun | None:
     first = Message.objects.order_by("id").values_list("id", flat=True).first()
     try:
         with transaction.atomic():
-            return RetentionRun.objects.create(first_id=first or 0, last_id=_last_id(now), started_at=now)
+            return RetentionRun.objects.create(
+                first_id=first or 0, last_id=_last_id(now), started_at=now
+            )
     except IntegrityError:
         return None
 
@@ -87,7 +89,9 @@ def _last_id(now: datetime) -> int:
     until = retention_rules.current_rules().until(now=now)
     if not until:
         return 0
-    old = Message.objects.filter(published_at__lt=max(until.values())).order_by("-published_at", "-id")
+    old = Message.objects.filter(published_at__lt=max(until.values())).order_by(
+        "-published_at", "-id"
+    )
     return max(old.values_list("id", flat=True)[:_OUT_OF_ORDER], default=0)
 
 
@@ -134,7 +138,12 @@ def _remove_rows(run: RetentionRun, rules: RetentionRules, *, last_id: int, now:
     if removable:
         messages, deliveries = queries.row("lock_for_removal", {"ripe": removable})
         # A separate statement, so that it sees what others committed before their rows were locked.
-        _add(run, queries.row("remove_messages", {**chosen, "messages": messages, "deliveries": deliveries}))
+        _add(
+            run,
+            queries.row(
+                "remove_messages", {**chosen, "messages": messages, "deliveries": deliveries}
+            ),
+        )
 
 
 def _add(run: RetentionRun, removed: tuple[int, ...]) -> None:

@@ -53,7 +53,9 @@ class RangeSection:
 
 def section_after(position: int, *, last_id: int) -> RangeSection:
     """Return the section of the next message after a position: a range, its rest, or a gap."""
-    next_id = Message.objects.filter(pk__gt=position, pk__lte=last_id).aggregate(Min("id"))["id__min"]
+    next_id = Message.objects.filter(pk__gt=position, pk__lte=last_id).aggregate(Min("id"))[
+        "id__min"
+    ]
     if next_id is None:
         return RangeSection(last_id)
     its_range = MessageRange.objects.filter(first_id__lte=next_id, until_id__gt=next_id).first()

@@ -31,7 +31,8 @@ def count_next_piece() -> bool:
         return False
     _forget()
     queries.planned_rows(
-        "count_traffic", {"since": since, "until": until, "failures": _FAILED, "bounds": list(BOUNDS_MS)}
+        "count_traffic",
+        {"since": since, "until": until, "failures": _FAILED, "bounds": list(BOUNDS_MS)},
     )
     return True
 

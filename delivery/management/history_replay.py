@@ -26,12 +26,16 @@ def add_replay_arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "--since", required=True, type=moment, help="UTC, such as 2026-11-22 or 2026-11-22T10:15"
     )
-    parser.add_argument("--until", type=moment, help="before this time (default: all that is archived)")
+    parser.add_argument(
+        "--until", type=moment, help="before this time (default: all that is archived)"
+    )
     parser.add_argument("--filter", help="default: the subscription's own; '' for none")
     parser.add_argument(
         "--event-type", action="append", help="may be repeated; default: the subscription's own"
     )
-    parser.add_argument("--rate", type=float, help="deliveries per second (default: as fast as possible)")
+    parser.add_argument(
+        "--rate", type=float, help="deliveries per second (default: as fast as possible)"
+    )
     parser.add_argument("--yes", action="store_true", help="start it without asking")
 
 
@@ -68,9 +72,13 @@ def find_subscription(text: str) -> Subscription:
     subscriber, _, name = text.rpartition("/")
     by_name = Q(name=name, subscriber__name=subscriber)
     by_id = Q(pk=int(text)) if text.isascii() and text.isdigit() and len(text) <= 18 else by_name
-    subscription = Subscription.objects.select_related("subscriber", "event_type").filter(by_id).first()
+    subscription = (
+        Subscription.objects.select_related("subscriber", "event_type").filter(by_id).first()
+    )
     if subscription is None:
-        raise CommandError(f"There is no subscription {text}; give its id, or subscriber/subscription.")
+        raise CommandError(
+            f"There is no subscription {text}; give its id, or subscriber/subscription."
+        )
     return subscription
 
 
@@ -79,7 +87,9 @@ def moment(text: str) -> datetime:
     try:
         read = datetime.fromisoformat(text)
     except ValueError as error:
-        raise ArgumentTypeError(f"{text} is no moment; write 2026-11-22 or 2026-11-22T10:15:00Z") from error
+        raise ArgumentTypeError(
+            f"{text} is no moment; write 2026-11-22 or 2026-11-22T10:15:00Z"
+        ) from error
     return read if read.tzinfo else read.replace(tzinfo=UTC)
 
 
@@ -117,7 +127,9 @@ def _show(replay: Replay, write: Callable[[str], object]) -> None:
 def _is_confirmed(replay: Replay) -> bool:
     if not sys.stdin.isatty():
         raise CommandError(f"{replay} is READY; give --yes to start it without a question.")
-    return input(f"Deliver {replay.count:,} messages to {replay.subscription} once more? [y/N] ").lower() in (
+    return input(
+        f"Deliver {replay.count:,} messages to {replay.subscription} once more? [y/N] "
+    ).lower() in (
         "y",
         "yes",
     )
@@ -125,12 +137,16 @@ def _is_confirmed(replay: Replay) -> bool:
 
 def _follow(replay: Replay, write: Callable[[str], object]) -> None:
     replay.refresh_from_db()
-    with tqdm(total=replay.count, unit=" messages", desc=str(replay), file=sys.stderr, disable=None) as bar:
+    with tqdm(
+        total=replay.count, unit=" messages", desc=str(replay), file=sys.stderr, disable=None
+    ) as bar:
         while replay.state in _UNDER_WAY:
             time.sleep(LOOK_SECONDS)
             replay.refresh_from_db()
             bar.n = replay.done
             bar.set_postfix_str(replay.error, refresh=True)
-    write(f"{replay}: {replay.state}; {replay.made:,} deliveries of {replay.count:,} messages were made.")
+    write(
+        f"{replay}: {replay.state}; {replay.made:,} deliveries of {replay.count:,} messages were made."
+    )
     if replay.state != ReplayState.DONE:
         raise CommandError(replay.error or f"It is {replay.state}.")

@@ -12,20 +12,34 @@ from delivery.models import Step
 from delivery.states import OPEN, Status
 
 SETTLED = [status.value for status in Status if status not in OPEN]
-_PASSED_ON = ("subscriber", "subscription", "event_type", "status", "filter", "format", "with_bodies")
+_PASSED_ON = (
+    "subscriber",
+    "subscription",
+    "event_type",
+    "status",
+    "filter",
+    "format",
+    "with_bodies",
+)
 
 
 def add_report_arguments(parser: CommandParser) -> None:
     when = "UTC, such as 2026-11-01 or 2026-11-01T10:15"
-    parser.add_argument("--since", required=True, type=moment, help=f"settled at this time or later; {when}")
+    parser.add_argument(
+        "--since", required=True, type=moment, help=f"settled at this time or later; {when}"
+    )
     parser.add_argument("--until", required=True, type=moment, help="settled before this time")
     parser.add_argument("--subscriber", help="only this one's")
     parser.add_argument("--subscription", help="only this one's: an id, or a name")
     parser.add_argument("--event-type", help="only of this one")
-    parser.add_argument("--status", action="append", choices=SETTLED, help="only these; may be repeated")
+    parser.add_argument(
+        "--status", action="append", choices=SETTLED, help="only these; may be repeated"
+    )
     parser.add_argument("--filter", help="only of messages that this is true of")
     parser.add_argument("--format", default="csv", choices=["csv", "parquet"], help="default: csv")
-    parser.add_argument("--with-bodies", action="store_true", help="with headers and bodies of the messages")
+    parser.add_argument(
+        "--with-bodies", action="store_true", help="with headers and bodies of the messages"
+    )
     parser.add_argument("--to", help="folder of the file (default: reports, in INTURN_HOME)")
 
 

@@ -48,7 +48,9 @@ def run_step(
     return _reported(executed, write)
 
 
-def run_requested(id: int, *, write: Callable[[str], object], gives_back: bool = False) -> PipelineRun:
+def run_requested(
+    id: int, *, write: Callable[[str], object], gives_back: bool = False
+) -> PipelineRun:
     """Run a waiting run, and write its result; raise CommandError.
 
     With `gives_back` it waits again after a signal ends it.
@@ -61,7 +63,8 @@ def run_requested(id: int, *, write: Callable[[str], object], gives_back: bool =
     if executed is None:
         run.refresh_from_db()
         raise CommandError(
-            f"{run} does not wait to be run: it is {run.state}. See `history runs`.", returncode=REFUSED
+            f"{run} does not wait to be run: it is {run.state}. See `history runs`.",
+            returncode=REFUSED,
         )
     return _reported(executed, write)
 
@@ -92,9 +95,12 @@ def _lines(result: Mapping[str, Any]) -> Iterator[str]:
 def _reported(executed: ExecutedRun, write: Callable[[str], object]) -> PipelineRun:
     run = executed.run
     if executed.interrupted_by is not None:
-        consequence = "it waits again" if run.state == RunState.WAITING else "unfinished work does not count"
+        consequence = (
+            "it waits again" if run.state == RunState.WAITING else "unfinished work does not count"
+        )
         raise CommandError(
-            f"{run}: interrupted; {consequence}.", returncode=INTERRUPTED + int(executed.interrupted_by)
+            f"{run}: interrupted; {consequence}.",
+            returncode=INTERRUPTED + int(executed.interrupted_by),
         )
     if run.state == RunState.CANCELLED:
         raise CommandError(f"{run}: stopped; unfinished work does not count.", returncode=FAILED)

@@ -14,7 +14,9 @@ _TEXT_LENGTH = 100
 def write_runs(count: int, *, write: Callable[[str], object], now: datetime) -> None:
     end_orphaned_runs(now)
     runs = PipelineRun.objects.defer("log", "result")[:count]
-    write(_FORMAT.format("run", "step", "state", "started (UTC)", "seconds", "rows", "rows/s", "what"))
+    write(
+        _FORMAT.format("run", "step", "state", "started (UTC)", "seconds", "rows", "rows/s", "what")
+    )
     for run in runs:
         write(_row(run, now=now))
 
@@ -30,4 +32,6 @@ def _row(run: PipelineRun, *, now: datetime) -> str:
     text = visible_text(run.error or run.doing or f"asked for by {run.asked_by or 'the schedule'}")[
         :_TEXT_LENGTH
     ]
-    return _FORMAT.format(run.pk, run.get_step_display(), run.state, started, took, rows, rate, text)
+    return _FORMAT.format(
+        run.pk, run.get_step_display(), run.state, started, took, rows, rate, text
+    )

@@ -29,12 +29,15 @@ Write = Callable[[str], object]
 def add_message_commands(commands: Any) -> None:
     """Add the subcommands to `import`."""
     backlog = commands.add_parser(
-        "backlog", help="messages that the old broker has not delivered yet: store and deliver them here"
+        "backlog",
+        help="messages that the old broker has not delivered yet: store and deliver them here",
     )
     _add_file(backlog)
     backlog.add_argument("--publisher", default="", help="publisher of the lines that name none")
     backlog.add_argument(
-        "--source", default="old-broker", help="name of the old broker, within which keys are unique"
+        "--source",
+        default="old-broker",
+        help="name of the old broker, within which keys are unique",
     )
     backlog.set_defaults(act=import_backlog)
     delivered = commands.add_parser(
@@ -54,7 +57,9 @@ def _add_file(parser: CommandParser) -> None:
     parser.add_argument(
         "file", type=Path, help="CSV with a header row if its name ends in .csv, else JSON lines"
     )
-    parser.add_argument("--apply", action="store_true", help="import it (default: check and report only)")
+    parser.add_argument(
+        "--apply", action="store_true", help="import it (default: check and report only)"
+    )
     parser.add_argument(
         "--skip-faulty", action="store_true", help="import the other lines if some are faulty"
     )
@@ -131,7 +136,9 @@ def _notes_of_backlog(checked: TakenOver, reservation: MessageReservation | None
     ]
     ids = list(checked.of_subscription)
     if reservation is not None:
-        notes.append(f"sent before all messages published since {reservation.made_at:%Y-%m-%d %H:%M:%S} UTC")
+        notes.append(
+            f"sent before all messages published since {reservation.made_at:%Y-%m-%d %H:%M:%S} UTC"
+        )
     else:
         notes += _behind(ids)
     if flowing := _flowing(ids):
@@ -167,7 +174,9 @@ def _inactive(subscription_ids: list[int]) -> list[str]:
 
 
 def _names(subscription_ids: list[int], **wanted: Any) -> list[str]:
-    found = Subscription.objects.filter(pk__in=subscription_ids, **wanted).select_related("subscriber")
+    found = Subscription.objects.filter(pk__in=subscription_ids, **wanted).select_related(
+        "subscriber"
+    )
     return sorted(f"{one.subscriber.name}/{one.name}" for one in found)
 
 

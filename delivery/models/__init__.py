@@ -1,6 +1,12 @@
 """Messages, deliveries, attempts, lanes and the journal."""
 
-from delivery.models.archive import ArchiveChunk, ArchiveFile, ChunkKind, ChunkState, EarlierSettlement
+from delivery.models.archive import (
+    ArchiveChunk,
+    ArchiveFile,
+    ChunkKind,
+    ChunkState,
+    EarlierSettlement,
+)
 from delivery.models.attempt import Attempt, LoggedAttempt
 from delivery.models.callback import Callback
 from delivery.models.dedup import DedupKey

@@ -52,14 +52,18 @@ class ArchiveChunk(models.Model):
             models.CheckConstraint(
                 name="chunk_ended", condition=~Q(state="DONE") ^ Q(ended_at__isnull=False)
             ),
-            models.CheckConstraint(name="chunk_is_a_piece_of_time", condition=Q(since__lte=F("until"))),
+            models.CheckConstraint(
+                name="chunk_is_a_piece_of_time", condition=Q(since__lte=F("until"))
+            ),
             models.UniqueConstraint(
                 fields=["kind"], condition=~Q(state="DONE"), name="chunk_one_under_way_of_a_kind"
             ),
         ]
         indexes = [
             # To find the export that archived a given settlement time.
-            models.Index(fields=["-since"], name="chunk_of_a_time", condition=Q(kind="EXPORT", state="DONE")),
+            models.Index(
+                fields=["-since"], name="chunk_of_a_time", condition=Q(kind="EXPORT", state="DONE")
+            ),
         ]
 
     def __str__(self) -> str:
@@ -134,7 +138,9 @@ class EarlierSettlement(models.Model):
         indexes = [
             models.Index(fields=["delivery_id"], name="earlier_settlement_of"),
             # The rows that an export reads for its interval.
-            models.Index(fields=["settled_at"], name="earlier_settlement_at", condition=Q(is_amended=False)),
+            models.Index(
+                fields=["settled_at"], name="earlier_settlement_at", condition=Q(is_amended=False)
+            ),
         ]
 
     def __str__(self) -> str:

@@ -24,7 +24,11 @@ class Attempt(models.Model):
 
     pk = models.CompositePrimaryKey("delivery", "number")
     delivery = models.ForeignKey(
-        Delivery, on_delete=models.DO_NOTHING, related_name="history", db_index=False, db_constraint=False
+        Delivery,
+        on_delete=models.DO_NOTHING,
+        related_name="history",
+        db_index=False,
+        db_constraint=False,
     )
     number = models.IntegerField()
     started_at = models.DateTimeField()

@@ -40,7 +40,9 @@ class Callback(models.Model):
                 condition=Q(answered_at=None, answer=None)
                 | Q(answered_at__isnull=False, answer__isnull=False),
             ),
-            models.CheckConstraint(name="callback_chain_ends", condition=Q(hop__gte=1, hop__lte=MAX_HOPS)),
+            models.CheckConstraint(
+                name="callback_chain_ends", condition=Q(hop__gte=1, hop__lte=MAX_HOPS)
+            ),
         ]
 
     def __str__(self) -> str:

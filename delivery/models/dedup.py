@@ -13,14 +13,18 @@ class DedupKey(models.Model):
     the old broker (`delivery.importing`).
     """
 
-    subscription = models.ForeignKey(Subscription, on_delete=models.CASCADE, related_name="+", db_index=False)
+    subscription = models.ForeignKey(
+        Subscription, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     key = models.BinaryField(max_length=32)
     delivery_id = models.BigIntegerField()
     seen_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["subscription", "key"], name="dedup_key_of_a_subscription"),
+            models.UniqueConstraint(
+                fields=["subscription", "key"], name="dedup_key_of_a_subscription"
+            ),
         ]
         # Keys past their subscription's window are deleted.
         indexes = [models.Index(fields=["subscription", "seen_at"], name="dedup_key_by_time")]

@@ -63,7 +63,9 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
     def of_outer_message(self) -> "DeliveryQuerySet":
         """Keep, in a subquery, the deliveries of the outer query's message."""
         message_id = OuterRef("pk")
-        return self.filter(pk__gte=message_id * 2**PLACE_BITS, pk__lt=(message_id + 1) * 2**PLACE_BITS)
+        return self.filter(
+            pk__gte=message_id * 2**PLACE_BITS, pk__lt=(message_id + 1) * 2**PLACE_BITS
+        )
 
 
 class Delivery(models.Model):
@@ -106,7 +108,11 @@ class Delivery(models.Model):
     #   of the callback.
     # - Replay: nothing deletes one.
     message = models.ForeignKey(
-        Message, on_delete=models.PROTECT, related_name="deliveries", db_index=False, db_constraint=False
+        Message,
+        on_delete=models.PROTECT,
+        related_name="deliveries",
+        db_index=False,
+        db_constraint=False,
     )
     subscription = models.ForeignKey(
         Subscription,
@@ -148,7 +154,9 @@ class Delivery(models.Model):
     attempts_before = models.IntegerField(default=0, db_default=0)
     settled_before = models.IntegerField(default=0, db_default=0)
     skipped = models.BooleanField(default=False)
-    redelivery = models.CharField(max_length=12, choices=Redelivery, blank=True, default=Redelivery.NONE)
+    redelivery = models.CharField(
+        max_length=12, choices=Redelivery, blank=True, default=Redelivery.NONE
+    )
     reason = models.TextField(blank=True, default="")
     next_attempt_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True)

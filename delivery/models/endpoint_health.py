@@ -21,7 +21,11 @@ class EndpointHealth(models.Model):
     """
 
     subscription = models.OneToOneField(
-        Subscription, on_delete=models.CASCADE, primary_key=True, db_constraint=False, related_name="+"
+        Subscription,
+        on_delete=models.CASCADE,
+        primary_key=True,
+        db_constraint=False,
+        related_name="+",
     )
     lane_id = models.BigIntegerField(db_index=True)
     since = models.DateTimeField(db_default=Now())

@@ -19,7 +19,9 @@ class FailureNotice(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.UniqueConstraint(fields=["delivery_id", "number"], name="failure_notice_of_an_attempt"),
+            models.UniqueConstraint(
+                fields=["delivery_id", "number"], name="failure_notice_of_an_attempt"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -69,7 +69,8 @@ class HistoryHour(models.Model):
         ordering = ["hour", "subscription_id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["hour", "subscription_id", "subscriber", "event_type"], name="history_hour_once"
+                fields=["hour", "subscription_id", "subscriber", "event_type"],
+                name="history_hour_once",
             ),
         ]
         indexes = [

@@ -7,7 +7,9 @@ from subscriptions.models import Publisher
 
 
 class IdempotencyKey(models.Model):
-    publisher = models.ForeignKey(Publisher, on_delete=models.CASCADE, related_name="+", db_index=False)
+    publisher = models.ForeignKey(
+        Publisher, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     key = models.CharField(max_length=255)
     digest = models.BinaryField(
         help_text="SHA-256 of the event type's name, the destination and the body, with NULs between."
@@ -20,7 +22,9 @@ class IdempotencyKey(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["publisher", "key"], name="idempotency_key_of_a_publisher"),
+            models.UniqueConstraint(
+                fields=["publisher", "key"], name="idempotency_key_of_a_publisher"
+            ),
         ]
         indexes = [models.Index(fields=["created_at"], name="idempotency_key_by_time")]
 

@@ -44,7 +44,9 @@ class JournalEntry(models.Model):
     at = models.DateTimeField(db_default=ArchiveClock())
     kind = models.CharField(max_length=11, choices=JournalKind)
     text = models.TextField()
-    actor = models.CharField(max_length=200, blank=True, default="", help_text="Empty: Inturn itself.")
+    actor = models.CharField(
+        max_length=200, blank=True, default="", help_text="Empty: Inturn itself."
+    )
     message_id = models.BigIntegerField(null=True)
     delivery_id = models.BigIntegerField(null=True)
     subscription_id = models.BigIntegerField(null=True)
@@ -56,7 +58,9 @@ class JournalEntry(models.Model):
         indexes = [
             models.Index(fields=["kind", "-id"], name="journal_by_kind"),
             models.Index(
-                fields=["message_id"], name="journal_of_message", condition=models.Q(message_id__isnull=False)
+                fields=["message_id"],
+                name="journal_of_message",
+                condition=models.Q(message_id__isnull=False),
             ),
             models.Index(
                 fields=["delivery_id"],
@@ -69,7 +73,9 @@ class JournalEntry(models.Model):
                 condition=models.Q(subscription_id__isnull=False),
             ),
             models.Index(
-                fields=["lane_id", "-id"], name="journal_of_lane", condition=models.Q(lane_id__isnull=False)
+                fields=["lane_id", "-id"],
+                name="journal_of_lane",
+                condition=models.Q(lane_id__isnull=False),
             ),
             models.Index(fields=["at"], name="journal_by_time"),
         ]

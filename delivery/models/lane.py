@@ -54,7 +54,10 @@ class LaneQuerySet(models.QuerySet["Lane"]):
         name = Case(
             When(kind=LaneKind.TOPIC, then=F("subscriber__name")),
             default=Concat(
-                Lower("kind"), Value(":"), Cast("number", models.CharField()), output_field=models.CharField()
+                Lower("kind"),
+                Value(":"),
+                Cast("number", models.CharField()),
+                output_field=models.CharField(),
             ),
         )
         return self.annotate(name=name)
@@ -65,7 +68,9 @@ class LaneQuerySet(models.QuerySet["Lane"]):
         A lane that is not stopped is SENDING while a delivery of its run is PENDING, otherwise
         IDLE.
         """
-        return self.annotate(shown_state=models.Func(template=_SHOWN_STATE, output_field=models.CharField()))
+        return self.annotate(
+            shown_state=models.Func(template=_SHOWN_STATE, output_field=models.CharField())
+        )
 
     def of(self, subscription: Subscription) -> "LaneQuerySet":
         """Keep the lanes that the subscription's deliveries may be in.
@@ -74,7 +79,11 @@ class LaneQuerySet(models.QuerySet["Lane"]):
         """
         if subscription.event_type.kind == Kind.QUEUE:
             return self.filter(kind=LaneKind.QUEUE)
-        kind = LaneKind.CALLBACK if subscription.event_type.name == CALLBACK_EVENT_TYPE else LaneKind.RETRY
+        kind = (
+            LaneKind.CALLBACK
+            if subscription.event_type.name == CALLBACK_EVENT_TYPE
+            else LaneKind.RETRY
+        )
         return self.filter(Q(subscriber=subscription.subscriber_id) | Q(kind=kind))
 
 
@@ -90,7 +99,9 @@ class Lane(models.Model):
 
     kind = models.CharField(max_length=8, choices=LaneKind)
     number = models.PositiveSmallIntegerField(default=0)
-    subscriber = models.OneToOneField(Subscriber, on_delete=models.CASCADE, null=True, related_name="lane")
+    subscriber = models.OneToOneField(
+        Subscriber, on_delete=models.CASCADE, null=True, related_name="lane"
+    )
     state = models.CharField(max_length=9, choices=LaneState, default=LaneState.IDLE)
     since = models.DateTimeField(db_default=models.functions.Now())
     reason = models.TextField(blank=True, default="")
@@ -101,10 +112,12 @@ class Lane(models.Model):
     run_attempts = ArrayField(models.IntegerField(), default=list)
     run_is_concurrent = models.BooleanField(default=False, db_default=False)
     catch_up_rate = models.FloatField(
-        null=True, help_text="Deliveries per second, at most, while it catches up on held deliveries."
+        null=True,
+        help_text="Deliveries per second, at most, while it catches up on held deliveries.",
     )
     catch_up_to = models.BigIntegerField(
-        null=True, help_text="The last delivery that may have been held; null: it does not catch up."
+        null=True,
+        help_text="The last delivery that may have been held; null: it does not catch up.",
     )
 
     objects = LaneQuerySet.as_manager()
@@ -132,10 +145,14 @@ class Lane(models.Model):
         ]
         indexes = [
             models.Index(
-                fields=["since"], name="lane_stopped", condition=Q(state__in=["BLOCKED", "SUSPENDED"])
+                fields=["since"],
+                name="lane_stopped",
+                condition=Q(state__in=["BLOCKED", "SUSPENDED"]),
             ),
             # Senders query every second which lanes have to catch up at a rate.
-            models.Index(fields=["id"], name="lane_catching_up", condition=Q(catch_up_to__isnull=False)),
+            models.Index(
+                fields=["id"], name="lane_catching_up", condition=Q(catch_up_to__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:

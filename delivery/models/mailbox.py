@@ -12,7 +12,9 @@ class MailboxRate(models.Model):
     """
 
     pk = models.CompositePrimaryKey("subscriber", "at", "slot")
-    subscriber = models.ForeignKey(Subscriber, on_delete=models.CASCADE, related_name="+", db_index=False)
+    subscriber = models.ForeignKey(
+        Subscriber, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     at = models.DateTimeField()
     slot = models.SmallIntegerField()
     received = models.IntegerField(default=0)

@@ -30,7 +30,9 @@ class Message(models.Model):
     bytes, not jsonb, which would reorder keys and so break signatures.
     """
 
-    event_type = models.ForeignKey(EventType, on_delete=models.PROTECT, related_name="+", db_index=False)
+    event_type = models.ForeignKey(
+        EventType, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
     publisher = models.ForeignKey(
         Publisher, on_delete=models.PROTECT, null=True, related_name="+", db_index=False
     )
@@ -55,7 +57,9 @@ class Message(models.Model):
     )
     published_at = models.DateTimeField(db_default=ArchiveClock())
     owed = models.IntegerField(null=True, help_text="With how many deliveries it was accepted.")
-    transaction_id = models.BigIntegerField(null=True, help_text="PostgreSQL's xid8 of its publication.")
+    transaction_id = models.BigIntegerField(
+        null=True, help_text="PostgreSQL's xid8 of its publication."
+    )
     seen_before = models.BigIntegerField(
         null=True, help_text="Every transaction before this one had ended when it was published."
     )

@@ -37,7 +37,9 @@ class MessageReservation(models.Model):
         default_permissions = ()
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(next_id__gte=models.F("first_id"), next_id__lte=models.F("until_id")),
+                condition=models.Q(
+                    next_id__gte=models.F("first_id"), next_id__lte=models.F("until_id")
+                ),
                 name="message_reservation_has_its_ids",
             )
         ]

@@ -25,9 +25,13 @@ class PayloadView(models.Model):
     class Meta:
         verbose_name = "payload view"
         ordering = ["-id"]
-        permissions = [("view_payload", "Can see payloads: bodies, header values and excerpts of answers")]
+        permissions = [
+            ("view_payload", "Can see payloads: bodies, header values and excerpts of answers")
+        ]
         constraints = [
-            models.UniqueConstraint(fields=["actor", "message_id", "hour"], name="payload_view_of_an_hour"),
+            models.UniqueConstraint(
+                fields=["actor", "message_id", "hour"], name="payload_view_of_an_hour"
+            ),
         ]
         indexes = [
             models.Index(fields=["message_id"], name="payload_view_of_message"),

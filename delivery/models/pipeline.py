@@ -48,11 +48,15 @@ class PipelineRun(models.Model):
     step = models.CharField(max_length=7, choices=Step)
     state = models.CharField(max_length=9, choices=RunState, default=RunState.WAITING)
     options = models.JSONField(default=dict)
-    asked_by = models.CharField(max_length=200, blank=True, default="", help_text="Empty: the schedule.")
+    asked_by = models.CharField(
+        max_length=200, blank=True, default="", help_text="Empty: the schedule."
+    )
     asked_at = models.DateTimeField(db_default=Clock())
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
-    is_stopping = models.BooleanField(default=False, db_default=False, help_text="A person wants it to stop.")
+    is_stopping = models.BooleanField(
+        default=False, db_default=False, help_text="A person wants it to stop."
+    )
     doing = models.CharField(max_length=200, blank=True, default="")
     done = models.BigIntegerField(default=0)
     count = models.BigIntegerField(null=True)
@@ -71,12 +75,16 @@ class PipelineRun(models.Model):
             models.UniqueConstraint(
                 name="pipeline_run_sole",
                 fields=["step"],
-                condition=Q(state__in=["WAITING", "RUNNING"], step__in=["EXPORT", "ROLLUP", "VERIFY"]),
+                condition=Q(
+                    state__in=["WAITING", "RUNNING"], step__in=["EXPORT", "ROLLUP", "VERIFY"]
+                ),
             ),
         ]
         indexes = [
             models.Index(
-                fields=["id"], name="pipeline_run_open", condition=Q(state__in=["WAITING", "RUNNING"])
+                fields=["id"],
+                name="pipeline_run_open",
+                condition=Q(state__in=["WAITING", "RUNNING"]),
             ),
         ]
 

@@ -37,7 +37,9 @@ class Replay(models.Model):
     header_filter_string = models.CharField(max_length=1000, blank=True, default="")
     since = models.DateTimeField()
     until = models.DateTimeField()
-    rate = models.FloatField(null=True, help_text="Deliveries per second; empty: as fast as possible.")
+    rate = models.FloatField(
+        null=True, help_text="Deliveries per second; empty: as fast as possible."
+    )
     state = models.CharField(max_length=9, choices=ReplayState, default=ReplayState.SELECTING)
     preview = models.JSONField(default=list)
     count = models.BigIntegerField(default=0)
@@ -59,9 +61,12 @@ class Replay(models.Model):
         constraints = [
             models.CheckConstraint(
                 name="replay_ended",
-                condition=Q(state__in=["SELECTING", "READY", "RUNNING"]) ^ Q(ended_at__isnull=False),
+                condition=Q(state__in=["SELECTING", "READY", "RUNNING"])
+                ^ Q(ended_at__isnull=False),
             ),
-            models.CheckConstraint(name="replay_is_a_piece_of_time", condition=Q(since__lt=F("until"))),
+            models.CheckConstraint(
+                name="replay_is_a_piece_of_time", condition=Q(since__lt=F("until"))
+            ),
             models.CheckConstraint(
                 name="replay_counts", condition=Q(made__lte=F("done"), done__lte=F("count"))
             ),
@@ -78,14 +83,18 @@ class ReplayItem(models.Model):
     """
 
     pk = models.CompositePrimaryKey("replay", "message_id")
-    replay = models.ForeignKey(Replay, on_delete=models.CASCADE, related_name="items", db_index=False)
+    replay = models.ForeignKey(
+        Replay, on_delete=models.CASCADE, related_name="items", db_index=False
+    )
     message_id = models.BigIntegerField()
     delivery_id = models.BigIntegerField(null=True)
 
     class Meta:
         indexes = [
             # Messages that retention must not remove.
-            models.Index(fields=["message_id"], name="replay_item_to_do", condition=Q(delivery_id=None)),
+            models.Index(
+                fields=["message_id"], name="replay_item_to_do", condition=Q(delivery_id=None)
+            ),
         ]
 
     def __str__(self) -> str:

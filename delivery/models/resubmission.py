@@ -31,9 +31,13 @@ class Resubmission(models.Model):
     )
     filter = models.JSONField(default=dict)
     is_backlog = models.BooleanField(default=False, db_default=False)
-    rate = models.FloatField(null=True, help_text="Deliveries per second; empty: as fast as possible.")
+    rate = models.FloatField(
+        null=True, help_text="Deliveries per second; empty: as fast as possible."
+    )
     actor = models.CharField(max_length=200)
-    state = models.CharField(max_length=9, choices=ResubmissionState, default=ResubmissionState.RUNNING)
+    state = models.CharField(
+        max_length=9, choices=ResubmissionState, default=ResubmissionState.RUNNING
+    )
     count = models.BigIntegerField()
     done = models.BigIntegerField(default=0)
     changed = models.BigIntegerField(default=0)

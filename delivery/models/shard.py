@@ -31,7 +31,9 @@ class Shard(models.Model):
         # No page shows them.
         default_permissions = ()
         constraints = [
-            models.CheckConstraint(name="shard_exists", condition=models.Q(id__gte=0, id__lt=SHARDS)),
+            models.CheckConstraint(
+                name="shard_exists", condition=models.Q(id__gte=0, id__lt=SHARDS)
+            ),
         ]
 
     def __str__(self) -> str:

@@ -32,7 +32,9 @@ class SubscriptionTraffic(models.Model):
     """
 
     pk = models.CompositePrimaryKey("subscription", "at", "step")
-    subscription = models.ForeignKey(Subscription, on_delete=models.CASCADE, related_name="+", db_index=False)
+    subscription = models.ForeignKey(
+        Subscription, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     at = models.DateTimeField()
     step = models.SmallIntegerField()
     delivered = models.IntegerField(default=0)
@@ -54,7 +56,9 @@ class TrafficMark(models.Model):
     failed = models.BigIntegerField(default=0)
 
     class Meta:
-        constraints = [models.CheckConstraint(name="traffic_mark_is_one_row", condition=models.Q(pk=1))]
+        constraints = [
+            models.CheckConstraint(name="traffic_mark_is_one_row", condition=models.Q(pk=1))
+        ]
 
     def __str__(self) -> str:
         return f"traffic counted until {self.until}"

@@ -65,7 +65,9 @@ class UrlHealth(Watched):
             ),
         ]
         indexes = [
-            models.Index(fields=["since"], name="url_health_broken", condition=~models.Q(state="ENABLED")),
+            models.Index(
+                fields=["since"], name="url_health_broken", condition=~models.Q(state="ENABLED")
+            ),
             models.Index(fields=["changed_in"], name="url_health_changed"),
         ]
 

@@ -20,7 +20,9 @@ def end_orphaned_runs(now: datetime) -> int:
 
     A process that begins a run takes its lock before the run is RUNNING.
     """
-    return sum(_end_if_killed(run, now=now) for run in PipelineRun.objects.filter(state=RunState.RUNNING))
+    return sum(
+        _end_if_killed(run, now=now) for run in PipelineRun.objects.filter(state=RunState.RUNNING)
+    )
 
 
 def remove_old_runs(now: datetime) -> int:
@@ -33,7 +35,11 @@ def remove_old_runs(now: datetime) -> int:
 
 def forget_reports(now: datetime) -> int:
     """Remove the old reports of this machine; return their number."""
-    old = [file for file in settings.reports().glob("*") if file.stat().st_mtime < (now - KEPT).timestamp()]
+    old = [
+        file
+        for file in settings.reports().glob("*")
+        if file.stat().st_mtime < (now - KEPT).timestamp()
+    ]
     for file in old:
         file.unlink(missing_ok=True)
     return len(old)

@@ -21,7 +21,9 @@ def words(error: Exception) -> str:
         # Spark appends its whole plan.
         return f"{first[:_MOST]} The log of this run has the full error." if plan else text
     if isinstance(error, psycopg.OperationalError):
-        return f"The database connection failed: {text} Unfinished work does not count: run it again."
+        return (
+            f"The database connection failed: {text} Unfinished work does not count: run it again."
+        )
     if isinstance(error, OSError):
         return _of_the_system(error, text)
     return f"{type(error).__name__}: {first[:_MOST] or 'no details'}. The log of this run has the full error."
@@ -33,7 +35,5 @@ def log_of(error: Exception) -> str:
 
 def _of_the_system(error: OSError, text: str) -> str:
     if error.errno in _DISK_FULL:
-        return (
-            f"There is no room left ({text}): free some, and run it again. Partly written files do not count."
-        )
+        return f"There is no room left ({text}): free some, and run it again. Partly written files do not count."
     return f"{text}. If that is the archive, see HISTORY_URL: it must be a place that Inturn may write. Then run it again."

@@ -81,7 +81,10 @@ class RunProgress:
             self._report()
 
     def _raise_if_interrupted(self) -> None:
-        if self.interruption is not None and time.monotonic() > self._interrupted_at + SWALLOWED_SECONDS:
+        if (
+            self.interruption is not None
+            and time.monotonic() > self._interrupted_at + SWALLOWED_SECONDS
+        ):
             raise Stopped
 
     def _follow(self) -> None:

@@ -98,7 +98,9 @@ def run_waiting(
         if not is_taken(database, run_lock(id)) or not runs.begin_run(id, now=timezone.now()):
             return None
         run = PipelineRun.objects.get(pk=id)
-        return _run(run, database, interrupts, shown=shown, gives_back=gives_back, sessions=sessions)
+        return _run(
+            run, database, interrupts, shown=shown, gives_back=gives_back, sessions=sessions
+        )
 
 
 @contextmanager
@@ -137,19 +139,27 @@ def _ending(
     """Execute the step and return how it ended; None if it was interrupted before its end."""
     ending: Ending | None = None
     try:
-        with interrupts.raising(), course.followed(), _job(run, course, interrupts, sessions) as step_job:
+        with (
+            interrupts.raising(),
+            course.followed(),
+            _job(run, course, interrupts, sessions) as step_job,
+        ):
             _hold(run, step_job)
             if run.step != Step.EXPORT:
                 words = "waiting until the archive is compacted"
                 ledger.read_files(step_job.database, before_waiting=partial(course.doing, words))
-            ending = Ending(state=RunState.DONE, result=steps.call_step(run.step, run.options, job=step_job))
+            ending = Ending(
+                state=RunState.DONE, result=steps.call_step(run.step, run.options, job=step_job)
+            )
     except (Stopped, KeyboardInterrupt):
         # During the shutdown of Spark, which takes seconds, the step is done and `ending` is set.
         return ending
     except Exception as error:  # noqa: BLE001 - any error must be reported to the person who waits
         if course.interruption is not None:
             return None
-        return Ending(state=RunState.FAILED, error=error_text.words(error), log=error_text.log_of(error))
+        return Ending(
+            state=RunState.FAILED, error=error_text.words(error), log=error_text.log_of(error)
+        )
     return ending
 
 
@@ -191,7 +201,10 @@ def _end_interrupted(run: PipelineRun, course: RunProgress, *, gives_back: bool)
         return
     gives_back = gives_back and course.interruption is None
     # Not if a person stopped the run just before.
-    if not (gives_back and runs.give_back(run, reason="Inturn stops; it begins again with the next start.")):
+    if not (
+        gives_back
+        and runs.give_back(run, reason="Inturn stops; it begins again with the next start.")
+    ):
         runs.end_run(run, Ending(state=RunState.CANCELLED), now=timezone.now())
 
 

@@ -38,11 +38,15 @@ class Ending:
     log: str = ""
 
 
-def create_run(step: Step | str, *, options: Mapping[str, Any], actor: str, now: datetime) -> PipelineRun:
+def create_run(
+    step: Step | str, *, options: Mapping[str, Any], actor: str, now: datetime
+) -> PipelineRun:
     """Create a waiting run; raises RunOpenError."""
     try:
         with transaction.atomic():
-            return PipelineRun.objects.create(step=step, options=dict(options), asked_by=actor, asked_at=now)
+            return PipelineRun.objects.create(
+                step=step, options=dict(options), asked_by=actor, asked_at=now
+            )
     except IntegrityError:
         run = PipelineRun.objects.filter(step=step, step__in=SOLE_STEPS, state__in=RUN_OPEN).first()
         if run is None:
@@ -69,7 +73,9 @@ def stop_run(run: PipelineRun, *, actor: str) -> bool:
 def begin_run(id: int, *, now: datetime) -> bool:
     """Set a waiting run to RUNNING, from the start; the caller holds its lock."""
     waiting = PipelineRun.objects.filter(pk=id, state=RunState.WAITING)
-    return bool(waiting.update(state=RunState.RUNNING, started_at=now, doing="", done=0, count=None))
+    return bool(
+        waiting.update(state=RunState.RUNNING, started_at=now, doing="", done=0, count=None)
+    )
 
 
 def end_run(run: PipelineRun, ending: Ending, *, now: datetime) -> bool:
@@ -93,7 +99,9 @@ def give_back(run: PipelineRun, *, reason: str) -> bool:
     running = PipelineRun.objects.filter(pk=run.pk, state=RunState.RUNNING, is_stopping=False)
     log = Concat("log", Value(f"{reason}\n"))
     return bool(
-        running.update(state=RunState.WAITING, started_at=None, doing="", done=0, count=None, log=log)
+        running.update(
+            state=RunState.WAITING, started_at=None, doing="", done=0, count=None, log=log
+        )
     )
 
 

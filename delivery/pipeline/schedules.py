@@ -36,7 +36,9 @@ def _fire(schedule: PipelineSchedule, *, now: datetime) -> None:
     try:
         request_run(schedule.step, now=now)
     except RunOpenError as error:
-        log.info("a scheduled run is not needed", extra={"step": schedule.step, "because": str(error)})
+        log.info(
+            "a scheduled run is not needed", extra={"step": schedule.step, "because": str(error)}
+        )
 
 
 def next_after(due_at: datetime, *, every_minutes: int, now: datetime) -> datetime:

@@ -30,4 +30,6 @@ def call_step(step: str, options: Mapping[str, Any], *, job: "StepJob") -> dict[
     function: Callable[..., dict[str, Any]] = getattr(import_module(module), name)
     if step == Step.REPORT:
         options = {"to": str(settings.reports())} | dict(options)
-    return function(job, **{_RENAMED.get(option, option): value for option, value in options.items()})
+    return function(
+        job, **{_RENAMED.get(option, option): value for option, value in options.items()}
+    )

@@ -73,7 +73,9 @@ def find_callback(token: str) -> Callback:
     callback_id = read_token(token, key=callback_key(settings.SECRET_KEY))
     callback = Callback.objects.filter(pk=callback_id).first() if callback_id is not None else None
     if callback is None:
-        raise CallbackRefusedError("There is no such callback; use the CallbackURL unchanged.", status=404)
+        raise CallbackRefusedError(
+            "There is no such callback; use the CallbackURL unchanged.", status=404
+        )
     return callback
 
 
@@ -81,7 +83,8 @@ def refuse_expired(callback: Callback, *, now: datetime) -> None:
     """Raise CallbackRefusedError 410 if it is too late for any answer."""
     if state_of(callback, now=now) == "EXPIRED":
         raise CallbackRefusedError(
-            f"This callback could be answered until {callback.expires_at:%Y-%m-%d %H:%M:%S} UTC.", status=410
+            f"This callback could be answered until {callback.expires_at:%Y-%m-%d %H:%M:%S} UTC.",
+            status=410,
         )
 
 
@@ -111,11 +114,15 @@ def _answered(callback: Callback, received: CallbackAnswer, *, now: datetime) ->
         refuse_expired(callback, now=max(now, callback.expires_at))
     assert callback.answer is not None
     if bytes(callback.answer.body) != received.body:
-        raise CallbackRefusedError("This callback was answered already, with another body.", status=409)
+        raise CallbackRefusedError(
+            "This callback was answered already, with another body.", status=409
+        )
     return callback.answer.pk
 
 
-def _store(callback: Callback, received: CallbackAnswer, following: CallbackTarget | None) -> int | None:
+def _store(
+    callback: Callback, received: CallbackAnswer, following: CallbackTarget | None
+) -> int | None:
     """Return the id of the message, None if the callback can no longer be answered."""
     # One statement is a transaction of its own: no BEGIN, no COMMIT.
     row = queries.first_row(

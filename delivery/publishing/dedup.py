@@ -42,7 +42,9 @@ def keys(matched: Iterable[Candidate], document: Document) -> list[tuple[Candida
 
     A SHADOW candidate has none: a message that it did not send is no first one.
     """
-    pairs = [(candidate, key_of(candidate, document)) for candidate in matched if not candidate.is_shadow]
+    pairs = [
+        (candidate, key_of(candidate, document)) for candidate in matched if not candidate.is_shadow
+    ]
     return [(candidate, key) for candidate, key in pairs if key is not None]
 
 
@@ -50,7 +52,9 @@ def key_of(candidate: Candidate, document: Document) -> bytes | None:
     """Return the 32 bytes by which the subscription identifies the message; None without a key."""
     match candidate.dedup_mode:
         case DedupMode.KEY:
-            sent = document.header.get(IDEMPOTENCY_KEY) if isinstance(document.header, dict) else None
+            sent = (
+                document.header.get(IDEMPOTENCY_KEY) if isinstance(document.header, dict) else None
+            )
             return _digest("key", sent) if isinstance(sent, str) else None
         case DedupMode.PATH:
             value = identity(candidate.dedup_path)(document)
@@ -79,7 +83,10 @@ def known_keys(keyed: Sequence[tuple[int, bytes]]) -> set[tuple[int, bytes]]:
         return set()
     subscriptions, digests = zip(*keyed, strict=True)
     columns = {"subscription": list(subscriptions), "key": list(digests)}
-    return {(subscription, bytes(key)) for subscription, key in queries.rows("known_dedup_keys", columns)}
+    return {
+        (subscription, bytes(key))
+        for subscription, key in queries.rows("known_dedup_keys", columns)
+    }
 
 
 def settle_duplicates(keyed: Sequence[Keyed]) -> None:

@@ -13,7 +13,12 @@ from delivery.publishing.callback_urls import (
     callback_target,
 )
 from delivery.publishing.json_schema import first_violation
-from subscriptions.matching.destinations import EVERYBODY, Destination, UnknownDestinationError, destination
+from subscriptions.matching.destinations import (
+    EVERYBODY,
+    Destination,
+    UnknownDestinationError,
+    destination,
+)
 from subscriptions.matching.errors_to import ERRORS_TO, check_errors_to
 from subscriptions.models import EventType, Kind
 from subscriptions.values.media_types import is_json
@@ -57,7 +62,9 @@ class PublishRefusedError(Exception):
         self.code = code
 
 
-def checked_draft(draft: Draft, *, index: int = 0, destinations: Destinations | None = None) -> Draft:
+def checked_draft(
+    draft: Draft, *, index: int = 0, destinations: Destinations | None = None
+) -> Draft:
     """Return the draft with the values of its headers; raise PublishRefusedError.
 
     A destination may have existed when a message with its key was published, which is then the
@@ -79,7 +86,10 @@ def checked_draft(draft: Draft, *, index: int = 0, destinations: Destinations | 
 def check_body(draft: Draft, *, index: int = 0) -> None:
     """Raise PublishRefusedError unless the body fits its content type and the schema."""
     event_type = draft.event_type
-    if not is_json(draft.content_type or event_type.content_type) and event_type.json_schema is None:
+    if (
+        not is_json(draft.content_type or event_type.content_type)
+        and event_type.json_schema is None
+    ):
         return
     try:
         value = orjson.loads(draft.body)
@@ -106,7 +116,9 @@ def _with_callback(draft: Draft, *, index: int) -> Draft:
     try:
         return replace(draft, callback=callback_target(draft.headers))
     except CallbackRefusedError as refused:
-        raise PublishRefusedError(refused.detail, index=index, status=400, code="callback-refused") from None
+        raise PublishRefusedError(
+            refused.detail, index=index, status=400, code="callback-refused"
+        ) from None
 
 
 def _with_destination(draft: Draft, *, index: int, destinations: Destinations) -> Draft:
@@ -120,7 +132,9 @@ def _with_destination(draft: Draft, *, index: int, destinations: Destinations) -
         return replace(draft, destination=destinations[place])
     except UnknownDestinationError as unknown:
         code = "no-such-destination"
-        return replace(draft, refusal=PublishRefusedError(unknown.detail, index=index, status=404, code=code))
+        return replace(
+            draft, refusal=PublishRefusedError(unknown.detail, index=index, status=404, code=code)
+        )
 
 
 def _with_errors_to(draft: Draft, *, index: int) -> Draft:
@@ -131,7 +145,9 @@ def _with_errors_to(draft: Draft, *, index: int) -> Draft:
     try:
         check_errors_to(draft.headers[ERRORS_TO])
     except UnknownDestinationError as unknown:
-        refusal = PublishRefusedError(unknown.detail, index=index, status=404, code="no-such-errors-to")
+        refusal = PublishRefusedError(
+            unknown.detail, index=index, status=404, code="no-such-errors-to"
+        )
         return replace(draft, refusal=refusal)
     return draft
 

@@ -3,7 +3,12 @@
 from delivery.models import Message
 from subscriptions.filters import document
 from subscriptions.matching import match
-from subscriptions.matching.destinations import EVERYBODY, Destination, UnknownDestinationError, destination
+from subscriptions.matching.destinations import (
+    EVERYBODY,
+    Destination,
+    UnknownDestinationError,
+    destination,
+)
 from subscriptions.matching.match import Explanation
 
 

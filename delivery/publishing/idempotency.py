@@ -43,7 +43,9 @@ def claim_keys(publisher: Publisher, claims: Sequence[Claim]) -> list[Claim]:
     stored = _store_keys(publisher, digests)
     used = {
         row.key: row
-        for row in IdempotencyKey.objects.filter(publisher=publisher, key__in=digests.keys() - stored)
+        for row in IdempotencyKey.objects.filter(
+            publisher=publisher, key__in=digests.keys() - stored
+        )
     }
     return [_judged(claim, used.get(claim.key), digests, stored) for claim in claims]
 
@@ -71,7 +73,9 @@ def _store_keys(publisher: Publisher, digests: Mapping[str, bytes]) -> set[str]:
     return {key for (key,) in queries.rows("take_keys", parameters)}
 
 
-def _judged(claim: Claim, used: IdempotencyKey | None, digests: Mapping[str, bytes], new: set[str]) -> Claim:
+def _judged(
+    claim: Claim, used: IdempotencyKey | None, digests: Mapping[str, bytes], new: set[str]
+) -> Claim:
     """Judge one claim; the first of a new key takes it out of `new`."""
     if claim.key in new:
         new.remove(claim.key)
@@ -81,4 +85,6 @@ def _judged(claim: Claim, used: IdempotencyKey | None, digests: Mapping[str, byt
     if used is None:
         return replace(claim, is_new=False, is_conflict=digests[claim.key] != claim.digest)
     answer = (used.message_id or 0, used.deliveries)
-    return replace(claim, is_new=False, is_conflict=bytes(used.digest) != claim.digest, answer=answer)
+    return replace(
+        claim, is_new=False, is_conflict=bytes(used.digest) != claim.digest, answer=answer
+    )

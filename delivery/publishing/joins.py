@@ -105,7 +105,9 @@ def join(found: Sequence[Arrived]) -> list[Joined]:
         return []
     queries.execute_statement("hold_parts", _columns(waiting))
     keys = {one.key: one for one in waiting}
-    parts: defaultdict[bytes, dict[int, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
+    parts: defaultdict[bytes, dict[int, list[tuple[int, int]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for key, id, message_id, subscription_id in queries.rows("waiting_parts", {"key": list(keys)}):
         parts[bytes(key)][subscription_id].append((id, message_id))
     return [joined for key, one in keys.items() for joined in _complete(one, parts[key])]
@@ -113,9 +115,7 @@ def join(found: Sequence[Arrived]) -> list[Joined]:
 
 def settle_parts(joined: Joined, *, message_id: int) -> None:
     """Settle the parts of a joined message that was stored."""
-    reason = (
-        f"is part of {public_id(message_id)}, which has all messages of the join {joined.candidate.join_name}"
-    )
+    reason = f"is part of {public_id(message_id)}, which has all messages of the join {joined.candidate.join_name}"
     columns: dict[str, Any] = {"delivery": list(joined.parts), "key": joined.key, "reason": reason}
     queries.execute_statement("settle_parts", columns)
 

@@ -60,7 +60,9 @@ def _is_found(pattern: str, text: str) -> bool:
     return linear_pattern(pattern).is_found_in(text, _check_time_limit)
 
 
-def _pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+def _pattern(
+    _validator: Any, pattern: str, instance: Any, _schema: Any
+) -> Iterator[ValidationError]:
     if isinstance(instance, str) and not _is_found(pattern, instance):
         yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
@@ -94,14 +96,18 @@ def _is_named(name: str, schema: Mapping[str, Any]) -> bool:
     )
 
 
-def _unique_items(_validator: Any, is_wanted: bool, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+def _unique_items(
+    _validator: Any, is_wanted: bool, instance: Any, _schema: Any
+) -> Iterator[ValidationError]:
     if not is_wanted or not isinstance(instance, list):
         return
     seen: set[str] = set()
     for index, item in enumerate(instance):
         identity = json.dumps(_plain(item), sort_keys=True)
         if identity in seen:
-            yield ValidationError(f"it has the same element twice: number {index}, from 0, came before")
+            yield ValidationError(
+                f"it has the same element twice: number {index}, from 0, came before"
+            )
             return
         seen.add(identity)
 
@@ -123,7 +129,8 @@ def _unevaluated_properties(
         left = [
             name
             for name, value in instance.items()
-            if name not in evaluated and any(True for _ in validator.descend(value, subschema, path=name))
+            if name not in evaluated
+            and any(True for _ in validator.descend(value, subschema, path=name))
         ]
         if left:
             yield ValidationError(f"Unevaluated properties are not allowed: {_listed(left)}")

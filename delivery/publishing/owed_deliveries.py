@@ -63,7 +63,11 @@ class Targets:
     @property
     def mailboxes(self) -> set[int]:
         """The subscribers that fetch."""
-        return {match.subscriber_id for _, match, _ in self._rows if match.is_pull and not match.is_shadow}
+        return {
+            match.subscriber_id
+            for _, match, _ in self._rows
+            if match.is_pull and not match.is_shadow
+        }
 
     def parameters(self) -> dict[str, str]:
         rows = self._rows
@@ -93,7 +97,9 @@ class Targets:
     def _written(self, one: Owed) -> str:
         """Return the places of a message's targets."""
         numbered = zip(one.matches, _groups(one.draft, one.matches), strict=True)
-        return ",".join(str(self._place(one.draft.event_type, match, group)) for match, group in numbered)
+        return ",".join(
+            str(self._place(one.draft.event_type, match, group)) for match, group in numbered
+        )
 
     def _place(self, event_type: EventType, match: Candidate, group: int) -> int:
         """Return the place of this target, counted from 1."""

@@ -17,7 +17,13 @@ from django.db import IntegrityError, connection, transaction
 from delivery.database.queries import array, planned_rows
 from delivery.lifecycle import wake
 from delivery.publishing import callbacks, dedup, joins, shadow
-from delivery.publishing.drafts import DESTINATION, Destinations, Draft, PublishRefusedError, checked_draft
+from delivery.publishing.drafts import (
+    DESTINATION,
+    Destinations,
+    Draft,
+    PublishRefusedError,
+    checked_draft,
+)
 from delivery.publishing.idempotency import Claim, claim_keys, store_answers
 from delivery.publishing.owed_deliveries import Owed, Targets
 from subscriptions.filters import document
@@ -64,7 +70,8 @@ def publish(publisher: Publisher, drafts: Sequence[Draft]) -> list[Accepted]:
     """
     destinations: Destinations = {}
     drafts = [
-        checked_draft(draft, index=index, destinations=destinations) for index, draft in enumerate(drafts)
+        checked_draft(draft, index=index, destinations=destinations)
+        for index, draft in enumerate(drafts)
     ]
     try:
         accepted, work = _publish(publisher, drafts)
@@ -125,7 +132,9 @@ def _publish_again(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[
 def refusal_of_deleted(publisher: Publisher, drafts: Sequence[Draft]) -> PublishRefusedError | None:
     """Return the refusal of the first draft that refers to a deleted row."""
     if not Publisher.objects.filter(pk=publisher.pk).exists():
-        return PublishRefusedError(f"The publisher {publisher} has just been deleted.", index=0, status=404)
+        return PublishRefusedError(
+            f"The publisher {publisher} has just been deleted.", index=0, status=404
+        )
     event_types = {draft.event_type.pk for draft in drafts}
     existing = set(EventType.objects.filter(pk__in=event_types).values_list("pk", flat=True))
     for index, draft in enumerate(drafts):
@@ -141,7 +150,9 @@ def _publish_once(
     claims = claim_keys(publisher, [claim_of(draft) for draft in drafts])
     for index, claim in enumerate(claims):
         if claim.is_conflict:
-            detail = "This Idempotency-Key was used for another message within 24 hours; use a new key."
+            detail = (
+                "This Idempotency-Key was used for another message within 24 hours; use a new key."
+            )
             raise PublishRefusedError(detail, index=index, status=409)
     new = [index for index, claim in enumerate(claims) if claim.is_new]
     for index in new:
@@ -150,7 +161,9 @@ def _publish_once(
     stored, work = _store_whole(publisher, [(drafts[index], matched[index]) for index in new])
     answers = dict(zip(new, stored, strict=True))
     keyed = {claims[index].key: answer for index, answer in answers.items() if claims[index].key}
-    store_answers(publisher, {key: (answer.message_id, answer.deliveries) for key, answer in keyed.items()})
+    store_answers(
+        publisher, {key: (answer.message_id, answer.deliveries) for key, answer in keyed.items()}
+    )
     return [
         answers.get(index) or keyed.get(claim.key) or Accepted(*claim.answer)
         for index, claim in enumerate(claims)
@@ -177,8 +190,12 @@ def complete_messages(
     Call it in their transaction.
     """
     fresh = [(answer.message_id, *pair) for answer, pair in zip(stored, matched, strict=True)]
-    shadow.settle_matches([(id, match) for id, _, matches in fresh for match in matches if match.is_shadow])
-    callbacks.add_callbacks([(id, draft.callback) for id, draft, _ in fresh if draft.callback is not None])
+    shadow.settle_matches(
+        [(id, match) for id, _, matches in fresh for match in matches if match.is_shadow]
+    )
+    callbacks.add_callbacks(
+        [(id, draft.callback) for id, draft, _ in fresh if draft.callback is not None]
+    )
     dedup.settle_duplicates(
         [
             dedup.Keyed(id, match.subscription_id, key)

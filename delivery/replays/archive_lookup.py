@@ -97,7 +97,8 @@ def find_message(id: int) -> ArchivedMessage | None:
         headers=orjson.loads(row["headers"]),
         deliveries=tuple(
             ArchivedDelivery(
-                **_columns(ArchivedDelivery, delivery), attempts=tuple(attempts.get(delivery["id"], ()))
+                **_columns(ArchivedDelivery, delivery),
+                attempts=tuple(attempts.get(delivery["id"], ())),
             )
             for delivery in deliveries
         ),

@@ -24,7 +24,11 @@ ENDED = (ReplayState.DONE, ReplayState.CANCELLED, ReplayState.FAILED)
 
 
 def request_replay(
-    subscription: Subscription, *, actor: str, now: datetime | None = None, **request: Unpack[ReplayRequest]
+    subscription: Subscription,
+    *,
+    actor: str,
+    now: datetime | None = None,
+    **request: Unpack[ReplayRequest],
 ) -> Replay:
     """Store a replay for the pipeline to select; raises ReplayRefusedError.
 
@@ -37,7 +41,9 @@ def request_replay(
         text = f"Asked for: messages published from {_moment(replay.since)} to {_moment(replay.until)}."
         _record(replay, text, actor)
         after = changes.snapshot(replay)
-        changes.record_change(actor=actor, action="created", instance=replay, before=None, after=after)
+        changes.record_change(
+            actor=actor, action="created", instance=replay, before=None, after=after
+        )
         _have_selected(replay, actor=actor, now=now or timezone.now())
     return replay
 
@@ -45,7 +51,9 @@ def request_replay(
 def select_again(replay: Replay, *, actor: str, now: datetime | None = None) -> bool:
     """Request the selection again after it FAILED; False if the replay is not FAILED."""
     with transaction.atomic():
-        if not _change(replay, [ReplayState.FAILED], state=ReplayState.SELECTING, error="", ended_at=None):
+        if not _change(
+            replay, [ReplayState.FAILED], state=ReplayState.SELECTING, error="", ended_at=None
+        ):
             return False
         _record(replay, "It is selected again.", actor)
         _have_selected(replay, actor=actor, now=now or timezone.now())
@@ -106,7 +114,9 @@ def _have_selected(replay: Replay, *, actor: str, now: datetime) -> None:
 
 def _record(replay: Replay, text: str, actor: str) -> None:
     text = f"{str(replay).capitalize()} to {replay.subscription}. {text}"
-    journal.record_entry(JournalKind.REPLAYED, text, actor=actor, subscription_id=replay.subscription_id)
+    journal.record_entry(
+        JournalKind.REPLAYED, text, actor=actor, subscription_id=replay.subscription_id
+    )
 
 
 def _note_state(replay: Replay, action: str, *, before: str, actor: str) -> None:

@@ -80,7 +80,9 @@ def _times(request: ReplayRequest) -> tuple[datetime, datetime]:
             field="until",
         )
     if request["since"] >= until:
-        raise ReplayRefusedError(f"since has to be before until, which is {_moment(until)}.", field="since")
+        raise ReplayRefusedError(
+            f"since has to be before until, which is {_moment(until)}.", field="since"
+        )
     return request["since"], until
 
 
@@ -92,17 +94,23 @@ def _filter(text: str | None, *, of: Subscription) -> str:
         parse_filter(text)
     except FilterError as error:
         detail = f"{error.message} (line {error.line}, column {error.column})"
-        raise ReplayRefusedError(detail, field="filter", line=error.line, column=error.column) from None
+        raise ReplayRefusedError(
+            detail, field="filter", line=error.line, column=error.column
+        ) from None
     return text
 
 
 def _event_types(names: Sequence[str] | None, *, of: Subscription) -> list[str]:
     if not names:
         return [of.event_type.name]
-    existing = set(EventType.objects.filter(name__in=names).values_list("name", flat=True)) - {UNSUBSCRIBABLE}
+    existing = set(EventType.objects.filter(name__in=names).values_list("name", flat=True)) - {
+        UNSUBSCRIBABLE
+    }
     for name in names:
         if name not in existing:
-            detail = f"There is no event type {name!r} to replay; the catalogue lists those there are."
+            detail = (
+                f"There is no event type {name!r} to replay; the catalogue lists those there are."
+            )
             raise ReplayRefusedError(detail, field="event_types")
     return list(dict.fromkeys(names))
 

@@ -13,7 +13,16 @@ from delivery.replays import archive_lookup
 
 # Only originals are restored (see `delivery.history.steps.replay`), so without `edited_from`.
 _COLUMNS = (
-    *("id", "event_type", "publisher", "headers", "content_type", "body", "destination", "published_at"),
+    *(
+        "id",
+        "event_type",
+        "publisher",
+        "headers",
+        "content_type",
+        "body",
+        "destination",
+        "published_at",
+    ),
     *("owed", "transaction_id", "seen_before"),
 )
 

@@ -81,7 +81,9 @@ class SendingJob:
             # This is a fault on our side, not an attempt: it never costs the receiver one. A
             # sibling may still accept the message.
             lane.under_way.remove(parcel)
-            await context.commit(lane, *lane.stops.learn_fault(parcel, endpoint.rules, fault=endpoint.fault))
+            await context.commit(
+                lane, *lane.stops.learn_fault(parcel, endpoint.rules, fault=endpoint.fault)
+            )
             return False
         outcome = await self._send(group, parcel)
         if outcome is None:
@@ -138,7 +140,9 @@ class SendingJob:
         lane, context = self._lane, self._context
         endpoint = context.endpoints[parcel.subscription_id]
         verdict = lane.window.judge(outcome, endpoint.rules, parcel.tries)
-        settlement = settlement_of(parcel, endpoint, lane_id=lane.id, verdict=verdict, outcome=outcome)
+        settlement = settlement_of(
+            parcel, endpoint, lane_id=lane.id, verdict=verdict, outcome=outcome
+        )
         settlement = context.successes.see(settlement, endpoint)
         changes: list[Entry] = [*lane.stops.learn(parcel, outcome, verdict, endpoint.rules)]
         if verdict.step is NextStep.SUSPEND:
@@ -154,7 +158,9 @@ class SendingJob:
                 await self._end_batch(group.batch)
         return is_stored and verdict.status is Status.DELIVERED
 
-    async def _record(self, settlement: Settlement, parcel: Parcel, others: Sequence[Entry]) -> bool:
+    async def _record(
+        self, settlement: Settlement, parcel: Parcel, others: Sequence[Entry]
+    ) -> bool:
         """Commit an outcome; return False if it cannot be stored, which is as good as lost.
 
         The failure must not end the other attempts of the lane, and the attempt must not be
@@ -166,16 +172,22 @@ class SendingJob:
             # Runs while this task waits for the commit, which takes longer.
             self._loop.call_soon(lane.prepare, context.make_request)
         try:
-            await context.commit(lane, settlement, *others, is_urgent=bool(others) or lane.has_more_to_send)
+            await context.commit(
+                lane, settlement, *others, is_urgent=bool(others) or lane.has_more_to_send
+            )
         except psycopg.Error:
             if lane.window.is_ordered:
                 raise
-            log.exception("outcome not stored", extra={"lane": lane.id, "delivery": settlement.delivery_id})
+            log.exception(
+                "outcome not stored", extra={"lane": lane.id, "delivery": settlement.delivery_id}
+            )
             rules = context.endpoints[parcel.subscription_id].rules
             # The changes of lane and endpoint that it carried may be out of date by now.
             is_change = any(isinstance(entry, Change) for entry in others)
             changes = lane.stops.changes(parcel.place) if is_change else []
-            await context.commit(lane, _as_lost(settlement, rules, is_only=parcel.is_volatile), *changes)
+            await context.commit(
+                lane, _as_lost(settlement, rules, is_only=parcel.is_volatile), *changes
+            )
             return False
         return True
 
@@ -189,7 +201,9 @@ def _as_lost(settlement: Settlement, rules: Rules, *, is_only: bool) -> Settleme
     if verdict.status is Status.PENDING:
         pause = pause_seconds(rules, failures=settlement.number)
         verdict = replace(verdict, step=NextStep.SKIP, wait_seconds=pause)
-    return replace(settlement, verdict=verdict, outcome=lost_outcome(datetime.now(UTC)), circuit=None)
+    return replace(
+        settlement, verdict=verdict, outcome=lost_outcome(datetime.now(UTC)), circuit=None
+    )
 
 
 def _siblings(group: Group, parcel: Parcel, lane: SenderLane) -> Redundant:

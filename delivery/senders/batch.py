@@ -13,7 +13,16 @@ from delivery.verdict import Rules, pause_seconds
 class RunBatch:
     """The deliveries read for one run. `left` counts those neither tried nor set aside yet."""
 
-    __slots__ = ("failed", "fresh", "left", "reason", "rules", "settled", "skipped", "skipped_settled")
+    __slots__ = (
+        "failed",
+        "fresh",
+        "left",
+        "reason",
+        "rules",
+        "settled",
+        "skipped",
+        "skipped_settled",
+    )
 
     def __init__(self, *, fresh: int, skipped: int) -> None:
         self.fresh = fresh

@@ -91,7 +91,9 @@ class Claims:
         for row in rows:
             # The row is valid only while the shard is ours in the epoch in which it was read.
             epoch = epochs[row["id"]]
-            if self._is_wanted(row["id"]) and epoch == self._context.settler.holding.epoch_of(row["id"]):
+            if self._is_wanted(row["id"]) and epoch == self._context.settler.holding.epoch_of(
+                row["id"]
+            ):
                 assert epoch is not None
                 self._begin(row, settlements[row["id"]], epoch=epoch)
 
@@ -138,7 +140,9 @@ class Claims:
 
     async def release_left(self) -> None:
         """Release the shards that are being left, as soon as none of their lanes is served."""
-        served = {shard_of(lane_id) for lane_id in self._context.lanes} if self._leaving else frozenset()
+        served = (
+            {shard_of(lane_id) for lane_id in self._context.lanes} if self._leaving else frozenset()
+        )
         if left := [shard for shard in self._leaving if shard not in served]:
             # They count as being left until they are released: none of their lanes may begin
             # meanwhile.
@@ -151,7 +155,11 @@ class Claims:
         now = time.monotonic()
         rests_until, rest = self._stay_until.get(shard, (now, STAY_SECONDS))
         since = self._leaving.get(shard)
-        if since is None and now >= rests_until and not self._are_hanging(lanes, since=now - LEAVE_SECONDS):
+        if (
+            since is None
+            and now >= rests_until
+            and not self._are_hanging(lanes, since=now - LEAVE_SECONDS)
+        ):
             self._leaving[shard] = now
             for lane in lanes:
                 lane.quiesce()
@@ -179,7 +187,9 @@ class Claims:
             lanes[shard_of(lane.id)].append(lane)
         return lanes
 
-    def _begin(self, row: Mapping[str, Any], settlements: Sequence[Settlement], *, epoch: int) -> None:
+    def _begin(
+        self, row: Mapping[str, Any], settlements: Sequence[Settlement], *, epoch: int
+    ) -> None:
         lane = SenderLane(row)
         self._context.lanes[lane.id] = lane
         self._context.settler.holding.begin(lane.id, epoch=epoch)

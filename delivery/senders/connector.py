@@ -119,7 +119,9 @@ class _Names(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         addresses = await self._resolver.find(host)
-        allowed = [one for one in addresses if is_allowed(one, allowed_networks=self._allowed_networks)]
+        allowed = [
+            one for one in addresses if is_allowed(one, allowed_networks=self._allowed_networks)
+        ]
         if not allowed:
             raise AddressRefusedError(addresses[0])
         return [

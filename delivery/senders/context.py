@@ -42,7 +42,9 @@ class SenderContext:
         self._requested: set[int] = set()
         self._asking = asyncio.Lock()
 
-    async def send(self, lane_id: int, parcel: Parcel, *, request: Request | None = None) -> Outcome:
+    async def send(
+        self, lane_id: int, parcel: Parcel, *, request: Request | None = None
+    ) -> Outcome:
         """Make one attempt; raise LaneLostError if another sender may hold the lane by then.
 
         The attempt can be put off until its first byte is written: the lease may expire before
@@ -70,7 +72,9 @@ class SenderContext:
     def make_request(self, parcel: Parcel) -> Request | None:
         """Make the request of a parcel that will be sent soon."""
         endpoint = self.endpoints.get(parcel.subscription_id)
-        return make_request(parcel, endpoint, now=datetime.now(UTC)) if endpoint is not None else None
+        return (
+            make_request(parcel, endpoint, now=datetime.now(UTC)) if endpoint is not None else None
+        )
 
     async def load(self, subscription_ids: Iterable[int]) -> None:
         """Load these subscriptions unless they are loaded."""
@@ -89,7 +93,9 @@ class SenderContext:
         """Read these subscriptions again; return those that have changed."""
         endpoints = await self.reader.endpoints(list(subscription_ids))
         changed = [
-            endpoint for endpoint in endpoints if self.endpoints.get(endpoint.subscription_id) != endpoint
+            endpoint
+            for endpoint in endpoints
+            if self.endpoints.get(endpoint.subscription_id) != endpoint
         ]
         self.endpoints.update({endpoint.subscription_id: endpoint for endpoint in changed})
         return changed
@@ -100,7 +106,9 @@ class SenderContext:
             return list(self.endpoints)
         known = self.endpoints
         return [
-            id for id, version in changed.versions.items() if id in known and known[id].version != version
+            id
+            for id, version in changed.versions.items()
+            if id in known and known[id].version != version
         ]
 
     def pace(self, rates: Mapping[int, float]) -> None:
@@ -123,7 +131,10 @@ class SenderContext:
 
         If so, the next delivery is not sent.
         """
-        if settlement.circuit is not None and settlement.outcome.outcome is not OutcomeClass.SUCCESS:
+        if (
+            settlement.circuit is not None
+            and settlement.outcome.outcome is not OutcomeClass.SUCCESS
+        ):
             await self.refresh([settlement.circuit])
 
     async def may_send(self, subscription_id: int) -> bool:

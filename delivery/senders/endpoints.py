@@ -53,7 +53,9 @@ def endpoint_of(row: Mapping[str, Any]) -> Endpoint:
 def _library(row: Mapping[str, Any]) -> Library:
     """Return the common scripts that the subscription's script may include."""
     names = row["common_names"] or []
-    return Library(dict(zip(names, row["common_texts"] or [], strict=True)), first=row["common_first"] or ())
+    return Library(
+        dict(zip(names, row["common_texts"] or [], strict=True)), first=row["common_first"] or ()
+    )
 
 
 def rules_of(row: Mapping[str, Any]) -> Rules:
@@ -91,7 +93,9 @@ def schedule_of(row: Mapping[str, Any]) -> RetrySchedule:
         jitter=row["retry_jitter"],
         max_attempts=row["max_attempts"],
         suspends=row["when_used_up"] == UsedUp.SUSPEND,
-        waits=seconds_listed(row["retry_waits"]) if row["retry_schedule"] == ScheduleKind.LISTED else (),
+        waits=seconds_listed(row["retry_waits"])
+        if row["retry_schedule"] == ScheduleKind.LISTED
+        else (),
     )
 
 

@@ -123,5 +123,7 @@ def settlement_of(
         number=parcel.attempts + 1,
         verdict=verdict,
         outcome=outcome,
-        circuit=parcel.subscription_id if endpoint.rules.breaks_circuit and not parcel.url else None,
+        circuit=parcel.subscription_id
+        if endpoint.rules.breaks_circuit and not parcel.url
+        else None,
     )

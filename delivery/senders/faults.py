@@ -66,7 +66,9 @@ def _refusal(error: BaseException) -> AddressRefusedError | None:
 
 def _without_tls(error: BaseException) -> str:
     """Return the fault in OpenSSL's words."""
-    place = f" ({error.host}:{error.port})" if isinstance(error, aiohttp.ClientConnectorError) else ""
+    place = (
+        f" ({error.host}:{error.port})" if isinstance(error, aiohttp.ClientConnectorError) else ""
+    )
     cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"its certificate cannot be verified: {cause.verify_message}{place}"

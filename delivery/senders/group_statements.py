@@ -48,19 +48,28 @@ def queries(entries: Sequence[Entry]) -> list[Query]:
             statement("note_doubts"),
             [row for entry, row in rows if entry.outcome.outcome is OutcomeClass.LOST],
         ),
-        (statement("note_failures"), [row for entry, row in rows if entry.verdict.status in FAILURES]),
+        (
+            statement("note_failures"),
+            [row for entry, row in rows if entry.verdict.status in FAILURES],
+        ),
         (_SETTLE_MANY, [row for _, row in rows]),
         (
             statement("move_to_retry_lane"),
             [row for entry, row in rows if entry.verdict.step is NextStep.RETRY_LANE],
         ),
-        (statement("make_redundant"), [asdict(entry) for entry in entries if isinstance(entry, Redundant)]),
+        (
+            statement("make_redundant"),
+            [asdict(entry) for entry in entries if isinstance(entry, Redundant)],
+        ),
         (
             statement("store_outputs"),
             [_output_row(entry) for entry in entries if isinstance(entry, ScriptOutputMade)],
         ),
         (statement("record_runs"), [asdict(entry) for entry in runs.values()]),
-        (statement("renew_budgets"), [asdict(entry) for entry in entries if isinstance(entry, FreshBudget)]),
+        (
+            statement("renew_budgets"),
+            [asdict(entry) for entry in entries if isinstance(entry, FreshBudget)],
+        ),
         (statement("change_lanes"), [_change_row(entry) for entry in changes.values()]),
         *_endpoints(changes.values(), entries),
         *_circuits(settlements),
@@ -132,7 +141,9 @@ def _settlement_row(entry: Settlement) -> dict[str, Any]:
         "delivery_id": entry.delivery_id,
         "number": entry.number,
         "status": verdict.status.value,
-        "skipped": entry.was_skipped or verdict.step is NextStep.SKIP or verdict.step is NextStep.RETRY_LANE,
+        "skipped": entry.was_skipped
+        or verdict.step is NextStep.SKIP
+        or verdict.step is NextStep.RETRY_LANE,
         "reason": _text(outcome.reason),
         "outcome": outcome.outcome.value,
         "status_code": outcome.status_code,
@@ -167,7 +178,9 @@ def _endpoints(
     If two queue lanes change one endpoint, the change handed in last counts. An ordered lane's
     change ends its run, and a flowing lane has no endpoint that is DOWN.
     """
-    endpoints = {entry.subscription_id: entry for entry in entries if isinstance(entry, EndpointChange)}
+    endpoints = {
+        entry.subscription_id: entry for entry in entries if isinstance(entry, EndpointChange)
+    }
     rows = [_change_row(entry) for entry in endpoints.values()]
     whole = [_change_row(lane) for lane in lanes if lane.ends_run or lane.state is LaneState.IDLE]
     down = [row for row in (*rows, *whole) if row["delivery_id"] is not None]
@@ -182,17 +195,22 @@ def _circuits(settlements: Iterable[Settlement]) -> list[tuple[str, list[dict[st
     for entry in settlements:
         if entry.circuit is not None and entry.outcome.outcome not in _INCONCLUSIVE:
             failed = entry.outcome.outcome is not OutcomeClass.SUCCESS
-            failures.setdefault(entry.circuit, []).extend([*[False] * entry.successes_before, failed])
+            failures.setdefault(entry.circuit, []).extend(
+                [*[False] * entry.successes_before, failed]
+            )
             if entry.outcome.status_code == GONE:
                 gone.add(entry.circuit)
     rows = [
-        _circuit_row(circuit, failed) | {"is_gone": circuit in gone} for circuit, failed in failures.items()
+        _circuit_row(circuit, failed) | {"is_gone": circuit in gone}
+        for circuit, failed in failures.items()
     ]
     return [(statement("count_at_urls"), rows), (statement("judge_urls"), rows)]
 
 
 def _circuit_row(subscription_id: int, failed: Sequence[bool]) -> dict[str, Any]:
-    succeeded_last = max((place for place, is_failed in enumerate(failed) if not is_failed), default=-1)
+    succeeded_last = max(
+        (place for place, is_failed in enumerate(failed) if not is_failed), default=-1
+    )
     return {
         "subscription_id": subscription_id,
         "attempts": len(failed),

@@ -15,7 +15,9 @@ class EntryGroup:
 
     __slots__ = ("committed", "entries", "lane_id")
 
-    def __init__(self, lane_id: int, entries: tuple[Entry, ...], committed: "asyncio.Future[None]") -> None:
+    def __init__(
+        self, lane_id: int, entries: tuple[Entry, ...], committed: "asyncio.Future[None]"
+    ) -> None:
         self.lane_id = lane_id
         self.entries = entries
         self.committed = committed

@@ -112,7 +112,9 @@ class ShardHolding:
         # They are claimed again, as from any other sender.
         await self._session.release([shard for shard in claimed if shard not in kept])
         self.may_claim_at = time.monotonic() + GRACE_SECONDS
-        log.info("connected again", extra={"shards": len(kept), "lost": len(self._epochs) - len(kept)})
+        log.info(
+            "connected again", extra={"shards": len(kept), "lost": len(self._epochs) - len(kept)}
+        )
         self._epochs = kept
         self._drop_lost_lanes()
         self._is_doubtful = False

@@ -40,7 +40,9 @@ def _always() -> bool:
 class HttpClient:
     """An HTTP client for all lanes of one sender. Use it as an async context manager."""
 
-    def __init__(self, *, allowed_networks: Sequence[Network], resolver: Resolver = this_resolver) -> None:
+    def __init__(
+        self, *, allowed_networks: Sequence[Network], resolver: Resolver = this_resolver
+    ) -> None:
         self._allowed_networks = tuple(allowed_networks)
         self._resolver = resolver
         # Set when Inturn stops: the outcome of an attempt cancelled from then on is that there was
@@ -49,7 +51,9 @@ class HttpClient:
 
     async def __aenter__(self) -> "HttpClient":
         self._session = aiohttp.ClientSession(
-            connector=GuardedConnector(allowed_networks=self._allowed_networks, resolver=self._resolver),
+            connector=GuardedConnector(
+                allowed_networks=self._allowed_networks, resolver=self._resolver
+            ),
             request_class=GuardedRequest,
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
@@ -62,7 +66,10 @@ class HttpClient:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await self._session.close()
 
@@ -114,7 +121,11 @@ class HttpClient:
                 URL(url, encoded=True), allow_redirects=False, timeout=_timeout(seconds)
             ) as response:
                 await _drain(response)
-                return "" if class_of(response.status) is OutcomeClass.SUCCESS else str(response.status)
+                return (
+                    ""
+                    if class_of(response.status) is OutcomeClass.SUCCESS
+                    else str(response.status)
+                )
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if not self.is_closing or task is None:
@@ -147,7 +158,9 @@ class _Reception:
 
     __slots__ = ("error", "excerpt", "outcome", "retry_after_seconds", "status_code")
 
-    def __init__(self, outcome: OutcomeClass, *, status_code: int | None = None, error: str = "") -> None:
+    def __init__(
+        self, outcome: OutcomeClass, *, status_code: int | None = None, error: str = ""
+    ) -> None:
         self.outcome = outcome
         self.status_code = status_code
         self.error = error

@@ -52,7 +52,9 @@ class SenderLane:
         # Each job delivers one group after another.
         self.jobs = Jobs(self._end_job)
         self.under_way = UnderWay()
-        self.stops = Stops(row, self.window, is_tried=self.under_way.is_tried, forget=self._forget_ready)
+        self.stops = Stops(
+            row, self.window, is_tried=self.under_way.is_tried, forget=self._forget_ready
+        )
         self.keys = self.stops.keys
         self.stock = Stock(self.window, self.keys)
         # A request made ahead.
@@ -172,7 +174,11 @@ class SenderLane:
         A lane that keeps a pace sends it only after a while, and the request contains the time:
         none is made then.
         """
-        if self.window.is_ordered and not self.pace.is_kept and (parcel := self.stock.first()) is not None:
+        if (
+            self.window.is_ordered
+            and not self.pace.is_kept
+            and (parcel := self.stock.first()) is not None
+        ):
             self.request = make(parcel)
 
     def run(self, ahead: Sequence[Parcel] = ()) -> Run:
@@ -198,7 +204,11 @@ class SenderLane:
     def rows(self, of_a_lane: int) -> int:
         """Return how many deliveries to read at a time, if a lane may hold so many."""
         rows = self.window.rows(of_a_lane)
-        return min(rows, ROWS_AFTER_FAILURE) if self.window.is_ordered and self.stops.failures else rows
+        return (
+            min(rows, ROWS_AFTER_FAILURE)
+            if self.window.is_ordered and self.stops.failures
+            else rows
+        )
 
     def wants_more(self, closed: Collection[Key], *, rows: int) -> bool:
         return self.stock.wants_more(
@@ -250,7 +260,9 @@ class SenderLane:
         if self.is_sending:
             return None
         blocked_left = self.keys.health(WHOLE_LANE).blocked_until - time.monotonic()
-        return next((left for left in (blocked_left, self.stops.skipped.seconds_left) if left > 0), linger)
+        return next(
+            (left for left in (blocked_left, self.stops.skipped.seconds_left) if left > 0), linger
+        )
 
     def notice_time(self) -> None:
         """Note that nothing has changed for that time: postponed deliveries may be due."""

@@ -62,7 +62,9 @@ class Parcel:
     @property
     def tries(self) -> Tries:
         """The count of failures if the attempt to be judged now failed."""
-        return Tries(self.attempts - self.attempts_before + 1, self.seconds_since_first, self.is_volatile)
+        return Tries(
+            self.attempts - self.attempts_before + 1, self.seconds_since_first, self.is_volatile
+        )
 
     @property
     def place(self) -> Key:

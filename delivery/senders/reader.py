@@ -72,11 +72,18 @@ class Reader:
             await self._arrived.wait()
             self._arrived.clear()
             while self._waiting:
-                requests, self._waiting = self._waiting[: self._together], self._waiting[self._together :]
+                requests, self._waiting = (
+                    self._waiting[: self._together],
+                    self._waiting[self._together :],
+                )
                 # A lane that cancelled a request may have made another.
-                await self._grant([(request, answer) for request, answer in requests if not answer.done()])
+                await self._grant(
+                    [(request, answer) for request, answer in requests if not answer.done()]
+                )
 
-    async def _grant(self, requests: "list[tuple[RunRequest, asyncio.Future[list[Parcel]]]]") -> None:
+    async def _grant(
+        self, requests: "list[tuple[RunRequest, asyncio.Future[list[Parcel]]]]"
+    ) -> None:
         requested_at = seconds_since_boot()
         try:
             rows = await self.fetch("read_runs", _columns([request for request, _ in requests]))
@@ -95,7 +102,9 @@ class Reader:
         rows = await self.fetch("endpoints", {"subscription": list(subscription_ids)})
         return [endpoint_of(row) for row in rows]
 
-    async def fetch(self, name: str, parameters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+    async def fetch(
+        self, name: str, parameters: dict[str, Any] | None = None
+    ) -> list[dict[str, Any]]:
         """Execute a named reading statement; repeat it while the database is away.
 
         An error that the database returns repeatedly is raised: it is a fault of ours, and must
@@ -144,7 +153,9 @@ def _columns(requests: Sequence[RunRequest]) -> dict[str, Any]:
     }
 
 
-def groups_of(rows: Sequence[dict[str, Any]], *, asked_at: float, generation: int = 0) -> list[Group]:
+def groups_of(
+    rows: Sequence[dict[str, Any]], *, asked_at: float, generation: int = 0
+) -> list[Group]:
     """Make groups from rows of `read_groups.sql`, or one group for each row of `read_due.sql`.
 
     `requested_at`, in seconds since boot, is from before the read: so deliveries with a time to live

@@ -45,7 +45,9 @@ async def read_on(lane: SenderLane, context: SenderContext) -> None:
         return
     lane.notified.clear()
     generation, held = lane.stock.begin_reading()
-    reading = ReadRequest(rows=rows, max_bytes=max_bytes, closed=closed, generation=generation, held=held)
+    reading = ReadRequest(
+        rows=rows, max_bytes=max_bytes, closed=closed, generation=generation, held=held
+    )
     found = await (_read_in_order if lane.window.is_ordered else _read_due)(lane, context, reading)
     parcels = [parcel for group in found.groups for parcel in group.left]
     await context.load(parcel.subscription_id for parcel in parcels)
@@ -77,7 +79,10 @@ async def _read_in_order(lane: SenderLane, context: SenderContext, reading: Read
     skipped = sum(parcel.is_skipped for parcel in parcels)
     batch = RunBatch(fresh=len(parcels) - skipped, skipped=skipped)
     return Found(
-        groups=[Group(parcel.message_id, None, [parcel], reading.generation, batch) for parcel in parcels],
+        groups=[
+            Group(parcel.message_id, None, [parcel], reading.generation, batch)
+            for parcel in parcels
+        ],
         more={WHOLE_LANE} if parcels else set(),
         is_full=len(parcels) >= reading.rows or len(parcels) < len(read),
         outputs=outputs,
@@ -104,7 +109,10 @@ async def _read_due(lane: SenderLane, context: SenderContext, reading: ReadReque
         for group in groups_of(rows, asked_at=requested_at, generation=reading.generation)
         if reading.held.isdisjoint(parcel.delivery_id for parcel in group.left)
     ]
-    is_cut = len(rows) == most or 2 * sum(len(group.left[0].body) for group in groups) >= reading.max_bytes
+    is_cut = (
+        len(rows) == most
+        or 2 * sum(len(group.left[0].body) for group in groups) >= reading.max_bytes
+    )
     more = (lane.stock.more & reading.closed) | _keys_with_more(rows, groups, is_cut=is_cut)
     groups, left, outputs = await _transformed_groups(groups, context, max_bytes=reading.max_bytes)
     return Found(groups=groups, more=more | left, outputs=outputs)
@@ -132,6 +140,13 @@ def _keys_with_more(
     """Return the keys of subscriptions that filled their share of the rows."""
     counts = Counter(row["subscription_id"] for row in rows)
     filled = {
-        row["subscription_id"] for row in rows if is_cut or counts[row["subscription_id"]] >= row["share"]
+        row["subscription_id"]
+        for row in rows
+        if is_cut or counts[row["subscription_id"]] >= row["share"]
     }
-    return {parcel.place for group in groups for parcel in group.left if parcel.subscription_id in filled}
+    return {
+        parcel.place
+        for group in groups
+        for parcel in group.left
+        if parcel.subscription_id in filled
+    }

@@ -80,7 +80,9 @@ class Ready:
 
     def parcels(self) -> list[Parcel]:
         """Return all ready parcels."""
-        return [parcel for groups in self._groups.values() for group in groups for parcel in group.left]
+        return [
+            parcel for groups in self._groups.values() for group in groups for parcel in group.left
+        ]
 
     def first(self) -> Parcel | None:
         """Return the next parcel; for lanes with one key."""
@@ -90,4 +92,6 @@ class Ready:
 
     def open_count(self, closed: Collection[Key]) -> int:
         """Count the groups that may go to a key other than those."""
-        return sum(len(groups) for keys, groups in self._groups.items() if not keys.issubset(closed))
+        return sum(
+            len(groups) for keys, groups in self._groups.items() if not keys.issubset(closed)
+        )

@@ -33,7 +33,11 @@ class Request:
         if self.parcel.url:
             return self.parcel.url
         transformation = self.parcel.transformation
-        return with_path(self.endpoint.url, transformation.path) if transformation else self.endpoint.url
+        return (
+            with_path(self.endpoint.url, transformation.path)
+            if transformation
+            else self.endpoint.url
+        )
 
     def suits(self, parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> bool:
         """True if it can be used for that attempt."""
@@ -69,7 +73,9 @@ def _own_headers(parcel: Parcel, endpoint: Endpoint) -> dict[str, str]:
         return endpoint.headers
     made = parcel.transformation.headers
     names = {name.lower() for name in made}
-    return {name: value for name, value in endpoint.headers.items() if name.lower() not in names} | dict(made)
+    return {
+        name: value for name, value in endpoint.headers.items() if name.lower() not in names
+    } | dict(made)
 
 
 def _headers(parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> dict[str, str]:

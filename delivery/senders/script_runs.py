@@ -34,7 +34,9 @@ async def transformed_parcels(
     Without any script the result is the same list object.
     """
     await context.load(parcel.subscription_id for parcel in read)
-    scripted = [parcel for parcel in read if context.endpoints[parcel.subscription_id].script_version]
+    scripted = [
+        parcel for parcel in read if context.endpoints[parcel.subscription_id].script_version
+    ]
     if not scripted:
         return read, ()
     parameters = {"delivery": [parcel.delivery_id for parcel in scripted], "bytes": max_bytes}
@@ -95,7 +97,9 @@ def _made(
     outputs: list[ScriptOutputMade] = []
     for parcel in read:
         one = known.get(parcel.delivery_id)
-        if room < 0 or (one is not None and one.is_to_be_executed and parcel.delivery_id not in results):
+        if room < 0 or (
+            one is not None and one.is_to_be_executed and parcel.delivery_id not in results
+        ):
             break
         if one is None:
             parcels.append(parcel)

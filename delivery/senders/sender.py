@@ -57,7 +57,9 @@ class Sender:
         try:
             await self._connect()
             async with HttpClient(allowed_networks=settings.ENVIRONMENT.allowed_networks) as client:
-                await self._work(SenderContext(settler=self._settler, reader=self._reader, client=client))
+                await self._work(
+                    SenderContext(settler=self._settler, reader=self._reader, client=client)
+                )
         finally:
             overdue.cancel()
             await self._reader.close()
@@ -117,7 +119,9 @@ class Sender:
         await context.successes.write(context.reader)
         await self._notice_changes(context, claims)
         pauses = [
-            (lane.id, *pause) for lane in context.lanes.values() if (pause := lane.stops.pause) is not None
+            (lane.id, *pause)
+            for lane in context.lanes.values()
+            if (pause := lane.stops.pause) is not None
         ]
         if pauses:
             lanes, deliveries, failures = map(list, zip(*pauses, strict=True))
@@ -144,7 +148,9 @@ class Sender:
             if call is not None:
                 await self._handle_notification(call, context, claims)
 
-    async def _handle_notification(self, call: Notification, context: SenderContext, claims: Claims) -> None:
+    async def _handle_notification(
+        self, call: Notification, context: SenderContext, claims: Claims
+    ) -> None:
         # First, because it takes no time: from here on nothing that was cancelled is sent.
         for lane_id in list(context.lanes) if call.is_gap else call.nudged:
             _wake(context, lane_id)
@@ -154,7 +160,9 @@ class Sender:
             await self._notice_changes(context, claims)
         await self._notify_lanes(context, claims, call.lanes)
 
-    async def _notify_lanes(self, context: SenderContext, claims: Claims, lane_ids: Collection[int]) -> None:
+    async def _notify_lanes(
+        self, context: SenderContext, claims: Claims, lane_ids: Collection[int]
+    ) -> None:
         for lane_id in lane_ids:
             lane = context.lanes.get(lane_id)
             if lane is not None:

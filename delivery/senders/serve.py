@@ -97,7 +97,9 @@ async def _review(lane: SenderLane, context: SenderContext, down: Collection[Key
     lane.stops.begin_review()
     if not down:
         return
-    rows = await context.reader.fetch("still_waiting", {"lane": lane.id, "subscription": list(down)})
+    rows = await context.reader.fetch(
+        "still_waiting", {"lane": lane.id, "subscription": list(down)}
+    )
     await context.commit(lane, *lane.stops.forget(set(down).difference(row["id"] for row in rows)))
 
 

@@ -52,7 +52,10 @@ _SETTINGS = f"""
 
 Statement = tuple[str, dict[str, Any]]
 
-_BRIEFLY: Statement = ("SELECT set_config('lock_timeout', %(time)s, true)", {"time": BRIEF_LOCK_TIMEOUT})
+_BRIEFLY: Statement = (
+    "SELECT set_config('lock_timeout', %(time)s, true)",
+    {"time": BRIEF_LOCK_TIMEOUT},
+)
 
 
 class Session:
@@ -123,7 +126,9 @@ class Session:
     async def _end(self, frozen: Sequence[Heard]) -> None:
         pids, state_changes = zip(*frozen, strict=True)
         try:
-            ended = await self.fetch("end_frozen", {"pid": list(pids), "state_change": list(state_changes)})
+            ended = await self.fetch(
+                "end_frozen", {"pid": list(pids), "state_change": list(state_changes)}
+            )
         except InsufficientPrivilege as error:
             log.warning("a sender is frozen, and has another role", extra={"error": str(error)})
             return

@@ -123,9 +123,13 @@ class Settler:
         """Connect and take a slot; False if all are taken."""
         return await self._session.take_slot()
 
-    async def members(self, *, busy_percent: int = 0, sharing: int = 1) -> tuple[Member, list[Member]]:
+    async def members(
+        self, *, busy_percent: int = 0, sharing: int = 1
+    ) -> tuple[Member, list[Member]]:
         """Return this sender and the others, and publish its values to them; see `members.sql`."""
-        return await self._retry(lambda: self._session.members(busy_percent=busy_percent, sharing=sharing))
+        return await self._retry(
+            lambda: self._session.members(busy_percent=busy_percent, sharing=sharing)
+        )
 
     async def claim(self, shards: Sequence[int]) -> set[int]:
         """Claim those of these shards that nobody holds, and return them."""
@@ -168,7 +172,9 @@ class Settler:
                 await self._session.execute(statements, briefly=was_held_up)
             except LockNotAvailable:
                 if not was_held_up:
-                    log.warning("a row is locked", extra={"lanes": [group.lane_id for group in groups]})
+                    log.warning(
+                        "a row is locked", extra={"lanes": [group.lane_id for group in groups]}
+                    )
                 self._held_up.put_back(groups)
                 return
             except AWAY as error:

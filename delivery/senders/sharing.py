@@ -85,11 +85,17 @@ class Sharing:
         sharing = max(min(self.sharing, len(members)), 1)
         busy = [member.busy_percent for member in members[:sharing]]
         self._busy_since = _since(self._busy_since, min(busy) >= BUSY_PERCENT, now=now)
-        self._idle_since = _since(self._idle_since, sum(busy) < HALF_PERCENT * (sharing / 2), now=now)
+        self._idle_since = _since(
+            self._idle_since, sum(busy) < HALF_PERCENT * (sharing / 2), now=now
+        )
         if self._busy_since is not None and now - self._busy_since >= SPREAD_SECONDS:
             self._busy_since = None
             return min(2 * sharing, len(members))
-        if sharing > 1 and self._idle_since is not None and now - self._idle_since >= GATHER_SECONDS:
+        if (
+            sharing > 1
+            and self._idle_since is not None
+            and now - self._idle_since >= GATHER_SECONDS
+        ):
             self._idle_since = None
             return sharing // 2
         return sharing

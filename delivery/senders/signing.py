@@ -15,4 +15,6 @@ def signing_key(secret: str) -> bytes:
 def signature(keys: Iterable[bytes], *, webhook_id: str, timestamp: int, body: bytes) -> str:
     """Return the value of `webhook-signature`: one signature a key, so any of them verifies."""
     signed = f"{webhook_id}.{timestamp}.".encode() + body
-    return " ".join("v1," + base64.b64encode(hmac.digest(key, signed, "sha256")).decode() for key in keys)
+    return " ".join(
+        "v1," + base64.b64encode(hmac.digest(key, signed, "sha256")).decode() for key in keys
+    )

@@ -59,7 +59,9 @@ class Stock:
         share = max(rows // sharers, 2 * (self._window.per_key or self._window.size))
         return self._ready.full(groups=share, max_bytes=max_bytes // sharers).union(blocked)
 
-    def wants_more(self, closed: Collection[Key], *, rows: int, is_sending: bool, is_notified: bool) -> bool:
+    def wants_more(
+        self, closed: Collection[Key], *, rows: int, is_sending: bool, is_notified: bool
+    ) -> bool:
         """Return whether to read on: few sendable groups are left, and there is more to read.
 
         News of more counts as well, but not without an interval. An ordered lane reads on while it

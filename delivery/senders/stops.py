@@ -95,7 +95,11 @@ class Stops:
             return None
         key, failure = next(iter(self._known.items()))
         health = self.keys.health(key)
-        return (failure.delivery_id, health.failures) if self.is_suspended or health.is_blocked() else None
+        return (
+            (failure.delivery_id, health.failures)
+            if self.is_suspended or health.is_blocked()
+            else None
+        )
 
     @property
     def is_blocked(self) -> bool:
@@ -107,7 +111,9 @@ class Stops:
         """The number of fruitless tries of an ordered lane in a row."""
         return self.keys.health(WHOLE_LANE).failures
 
-    def learn(self, parcel: Parcel, outcome: Outcome, verdict: Verdict, rules: Rules) -> list[Change]:
+    def learn(
+        self, parcel: Parcel, outcome: Outcome, verdict: Verdict, rules: Rules
+    ) -> list[Change]:
         """Update the stops from the result of an attempt."""
         key = self.keys.key_of(parcel)
         health = self.keys.health(key)
@@ -196,9 +202,13 @@ class Stops:
             ends_run = self._window.is_ordered and self.is_blocked
             state = LaneState.BLOCKED if self.is_blocked else LaneState.IDLE
             longest = next(iter(self._known), WHOLE_LANE)
-            changes.append(LaneChange(state=state, ends_run=ends_run, **self._failure_columns(longest)))
+            changes.append(
+                LaneChange(state=state, ends_run=ends_run, **self._failure_columns(longest))
+            )
         endpoints = [key for key in keys if isinstance(key, int)]
-        changes += [EndpointChange(subscription_id=key, **self._failure_columns(key)) for key in endpoints]
+        changes += [
+            EndpointChange(subscription_id=key, **self._failure_columns(key)) for key in endpoints
+        ]
         return changes
 
     def _failure_columns(self, key: Key) -> dict[str, Any]:
@@ -230,7 +240,9 @@ class Stops:
         )
 
     def stay_suspended(self, wait_seconds: float | None) -> None:
-        self._suspended_until = time.monotonic() + (math.inf if wait_seconds is None else wait_seconds)
+        self._suspended_until = time.monotonic() + (
+            math.inf if wait_seconds is None else wait_seconds
+        )
 
     @property
     def suspended_left(self) -> float:
@@ -265,7 +277,11 @@ class Stops:
     @property
     def doubtful(self) -> Collection[Key]:
         """The endpoints that are down, could be tried now, and are not."""
-        return [key for key in self.down if not (self.keys.health(key).is_blocked() or self._is_tried(key))]
+        return [
+            key
+            for key in self.down
+            if not (self.keys.health(key).is_blocked() or self._is_tried(key))
+        ]
 
     @property
     def is_review_due(self) -> bool:

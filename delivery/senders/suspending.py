@@ -50,7 +50,9 @@ async def check_suspension(lane: SenderLane, context: SenderContext) -> None:
         return
     endpoint = await _top(row, context)
     if endpoint is None:
-        await _resume(lane, context, reason="The delivery that suspended it is no longer to be sent.")
+        await _resume(
+            lane, context, reason="The delivery that suspended it is no longer to be sent."
+        )
     elif endpoint.is_held_whole or not endpoint.probe_url or row["status"] != Status.PENDING:
         lane.stops.stay_suspended(None)
     elif not was_nudged or lane.stops.suspended_left in (0.0, math.inf):
@@ -89,6 +91,10 @@ async def _probe(
 
 
 async def _resume(
-    lane: SenderLane, context: SenderContext, *budget: FreshBudget, reason: str, is_on_trial: bool = False
+    lane: SenderLane,
+    context: SenderContext,
+    *budget: FreshBudget,
+    reason: str,
+    is_on_trial: bool = False,
 ) -> None:
     await context.commit(lane, *budget, lane.stops.go_on(is_on_trial=is_on_trial, reason=reason))

@@ -72,7 +72,9 @@ class UnderWay:
 
     def _waiting(self) -> list[tuple[float, asyncio.Task[Any] | None]]:
         jobs = [
-            (attempt.since, attempt.task) for attempt in self._attempts.values() if attempt.since is not None
+            (attempt.since, attempt.task)
+            for attempt in self._attempts.values()
+            if attempt.since is not None
         ]
         return jobs if self._probe is None else [*jobs, self._probe]
 

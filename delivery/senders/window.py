@@ -104,7 +104,9 @@ def window_of(kind: str, row: Mapping[str, Any]) -> Window:
         return _WINDOWS[LaneKind(kind)]
     is_concurrent = row["processing"] == Processing.CONCURRENT
     is_by_priority = is_concurrent and row["by_priority"]
-    statement = "read_by_priority" if is_by_priority else "read_due" if is_concurrent else "read_runs"
+    statement = (
+        "read_by_priority" if is_by_priority else "read_due" if is_concurrent else "read_runs"
+    )
     return Window(
         statement=statement,
         order=SendingOrder.DUE if is_concurrent else SendingOrder.ID,
@@ -120,4 +122,6 @@ def window_of(kind: str, row: Mapping[str, Any]) -> Window:
 
 def _capacity_by_priority(row: Mapping[str, Any]) -> int:
     read: int = max(READ_FOR_EACH_PLACE * (row["max_in_flight"] or 1), LEAST_BY_PRIORITY)
-    return read if row["max_queued_to_send"] is None else max(min(read, row["max_queued_to_send"]), 4)
+    return (
+        read if row["max_queued_to_send"] is None else max(min(read, row["max_queued_to_send"]), 4)
+    )

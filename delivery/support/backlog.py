@@ -47,9 +47,13 @@ def next_of_backlog(subscription_id: int, *, after: int, until: int, limit: int)
     committed late. Deliveries that a person has resubmitted meanwhile are spared.
     """
     wanted = {"subscription": subscription_id, "until": until, "limit": limit}
-    rows = queries.rows("open_of_subscription", wanted | {"after": after, "spares_resubmitted": False})
+    rows = queries.rows(
+        "open_of_subscription", wanted | {"after": after, "spares_resubmitted": False}
+    )
     if not rows:
-        rows = queries.rows("open_of_subscription", wanted | {"after": 0, "spares_resubmitted": True})
+        rows = queries.rows(
+            "open_of_subscription", wanted | {"after": 0, "spares_resubmitted": True}
+        )
     return [id for (id,) in rows]
 
 
@@ -63,7 +67,9 @@ def hold_backlog(subscription: Subscription, *, cancellation_id: int) -> None:
 
 def end_hold(subscription_id: int, *, cancellation_id: int) -> None:
     """End this job's hold: newer deliveries are sent now, unless another job must end first."""
-    subscription = Subscription.objects.filter(pk=subscription_id, cancellation_id=cancellation_id).first()
+    subscription = Subscription.objects.filter(
+        pk=subscription_id, cancellation_id=cancellation_id
+    ).first()
     if subscription is not None:
         _set(subscription_id, None)
         wake_senders(subscription)

@@ -47,15 +47,21 @@ def start_job(
     """Store the job, which chores execute; `rate` is deliveries per second, None for no limit."""
     with transaction.atomic():
         last = Delivery.objects.aggregate(last=Max("id"))["last"] or 0
-        count = sum(selection.counted_by_status(selection.selected_deliveries(chosen, verb)).values())
+        count = sum(
+            selection.counted_by_status(selection.selected_deliveries(chosen, verb)).values()
+        )
         job = Resubmission.objects.create(
             verb=verb, filter=dict(chosen), rate=rate, actor=actor, count=count, last_id=last
         )
         job.refresh_from_db(fields=["created_at", "next_at"])
         state = "that were settled" if verb == BulkVerb.RESUBMIT else "that are not settled"
-        _record(job, f"Begins: {count_text(job)} deliveries {state} are to be {done_to(job)}.", actor)
+        _record(
+            job, f"Begins: {count_text(job)} deliveries {state} are to be {done_to(job)}.", actor
+        )
         values = {"filter": job.filter, "rate": rate, "count": count_text(job)}
-        changes.record_change(actor=actor, action="created", instance=job, before=None, after=values)
+        changes.record_change(
+            actor=actor, action="created", instance=job, before=None, after=values
+        )
     return job
 
 
@@ -79,7 +85,9 @@ def start_backlog(subscription: Subscription, *, actor: str) -> Resubmission | N
     job.refresh_from_db(fields=["created_at", "next_at"])
     backlog.hold_backlog(subscription, cancellation_id=job.pk)
     _record(
-        job, f"Begins: {count_text(job)} deliveries that {subscription} holds are to be cancelled.", actor
+        job,
+        f"Begins: {count_text(job)} deliveries that {subscription} holds are to be cancelled.",
+        actor,
     )
     return job
 
@@ -93,9 +101,15 @@ def cancel_job(job: Resubmission, *, actor: str, now: datetime) -> bool:
         if not running.update(state=ResubmissionState.CANCELLED, ended_at=now):
             return False
         job.refresh_from_db()
-        _record(job, f"Cancelled after {job.done:,}; {job.changed:,} of them were {done_to(job)}.", actor)
+        _record(
+            job,
+            f"Cancelled after {job.done:,}; {job.changed:,} of them were {done_to(job)}.",
+            actor,
+        )
         before, after = {"state": ResubmissionState.RUNNING.value}, {"state": job.state}
-        changes.record_change(actor=actor, action="cancelled", instance=job, before=before, after=after)
+        changes.record_change(
+            actor=actor, action="cancelled", instance=job, before=before, after=after
+        )
     return True
 
 
@@ -131,7 +145,9 @@ def done_to(job: Resubmission) -> str:
 
 def _next(job: Resubmission, *, size: int) -> list[int]:
     if job.is_backlog:
-        return backlog.next_of_backlog(_held_by(job), after=job.position, until=job.last_id, limit=size)
+        return backlog.next_of_backlog(
+            _held_by(job), after=job.position, until=job.last_id, limit=size
+        )
     return list(_left(job)[:size])
 
 
@@ -174,8 +190,12 @@ def _end(job: Resubmission, *, now: datetime) -> None:
     job.ended_at = now
     if job.is_backlog:
         backlog.end_hold(_held_by(job), cancellation_id=job.pk)
-    _record(job, f"Done: {job.changed:,} of {job.done:,} deliveries were {done_to(job)}.", job.actor)
+    _record(
+        job, f"Done: {job.changed:,} of {job.done:,} deliveries were {done_to(job)}.", job.actor
+    )
 
 
 def _record(job: Resubmission, text: str, actor: str) -> None:
-    journal.record_entry(_KINDS[BulkVerb(job.verb)], f"{str(job).capitalize()}. {text}", actor=actor)
+    journal.record_entry(
+        _KINDS[BulkVerb(job.verb)], f"{str(job).capitalize()}. {text}", actor=actor
+    )

@@ -35,7 +35,9 @@ def release_url(url: str, *, actor: str) -> None:
             failures_in_row=0,
             next_probe_at=None,
         )
-        journal.record_entry(JournalKind.ENABLED, f"{url} was {health.state} and is released.", actor=actor)
+        journal.record_entry(
+            JournalKind.ENABLED, f"{url} was {health.state} and is released.", actor=actor
+        )
         _notify_senders(_lanes(url))
 
 

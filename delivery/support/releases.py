@@ -31,7 +31,9 @@ def release_due() -> int:
     for model in (Installation, Subscriber, Subscription):
         due = model._default_manager.filter(held_until__lte=Now())
         # Rows that somebody is changing are left to the next run.
-        for row in due.order_by("pk").select_for_update(of=("self",), no_key=True, skip_locked=True)[:BATCH]:
+        for row in due.order_by("pk").select_for_update(
+            of=("self",), no_key=True, skip_locked=True
+        )[:BATCH]:
             try:
                 with transaction.atomic():
                     toggle.activate_owner(row, actor="")

@@ -18,7 +18,9 @@ def mark_delivered(delivery_id: int, *, actor: str) -> None:
         if transitions.mark_delivered(delivery_id, actor=actor):
             return
         if _status(delivery_id) == Status.IN_DOUBT:
-            raise NotResolvedError("Another endpoint of its group has taken the message; cancel this one.")
+            raise NotResolvedError(
+                "Another endpoint of its group has taken the message; cancel this one."
+            )
         raise NotResolvedError(
             f"It is {_status(delivery_id)}; only IN_DOUBT deliveries can be marked as delivered."
         )

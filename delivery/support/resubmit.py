@@ -69,7 +69,9 @@ def resubmit_some(delivery_ids: Collection[int], *, actor: str) -> int:
     with transaction.atomic():
         count = len(_reopen(delivery_ids, actor=actor))
         if count:
-            journal.record_entry(JournalKind.RESUBMITTED, f"{count} deliveries are sent again.", actor=actor)
+            journal.record_entry(
+                JournalKind.RESUBMITTED, f"{count} deliveries are sent again.", actor=actor
+            )
     return count
 
 
@@ -82,7 +84,12 @@ def resubmit_edited(delivery: Delivery, edit: Edit, *, actor: str) -> Copy:
     """
     event_type = delivery.message.event_type
     check_body(
-        Draft(event_type=event_type, headers=edit.headers, body=edit.body, content_type=edit.content_type)
+        Draft(
+            event_type=event_type,
+            headers=edit.headers,
+            body=edit.body,
+            content_type=edit.content_type,
+        )
     )
     callback = callback_target(edit.headers) if event_type.kind == Kind.QUEUE else None
     with transaction.atomic():
@@ -92,7 +99,9 @@ def resubmit_edited(delivery: Delivery, edit: Edit, *, actor: str) -> Copy:
         copy, (lane_id, subscriber_id) = Copy(*row[:2]), row[2:]
         callbacks.add_callbacks([(copy.message_id, callback)] if callback else [])
         text = f"{public_id(delivery.message_id)} was edited and is sent as {public_id(copy.message_id)}."
-        journal.record_entry(JournalKind.RESUBMITTED, text, actor=actor, delivery_id=copy.delivery_id)
+        journal.record_entry(
+            JournalKind.RESUBMITTED, text, actor=actor, delivery_id=copy.delivery_id
+        )
         _log_copy(copy, delivery, actor=actor)
         _wake(lane_id, subscriber_id)
     return copy
@@ -106,9 +115,7 @@ def refusal_reason(delivery_id: int) -> str:
     if row.status in OPEN:
         return f"It is {row.status}: it is on its way already."
     if row.status in _SUCCESSES:
-        return (
-            f"It is {row.status}: received messages are not sent again. Give a body to send an edited copy."
-        )
+        return f"It is {row.status}: received messages are not sent again. Give a body to send an edited copy."
     if row.status == Status.SHADOW:
         return "It is SHADOW: it was recorded only, and is not sent. Make its subscription ACTIVE and replay the message."
     if row.lane_id is None and not row.subscription.has_place_without_lane:
@@ -132,9 +139,14 @@ def _reopen(delivery_ids: Collection[int], *, actor: str) -> dict[int, str]:
 
 
 def _log_copy(copy: Copy, delivery: Delivery, *, actor: str) -> None:
-    values = {"edited_from": public_id(delivery.message_id), "subscription": str(delivery.subscription)}
+    values = {
+        "edited_from": public_id(delivery.message_id),
+        "subscription": str(delivery.subscription),
+    }
     instance = Message(pk=copy.message_id)
-    changes.record_change(actor=actor, action="resubmitted", instance=instance, before=None, after=values)
+    changes.record_change(
+        actor=actor, action="resubmitted", instance=instance, before=None, after=values
+    )
 
 
 def _why_not_edited(delivery_id: int) -> str:

@@ -118,7 +118,13 @@ def ids_between(since: datetime | None, until: datetime | None) -> tuple[int, in
 
 
 def walk_messages(
-    rows: QuerySet[Message], search: Search, *, first: int, last: int, count: int, seconds: float = SECONDS
+    rows: QuerySet[Message],
+    search: Search,
+    *,
+    first: int,
+    last: int,
+    count: int,
+    seconds: float = SECONDS,
 ) -> Walked:
     """Search messages from the last id to the first, until `count` are found or the time is up."""
     messages: list[Message] = []

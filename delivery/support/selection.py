@@ -39,7 +39,9 @@ _LOOKUPS = {
 }
 # Without the deliveries of SYNC messages.
 _HAS_A_PLACE = (
-    Q(lane__isnull=False) | Q(subscription__mode=Mode.PULL) | Q(subscription__join_mode=JoinMode.ALL)
+    Q(lane__isnull=False)
+    | Q(subscription__mode=Mode.PULL)
+    | Q(subscription__join_mode=JoinMode.ALL)
 )
 _MOMENTS = {"since": "message__published_at__gte", "until": "message__published_at__lt"}
 _LONGEST_ID = 18
@@ -58,14 +60,20 @@ class SelectionPreview:
         return sum(self.statuses.values())
 
 
-def selected_deliveries(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) -> DeliveryQuerySet:
+def selected_deliveries(
+    chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT
+) -> DeliveryQuerySet:
     """Return the deliveries that the filter selects and the verb applies to, ordered by id."""
     statuses = chosen.get("status") or _UNNAMED[BulkVerb(verb)]
     rows = Delivery.objects.filter(_HAS_A_PLACE, one_of(statuses))
-    rows = rows.filter(**{lookup: chosen[name] for name, lookup in _LOOKUPS.items() if name in chosen})
+    rows = rows.filter(
+        **{lookup: chosen[name] for name, lookup in _LOOKUPS.items() if name in chosen}
+    )
     if "message" in chosen:
         rows = rows.of_message(chosen["message"])
-    moments = {lookup: parse_datetime(chosen[name]) for name, lookup in _MOMENTS.items() if name in chosen}
+    moments = {
+        lookup: parse_datetime(chosen[name]) for name, lookup in _MOMENTS.items() if name in chosen
+    }
     return rows.filter(_of_subscription(chosen.get("subscription")), **moments).order_by("id")
 
 
@@ -77,7 +85,9 @@ def preview_selection(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) 
         # counted rows are sorted instead.
         rows = rows.order_by(F("id") + 0)
     sample = list(rows.values_list("id", flat=True)[:SAMPLE])
-    oldest = Delivery.objects.filter(pk__in=sample[:1]).values_list("message__published_at", flat=True)
+    oldest = Delivery.objects.filter(pk__in=sample[:1]).values_list(
+        "message__published_at", flat=True
+    )
     return SelectionPreview(statuses=statuses, sample=sample, oldest_at=oldest.first())
 
 

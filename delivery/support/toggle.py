@@ -28,7 +28,11 @@ from subscriptions import changes
 from subscriptions.models import Installation, Subscriber, Subscription, SubscriptionStatus
 
 Backlog = Literal["deliver", "cancel"]
-ACTIVE, HELD, INACTIVE = SubscriptionStatus.ACTIVE, SubscriptionStatus.HELD, SubscriptionStatus.INACTIVE
+ACTIVE, HELD, INACTIVE = (
+    SubscriptionStatus.ACTIVE,
+    SubscriptionStatus.HELD,
+    SubscriptionStatus.INACTIVE,
+)
 SHADOW = SubscriptionStatus.SHADOW
 
 
@@ -53,9 +57,7 @@ def deactivate_owner(owner: Subscription | Subscriber, *, actor: str) -> bool:
             if isinstance(owner, Subscription)
             else "the deliveries of its subscriptions are"
         )
-        text = (
-            f"{owner} was made INACTIVE: {held} held, and messages published meanwhile are not kept for it."
-        )
+        text = f"{owner} was made INACTIVE: {held} held, and messages published meanwhile are not kept for it."
         _record(owner, JournalKind.DEACTIVATED, text, actor=actor)
     return True
 
@@ -150,7 +152,11 @@ def _cancelling(owner: Held, *, actor: str) -> Iterator[Resubmission]:
 
 
 def _activated(owner: Held, jobs: list[Resubmission], rate: float | None) -> str:
-    name = "All sending was released" if isinstance(owner, Installation) else f"{owner} was made ACTIVE"
+    name = (
+        "All sending was released"
+        if isinstance(owner, Installation)
+        else f"{owner} was made ACTIVE"
+    )
     if jobs:
         return f"{name}: held deliveries are cancelled ({', '.join(map(str, jobs[:10]))}{' and more' if jobs[10:] else ''})."
     pace = (
@@ -162,7 +168,9 @@ def _activated(owner: Held, jobs: list[Resubmission], rate: float | None) -> str
 
 
 def _locked(owner: Held) -> Any:
-    return type(owner)._default_manager.select_for_update(of=("self",), no_key=True).get(pk=owner.pk)
+    return (
+        type(owner)._default_manager.select_for_update(of=("self",), no_key=True).get(pk=owner.pk)
+    )
 
 
 def _status(row: Any) -> str:
@@ -198,7 +206,8 @@ def _change(owner: Held, status: str, *, actor: str, release: Release | None = N
 
 def _logged_values(values: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: value.isoformat() if isinstance(value, datetime) else value for name, value in values.items()
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in values.items()
     }
 
 

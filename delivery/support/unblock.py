@@ -40,7 +40,9 @@ def retry_head(lane: Lane, *, actor: str) -> None:
         stopped = _stopped(lane)
         if stopped.state == LaneState.SUSPENDED:
             raise SuspendedError
-        waiting = Delivery.objects.pending().filter(pk=_head(stopped), next_attempt_at__gt=timezone.now())
+        waiting = Delivery.objects.pending().filter(
+            pk=_head(stopped), next_attempt_at__gt=timezone.now()
+        )
         waiting.update(next_attempt_at=timezone.now())
         _go_on(stopped)
         _record(JournalKind.RETRIED, f"Retry now of {lane}.", stopped, actor=actor)
@@ -59,8 +61,14 @@ def skip_delivery(lane: Lane, *, actor: str, expected: int | None = None) -> int
         stopped = _stopped(lane)
         if expected not in (None, stopped.delivery_id):
             raise NotBlockedError
-        is_cancelled = bool(transitions.cancel_deliveries([_head(stopped)], actor=actor, reason="skipped"))
-        if not is_cancelled and stopped.state == LaneState.BLOCKED and not stopped.run_is_concurrent:
+        is_cancelled = bool(
+            transitions.cancel_deliveries([_head(stopped)], actor=actor, reason="skipped")
+        )
+        if (
+            not is_cancelled
+            and stopped.state == LaneState.BLOCKED
+            and not stopped.run_is_concurrent
+        ):
             raise NotBlockedError
         _go_on(stopped)
         if is_cancelled:
@@ -87,7 +95,9 @@ def resume_lane(lane: Lane, *, actor: str) -> None:
 
 
 def _stopped(lane: Lane) -> Lane:
-    stopped = Lane.objects.filter(pk=lane.pk, state__in=(LaneState.BLOCKED, LaneState.SUSPENDED)).first()
+    stopped = Lane.objects.filter(
+        pk=lane.pk, state__in=(LaneState.BLOCKED, LaneState.SUSPENDED)
+    ).first()
     if stopped is None or stopped.delivery_id is None:
         raise NotBlockedError
     return stopped
@@ -112,4 +122,6 @@ def _go_on(stopped: Lane) -> None:
 
 
 def _record(kind: JournalKind, text: str, stopped: Lane, *, actor: str) -> None:
-    journal.record_entry(kind, text, actor=actor, delivery_id=stopped.delivery_id, lane_id=stopped.pk)
+    journal.record_entry(
+        kind, text, actor=actor, delivery_id=stopped.delivery_id, lane_id=stopped.pk
+    )

@@ -22,10 +22,15 @@ workfront = [
     re_path(r"^subscriptions/list/?\Z", WorkfrontViews.as_view({"get": "all"})),
     re_path(r"^subscriptions/version/?\Z", WorkfrontViews.as_view({"put": "put_versions"})),
     re_path(rf"^subscriptions/{_ID}/version/?\Z", WorkfrontViews.as_view({"put": "put_version"})),
-    re_path(rf"^subscriptions/{_ID}/?\Z", WorkfrontViews.as_view({"get": "retrieve", "delete": "destroy"})),
+    re_path(
+        rf"^subscriptions/{_ID}/?\Z",
+        WorkfrontViews.as_view({"get": "retrieve", "delete": "destroy"}),
+    ),
 ]
 # Of TeamForge's publishers: at the root, and below any path that a proxy keeps.
 teamforge = [
-    re_path(rf"^{_PREFIX}inbox/(?P<event_type>[^/]+)/(?P<publish_id>[^/]+)/?\Z", InboxView.as_view()),
+    re_path(
+        rf"^{_PREFIX}inbox/(?P<event_type>[^/]+)/(?P<publish_id>[^/]+)/?\Z", InboxView.as_view()
+    ),
     re_path(rf"^{_PREFIX}login/?\Z", LoginView.as_view()),
 ]

@@ -41,7 +41,9 @@ class ObjectTypeFilter(ExactText):
 
     def suggestions(self) -> list[str]:
         """Return the kinds of objects that have a page with recorded changes."""
-        recorded = (model for model, page in admin.site._registry.items() if isinstance(page, RecordedAdmin))
+        recorded = (
+            model for model, page in admin.site._registry.items() if isinstance(page, RecordedAdmin)
+        )
         return sorted(str(model._meta.verbose_name) for model in recorded)
 
 
@@ -60,9 +62,7 @@ class ActionFilter(ExactText):
 
 @admin.register(ConfigurationChange)
 class ConfigurationChangeAdmin(ExportedAdmin):
-    empty_text = (
-        "Every change of the configuration is recorded here: person or key, object, values before and after."
-    )
+    empty_text = "Every change of the configuration is recorded here: person or key, object, values before and after."
     list_display = ["when", "who", "what", "difference"]
     list_display_links = None
     list_filter = [ObjectTypeFilter, ObjectNameFilter, ActorFilter, ActionFilter, Since, Until]
@@ -85,12 +85,17 @@ class ConfigurationChangeAdmin(ExportedAdmin):
 
     @admin.display(description="change")
     def what(self, row: ConfigurationChange) -> SafeString:
-        return format_html("{} {} <strong>{}</strong>", row.action, row.object_type, row.object_name)
+        return format_html(
+            "{} {} <strong>{}</strong>", row.action, row.object_type, row.object_name
+        )
 
     @admin.display(description="values before and after")
     def difference(self, row: ConfigurationChange) -> SafeString:
         before, after = row.before or {}, row.after or {}
-        lines = ((field, _text(before, field), _text(after, field)) for field in sorted({*before, *after}))
+        lines = (
+            (field, _text(before, field), _text(after, field))
+            for field in sorted({*before, *after})
+        )
         changed = [line for line in lines if line[1] != line[2]]
         return format_html(
             '<dl class="inturn-difference">{}</dl>',

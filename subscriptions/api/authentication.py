@@ -105,7 +105,9 @@ class HasScope(BasePermission):
         if not GRANTED[request.auth.scope] & required:
             wanted = " or ".join(sorted(required))
             raise Problem(
-                403, "wrong-scope", f"This key has the scope {request.auth.scope}; needed is {wanted}."
+                403,
+                "wrong-scope",
+                f"This key has the scope {request.auth.scope}; needed is {wanted}.",
             )
         return True
 

@@ -25,7 +25,9 @@ def read_body(request: HttpRequest, *, max_bytes: int) -> bytes:
 
 
 def too_large(max_bytes: int) -> Problem:
-    return Problem(413, "too-large", f"The body is longer than the {max_bytes} bytes that are allowed here.")
+    return Problem(
+        413, "too-large", f"The body is longer than the {max_bytes} bytes that are allowed here."
+    )
 
 
 def parse_json(body: bytes) -> Any:
@@ -54,7 +56,10 @@ def check_json(value: Any) -> None:
     for _ in range(MAX_DEPTH):
         texts = [one for one in level if isinstance(one, str)]
         if any(
-            "\ud800" <= character <= "\udfff" for text in texts if not text.isascii() for character in text
+            "\ud800" <= character <= "\udfff"
+            for text in texts
+            if not text.isascii()
+            for character in text
         ):
             raise _not_json("it holds half a surrogate pair")
         level = [inner for one in level for inner in _within(one)]
@@ -70,7 +75,10 @@ class JSONBody(BaseParser):
     max_bytes = MAX_CONFIGURATION_BYTES
 
     def parse(
-        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
         return parse_json(_bounded(stream, self.max_bytes))
 

@@ -16,7 +16,9 @@ class CommonScriptSerializer(StrictModel):
     """A common script. A line `$include$name` in a script is replaced by its text."""
 
     text = Text(
-        max_length=None, allow_blank=True, help_text="JavaScript (ES5), as in scripts of subscriptions."
+        max_length=None,
+        allow_blank=True,
+        help_text="JavaScript (ES5), as in scripts of subscriptions.",
     )
 
     class Meta:
@@ -28,18 +30,24 @@ class CommonScriptSerializer(StrictModel):
         attrs = super().validate(attrs)
         row = self._changed_row(attrs)
         assert isinstance(row, CommonScript)
-        if self.instance is not None and (refused := common_script.rename_refusal(self.instance, row.name)):
+        if self.instance is not None and (
+            refused := common_script.rename_refusal(self.instance, row.name)
+        ):
             raise serializers.ValidationError({"name": refused})
         # A configuration file checks the scripts that include it once for all common scripts.
         common = self.context.get("common")
         before = script.library() if common is None else common
         if fault := script.fault(attrs.get("text", ""), common=before, own=row.name):
-            place = None if fault.source or fault.line is None else Place(fault.line, fault.column or 1)
+            place = (
+                None if fault.source or fault.line is None else Place(fault.line, fault.column or 1)
+            )
             raise serializers.ValidationError(
                 {"text": ErrorDetail(str(fault), code=place)}  # type: ignore[arg-type]
             )
         old_name = row.name if self.instance is None else self.instance.name
-        if common is None and (refused := common_script.refusal(row, old_name=old_name, before=before)):
+        if common is None and (
+            refused := common_script.refusal(row, old_name=old_name, before=before)
+        ):
             raise serializers.ValidationError({"text": refused})
         return attrs
 

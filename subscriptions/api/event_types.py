@@ -26,7 +26,9 @@ class JSONSchema(JSONValue):
 class EventTypeSerializer(StrictModel):
     """An event type. `sample` is the body of a message as publishers send it."""
 
-    content_type = Text(max_length=100, default="application/json", validators=[validate_media_type])
+    content_type = Text(
+        max_length=100, default="application/json", validators=[validate_media_type]
+    )
     json_schema = JSONSchema(
         required=False,
         allow_null=True,
@@ -56,7 +58,9 @@ class EventTypeSerializer(StrictModel):
             "updated_at",
         ]
         extra_kwargs = {
-            "name": {"validators": [*EventType._meta.get_field("name").validators, validate_unreserved]}
+            "name": {
+                "validators": [*EventType._meta.get_field("name").validators, validate_unreserved]
+            }
         }
 
     def validate_kind(self, value: str) -> str:

@@ -28,7 +28,9 @@ class CheckSerializer(Strict):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "event_type" in attrs and "body" in attrs:
-            raise serializers.ValidationError("Give event_type, whose sample is used, or a body; not both.")
+            raise serializers.ValidationError(
+                "Give event_type, whose sample is used, or a body; not both."
+            )
         return attrs
 
 
@@ -43,7 +45,9 @@ class CheckedSerializer(serializers.Serializer[Any]):
 
 
 class FilterCheckView(ApiView):
-    @extend_schema(request=CheckSerializer, responses=CheckedSerializer, operation_id="filters_check")
+    @extend_schema(
+        request=CheckSerializer, responses=CheckedSerializer, operation_id="filters_check"
+    )
     def post(self, request: Request) -> Response:
         """Check whether a filter is valid, and whether it is true of a message."""
         check = CheckSerializer(data=request.data)
@@ -56,7 +60,12 @@ def answer_to(question: Mapping[str, Any]) -> dict[str, Any]:
     try:
         matches = to_python(parse_filter(question["filter"]))
     except FilterError as error:
-        return answer | {"valid": False, "error": error.message, "line": error.line, "column": error.column}
+        return answer | {
+            "valid": False,
+            "error": error.message,
+            "line": error.line,
+            "column": error.column,
+        }
     if {"event_type", "header", "body"} & set(question):
         answer["result"] = matches(document(question.get("header", {}), _body(question)))
     return answer
@@ -66,4 +75,8 @@ def _body(question: Mapping[str, Any]) -> bytes:
     if "body" in question:
         return json.dumps(question["body"]).encode()
     event_type: EventType | None = question.get("event_type")
-    return b"" if event_type is None or event_type.sample is None else json.dumps(event_type.sample).encode()
+    return (
+        b""
+        if event_type is None or event_type.sample is None
+        else json.dumps(event_type.sample).encode()
+    )

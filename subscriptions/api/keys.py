@@ -34,7 +34,9 @@ class KeySerializer(Strict):
     created_at = serializers.DateTimeField(read_only=True)
     expires_at = serializers.DateTimeField(default=None, allow_null=True)
     revoked_at = serializers.DateTimeField(read_only=True, allow_null=True)
-    last_used_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="To the minute.")
+    last_used_at = serializers.DateTimeField(
+        read_only=True, allow_null=True, help_text="To the minute."
+    )
 
     def validate_expires_at(self, value: Any) -> Any:
         if value is not None and value <= timezone.now():
@@ -54,7 +56,9 @@ class KeySerializer(Strict):
 
 
 class NewKeySerializer(KeySerializer):
-    key = serializers.CharField(read_only=True, help_text="Shown only now; only its hash is stored.")
+    key = serializers.CharField(
+        read_only=True, help_text="Shown only now; only its hash is stored."
+    )
 
 
 class AccessKeySerializer(KeySerializer):
@@ -62,7 +66,9 @@ class AccessKeySerializer(KeySerializer):
 
 
 class NewAccessKeySerializer(AccessKeySerializer):
-    key = serializers.CharField(read_only=True, help_text="Shown only now; only its hash is stored.")
+    key = serializers.CharField(
+        read_only=True, help_text="Shown only now; only its hash is stored."
+    )
 
 
 class KeyViews(Resource):

@@ -33,7 +33,9 @@ class ByName(Strict):
         default=DEFAULT_LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="How many."
     )
     after = Text(
-        required=False, max_length=MAX_NAME_LENGTH, help_text="Set by `next`: the name to continue from."
+        required=False,
+        max_length=MAX_NAME_LENGTH,
+        help_text="Set by `next`: the name to continue from.",
     )
 
 
@@ -44,7 +46,10 @@ class ById(Strict):
         default=DEFAULT_LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="How many."
     )
     after = serializers.IntegerField(
-        required=False, min_value=0, max_value=MAX_ID, help_text="Set by `next`: the id to continue from."
+        required=False,
+        min_value=0,
+        max_value=MAX_ID,
+        help_text="Set by `next`: the id to continue from.",
     )
 
 
@@ -64,11 +69,15 @@ class KeysetPages(BasePagination):
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         order: PageOrder = view.order
         if (key := view.query.get("after")) is not None:
-            queryset = queryset.filter(**{f"{order.column}__{'lt' if order.newest_first else 'gt'}": key})
+            queryset = queryset.filter(
+                **{f"{order.column}__{'lt' if order.newest_first else 'gt'}": key}
+            )
         limit: int = view.query["limit"]
         # Read one row more than requested, to see whether another page follows.
         rows = list(
-            queryset.order_by(f"-{order.column}" if order.newest_first else order.column)[: limit + 1]
+            queryset.order_by(f"-{order.column}" if order.newest_first else order.column)[
+                : limit + 1
+            ]
         )
         if len(rows) > limit:
             self._next = _following(request, getattr(rows[limit - 1], order.column))
@@ -130,7 +139,9 @@ def _defaults(serializer_class: type[Strict]) -> Mapping[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def _remembered(serializer_class: type[Strict], parameters: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
+def _remembered(
+    serializer_class: type[Strict], parameters: tuple[tuple[str, str], ...]
+) -> Mapping[str, Any]:
     return _validated(serializer_class, dict(parameters))
 
 

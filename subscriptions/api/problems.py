@@ -33,7 +33,13 @@ class Problem(APIException):
     """
 
     def __init__(
-        self, status: int, code: str, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        **members: Any,
     ) -> None:
         super().__init__(detail, code)
         self.status_code = status
@@ -106,7 +112,8 @@ def problem_of_database(error: BaseException | None) -> Problem | None:
 def invalid_fields(errors: Sequence[FieldError]) -> Problem:
     """Return a 400 with an entry for each error: `field` (a path with dots), `detail`, place."""
     named = [
-        f"{error['field']}: {error['detail']}" if error["field"] else error["detail"] for error in errors
+        f"{error['field']}: {error['detail']}" if error["field"] else error["detail"]
+        for error in errors
     ]
     return Problem(400, "invalid", " ".join(named[:3]), errors=list(errors))
 
@@ -157,13 +164,19 @@ def _of_framework(error: APIException) -> Problem:
         detail = f"{detail} The header Allow lists the possible methods."
     if isinstance(error, exceptions.UnsupportedMediaType):
         detail = "Send JSON, with the header Content-Type: application/json."
-    return Problem(error.status_code, str(error.default_code).replace("_", "-"), detail, headers=headers)
+    return Problem(
+        error.status_code, str(error.default_code).replace("_", "-"), detail, headers=headers
+    )
 
 
 def _in_use(error: ProtectedError) -> Problem:
-    kinds = sorted({str(instance._meta.verbose_name_plural) for instance in error.protected_objects})
+    kinds = sorted(
+        {str(instance._meta.verbose_name_plural) for instance in error.protected_objects}
+    )
     return Problem(
-        409, "in-use", f"It has {' and '.join(kinds)}, which would lose it; remove or change those first."
+        409,
+        "in-use",
+        f"It has {' and '.join(kinds)}, which would lose it; remove or change those first.",
     )
 
 
@@ -175,7 +188,9 @@ def field_errors(detail: Any, path: str = "") -> Iterator[FieldError]:
                 yield from field_errors(inner, _path_to(path, str(name)))
         case list():
             for index, inner in enumerate(detail):
-                yield from field_errors(inner, path if isinstance(inner, str) else _path_to(path, str(index)))
+                yield from field_errors(
+                    inner, path if isinstance(inner, str) else _path_to(path, str(index))
+                )
         case _:
             place = getattr(detail, "code", None)
             error = {"field": path, "detail": str(detail)[:MAX_DETAIL_LENGTH]}

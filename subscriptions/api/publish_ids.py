@@ -34,7 +34,9 @@ class PublishIdSerializer(Strict):
     hint = serializers.CharField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)
     expires_at = serializers.DateTimeField(read_only=True, allow_null=True)
-    last_used_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="To the minute.")
+    last_used_at = serializers.DateTimeField(
+        read_only=True, allow_null=True, help_text="To the minute."
+    )
 
 
 class NewPublishIdSerializer(PublishIdSerializer):
@@ -55,7 +57,9 @@ class NewPublishIdSerializer(PublishIdSerializer):
         return value
 
     def create(self, validated_data: dict[str, Any]) -> PublishId:
-        publisher = Publisher.objects.select_for_update(no_key=True).get(pk=validated_data["publisher"].pk)
+        publisher = Publisher.objects.select_for_update(no_key=True).get(
+            pk=validated_data["publisher"].pk
+        )
         try:
             made, text = rotate_publish_id(
                 publisher, text=validated_data.get("publish_id", ""), now=timezone.now()

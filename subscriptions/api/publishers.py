@@ -30,9 +30,13 @@ class EventTypeNames(serializers.ListField):
 
     def to_internal_value(self, data: Any) -> list[Any]:
         names = super().to_internal_value(data)
-        event_types = {event_type.name: event_type for event_type in EventType.objects.filter(name__in=names)}
+        event_types = {
+            event_type.name: event_type for event_type in EventType.objects.filter(name__in=names)
+        }
         if missing := [name for name in names if name not in event_types]:
-            raise serializers.ValidationError(f"There is no event type {missing[0]}; create it first.")
+            raise serializers.ValidationError(
+                f"There is no event type {missing[0]}; create it first."
+            )
         return list(event_types.values())
 
 

@@ -71,7 +71,9 @@ class Resource(ApiView, GenericViewSet[Any]):
         with transaction.atomic():
             instance = self.locked(to_delete=True)
             if dependents := first_dependents(instance):
-                raise Problem(409, "in-use", f"{instance} has {dependents}; {self.instead_of_deleting}.")
+                raise Problem(
+                    409, "in-use", f"{instance} has {dependents}; {self.instead_of_deleting}."
+                )
             self.record("deleted", instance, before=self.snapshot(instance))
             instance.delete()
         return Response(status=204)
@@ -122,7 +124,11 @@ class Resource(ApiView, GenericViewSet[Any]):
         after: dict[str, Any] | None = None,
     ) -> None:
         changes.record_change(
-            actor=actor_of(self.request), action=action, instance=instance, before=before, after=after
+            actor=actor_of(self.request),
+            action=action,
+            instance=instance,
+            before=before,
+            after=after,
         )
 
 
@@ -131,7 +137,9 @@ def _renewed(values: Mapping[str, Any]) -> dict[str, str]:
     return dict.fromkeys(changes.SECRET_FIELDS & set(values), f"{changes.MASKED}, new value")
 
 
-def _constraint_message(serializer: serializers.BaseSerializer[Any], violation: UniqueViolation) -> str:
+def _constraint_message(
+    serializer: serializers.BaseSerializer[Any], violation: UniqueViolation
+) -> str:
     """Return the model's message for a violated constraint, or an empty string."""
     model: type[models.Model] = serializer.Meta.model  # type: ignore[attr-defined]
     own = models.UniqueConstraint.default_violation_error_message
@@ -151,8 +159,12 @@ def _conflict(error: IntegrityError, serializer: serializers.BaseSerializer[Any]
             )
         case CheckViolation() as violation:
             return Problem(
-                400, "invalid", f"These values contradict each other: {violation.diag.constraint_name}."
+                400,
+                "invalid",
+                f"These values contradict each other: {violation.diag.constraint_name}.",
             )
     return Problem(
-        409, "changed-meanwhile", "An object that it refers to has just been deleted; check it and repeat."
+        409,
+        "changed-meanwhile",
+        "An object that it refers to has just been deleted; check it and repeat.",
     )

@@ -20,7 +20,9 @@ class FieldErrorSerializer(serializers.Serializer[Any]):
     object = serializers.CharField(
         required=False, help_text="Of a document of configuration: which object it is about."
     )
-    field = serializers.CharField(help_text="The path of the field, with dots; empty for the whole document.")
+    field = serializers.CharField(
+        help_text="The path of the field, with dots; empty for the whole document."
+    )
     detail = serializers.CharField()
     line = serializers.IntegerField(required=False, help_text="Where in a filter, from 1.")
     column = serializers.IntegerField(required=False)
@@ -59,7 +61,9 @@ class ApiSchema(AutoSchema):
 
     def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
         bodies: dict[str, Any] = super()._get_response_bodies(direction)
-        problem = self._get_response_for_code(ProblemSerializer, "default", [CONTENT_TYPE], direction)  # type: ignore[no-untyped-call]
+        problem = self._get_response_for_code(
+            ProblemSerializer, "default", [CONTENT_TYPE], direction
+        )  # type: ignore[no-untyped-call]
         return bodies | {"default": problem | {"description": "The error as a problem document."}}
 
 

@@ -27,8 +27,12 @@ class RotationSerializer(Strict):
     """How long the old secrets go on signing: 24 hours by default, in either unit."""
 
     rules = {"maxProperties": 1}
-    overlap_hours = WholeNumber(required=False, min_value=0, max_value=MAX_OVERLAP // timedelta(hours=1))
-    overlap_seconds = WholeNumber(required=False, min_value=0, max_value=MAX_OVERLAP // timedelta(seconds=1))
+    overlap_hours = WholeNumber(
+        required=False, min_value=0, max_value=MAX_OVERLAP // timedelta(hours=1)
+    )
+    overlap_seconds = WholeNumber(
+        required=False, min_value=0, max_value=MAX_OVERLAP // timedelta(seconds=1)
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if len(attrs) > 1:
@@ -37,7 +41,9 @@ class RotationSerializer(Strict):
 
     @property
     def overlap(self) -> timedelta:
-        durations = {name.removeprefix("overlap_"): value for name, value in self.validated_data.items()}
+        durations = {
+            name.removeprefix("overlap_"): value for name, value in self.validated_data.items()
+        }
         return timedelta(**durations) if durations else DEFAULT_OVERLAP
 
 
@@ -45,7 +51,9 @@ class RotatedSerializer(serializers.Serializer[Any]):
     """The new secret, which is shown only once."""
 
     secret = serializers.CharField()
-    previous_expire_at = serializers.DateTimeField(help_text="When the secrets before it stop signing.")
+    previous_expire_at = serializers.DateTimeField(
+        help_text="When the secrets before it stop signing."
+    )
 
 
 class SecretViews(ApiView):
@@ -60,7 +68,9 @@ class SecretViews(ApiView):
         rotation.is_valid(raise_exception=True)
         now = timezone.now()
         with transaction.atomic():
-            subscription = get_object_or_404(Subscription.objects.select_for_update(no_key=True), pk=pk)
+            subscription = get_object_or_404(
+                Subscription.objects.select_for_update(no_key=True), pk=pk
+            )
             if subscription.mode == Mode.PULL:
                 raise Problem(409, "unsigned", UNSIGNED)
             secret = _rotate(subscription, now=now, overlap=rotation.overlap)
@@ -71,7 +81,9 @@ class SecretViews(ApiView):
                 before=None,
                 after=changes.snapshot(secret),
             )
-        return Response({"secret": secret.secret, "previous_expire_at": now + rotation.overlap}, status=201)
+        return Response(
+            {"secret": secret.secret, "previous_expire_at": now + rotation.overlap}, status=201
+        )
 
 
 def _rotate(subscription: Subscription, *, now: datetime, overlap: timedelta) -> SigningSecret:

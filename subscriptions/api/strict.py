@@ -73,7 +73,9 @@ class NameOf(serializers.SlugRelatedField[Any]):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(slug_field="name", **options)
-        self.error_messages["does_not_exist"] = "There is no object with the name {value}; create it first."
+        self.error_messages["does_not_exist"] = (
+            "There is no object with the name {value}; create it first."
+        )
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, str):
@@ -109,7 +111,9 @@ class Strict(serializers.Serializer[Any]):
     def _refusal(self, name: str) -> list[str]:
         if name in self.fields:
             return ["This is set by Inturn; leave it out."]
-        return [f"There is no such field; known are {', '.join(sorted(self._writable_names)) or 'none'}."]
+        return [
+            f"There is no such field; known are {', '.join(sorted(self._writable_names)) or 'none'}."
+        ]
 
 
 class StrictModel(Strict, serializers.ModelSerializer[Any]):
@@ -170,7 +174,9 @@ class StrictModel(Strict, serializers.ModelSerializer[Any]):
     def _unique(self) -> frozenset[str]:
         """Return the columns that are unique by themselves, if they are set."""
         model: type[models.Model] = self.Meta.model
-        unique = [one for one in model._meta.constraints if isinstance(one, models.UniqueConstraint)]
+        unique = [
+            one for one in model._meta.constraints if isinstance(one, models.UniqueConstraint)
+        ]
         return frozenset(one.fields[0] for one in unique if len(one.fields) == 1)
 
     @property

@@ -68,7 +68,9 @@ class SubscriberSerializer(StrictModel):
             "updated_at",
         ]
         extra_kwargs = {
-            "name": {"validators": [*Subscriber._meta.get_field("name").validators, validate_unreserved]},
+            "name": {
+                "validators": [*Subscriber._meta.get_field("name").validators, validate_unreserved]
+            },
             "queue_id": {"validators": Subscriber._meta.get_field("queue_id").validators},
         }
 

@@ -24,7 +24,12 @@ from subscriptions.values.endpoints import (
     parse_url,
 )
 from subscriptions.values.forwarding import MAX_PATTERNS, checked_patterns
-from subscriptions.values.header_values import MAX_NAME_LENGTH, HeaderError, check_auth, check_headers
+from subscriptions.values.header_values import (
+    MAX_NAME_LENGTH,
+    HeaderError,
+    check_auth,
+    check_headers,
+)
 
 NO_AUTH = {"type": "none"}
 MAX_PATH_LENGTH = 1000
@@ -148,7 +153,9 @@ class PatternsField(serializers.ListField):
     """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(child=Text(max_length=MAX_NAME_LENGTH + 1), max_length=MAX_PATTERNS, **options)
+        super().__init__(
+            child=Text(max_length=MAX_NAME_LENGTH + 1), max_length=MAX_PATTERNS, **options
+        )
 
     def to_internal_value(self, data: Any) -> list[str]:
         try:
@@ -207,7 +214,10 @@ class AuthField(serializers.Field):  # type: ignore[type-arg]
         return auth
 
     def to_representation(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: MASKED if name in _SECRET_PARTS else part for name, part in (value or NO_AUTH).items()}
+        return {
+            name: MASKED if name in _SECRET_PARTS else part
+            for name, part in (value or NO_AUTH).items()
+        }
 
 
 def _stored(field: serializers.Field[Any, Any, Any, Any]) -> Mapping[str, Any]:
@@ -216,6 +226,10 @@ def _stored(field: serializers.Field[Any, Any, Any, Any]) -> Mapping[str, Any]:
 
 
 def _unmasked(values: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
-    if unknown := [name for name, value in values.items() if value == MASKED and name not in stored]:
-        raise ValidationError(f"{unknown[0]} is masked (•••), but no value is stored; give the real value.")
+    if unknown := [
+        name for name, value in values.items() if value == MASKED and name not in stored
+    ]:
+        raise ValidationError(
+            f"{unknown[0]} is masked (•••), but no value is stored; give the real value."
+        )
     return {name: stored[name] if value == MASKED else value for name, value in values.items()}

@@ -134,7 +134,9 @@ class SubscriptionSerializer(StrictModel):
             if "policy" not in attrs:
                 attrs["policy"] = Policy.objects.get(name=DEFAULT_POLICY)
             is_pull = attrs.get("mode") == Mode.PULL
-            attrs.setdefault("forward_headers", [] if is_pull else attrs["event_type"].forward_headers)
+            attrs.setdefault(
+                "forward_headers", [] if is_pull else attrs["event_type"].forward_headers
+            )
         row = Subscription(**attrs) if self.instance is None else self.instance
         self._check_mode(attrs, row)
         self._check_script(attrs, row)
@@ -179,7 +181,9 @@ class SubscriptionSerializer(StrictModel):
     def _check_credentials(self, attrs: Mapping[str, Any]) -> None:
         auth = attrs.get("auth", getattr(self.instance, "auth", {}))
         headers = attrs.get("headers", getattr(self.instance, "headers", {}))
-        forwards = attrs.get("forward_authorization", getattr(self.instance, "forward_authorization", False))
+        forwards = attrs.get(
+            "forward_authorization", getattr(self.instance, "forward_authorization", False)
+        )
         try:
             check_auth(auth, header_names=headers, forwards=forwards)
         except HeaderError as error:
@@ -189,7 +193,9 @@ class SubscriptionSerializer(StrictModel):
         if attrs.get("dedup_mode", DedupMode.PATH) != DedupMode.PATH:
             # Leaving PATH also clears the path, so that callers need not.
             attrs.setdefault("dedup_path", "")
-        values = {name: attrs.get(name, getattr(row, name)) for name in ("dedup_mode", "dedup_path")}
+        values = {
+            name: attrs.get(name, getattr(row, name)) for name in ("dedup_mode", "dedup_path")
+        }
         if refused := dedup.refusals(values, event_type=row.event_type):
             raise serializers.ValidationError(refused)
 
@@ -268,12 +274,16 @@ class SubscriptionViews(Resource):
             "status": "status",
             "name": "name",
         }
-        return rows.filter(**{columns[name]: value for name, value in self.query.items() if name in columns})
+        return rows.filter(
+            **{columns[name]: value for name, value in self.query.items() if name in columns}
+        )
 
     def check_elsewhere(self, data: Any) -> None:
         check_addresses(data)
 
     def created(self, instance: Any) -> Mapping[str, Any]:
         is_signed = instance.mode == Mode.PUSH
-        instance.secret = SigningSecret.objects.create(subscription=instance).secret if is_signed else None
+        instance.secret = (
+            SigningSecret.objects.create(subscription=instance).secret if is_signed else None
+        )
         return super().created(instance)

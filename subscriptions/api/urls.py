@@ -31,7 +31,9 @@ def resource_urls(prefix: str, views: type[Resource]) -> list[URLPattern]:
 def key_urls(prefix: str, views: type[KeyViews | PublishIdViews]) -> list[URLPattern]:
     return [
         re_path(rf"^{prefix}\Z", views.as_view({"get": "list", "post": "create"})),
-        re_path(rf"^{prefix}/(?P<pk>{ID})\Z", views.as_view({"get": "retrieve", "delete": "destroy"})),
+        re_path(
+            rf"^{prefix}/(?P<pk>{ID})\Z", views.as_view({"get": "retrieve", "delete": "destroy"})
+        ),
     ]
 
 

@@ -85,7 +85,9 @@ def rename_refusal(row: CommonScript, name: str) -> str:
 
 def includers(name: str) -> str:
     """Name the scripts that include a common script, and so need it; empty if there are none."""
-    return named(one for one in _stored(mark=_MARK + name) if name in dict(included_names(one.text)))
+    return named(
+        one for one in _stored(mark=_MARK + name) if name in dict(included_names(one.text))
+    )
 
 
 def named(scripts: Iterable[StoredScript]) -> str:
@@ -97,10 +99,14 @@ def named(scripts: Iterable[StoredScript]) -> str:
 def _stored(*, mark: str) -> Iterator[StoredScript]:
     """Yield the stored scripts that have the mark."""
     rows = Subscription.objects.exclude(script="").filter(script__contains=mark)
-    named_rows = rows.order_by("subscriber__name", "name").values_list("subscriber__name", "name", "script")
+    named_rows = rows.order_by("subscriber__name", "name").values_list(
+        "subscriber__name", "name", "script"
+    )
     for subscriber, name, text in named_rows.iterator():
         yield StoredScript(label=f"subscription {subscriber}/{name}", text=text)
     for name, text in (
-        CommonScript.objects.filter(text__contains=mark).order_by("name").values_list("name", "text")
+        CommonScript.objects.filter(text__contains=mark)
+        .order_by("name")
+        .values_list("name", "text")
     ):
         yield StoredScript(label=f"common script {name}", text=text, own=name)

@@ -28,9 +28,7 @@ def refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, s
     """
     mode, path = values["dedup_mode"], values["dedup_path"]
     if mode != DedupMode.NONE and event_type.kind in _KINDS:
-        reason = (
-            f"{event_type} is of kind {event_type.kind}: {_KINDS[Kind(event_type.kind)]}. Leave it at NONE."
-        )
+        reason = f"{event_type} is of kind {event_type.kind}: {_KINDS[Kind(event_type.kind)]}. Leave it at NONE."
         return {"dedup_mode": reason}
     if mode == DedupMode.PATH and not path:
         return {

@@ -16,5 +16,7 @@ def refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, s
     kind = Kind(event_type.kind)
     if not values.get("takes_unmatched") or kind not in _KINDS:
         return {}
-    text = f"{event_type} is of kind {kind}, and a default destination is for TOPIC: {_KINDS[kind]}."
+    text = (
+        f"{event_type} is of kind {kind}, and a default destination is for TOPIC: {_KINDS[kind]}."
+    )
     return {"takes_unmatched": text}

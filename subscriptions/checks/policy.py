@@ -26,7 +26,12 @@ FieldError = tuple[str, str]
 
 def contradictions(values: Mapping[str, Any]) -> dict[str, str]:
     """Return field → what to change, for all values of a policy; empty if they fit together."""
-    errors = [*_unsupported(values), *_mixed_retries(values), *_retries(values), *_suspending(values)]
+    errors = [
+        *_unsupported(values),
+        *_mixed_retries(values),
+        *_retries(values),
+        *_suspending(values),
+    ]
     errors += _listed(values)
     if values["breaks_circuit"]:
         errors += _thresholds(values)
@@ -87,7 +92,10 @@ def _listed(values: Mapping[str, Any]) -> Iterator[FieldError]:
             )
         return
     if not values["retry_waits"]:
-        yield "retry_waits", "Say how long each retry of a LISTED schedule waits, in seconds: 5,300,1800."
+        yield (
+            "retry_waits",
+            "Say how long each retry of a LISTED schedule waits, in seconds: 5,300,1800.",
+        )
     if set(actions_in_effect(values).values()).isdisjoint(RETRYING):
         yield (
             "retry_schedule",

@@ -22,7 +22,9 @@ def conflicting_subscription(
         header_filter_string=header_filter_string,
         filter_identity=filter_identity(filter_text),
     ).exclude(pk=excluding.pk)
-    return others.select_related("subscriber").only("name", "subscriber__name").order_by("id").first()
+    return (
+        others.select_related("subscriber").only("name", "subscriber__name").order_by("id").first()
+    )
 
 
 def refusal(other: Subscription) -> str:

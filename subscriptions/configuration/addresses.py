@@ -22,10 +22,10 @@ def find_refused(plan: Plan, *, allowed_networks: Collection[Network]) -> None:
             users.setdefault(server, []).append((label, field))
     for server, detail in refused_servers(sorted(users), allowed_networks).items():
         (label, field), *others = users[server]
-        also = (
-            f" So {'is 1 other URL' if len(others) == 1 else f'are {len(others):,} others'} of this server."
+        also = f" So {'is 1 other URL' if len(others) == 1 else f'are {len(others):,} others'} of this server."
+        plan.faults.append(
+            DocumentFault(object=label, field=field, detail=detail + (also if others else ""))
         )
-        plan.faults.append(DocumentFault(object=label, field=field, detail=detail + (also if others else "")))
 
 
 def _urls(one: PlannedObject) -> Iterator[tuple[str, str, Server]]:

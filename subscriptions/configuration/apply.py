@@ -134,14 +134,17 @@ class _Writing:
 
     def _create(self, section: Section, ones: list[PlannedObject]) -> None:
         if section.model is Subscription:
-            self._create_subscriptions([one.row for one in ones if isinstance(one.row, Subscription)])
+            self._create_subscriptions(
+                [one.row for one in ones if isinstance(one.row, Subscription)]
+            )
         else:
             # One by one: `save` sends the signals that other code listens for.
             for one in ones:
                 one.row.save()
                 _link(one)
         self._log += [
-            self._entry("created", one.row, after=_state(one.row) | _new_publish_id(one)) for one in ones
+            self._entry("created", one.row, after=_state(one.row) | _new_publish_id(one))
+            for one in ones
         ]
 
     def _create_subscriptions(self, rows: list[Subscription]) -> None:
@@ -185,7 +188,9 @@ class _Writing:
         before: dict[str, Any] | None = None,
         after: dict[str, Any] | None = None,
     ) -> ConfigurationChange:
-        return change_of(actor=self._applying.actor, action=action, instance=row, before=before, after=after)
+        return change_of(
+            actor=self._applying.actor, action=action, instance=row, before=before, after=after
+        )
 
 
 def _link(one: PlannedObject) -> None:
@@ -206,7 +211,11 @@ def _new_publish_id(one: PlannedObject) -> dict[str, str]:
 
 
 def _state(row: models.Model) -> dict[str, Any]:
-    linked = {"event_types": sorted(map(str, row.event_types.all()))} if isinstance(row, Publisher) else {}
+    linked = (
+        {"event_types": sorted(map(str, row.event_types.all()))}
+        if isinstance(row, Publisher)
+        else {}
+    )
     return snapshot(row) | linked
 
 
@@ -217,9 +226,9 @@ def _refusing_conflicts() -> Iterator[None]:
         yield
     except IntegrityError as error:
         if isinstance(error.__cause__, CheckViolation):
-            detail = (
-                f"Values contradict each other: {error.__cause__.diag.constraint_name}. Nothing was changed."
+            detail = f"Values contradict each other: {error.__cause__.diag.constraint_name}. Nothing was changed."
+            fault = DocumentFault(
+                object=error.__cause__.diag.table_name or "", field="", detail=detail
             )
-            fault = DocumentFault(object=error.__cause__.diag.table_name or "", field="", detail=detail)
             raise RefusedDocumentError([fault]) from None
         raise PlanChangedError from None

@@ -193,11 +193,15 @@ class Checker:
         unknown = [name for name in entry if name not in known]
         if unknown:
             detail = f"There is no such field; known are {', '.join(known)}."
-            return {}, [DocumentFault(object=of, field=name[:100], detail=detail) for name in unknown]
+            return {}, [
+                DocumentFault(object=of, field=name[:100], detail=detail) for name in unknown
+            ]
         self._serializer.instance = stored
         self._serializer.partial = stored is not None
         try:
             return self._serializer.run_validation(entry), []
         except ValidationError as error:
             found = field_errors(error.detail)
-            return {}, [DocumentFault(object=of, field=one["field"], detail=one["detail"]) for one in found]
+            return {}, [
+                DocumentFault(object=of, field=one["field"], detail=one["detail"]) for one in found
+            ]

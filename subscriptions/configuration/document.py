@@ -89,7 +89,9 @@ _NOT_OF_POLICIES = {**_WATCHED, "is_built_in": "built-in policies stand in no do
 POLICIES = Section(
     name="policies",
     model=Policy,
-    fields=tuple(field.name for field in Policy._meta.concrete_fields if field.name not in _NOT_OF_POLICIES),
+    fields=tuple(
+        field.name for field in Policy._meta.concrete_fields if field.name not in _NOT_OF_POLICIES
+    ),
     left_out=_NOT_OF_POLICIES,
 )
 COMMON_SCRIPTS = Section(
@@ -239,17 +241,23 @@ def check_entries(content: Any) -> dict[str, list[Entry]]:
     Raises RefusedDocumentError if the content is not shaped as a document.
     """
     if not isinstance(content, dict):
-        raise document_refused("A configuration is a JSON object with the lists " + ", ".join(NAMES) + ".")
+        raise document_refused(
+            "A configuration is a JSON object with the lists " + ", ".join(NAMES) + "."
+        )
     if content.get("format") != FORMAT:
         raise document_refused(
             f'"format": {FORMAT} is missing: this is not a configuration that this version reads.'
         )
     faults = [
-        DocumentFault(object="", field=name, detail=f"There is no such list; known are {', '.join(NAMES)}.")
+        DocumentFault(
+            object="", field=name, detail=f"There is no such list; known are {', '.join(NAMES)}."
+        )
         for name in content
         if name not in (*NAMES, "format")
     ]
-    faults += [fault for section in SECTIONS for fault in _faults(section, content.get(section.name, []))]
+    faults += [
+        fault for section in SECTIONS for fault in _faults(section, content.get(section.name, []))
+    ]
     if faults:
         raise RefusedDocumentError(faults)
     return {name: content[name] for name in NAMES if name in content}

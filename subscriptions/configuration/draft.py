@@ -38,7 +38,11 @@ from subscriptions.publish_ids import PublishIdRefusedError
 from subscriptions.scripts.includes import Library, included_names
 
 # The models that a subscription refers to, with the name of its field.
-_REFERENCES: dict[type[Model], str] = {EventType: "event_type", Policy: "policy", Subscriber: "subscriber"}
+_REFERENCES: dict[type[Model], str] = {
+    EventType: "event_type",
+    Policy: "policy",
+    Subscriber: "subscriber",
+}
 
 
 def draft_plan(wanted: Wanted) -> Plan:
@@ -84,11 +88,14 @@ class _Drafting:
         self._common = self._planned_library()
         # The result of the plan: rows with their new values.
         self._there: dict[str, dict[str, tuple[Any, Mapping[str, Any]]]] = {
-            section: {name: (row, {}) for name, row in rows.items()} for section, rows in self._stored.items()
+            section: {name: (row, {}) for name, row in rows.items()}
+            for section, rows in self._stored.items()
         }
 
     def add(self, section: Section) -> None:
-        checker = Checker(section, self._known, remembered=self._wanted.remembered, common=self._common)
+        checker = Checker(
+            section, self._known, remembered=self._wanted.remembered, common=self._common
+        )
         for entry in sorted(self._wanted.document[section.name], key=section.key_of):
             name = _name(section, entry)
             planned = self._planned(section, entry, checker)
@@ -102,11 +109,17 @@ class _Drafting:
 
     def _planned_library(self) -> Library:
         """Return the common scripts, stored and planned: each may include any other one."""
-        stored = {name: (row.text, row.runs_first) for name, row in self._stored[COMMON_SCRIPTS.name].items()}
+        stored = {
+            name: (row.text, row.runs_first)
+            for name, row in self._stored[COMMON_SCRIPTS.name].items()
+        }
         for entry in self._wanted.document.get(COMMON_SCRIPTS.name, ()):
             name, kept = entry["name"], stored.get(entry["name"], ("", False))
             text = entry.get("text", kept[0])
-            stored[name] = (text if isinstance(text, str) else "", entry.get("runs_first", kept[1]) is True)
+            stored[name] = (
+                text if isinstance(text, str) else "",
+                entry.get("runs_first", kept[1]) is True,
+            )
         return Library(
             {name: text for name, (text, _) in stored.items()},
             first=tuple(name for name, (_, runs_first) in stored.items() if runs_first),
@@ -123,7 +136,8 @@ class _Drafting:
         elif PUBLISH_ID in entry and section is PUBLISHERS:
             has_one = self._publish_ids.has_valid(name)
             entry = self._noted(
-                resolve_publish_id(entry, of=label, has_one=has_one, lookup=self._wanted.lookup), label
+                resolve_publish_id(entry, of=label, has_one=has_one, lookup=self._wanted.lookup),
+                label,
             )
         elif section is POLICIES and name in self._known[Policy] and row is None:
             detail = f"{name} is built in and cannot be changed; give the policy another name."
@@ -136,7 +150,9 @@ class _Drafting:
         return self._with_publish_id(planned) if PUBLISH_ID in values else planned
 
     def _completed(self, entry: Entry, row: Subscription | Subscriber | None, label: str) -> Entry:
-        entry = self._noted(resolve_secrets(entry, of=label, stored=row, lookup=self._wanted.lookup), label)
+        entry = self._noted(
+            resolve_secrets(entry, of=label, stored=row, lookup=self._wanted.lookup), label
+        )
         if row is None and "subscriber" in entry:
             entry.setdefault("policy", DEFAULT_POLICY)
         return entry
@@ -191,14 +207,18 @@ class _Drafting:
             for row, values in self._there[SUBSCRIPTIONS.name].values()
         )
         if one.section is COMMON_SCRIPTS:
-            found = named(each for each in self._scripts() if one.name in dict(included_names(each.text)))
+            found = named(
+                each for each in self._scripts() if one.name in dict(included_names(each.text))
+            )
             dependents = f"scripts that include it ({found})" if found else None
         elif is_named:
             dependents = "subscriptions"
         else:
             dependents = first_dependents(one.row, apart_from=(Subscription,))
         if dependents:
-            what = "make it INACTIVE" if one.section is SUBSCRIPTIONS else "leave it in the document"
+            what = (
+                "make it INACTIVE" if one.section is SUBSCRIPTIONS else "leave it in the document"
+            )
             detail = f"It has {dependents}, so it cannot be deleted; {what}."
             yield DocumentFault(object=one.label, field="", detail=detail)
 
@@ -229,7 +249,8 @@ class _Drafting:
     def _stored_library(self) -> Library:
         rows = self._stored[COMMON_SCRIPTS.name].values()
         return Library(
-            {row.name: row.text for row in rows}, first=tuple(row.name for row in rows if row.runs_first)
+            {row.name: row.text for row in rows},
+            first=tuple(row.name for row in rows if row.runs_first),
         )
 
     def find_rivals(self) -> None:
@@ -246,7 +267,9 @@ class _Drafting:
             other = first.setdefault((row.event_type.name, filter_string, wish), row)
             if other is not row:
                 self.plan.faults.append(
-                    DocumentFault(object=f"{SUBSCRIPTIONS.noun} {row}", field="filter", detail=refusal(other))
+                    DocumentFault(
+                        object=f"{SUBSCRIPTIONS.noun} {row}", field="filter", detail=refusal(other)
+                    )
                 )
 
     def find_taken(self) -> None:
@@ -257,7 +280,9 @@ class _Drafting:
             if queue_id and (other := first.setdefault(queue_id, row)) is not row:
                 detail = f"{other} has this queue id, too; give one of them another."
                 label = f"{SUBSCRIBERS.noun} {row}"
-                self.plan.faults.append(DocumentFault(object=label, field="queue_id", detail=detail))
+                self.plan.faults.append(
+                    DocumentFault(object=label, field="queue_id", detail=detail)
+                )
 
 
 def _name(section: Section, entry: Entry) -> str:
@@ -273,7 +298,9 @@ def _made(section: Section, values: Mapping[str, Any]) -> PlannedObject:
     fields = [
         PlannedField(name=name, before=None, after=plain_value(values[name]))
         for name in section.fields
-        if name in values and name not in section.key and plain_value(values[name]) != defaults.get(name)
+        if name in values
+        and name not in section.key
+        and plain_value(values[name]) != defaults.get(name)
     ]
     return PlannedObject(section=section, verb=Verb.CREATE, row=row, values=values, fields=fields)
 
@@ -293,7 +320,9 @@ def _compared(section: Section, row: Model, values: Mapping[str, Any]) -> Planne
     given = [name for name in section.fields if name in values]
     both = [(name, value_of(row, name), plain_value(values[name])) for name in given]
     fields = [
-        PlannedField(name=name, before=before, after=after) for name, before, after in both if before != after
+        PlannedField(name=name, before=before, after=after)
+        for name, before, after in both
+        if before != after
     ]
     verb = Verb.CHANGE if fields else Verb.UNCHANGED
     return PlannedObject(section=section, verb=verb, row=row, values=values, fields=fields)

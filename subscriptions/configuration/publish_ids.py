@@ -35,7 +35,9 @@ class KnownPublishIds:
                 f"This publish id is in use, or was, by {owners[hashed]}. Give another, or leave it out."
             )
         if self._count[publisher] >= MAX_VALID:
-            raise PublishIdRefusedError(f"{MAX_VALID} publish ids of {publisher} are valid. End one first.")
+            raise PublishIdRefusedError(
+                f"{MAX_VALID} publish ids of {publisher} are valid. End one first."
+            )
         owners[hashed] = publisher
         return True
 

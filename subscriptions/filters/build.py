@@ -51,7 +51,9 @@ class Builder(Transformer[Token, ExpressionPart]):
         return ExpressionPart(WrittenLiteral(literal_of(token)), token)
 
     def bare_word(self, token: Token) -> NoReturn:
-        raise error_at(token, f"{excerpt(token)} is unknown; put strings and names in single quotes")
+        raise error_at(
+            token, f"{excerpt(token)} is unknown; put strings and names in single quotes"
+        )
 
     def as_json(self, left: ExpressionPart, arrow: Token, step: ExpressionPart) -> ExpressionPart:
         return ExpressionPart(next_path(left, arrow, step), left.token)
@@ -67,16 +69,22 @@ class Builder(Transformer[Token, ExpressionPart]):
             raise key.refusal("? takes a name in single quotes; for an index write ->… is not null")
         return ExpressionPart(Exists(path, name), left.token)
 
-    def compared(self, left: ExpressionPart, operator: Token, right: ExpressionPart) -> ExpressionPart:
+    def compared(
+        self, left: ExpressionPart, operator: Token, right: ExpressionPart
+    ) -> ExpressionPart:
         meaning = Operator("!=" if operator == "<>" else operator)
         if isinstance(value_of(left), WrittenLiteral):
-            return ExpressionPart(_comparison(right, _MIRRORED.get(meaning, meaning), left), left.token)
+            return ExpressionPart(
+                _comparison(right, _MIRRORED.get(meaning, meaning), left), left.token
+            )
         return ExpressionPart(_comparison(left, meaning, right), left.token)
 
     def items(self, first: ExpressionPart, *rest: ExpressionPart) -> tuple[Literal, ...]:
         return tuple(_listed(part) for part in (first, *rest))
 
-    def member(self, left: ExpressionPart, keyword: Token, literals: tuple[Literal, ...]) -> ExpressionPart:
+    def member(
+        self, left: ExpressionPart, keyword: Token, literals: tuple[Literal, ...]
+    ) -> ExpressionPart:
         return ExpressionPart(Membership(path_of(left, keyword), literals), left.token)
 
     def not_member(
@@ -101,7 +109,9 @@ class Builder(Transformer[Token, ExpressionPart]):
     def negated(self, keyword: Token, part: ExpressionPart) -> ExpressionPart:
         condition = condition_of(part)
         # Collapsed, because a run of NOTs must not make a tree too deep for the compilers.
-        return ExpressionPart(condition.condition if isinstance(condition, Not) else Not(condition), keyword)
+        return ExpressionPart(
+            condition.condition if isinstance(condition, Not) else Not(condition), keyword
+        )
 
     def all_of(self, first: ExpressionPart, *rest: ExpressionPart | Token) -> ExpressionPart:
         return ExpressionPart(And(_operands(first, *rest, inside=And)), first.token)
@@ -110,7 +120,9 @@ class Builder(Transformer[Token, ExpressionPart]):
         return ExpressionPart(Or(_operands(first, *rest, inside=Or)), first.token)
 
 
-def _operands(*parts: ExpressionPart | Token, inside: type[And] | type[Or]) -> tuple[Condition, ...]:
+def _operands(
+    *parts: ExpressionPart | Token, inside: type[And] | type[Or]
+) -> tuple[Condition, ...]:
     """Return the operands of AND or OR, with (a AND b) AND c flattened."""
     operands: list[Condition] = []
     for part in parts:
@@ -128,7 +140,9 @@ def _comparison(left: ExpressionPart, operator: Operator, right: ExpressionPart)
     match value_of(right):
         case Path() as other:
             if path.is_text is not other.is_text:
-                raise right.refusal("JSON and text never compare: end both paths with ->, or both with ->>")
+                raise right.refusal(
+                    "JSON and text never compare: end both paths with ->, or both with ->>"
+                )
             return Comparison(path, operator, other)
         case WrittenLiteral(value):
             if isinstance(value, bool) and operator.is_order:
@@ -146,7 +160,9 @@ def _listed(part: ExpressionPart) -> Literal:
 
 def _like(path: Path, keyword: Token, pattern: ExpressionPart) -> Like:
     if not path.is_text:
-        raise error_at(keyword, f"{keyword} compares text; end the path on its left with ->> instead of ->")
+        raise error_at(
+            keyword, f"{keyword} compares text; end the path on its left with ->> instead of ->"
+        )
     match value_of(pattern):
         case WrittenLiteral(str() as text):
             if (len(text) - len(text.rstrip("\\"))) % 2:

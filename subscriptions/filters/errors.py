@@ -73,7 +73,11 @@ def syntax_error(error: UnexpectedInput, text: str) -> FilterError:
             advice = _CHARACTER_ADVICE.get(error.char, f"{error.char} has no meaning in a filter")
             return FilterError(advice, error.line, error.column)
         case UnexpectedToken(token=Token(type="$END")):
-            return _at(text, len(text.rstrip()), f"the filter is not finished: {_expected(error)} is missing")
+            return _at(
+                text,
+                len(text.rstrip()),
+                f"the filter is not finished: {_expected(error)} is missing",
+            )
         case UnexpectedToken():
             return error_at(error.token, _misplaced(error, text))
     return _at(text, len(text), "this is not a filter")

@@ -176,7 +176,9 @@ def printed_text(value: Json) -> str:
             members = sorted(value.items(), key=_storage_order)
             return (
                 "{"
-                + ", ".join([f"{encode_basestring(key)}: {printed_text(one)}" for key, one in members])
+                + ", ".join(
+                    [f"{encode_basestring(key)}: {printed_text(one)}" for key, one in members]
+                )
                 + "}"
             )
         case list():
@@ -233,5 +235,7 @@ def is_equal(left: Json, right: Json) -> bool:
     if type(left) is list and type(right) is list:
         return len(left) == len(right) and all(map(is_equal, left, right))
     if type(left) is dict and type(right) is dict:
-        return left.keys() == right.keys() and all(is_equal(one, right[key]) for key, one in left.items())
+        return left.keys() == right.keys() and all(
+            is_equal(one, right[key]) for key, one in left.items()
+        )
     return left == right

@@ -55,4 +55,6 @@ def _to_report(error: UnexpectedInput | FilterError, text: str) -> FilterError:
 
 @cache
 def _parser() -> Lark:
-    return Lark.open("grammar.lark", rel_to=__file__, parser="lalr", lexer="basic", transformer=Builder())
+    return Lark.open(
+        "grammar.lark", rel_to=__file__, parser="lalr", lexer="basic", transformer=Builder()
+    )

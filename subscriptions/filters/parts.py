@@ -67,7 +67,9 @@ def _number(token: Token) -> int | Decimal:
 def condition_of(part: ExpressionPart) -> Condition:
     match part.of:
         case Path() | WholeDocument():
-            raise part.refusal("this is a value, not a condition; compare it, as in … = 'x' or … is not null")
+            raise part.refusal(
+                "this is a value, not a condition; compare it, as in … = 'x' or … is not null"
+            )
         case WrittenLiteral():
             raise part.refusal("this is a literal, not a condition; compare a path with it")
         case condition:
@@ -98,9 +100,13 @@ def next_path(left: ExpressionPart, arrow: Token, step: ExpressionPart) -> Path:
         return Path(_root(step), (), is_text)
     path = path_of(left, arrow)
     if path.is_text:
-        raise error_at(arrow, "->> gives text, which has no members; use -> for every step but the last")
+        raise error_at(
+            arrow, "->> gives text, which has no members; use -> for every step but the last"
+        )
     if len(path.steps) == jsonb.MAX_DEPTH:
-        raise error_at(arrow, f"more than {jsonb.MAX_DEPTH} steps, and no message is nested as deep")
+        raise error_at(
+            arrow, f"more than {jsonb.MAX_DEPTH} steps, and no message is nested as deep"
+        )
     return Path(path.root, (*path.steps, step_behind(path, step)), is_text)
 
 

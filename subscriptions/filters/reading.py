@@ -23,7 +23,9 @@ def reader(path: Path, kind: LiteralKind, literals: Iterable[Literal]) -> Reader
     """
     if not path.is_text:
         return _JSON_READERS[kind]
-    if kind is LiteralKind.STRING and any(str(literal).startswith(("{", "[")) for literal in literals):
+    if kind is LiteralKind.STRING and any(
+        str(literal).startswith(("{", "[")) for literal in literals
+    ):
         return Document.text_of
     return _TEXT_READERS[kind]
 

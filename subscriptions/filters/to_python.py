@@ -100,9 +100,13 @@ def _test(tree: Condition, *, expected: bool) -> Test:
         case Not(condition):
             return _test(condition, expected=not expected)
         case And(conditions):
-            return (_all if expected else _any)([_test(one, expected=expected) for one in conditions])
+            return (_all if expected else _any)(
+                [_test(one, expected=expected) for one in conditions]
+            )
         case Or(conditions):
-            return (_any if expected else _all)([_test(one, expected=expected) for one in conditions])
+            return (_any if expected else _all)(
+                [_test(one, expected=expected) for one in conditions]
+            )
         case Comparison(path, relation, operand):
             return _comparison(path, relation if expected else _OPPOSITE[relation], operand)
         case Membership(path, literals):
@@ -178,11 +182,15 @@ def _between_paths(path: Path, relation: Operator, other: Path) -> Test:
 def _membership(path: Path, literals: tuple[Literal, ...], *, expected: bool) -> Test:
     if not path.is_text:
         return _among_json(path, literals, expected=expected)
-    tests = [_among_text(path, kind, members, expected=expected) for kind, members in by_kind(literals)]
+    tests = [
+        _among_text(path, kind, members, expected=expected) for kind, members in by_kind(literals)
+    ]
     return (_any if expected else _all)(tests)
 
 
-def _among_text(path: Path, kind: LiteralKind, literals: tuple[Literal, ...], *, expected: bool) -> Test:
+def _among_text(
+    path: Path, kind: LiteralKind, literals: tuple[Literal, ...], *, expected: bool
+) -> Test:
     if kind is LiteralKind.NULL:
         return _never
     find, read, members = _find(path), reader(path, kind, literals), frozenset(literals)
@@ -246,7 +254,9 @@ def _is_null(path: Path, *, expected: bool) -> Test:
 
 
 def _find(path: Path) -> _Find:
-    root: Callable[[Document], Any] = operator.attrgetter("header" if path.root is Root.HEADER else "body")
+    root: Callable[[Document], Any] = operator.attrgetter(
+        "header" if path.root is Root.HEADER else "body"
+    )
     steps = path.steps
 
     def by_name(document: Document) -> Any:

@@ -179,7 +179,9 @@ def _answers(tree: Condition, roots: list[Root]) -> Callable[..., Any]:
         values = dict(zip(roots, [column.to_pylist() for column in columns], strict=True))
         headers = map(json.loads, values[Root.HEADER]) if Root.HEADER in values else repeat({})
         documents = map(Document, headers, values.get(Root.BODY, repeat(b"")))
-        return array([True if holds(one) else False if fails(one) else None for one in documents], bool_())
+        return array(
+            [True if holds(one) else False if fails(one) else None for one in documents], bool_()
+        )
 
     return answers
 
@@ -191,7 +193,9 @@ def _texts(path: Path) -> Callable[..., Any]:
     def texts(values: Array) -> Array:
         find, is_header = text_at(path), path.root is Root.HEADER
         given = values.to_pylist()
-        documents = (Document(json.loads(one), b"") if is_header else Document({}, one) for one in given)
+        documents = (
+            Document(json.loads(one), b"") if is_header else Document({}, one) for one in given
+        )
         return array([find(one) for one in documents], string())
 
     return texts

@@ -107,7 +107,9 @@ def _value(path: Path, roots: _Roots) -> Sql:
     arrows = ["->"] * (len(path.steps) - 1) + ["->>" if path.is_text else "->"]
     for arrow, step in zip(arrows, path.steps, strict=False):
         value = compose_sql(
-            f"({{}} {arrow} {{}})", value, typed_parameter(step, "int" if isinstance(step, int) else "text")
+            f"({{}} {arrow} {{}})",
+            value,
+            typed_parameter(step, "int" if isinstance(step, int) else "text"),
         )
     return value
 
@@ -123,7 +125,9 @@ def _with_literal(path: Path, operator: Operator, literal: Literal, roots: _Root
     value, kind = _value(path, roots), kind_of(literal)
     if not path.is_text and not operator.is_order:
         return compose_sql(
-            f"({{}} {operator.value} {{}})", value, typed_parameter(jsonb.printed_text(literal), "jsonb")
+            f"({{}} {operator.value} {{}})",
+            value,
+            typed_parameter(jsonb.printed_text(literal), "jsonb"),
         )
     comparison = compose_sql(
         f"({{}} {operator.value} {{}})",
@@ -162,7 +166,8 @@ def _between_paths(path: Path, operator: Operator, other: Path, roots: _Roots) -
             for part in (
                 joined_sql(" AND ", [_guard(side, kind, is_text=False) for side in (left, right)]),
                 joined_sql(
-                    f" {operator.value} ", [_comparable(side, kind, is_text=False) for side in (left, right)]
+                    f" {operator.value} ",
+                    [_comparable(side, kind, is_text=False) for side in (left, right)],
                 ),
             )
         ],
@@ -174,7 +179,9 @@ def _guard(value: Sql, kind: LiteralKind, *, is_text: bool) -> Sql:
     if not is_text:
         return compose_sql(f"jsonb_typeof({{}}) = '{kind.value}'", value)
     if kind is LiteralKind.NUMBER:
-        return compose_sql("length({}) <= {} AND {} ~ {}", value, _NUMBER_LENGTH, value, _NUMBER_TEXT)
+        return compose_sql(
+            "length({}) <= {} AND {} ~ {}", value, _NUMBER_LENGTH, value, _NUMBER_TEXT
+        )
     return compose_sql("{} IN ('true', 'false')", value)
 
 
@@ -187,7 +194,9 @@ def _comparable(value: Sql, kind: LiteralKind, *, is_text: bool) -> Sql:
 def _guarded(value: Sql, kind: LiteralKind, comparison: Sql, *, is_text: bool) -> Sql:
     if is_text and kind is LiteralKind.STRING:
         return comparison
-    return compose_sql("(CASE WHEN {} THEN {} END)", _guard(value, kind, is_text=is_text), comparison)
+    return compose_sql(
+        "(CASE WHEN {} THEN {} END)", _guard(value, kind, is_text=is_text), comparison
+    )
 
 
 def _input(literal: Literal) -> str:

@@ -58,7 +58,9 @@ def _grouped(tree: Condition, weaker: type | tuple[type, ...]) -> str:
 def _path(path: Path) -> str:
     *arrows, last = ["->"] * len(path.steps) + ["->>" if path.is_text else "->"]
     steps = [path.root.value, *path.steps]
-    return "$$" + "".join(arrow + _literal(step) for arrow, step in zip([*arrows, last], steps, strict=True))
+    return "$$" + "".join(
+        arrow + _literal(step) for arrow, step in zip([*arrows, last], steps, strict=True)
+    )
 
 
 def _literal(literal: Literal) -> str:

@@ -22,7 +22,10 @@ class Destination:
     subscription_id: int | None = None
 
     def includes(self, subscriber_id: int, subscription_id: int) -> bool:
-        return self.subscriber_id in (None, subscriber_id) and self.subscription_id in (None, subscription_id)
+        return self.subscriber_id in (None, subscriber_id) and self.subscription_id in (
+            None,
+            subscription_id,
+        )
 
 
 EVERYBODY = Destination()
@@ -51,7 +54,9 @@ def destination(name: str, *, event_type: EventType) -> Destination:
     found = Subscription.objects.filter(
         subscriber=subscriber_id, name=subscription_name, event_type=event_type
     )
-    subscription_id = found.values_list("pk", flat=True).first() if is_name(subscription_name) else None
+    subscription_id = (
+        found.values_list("pk", flat=True).first() if is_name(subscription_name) else None
+    )
     if subscription_id is None:
         detail = f"{subscriber_name} has no subscription {subscription_name!r} to {event_type}; look at its subscriptions."
         raise UnknownDestinationError(detail)
@@ -60,5 +65,7 @@ def destination(name: str, *, event_type: EventType) -> Destination:
 
 def _subscriber_id(name: str) -> int | None:
     return (
-        Subscriber.objects.filter(name=name).values_list("pk", flat=True).first() if is_name(name) else None
+        Subscriber.objects.filter(name=name).values_list("pk", flat=True).first()
+        if is_name(name)
+        else None
     )

@@ -31,9 +31,13 @@ def errors_destination(name: str) -> Destination:
     except UnknownDestinationError:
         detail = f"There is no {name!r} with a subscription to {FAILED}; name a subscriber, subscriber/subscription, or - for nobody."
         raise UnknownDestinationError(detail) from None
-    subscriptions = Subscription.objects.filter(subscriber=recipient.subscriber_id, event_type=event_type)
+    subscriptions = Subscription.objects.filter(
+        subscriber=recipient.subscriber_id, event_type=event_type
+    )
     if recipient.subscription_id is None and not subscriptions.exists():
-        detail = f"There is no {name!r} with a subscription to {FAILED}: create that subscription first."
+        detail = (
+            f"There is no {name!r} with a subscription to {FAILED}: create that subscription first."
+        )
         raise UnknownDestinationError(detail)
     return recipient
 

@@ -83,7 +83,9 @@ def key_by_hash(key_hash: str) -> ApiKey | None:
         return None
     key = ApiKey.from_db(connection.alias, _KEY, row[: len(_KEY)])
     if key.publisher_id is not None:
-        key.publisher = Publisher.from_db(connection.alias, _PUBLISHER, row[len(_KEY) : -len(_SUBSCRIBER)])
+        key.publisher = Publisher.from_db(
+            connection.alias, _PUBLISHER, row[len(_KEY) : -len(_SUBSCRIBER)]
+        )
     if key.subscriber_id is not None:
         key.subscriber = Subscriber.from_db(connection.alias, _SUBSCRIBER, row[-len(_SUBSCRIBER) :])
     return key

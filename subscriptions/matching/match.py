@@ -140,7 +140,9 @@ def groups(chosen: Sequence[Candidate]) -> list[int]:
     return [
         -1
         if candidate.is_shadow
-        else numbers.setdefault((candidate.header_filter_string, candidate.filter_identity), len(numbers))
+        else numbers.setdefault(
+            (candidate.header_filter_string, candidate.filter_identity), len(numbers)
+        )
         for candidate in chosen
     ]
 
@@ -149,7 +151,9 @@ def by_position(subscription_ids: Sequence[int]) -> list[Subscription]:
     """Return the subscriptions in a SYNC message's order of preference: by position, then by id."""
     rows = Subscription.objects.filter(pk__in=subscription_ids).select_related("subscriber")
     return list(
-        rows.only("name", "position", "lets_pass_on_timeout", "subscriber__name").order_by("position", "id")
+        rows.only("name", "position", "lets_pass_on_timeout", "subscriber__name").order_by(
+            "position", "id"
+        )
     )
 
 
@@ -234,7 +238,9 @@ def _explanations(
         is_first_only = subscription.subscriber.match_mode == MatchMode.FIRST
         if reason is None and is_first_only and subscription.event_type.kind == Kind.TOPIC:
             (recorded if is_shadow else served).add(subscription.subscriber_id)
-        explanations.append(Explanation(subscription, reason is None, reason or _qualifies(subscription)))
+        explanations.append(
+            Explanation(subscription, reason is None, reason or _qualifies(subscription))
+        )
     places = {subscription.pk: place for place, subscription in enumerate(ordered)}
     return sorted(explanations, key=lambda explanation: places[explanation.subscription.pk])
 
@@ -278,9 +284,7 @@ def _qualifies(subscription: Subscription) -> str:
     if subscription.takes_unmatched:
         return "it qualifies as a default destination: no other subscription does"
     if subscription.join_mode == JoinMode.ALL:
-        return (
-            f"it qualifies, and is sent together with the other messages of its join {subscription.join_name}"
-        )
+        return f"it qualifies, and is sent together with the other messages of its join {subscription.join_name}"
     if subscription.join_mode == JoinMode.ONLY_ONE:
         return f"it qualifies, and is sent if it is the first of its join {subscription.join_name}"
     return "it qualifies"
@@ -291,7 +295,10 @@ def _reason(subscription: Subscription, document: Document, *, is_served: bool) 
         return "it is INACTIVE"
     if subscription.subscriber.status == SubscriptionStatus.INACTIVE:
         return "its subscriber is INACTIVE"
-    if subscription.status == SubscriptionStatus.SHADOW and subscription.event_type.kind == Kind.SYNC:
+    if (
+        subscription.status == SubscriptionStatus.SHADOW
+        and subscription.event_type.kind == Kind.SYNC
+    ):
         return "it is SHADOW, and a SYNC message calls only ACTIVE ones"
     if is_served:
         return "an earlier subscription of this subscriber qualifies, and its match mode is FIRST"

@@ -27,7 +27,9 @@ class ScriptLibrary(Watched):
     class Meta:
         # Nobody sees it.
         default_permissions = ()
-        constraints = [models.CheckConstraint(name="scriptlibrary_is_one_row", condition=models.Q(pk=1))]
+        constraints = [
+            models.CheckConstraint(name="scriptlibrary_is_one_row", condition=models.Q(pk=1))
+        ]
 
     def __str__(self) -> str:
         return f"version {self.version}"

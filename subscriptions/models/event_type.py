@@ -19,7 +19,10 @@ class Durability(models.TextChoices):
 
 class ErrorsWhen(models.TextChoices):
     DELIVERY = "DELIVERY", "DELIVERY: each failed delivery is published"
-    GROUP = "GROUP", "GROUP: of a QUEUE group only the last endpoint that failed, when none was delivered"
+    GROUP = (
+        "GROUP",
+        "GROUP: of a QUEUE group only the last endpoint that failed, when none was delivered",
+    )
 
 
 class EventType(Named):
@@ -60,7 +63,8 @@ class EventType(Named):
             ),
             models.CheckConstraint(
                 name="event_type_sync_is_answered_at_once",
-                condition=~models.Q(kind=Kind.SYNC) | models.Q(durability="GUARANTEED", ttl_seconds=None),
+                condition=~models.Q(kind=Kind.SYNC)
+                | models.Q(durability="GUARANTEED", ttl_seconds=None),
                 violation_error_message="A SYNC message is answered at once: it is GUARANTEED and has no ttl_seconds.",
             ),
         ]

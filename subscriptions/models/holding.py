@@ -49,7 +49,9 @@ class Holdable(models.Model):
     """An object that can be HELD, with the end of the hold and the rate of sending its backlog."""
 
     held_until = models.DateTimeField(
-        null=True, editable=False, help_text="HELD: when it is released by itself; empty: by a person."
+        null=True,
+        editable=False,
+        help_text="HELD: when it is released by itself; empty: by a person.",
     )
     catch_up_rate = models.FloatField(
         null=True,

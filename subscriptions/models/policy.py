@@ -15,8 +15,14 @@ class Action(models.TextChoices):
     SKIP = "SKIP", "skip: the next is sent, this one again in the next run"
     REJECT = "REJECT", "reject: REJECTED, never sent again"
     UNSUPPORTED = "UNSUPPORTED", "unsupported: 3xxNOTSUPPORTED, never sent again"
-    RETRY_LANE = "RETRY_LANE", "retry lane: fresh messages flow, this one is tried again on schedule"
-    IN_PLACE = "IN_PLACE", "retry in place: tried again on schedule, and no later message is sent before it"
+    RETRY_LANE = (
+        "RETRY_LANE",
+        "retry lane: fresh messages flow, this one is tried again on schedule",
+    )
+    IN_PLACE = (
+        "IN_PLACE",
+        "retry in place: tried again on schedule, and no later message is sent before it",
+    )
 
 
 class Schedule(models.TextChoices):
@@ -62,7 +68,9 @@ class Policy(Named, Watched):
         help_text="Answers that count as success: 2xx, or status codes separated by commas, such as 200,201. Any other "
         "2xx then counts as a 5xx.",
     )
-    on_unreachable = _action(Action.BLOCK, "The endpoint cannot be reached, TLS fails, or it times out.")
+    on_unreachable = _action(
+        Action.BLOCK, "The endpoint cannot be reached, TLS fails, or it times out."
+    )
     on_unavailable = _action(Action.SKIP, "The endpoint answers 503.")
     on_server_error = _action(Action.SKIP, "The endpoint answers 5xx, but not 503.")
     on_rate_limited = _action(Action.REJECT, "The endpoint answers 429.")

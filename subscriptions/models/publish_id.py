@@ -28,7 +28,9 @@ class PublishId(models.Model):
 
     publisher = models.ForeignKey(Publisher, on_delete=models.CASCADE, related_name="publish_ids")
     hash = models.CharField(max_length=64, unique=True, editable=False)
-    hint = models.CharField(max_length=12, editable=False, help_text="The end of the id, to recognise it by.")
+    hint = models.CharField(
+        max_length=12, editable=False, help_text="The end of the id, to recognise it by."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)

@@ -12,7 +12,9 @@ class Publisher(Named):
         default=True, help_text="May publish every event type, including future ones."
     )
     event_types = models.ManyToManyField(
-        EventType, blank=True, help_text="Event types that it may publish, unless it may publish all."
+        EventType,
+        blank=True,
+        help_text="Event types that it may publish, unless it may publish all.",
     )
 
     errors_to = models.CharField(

@@ -35,8 +35,12 @@ class SignIn(models.Model):
         verbose_name = "sign-in"
         ordering = ["-id"]
         indexes = [
-            models.Index(fields=["account", "-at"], name="sign_in_of_account", condition=Q(counts=True)),
-            models.Index(fields=["origin", "-at"], name="sign_in_from_origin", condition=Q(counts=True)),
+            models.Index(
+                fields=["account", "-at"], name="sign_in_of_account", condition=Q(counts=True)
+            ),
+            models.Index(
+                fields=["origin", "-at"], name="sign_in_from_origin", condition=Q(counts=True)
+            ),
             models.Index(fields=["origin", "-id"], name="sign_in_last_of_origin"),
             models.Index(fields=["username", "-id"], name="sign_in_of_user"),
             models.Index(fields=["at"], name="sign_in_by_time"),

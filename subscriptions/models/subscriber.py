@@ -86,7 +86,9 @@ class Subscriber(Named, Watched, Holdable):
             # The senders query the changed subscribers every half second.
             models.Index(fields=["changed_in"], name="subscriber_changed"),
             # Empty while nobody is held: reading deliveries looks here for each subscription.
-            models.Index(fields=["id"], name="subscriber_held", condition=~models.Q(status="ACTIVE")),
+            models.Index(
+                fields=["id"], name="subscriber_held", condition=~models.Q(status="ACTIVE")
+            ),
             models.Index(
                 fields=["held_until"],
                 name="subscriber_held_until",

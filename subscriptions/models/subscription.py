@@ -52,11 +52,18 @@ class Subscription(Watched, Holdable):
     """
 
     name = models.CharField(max_length=MAX_NAME_LENGTH, validators=[validate_name])
-    subscriber = models.ForeignKey(Subscriber, on_delete=models.PROTECT, related_name="subscriptions")
-    event_type = models.ForeignKey(EventType, on_delete=models.PROTECT, related_name="subscriptions")
+    subscriber = models.ForeignKey(
+        Subscriber, on_delete=models.PROTECT, related_name="subscriptions"
+    )
+    event_type = models.ForeignKey(
+        EventType, on_delete=models.PROTECT, related_name="subscriptions"
+    )
     mode = models.CharField(max_length=4, choices=Mode, default=Mode.PUSH)
     endpoint = models.CharField(
-        max_length=2000, blank=True, default="", help_text="https://…, or with a method: PATCH:https://…"
+        max_length=2000,
+        blank=True,
+        default="",
+        help_text="https://…, or with a method: PATCH:https://…",
     )
     header_filter_string = models.CharField(
         max_length=1000,
@@ -103,7 +110,10 @@ class Subscription(Watched, Holdable):
     )
     dedup_mode = models.CharField(max_length=4, choices=DedupMode, default=DedupMode.NONE)
     dedup_path = models.CharField(
-        max_length=1000, blank=True, default="", help_text="e.g. $$->'Body'->>'id'; when dedup_mode is PATH."
+        max_length=1000,
+        blank=True,
+        default="",
+        help_text="e.g. $$->'Body'->>'id'; when dedup_mode is PATH.",
     )
     dedup_window_seconds = models.PositiveIntegerField(
         default=3 * 86_400,
@@ -139,7 +149,9 @@ class Subscription(Watched, Holdable):
         validators=[MinValueValidator(1), MaxValueValidator(1000)],
         help_text="PULL: a message that was fetched so often and never acknowledged is FAILED. Empty: it returns until it expires.",
     )
-    status = models.CharField(max_length=8, choices=SubscriptionStatus, default=SubscriptionStatus.ACTIVE)
+    status = models.CharField(
+        max_length=8, choices=SubscriptionStatus, default=SubscriptionStatus.ACTIVE
+    )
     cancellation_id = models.BigIntegerField(
         null=True,
         editable=False,
@@ -159,7 +171,10 @@ class Subscription(Watched, Holdable):
     class Meta:
         ordering = ["subscriber", "position", "id"]
         permissions = [
-            ("toggle_subscription", "Can make subscriptions and subscribers ACTIVE, HELD and INACTIVE")
+            (
+                "toggle_subscription",
+                "Can make subscriptions and subscribers ACTIVE, HELD and INACTIVE",
+            )
         ]
         constraints = [
             # Code that writes the filter without `save` fails here, instead of creating a separate
@@ -169,7 +184,9 @@ class Subscription(Watched, Holdable):
                 condition=models.Q(filter="", filter_identity="")
                 | (~models.Q(filter="") & ~models.Q(filter_identity="")),
             ),
-            models.UniqueConstraint(fields=["subscriber", "name"], name="subscription_name_of_a_subscriber"),
+            models.UniqueConstraint(
+                fields=["subscriber", "name"], name="subscription_name_of_a_subscriber"
+            ),
             models.CheckConstraint(
                 name="subscription_push_has_endpoint",
                 condition=models.Q(mode="PUSH") ^ models.Q(endpoint=""),
@@ -219,15 +236,21 @@ class Subscription(Watched, Holdable):
                 condition=~models.Q(forward_headers=[]),
             ),
             # Senders look for them when a common script changed.
-            models.Index(fields=["id"], name="subscription_scripted", condition=~models.Q(script="")),
+            models.Index(
+                fields=["id"], name="subscription_scripted", condition=~models.Q(script="")
+            ),
             # Queried when a message of a join of ALL arrives.
             models.Index(
                 fields=["subscriber", "join_name"],
                 name="subscription_joining",
                 condition=models.Q(join_mode="ALL"),
             ),
-            models.Index(fields=["id"], name="subscription_held", condition=models.Q(status="HELD")),
-            models.Index(fields=["id"], name="subscription_shadow", condition=models.Q(status="SHADOW")),
+            models.Index(
+                fields=["id"], name="subscription_held", condition=models.Q(status="HELD")
+            ),
+            models.Index(
+                fields=["id"], name="subscription_shadow", condition=models.Q(status="SHADOW")
+            ),
             models.Index(
                 fields=["held_until"],
                 name="subscription_held_until",

@@ -15,7 +15,9 @@ class WorkfrontSubscription(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
-    subscription = models.OneToOneField(Subscription, on_delete=models.CASCADE, related_name="workfront")
+    subscription = models.OneToOneField(
+        Subscription, on_delete=models.CASCADE, related_name="workfront"
+    )
     document = models.JSONField()
     digest = models.BinaryField(max_length=32, unique=True)
 

@@ -109,7 +109,9 @@ def executed(script: str, job: dict) -> dict:  # type: ignore[type-arg]
     try:
         context = new_context()
         collect = context.eval(_COLLECTOR)
-        context.set("$inmessage", context.parse_json(job["message"]) if job["is_json"] else job["message"])
+        context.set(
+            "$inmessage", context.parse_json(job["message"]) if job["is_json"] else job["message"]
+        )
         context.set("$inheader", context.parse_json(job["headers"]))
         context.eval(_GLOBALS)
         context.set_time_limit(SECONDS)
@@ -175,7 +177,11 @@ def told(error: Exception) -> dict:  # type: ignore[type-arg]
 
 def receive(connection: socket.socket) -> "dict | None":  # type: ignore[type-arg]
     head = read_exactly(connection, LENGTH.size)
-    return None if head is None else json.loads(read_exactly(connection, LENGTH.unpack(head)[0]) or b"null")
+    return (
+        None
+        if head is None
+        else json.loads(read_exactly(connection, LENGTH.unpack(head)[0]) or b"null")
+    )
 
 
 def read_exactly(connection: socket.socket, size: int) -> "bytes | None":

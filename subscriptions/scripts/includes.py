@@ -88,7 +88,9 @@ class _Inlining:
 
     def whole(self, script: str) -> str:
         first = [self._common(_FIRST, name, within=()) for name in sorted(self._library.first)]
-        return "\n".join([*(text for text in first if text is not None), self._inlined(script, within=())])
+        return "\n".join(
+            [*(text for text in first if text is not None), self._inlined(script, within=())]
+        )
 
     def _inlined(self, text: str, *, within: tuple[str, ...]) -> str:
         def common(found: re.Match[str]) -> str:

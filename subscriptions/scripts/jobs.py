@@ -75,7 +75,9 @@ def output_of(answer: Mapping[str, object]) -> Output | ScriptFault:
         return ScriptFault(text=f"$outheader: {error}")
     status = answer["status"]
     if not isinstance(status, int) or not 200 <= status <= 599:
-        return ScriptFault(text=f"$statuscode is {status}; it must be a whole number from 200 to 599")
+        return ScriptFault(
+            text=f"$statuscode is {status}; it must be a whole number from 200 to 599"
+        )
     return Output(
         body=None if body is None else str(body).encode(errors="replace"),
         is_json=bool(answer["is_json"]),

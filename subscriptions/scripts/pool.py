@@ -84,7 +84,9 @@ class ScriptPool:
                     self._learn(jobs[0].script, is_slow=True)
                     return [ScriptFault(text=_RUNAWAY)]
                 if deaths >= MOST_DEATHS:
-                    return [ScriptFault(text="the process that executed it ended twice; see the log")]
+                    return [
+                        ScriptFault(text="the process that executed it ended twice; see the log")
+                    ]
         return results
 
     def _answers(self, jobs: Sequence[Job], *, seconds: float, niceness: int) -> Iterator[Any]:
@@ -139,7 +141,9 @@ def _result(answer: dict[str, Any], script: str) -> Result:
     try:
         return output_of(orjson.loads(answer["output"]))
     except orjson.JSONDecodeError:
-        return ScriptFault(text="its output holds half a character (a lone surrogate), which cannot be sent")
+        return ScriptFault(
+            text="its output holds half a character (a lone surrogate), which cannot be sent"
+        )
 
 
 def _fault(answer: dict[str, Any], script: str) -> ScriptFault:
@@ -147,4 +151,6 @@ def _fault(answer: dict[str, Any], script: str) -> ScriptFault:
     source = ""
     if line is not None:
         source, line = located_line(script, line)
-    return ScriptFault(text=_WORDS.get(text, text), line=line, column=answer["column"], source=source)
+    return ScriptFault(
+        text=_WORDS.get(text, text), line=line, column=answer["column"], source=source
+    )

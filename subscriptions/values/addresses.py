@@ -84,7 +84,8 @@ def is_allowed(address: str, *, allowed_networks: Collection[Network]) -> bool:
     except ValueError:
         return False
     return all(
-        _network_of(one, allowed_networks) is not None or not _use_of(one) for one in (carrier, *carried)
+        _network_of(one, allowed_networks) is not None or not _use_of(one)
+        for one in (carrier, *carried)
     )
 
 

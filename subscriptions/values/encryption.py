@@ -48,7 +48,9 @@ def decrypt(token: str) -> Any:
 class EncryptedJSONField(models.TextField):  # type: ignore[type-arg]
     """A JSON value that the database sees only encrypted; it cannot be searched."""
 
-    def from_db_value(self, value: str | None, _expression: Any, _connection: BaseDatabaseWrapper) -> Any:
+    def from_db_value(
+        self, value: str | None, _expression: Any, _connection: BaseDatabaseWrapper
+    ) -> Any:
         return None if value is None else decrypt(value)
 
     def get_prep_value(self, value: Any) -> str | None:

@@ -45,7 +45,9 @@ def parse_endpoint(text: str) -> ParsedEndpoint:
     prefix = _METHOD_PREFIX.match(text)
     method = prefix[1].upper() if prefix else "POST"
     if method not in METHODS:
-        raise EndpointError(f"The method {method} is not possible; use one of {', '.join(METHODS)}.")
+        raise EndpointError(
+            f"The method {method} is not possible; use one of {', '.join(METHODS)}."
+        )
     parts = _split(text[prefix.end() :] if prefix else text)
     host = _host(parts)
     port = _port(parts)
@@ -93,7 +95,9 @@ def _refuse_ambiguous(text: str) -> None:
             f"An endpoint has at most {MAX_ENDPOINT_LENGTH} characters; those beyond ASCII count two to four."
         )
     if _AMBIGUOUS.search(text):
-        raise EndpointError("Remove the white space, control characters and backslashes from the URL.")
+        raise EndpointError(
+            "Remove the white space, control characters and backslashes from the URL."
+        )
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise EndpointError("The URL holds half a character (a lone surrogate); write it again.")
 
@@ -125,7 +129,9 @@ def _host(parts: SplitResult) -> str:
     except (idna.IDNAError, UnicodeError):
         raise EndpointError(f"{host} is not a host name.") from None
     labels = ascii_host.removesuffix(".").split(".")
-    if len(ascii_host) > _MAX_HOST_LENGTH or not all(_HOST_LABEL.fullmatch(label) for label in labels):
+    if len(ascii_host) > _MAX_HOST_LENGTH or not all(
+        _HOST_LABEL.fullmatch(label) for label in labels
+    ):
         raise EndpointError(f"{host} is not a host name." if host else "The URL has no host.")
     if _NUMERIC_LABEL.fullmatch(labels[-1]):
         raise EndpointError(f"{host} is not a host name: the last part is a number.")
@@ -146,7 +152,9 @@ def _ipv4(host: str) -> str:
     try:
         return str(IPv4Address(host))
     except AddressValueError:
-        raise EndpointError(f"{host} is not an IPv4 address; write four numbers, e.g. 192.0.2.7.") from None
+        raise EndpointError(
+            f"{host} is not an IPv4 address; write four numbers, e.g. 192.0.2.7."
+        ) from None
 
 
 def _port(parts: SplitResult) -> int:

@@ -88,7 +88,9 @@ def _check_pattern(pattern: str) -> None:
             f"{pattern[:50]!r} is no header name. Give a name such as X-GitHub-Event, its beginning with * at the end, or * for all."
         )
     is_reserved = (
-        beginning.startswith(_RESERVED_PREFIXES) if pattern.endswith(ANY) else is_never_forwarded(pattern)
+        beginning.startswith(_RESERVED_PREFIXES)
+        if pattern.endswith(ANY)
+        else is_never_forwarded(pattern)
     )
     if is_reserved:
         raise HeaderError(
@@ -125,5 +127,6 @@ def forwarded_headers(
 
 def _matches(name: str, patterns: Collection[str]) -> bool:
     return any(
-        name.startswith(pattern[:-1]) if pattern.endswith(ANY) else name == pattern for pattern in patterns
+        name.startswith(pattern[:-1]) if pattern.endswith(ANY) else name == pattern
+        for pattern in patterns
     )

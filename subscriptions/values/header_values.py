@@ -52,11 +52,15 @@ def check_header(name: str, value: str) -> None:
     if is_reserved(name):
         raise HeaderError(f"{name} is set by Inturn itself; leave it out.")
     if _CONTROL.search(value):
-        raise HeaderError(f"The value of {name} holds a line break or another control character; remove it.")
+        raise HeaderError(
+            f"The value of {name} holds a line break or another control character; remove it."
+        )
     if not value.isascii():
         raise HeaderError(f"The value of {name} is not ASCII; percent-encode the other characters.")
     if value != value.strip():
-        raise HeaderError(f"The value of {name} begins or ends with white space, which receivers drop.")
+        raise HeaderError(
+            f"The value of {name} begins or ends with white space, which receivers drop."
+        )
     if len(value) > MAX_VALUE_LENGTH:
         raise HeaderError(f"The value of {name} is longer than {MAX_VALUE_LENGTH} characters.")
 
@@ -101,14 +105,20 @@ def with_shared(
     return kept | dict(own)
 
 
-def check_auth(auth: Mapping[str, Any], *, header_names: Collection[str], forwards: bool = False) -> None:
+def check_auth(
+    auth: Mapping[str, Any], *, header_names: Collection[str], forwards: bool = False
+) -> None:
     """Raise HeaderError unless `auth` has one of the three forms of `Subscription.auth`.
 
     `forwards`: the publisher's credential is passed on, so the subscription may have none.
     """
-    fields = _AUTH_FIELDS.get(auth.get("type", "none") if isinstance(auth.get("type", "none"), str) else "")
+    fields = _AUTH_FIELDS.get(
+        auth.get("type", "none") if isinstance(auth.get("type", "none"), str) else ""
+    )
     if fields is None:
-        raise HeaderError("type is one of none, basic (with username and password), bearer (with token).")
+        raise HeaderError(
+            "type is one of none, basic (with username and password), bearer (with token)."
+        )
     if set(auth) - {"type"} != fields:
         raise HeaderError(
             f"With type {auth.get('type', 'none')} give exactly: {', '.join(sorted(fields)) or 'nothing else'}."
@@ -119,10 +129,16 @@ def check_auth(auth: Mapping[str, Any], *, header_names: Collection[str], forwar
     if fields and has_header:
         raise HeaderError("Give either auth or a header Authorization, not both.")
     if forwards and (fields or has_header):
-        raise HeaderError("With forward_authorization the publisher's credential is sent: give none here.")
+        raise HeaderError(
+            "With forward_authorization the publisher's credential is sent: give none here."
+        )
 
 
-_AUTH_FIELDS: dict[str, set[str]] = {"none": set(), "basic": {"username", "password"}, "bearer": {"token"}}
+_AUTH_FIELDS: dict[str, set[str]] = {
+    "none": set(),
+    "basic": {"username", "password"},
+    "bearer": {"token"},
+}
 
 
 def _check_credential(field: str, value: object) -> None:
@@ -131,6 +147,8 @@ def _check_credential(field: str, value: object) -> None:
     if _ANY_CONTROL.search(value):
         raise HeaderError(f"{field} holds a line break or another control character; remove it.")
     if field == "username" and (":" in value or not value):
-        raise HeaderError("username is not empty and holds no colon: basic authentication ends it there.")
+        raise HeaderError(
+            "username is not empty and holds no colon: basic authentication ends it there."
+        )
     if field == "token" and not _VISIBLE.fullmatch(value):
         raise HeaderError("token is one word of visible ASCII characters.")

@@ -71,7 +71,9 @@ def _check_patterns(schema: Any) -> None:
             try:
                 linear_pattern(pattern)
             except PatternError as error:
-                raise JSONSchemaError(f"{_path(pointer)}: the pattern {pattern[:200]!r}: {error}.") from None
+                raise JSONSchemaError(
+                    f"{_path(pointer)}: the pattern {pattern[:200]!r}: {error}."
+                ) from None
 
 
 def _hold(parts: Iterable[tuple[Pointer, Mapping[str, Any]]], keyword: str) -> bool:
@@ -84,7 +86,9 @@ def _check_references(schema: Any) -> None:
         TopologicalSorter(references.graph()).prepare()
     except CycleError as error:
         circle: list[Pointer] = error.args[1]
-        raise JSONSchemaError(f"{_path(min(circle, key=len))}: it refers to itself without end.") from None
+        raise JSONSchemaError(
+            f"{_path(min(circle, key=len))}: it refers to itself without end."
+        ) from None
 
 
 class _References:
@@ -124,7 +128,9 @@ class _References:
 def _pointer(reference: str) -> Pointer | None:
     """Parse the JSON pointer (RFC 6901) in a fragment; None if it is the name of an anchor."""
     beginning, *steps = unquote(reference[1:]).split("/")
-    return None if beginning else tuple(step.replace("~1", "/").replace("~0", "~") for step in steps)
+    return (
+        None if beginning else tuple(step.replace("~1", "/").replace("~0", "~") for step in steps)
+    )
 
 
 def _same_place(pointer: Pointer, part: Mapping[str, Any]) -> list[Pointer]:
@@ -137,7 +143,9 @@ def _same_place(pointer: Pointer, part: Mapping[str, Any]) -> list[Pointer]:
     return pointers
 
 
-def _places(part: Any, pointer: Pointer, *, is_names: bool = False) -> Iterator[tuple[Pointer, Any]]:
+def _places(
+    part: Any, pointer: Pointer, *, is_names: bool = False
+) -> Iterator[tuple[Pointer, Any]]:
     """Yield every schema within a schema.
 
     `is_names`: the keys of this part are names, not keywords.

@@ -132,7 +132,9 @@ class LinearPattern:
     def _count(self) -> None:
         self._places += 1
         if self._places > MAX_PLACES:
-            raise PatternError(f"it has more than {MAX_PLACES} places; make it shorter, or its {{n}} smaller")
+            raise PatternError(
+                f"it has more than {MAX_PLACES} places; make it shorter, or its {{n}} smaller"
+            )
 
     def _sequence(self, tree: Iterable[Any], after: _Place) -> _Place:
         for code, argument in reversed(list(tree)):

@@ -38,7 +38,11 @@ def seconds_listed(text: str) -> tuple[float, ...]:
 def check_seconds_listed(text: str) -> None:
     """Raise ValidationError unless the text is a list of seconds, each from 0.1 to a week."""
     parts = list(_parts(text))
-    wrong = [part for part in parts if not (_SECONDS.fullmatch(part) and 0.1 <= float(part) <= WEEK_SECONDS)]
+    wrong = [
+        part
+        for part in parts
+        if not (_SECONDS.fullmatch(part) and 0.1 <= float(part) <= WEEK_SECONDS)
+    ]
     if wrong:
         raise ValidationError(
             f"“{wrong[0]}” is no wait. Write seconds from 0.1 to {WEEK_SECONDS} separated by commas, such as 5,300,1800."

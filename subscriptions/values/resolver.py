@@ -107,10 +107,14 @@ class Resolver:
         """Create the c-ares channel on first use; None if that is impossible."""
         if self._channel is None:
             try:
-                self._channel = pycares.Channel(servers=self._servers, timeout=_QUERY_SECONDS, tries=_TRIES)
+                self._channel = pycares.Channel(
+                    servers=self._servers, timeout=_QUERY_SECONDS, tries=_TRIES
+                )
             except pycares.AresError:
                 # c-ares watches resolv.conf by inotify, whose instances are limited per user.
-                log.warning("c-ares cannot be used; names whose servers do not answer may delay others")
+                log.warning(
+                    "c-ares cannot be used; names whose servers do not answer may delay others"
+                )
         return self._channel
 
     def _query_ares(self, host: str, future: "Future[Addresses]") -> None:
@@ -122,7 +126,9 @@ class Resolver:
         except ValueError:
             self._end(host, future, "it is not a host name")
 
-    def _receive(self, host: str, future: "Future[Addresses]", result: Any, error: int | None) -> None:
+    def _receive(
+        self, host: str, future: "Future[Addresses]", result: Any, error: int | None
+    ) -> None:
         """Receive an answer of c-ares, in its thread."""
         if error is None:
             addresses = list(dict.fromkeys(node.addr[0].decode() for node in result.nodes))

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 _MOST_DOUBLINGS = 30
 
 
-def offset_seconds(retry: int, *, seconds: float, is_exponential: bool, waits: Sequence[float] = ()) -> float:
+def offset_seconds(
+    retry: int, *, seconds: float, is_exponential: bool, waits: Sequence[float] = ()
+) -> float:
     """Return the offset of a retry from the first failure; the first retry is 1.
 
     The exponential offsets are Workfront's, `(2^n - 1)` units: each wait is twice as long as the

@@ -64,7 +64,9 @@ class Documents:
                 yield f"{here}: the parameter is gone"
             else:
                 found = current[kind, name]
-                yield from self._schema(here, parameter["schema"], found["schema"], Direction.REQUEST)
+                yield from self._schema(
+                    here, parameter["schema"], found["schema"], Direction.REQUEST
+                )
         for (kind, name), parameter in current.items():
             before = known.get((kind, name), {})
             if parameter.get("required") and not before.get("required"):
@@ -106,10 +108,14 @@ class Documents:
                 yield from self._schema(f"{place} {name}", field, current[name], direction, above)
         needed, before = set(new.get("required", ())), set(old.get("required", ()))
         if direction is Direction.REQUEST:
-            yield from (f"{place} {name}: the field became required" for name in sorted(needed - before))
+            yield from (
+                f"{place} {name}: the field became required" for name in sorted(needed - before)
+            )
         else:
             left_out = sorted((before - needed) & current.keys())
-            yield from (f"{place} {name}: the field is no longer in every answer" for name in left_out)
+            yield from (
+                f"{place} {name}: the field is no longer in every answer" for name in left_out
+            )
 
 
 def _values(place: str, old: Node, new: Node, direction: Direction) -> Iterator[str]:
@@ -125,7 +131,9 @@ def _values(place: str, old: Node, new: Node, direction: Direction) -> Iterator[
         if allowed is None:
             yield f"{place}: only some values are allowed now"
         yield from (
-            f"{place}: {value!r} is refused now" for value in allowed or () if value not in new["enum"]
+            f"{place}: {value!r} is refused now"
+            for value in allowed or ()
+            if value not in new["enum"]
         )
     for name in LOWEST:
         if new.get(name, float("-inf")) > old.get(name, float("-inf")):

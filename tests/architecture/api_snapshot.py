@@ -49,7 +49,9 @@ def _without_prose(node: Any, *, names: bool = False) -> Any:
 
 
 def store_snapshot() -> None:
-    found = list(Documents(stored_document(), current_document()).breaks()) if SNAPSHOT.exists() else []
+    found = (
+        list(Documents(stored_document(), current_document()).breaks()) if SNAPSHOT.exists() else []
+    )
     if found and "--break" not in sys.argv:
         sys.exit("\n".join([*found, ADVICE]))
     SNAPSHOT.write_text(json.dumps(current_document(), indent=1, sort_keys=True) + "\n")

@@ -42,7 +42,9 @@ def test_the_snapshot_is_of_this_version() -> None:
             "GET /api/v1/event-types query limit: the parameter is gone",
         ),
         (
-            lambda new: operation(new, "get", "/api/v1/event-types")["parameters"][0].update(required=True),
+            lambda new: operation(new, "get", "/api/v1/event-types")["parameters"][0].update(
+                required=True
+            ),
             "GET /api/v1/event-types query after: the parameter became required",
         ),
         (
@@ -75,7 +77,9 @@ def test_the_snapshot_is_of_this_version() -> None:
         ),
     ],
 )
-def test_a_change_that_breaks_clients_is_found(change: Callable[[Document], Any], told: str) -> None:
+def test_a_change_that_breaks_clients_is_found(
+    change: Callable[[Document], Any], told: str
+) -> None:
     old, new = stored_document(), copy.deepcopy(stored_document())
     change(new)
     assert told in list(Documents(old, new).breaks())

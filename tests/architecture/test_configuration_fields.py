@@ -19,7 +19,9 @@ def test_every_field_is_in_the_document_or_left_out_for_a_reason(section: Sectio
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
 def test_every_field_of_the_document_is_checked_as_if_typed(section: Section) -> None:
     checked = _SERIALIZERS[section.name]().fields
-    assert {name for name in section.fields if name not in checked or checked[name].read_only} == set()
+    assert {
+        name for name in section.fields if name not in checked or checked[name].read_only
+    } == set()
 
 
 def test_every_model_is_in_the_document_or_left_out_for_a_reason() -> None:

@@ -45,4 +45,6 @@ def test_every_document_that_is_named_is_in_the_repository() -> None:
         for found in DOCUMENT.findall((CHECKOUT / path).read_text())
     }
     ends = [path for path in listed() if path.endswith(".md")]
-    assert {(path, name) for path, name in named if not any(end.endswith(name) for end in ends)} == set()
+    assert {
+        (path, name) for path, name in named if not any(end.endswith(name) for end in ends)
+    } == set()

@@ -24,7 +24,11 @@ READS_WHOLE = {
     "endpoints": {"subscriptions_commonscript"},
     "forget_configuration_transactions": {"subscriptions_configurationtransaction"},
     "forget_dedup_keys": {"subscriptions_subscription"},
-    "kept_in_range": {"delivery_message_id_seq", "delivery_resubmission", "subscriptions_subscription"},
+    "kept_in_range": {
+        "delivery_message_id_seq",
+        "delivery_resubmission",
+        "subscriptions_subscription",
+    },
     "lanes_of_url": {"delivery_lane"},
     "newest_ids": {"delivery_message_id_seq"},
     "open_of_subscription": {"delivery_lane"},

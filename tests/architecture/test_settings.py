@@ -47,7 +47,8 @@ def test_only_the_environment_reader_reads_the_environment() -> None:
     apps = [
         module
         for module in production()
-        if not module.name.startswith("config/") and module.name not in {*TELL_PYSPARK, *NAMES_SECRETS}
+        if not module.name.startswith("config/")
+        and module.name not in {*TELL_PYSPARK, *NAMES_SECRETS}
     ]
     assert [module.name for module in apps if reads_environment(module)] == []
 

@@ -28,7 +28,9 @@ def required(function: Function) -> int:
     positional = [*given.posonlyargs, *given.args]
     named = positional[: len(positional) - len(given.defaults)]
     named += [
-        argument for argument, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if not default
+        argument
+        for argument, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)
+        if not default
     ]
     return len([argument for argument in named if argument.arg not in {"self", "cls"}])
 

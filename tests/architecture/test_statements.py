@@ -31,7 +31,14 @@ def test_every_statement_named_in_code_exists() -> None:
 
 # They name the rows of partitioned tables by parameters alone, so partitions are pruned before they
 # run.
-CHOSEN_BEFORE = {"end_fetches", "extend", "keep_messages", "settle_sync", "accept_edited", "clear_range"}
+CHOSEN_BEFORE = {
+    "end_fetches",
+    "extend",
+    "keep_messages",
+    "settle_sync",
+    "accept_edited",
+    "clear_range",
+}
 LOCKS = re.compile(r"\bFOR (NO KEY |KEY )?(UPDATE|SHARE)\b|^ *(UPDATE|DELETE FROM) ", re.MULTILINE)
 PARTITIONED = re.compile(
     r"(?<!DELETE )\b(FROM|JOIN|USING) delivery_(message|delivery|settled|attempt|loggedattempt|settlement)\b"
@@ -39,7 +46,9 @@ PARTITIONED = re.compile(
 
 
 def test_statements_that_lock_rows_look_into_all_partitions() -> None:
-    risky = {name for name, path in FILES.items() if _locks_and_joins(path.read_text())} - CHOSEN_BEFORE
+    risky = {
+        name for name, path in FILES.items() if _locks_and_joins(path.read_text())
+    } - CHOSEN_BEFORE
     assert {name for name in risky if LOOKS_INTO_ALL not in FILES[name].read_text()} == set()
 
 
@@ -48,5 +57,7 @@ def _locks_and_joins(text: str) -> bool:
 
 
 def test_every_statement_begins_with_its_promise() -> None:
-    silent = [name for name, path in FILES.items() if not re.match(r"-- \S.+[.:;,]?\n", path.read_text())]
+    silent = [
+        name for name, path in FILES.items() if not re.match(r"-- \S.+[.:;,]?\n", path.read_text())
+    ]
     assert silent == []

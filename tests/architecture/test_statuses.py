@@ -12,7 +12,9 @@ TOGGLES = {
 }
 
 WRITERS = {"create", "update", "bulk_create", "bulk_update", "get_or_create", "update_or_create"}
-WRITING_SQL = re.compile(r"(?is)\b(update|insert\s+into)\s+\"?delivery_(delivery|waiting|settled)\b")
+WRITING_SQL = re.compile(
+    r"(?is)\b(update|insert\s+into)\s+\"?delivery_(delivery|waiting|settled)\b"
+)
 
 
 def is_anothers_status(target: ast.expr) -> bool:
@@ -27,7 +29,9 @@ def is_anothers_status(target: ast.expr) -> bool:
 
 def writes_status(node: ast.AST) -> bool:
     match node:
-        case ast.Call(func=ast.Attribute(attr=attribute), keywords=keywords) if attribute in WRITERS:
+        case ast.Call(func=ast.Attribute(attr=attribute), keywords=keywords) if (
+            attribute in WRITERS
+        ):
             return any(keyword.arg == "status" for keyword in keywords)
         case ast.Call(func=ast.Name(id="Delivery"), keywords=keywords):
             return any(keyword.arg == "status" for keyword in keywords)

@@ -22,7 +22,10 @@ async def post(url: str, concurrency: int, messages: int) -> None:
     """Post from as many coroutines as lanes, on keep-alive connections."""
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
         await asyncio.gather(
-            *(_post(session, f"{url}/bare/{lane}", messages // concurrency) for lane in range(concurrency))
+            *(
+                _post(session, f"{url}/bare/{lane}", messages // concurrency)
+                for lane in range(concurrency)
+            )
         )
 
 
@@ -31,7 +34,9 @@ async def post_and_commit(url: str, messages: int) -> None:
     from delivery.database.connections import connect_sender
 
     connection = await connect_sender("inturn bench")
-    await connection.execute(f"CREATE TABLE IF NOT EXISTS {TABLE} (id bigint, at timestamptz DEFAULT now())")
+    await connection.execute(
+        f"CREATE TABLE IF NOT EXISTS {TABLE} (id bigint, at timestamptz DEFAULT now())"
+    )
     async with connection, aiohttp.ClientSession() as session:
         for number in range(messages):
             await _post(session, f"{url}/bare/0", 1)
@@ -47,7 +52,9 @@ async def _post(session: aiohttp.ClientSession, url: str, messages: int) -> None
 def post_from_threads(url: str, concurrency: int, messages: int) -> None:
     """Post from threads with one `requests` session each."""
     threads = [
-        threading.Thread(target=_post_from_thread, args=(f"{url}/bare/{number}", messages // concurrency))
+        threading.Thread(
+            target=_post_from_thread, args=(f"{url}/bare/{number}", messages // concurrency)
+        )
         for number in range(concurrency)
     ]
     for thread in threads:

@@ -53,7 +53,9 @@ class _Copied:
 
 def archive(connection: psycopg.Connection[Any], table: str, folder: Path) -> None:
     name = sql.Identifier(table)
-    described = connection.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(name)).description or []
+    described = (
+        connection.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(name)).description or []
+    )
     types = {
         column.name: _TYPES.get(connection.adapters.types[column.type_code].name, pa.string())
         for column in described
@@ -73,7 +75,9 @@ def archive(connection: psycopg.Connection[Any], table: str, folder: Path) -> No
                 false_values=["f"],
             ),
         )
-        with parquet.ParquetWriter(folder / f"{table}.parquet", reader.schema, compression="zstd") as writer:
+        with parquet.ParquetWriter(
+            folder / f"{table}.parquet", reader.schema, compression="zstd"
+        ) as writer:
             for batch in reader:
                 writer.write_batch(batch)
 

@@ -22,7 +22,9 @@ def drain(connections: int, batch: int) -> Drained:
     """Drain the table; each connection has a thread, which ends when the table is empty."""
     taken: list[int] = []
     ready = threading.Barrier(connections + 1)
-    threads = [threading.Thread(target=_drain, args=(taken, ready, batch)) for _ in range(connections)]
+    threads = [
+        threading.Thread(target=_drain, args=(taken, ready, batch)) for _ in range(connections)
+    ]
     for thread in threads:
         thread.start()
     ready.wait()

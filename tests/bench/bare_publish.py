@@ -45,7 +45,8 @@ def store(messages: int, connections: int, deliveries: int, batch: int) -> Drain
     left = threading.Semaphore(messages // batch)
     ready = threading.Barrier(connections + 1)
     threads = [
-        threading.Thread(target=_store, args=(left, ready, deliveries, batch)) for _ in range(connections)
+        threading.Thread(target=_store, args=(left, ready, deliveries, batch))
+        for _ in range(connections)
     ]
     for thread in threads:
         thread.start()
@@ -56,11 +57,15 @@ def store(messages: int, connections: int, deliveries: int, batch: int) -> Drain
     return Drained(seconds=time.monotonic() - began, acknowledged=messages)
 
 
-def _store(left: threading.Semaphore, ready: threading.Barrier, deliveries: int, batch: int) -> None:
+def _store(
+    left: threading.Semaphore, ready: threading.Barrier, deliveries: int, batch: int
+) -> None:
     from delivery.database.connections import connection_parameters
 
     parameters = [BODY] * batch, list(range(deliveries))
-    with psycopg.connect(**connection_parameters(), autocommit=True, prepare_threshold=0) as connection:
+    with psycopg.connect(
+        **connection_parameters(), autocommit=True, prepare_threshold=0
+    ) as connection:
         ready.wait()
         while left.acquire(blocking=False):
             connection.execute(STORE, parameters, binary=True)

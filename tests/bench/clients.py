@@ -46,7 +46,8 @@ class MailboxClients:
     async def run(self) -> Drained:
         """Drain until all messages are fetched, or no more come."""
         connections = [
-            await open_connection(self._wish.port, self._wish.key) for _ in range(self._wish.clients)
+            await open_connection(self._wish.port, self._wish.key)
+            for _ in range(self._wish.clients)
         ]
         # A warm server has its threads and has imported its code.
         await asyncio.gather(*(one.ask(b"GET", self._path + b"/status") for one in connections))
@@ -75,7 +76,9 @@ class MailboxClients:
         return [message["receipt"] for message in messages]
 
     async def _acknowledge(self, connection: KeepAliveConnection, receipts: list[str]) -> None:
-        answer = await connection.ask(b"POST", self._path + b"/ack", orjson.dumps({"receipts": receipts}))
+        answer = await connection.ask(
+            b"POST", self._path + b"/ack", orjson.dumps({"receipts": receipts})
+        )
         self._acknowledged += sum(result["ok"] for result in orjson.loads(answer)["results"])
 
     def _drained(self, seconds: float) -> Drained:

@@ -46,7 +46,9 @@ def main() -> None:
     if unknown := set(scenarios) - set(SCENARIOS[options.bench]):
         parser.error(f"`bench {options.bench}` has no scenario {', '.join(sorted(unknown))}.")
     if options.database and options.bench != "console":
-        parser.error(f"`bench {options.bench}` empties tables: it only runs on a database of its own.")
+        parser.error(
+            f"`bench {options.bench}` empties tables: it only runs on a database of its own."
+        )
     request = {
         "bench": options.bench,
         "sizes": asdict(_sizes(options)),
@@ -68,27 +70,36 @@ def _parser() -> ArgumentParser:
     parser.add_argument("bench", choices=SCENARIOS)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
-        "--quick", action="store_true", help="a few hundred messages: shows that it works, not how fast"
+        "--quick",
+        action="store_true",
+        help="a few hundred messages: shows that it works, not how fast",
     )
     parser.add_argument("--rounds", type=int, help="turns that product and bare loops take")
     parser.add_argument(
         "--seconds", type=float, help="latency, together, endurance, idle: measure for so long"
     )
     parser.add_argument(
-        "--stored", type=int, action="append", help="scale: stored deliveries; repeat it for each step"
+        "--stored",
+        type=int,
+        action="append",
+        help="scale: stored deliveries; repeat it for each step",
     )
     parser.add_argument("--plot", metavar="DIR", help="scale: write SVG files into this folder")
     parser.add_argument(
         "--messages", type=int, help="deliveries over 100 lanes, or from a mailbox, in a round"
     )
-    parser.add_argument("--deliveries", type=int, help="console, history: stored deliveries, at least")
+    parser.add_argument(
+        "--deliveries", type=int, help="console, history: stored deliveries, at least"
+    )
     parser.add_argument(
         "--database",
         metavar="URL",
         help="console: use this database and leave it as it is; an empty one is filled first",
     )
     names = [name for names in SCENARIOS.values() for name in names]
-    parser.add_argument("--only", choices=names, action="append", help="this scenario; may be repeated")
+    parser.add_argument(
+        "--only", choices=names, action="append", help="this scenario; may be repeated"
+    )
     return parser
 
 

@@ -49,7 +49,9 @@ class Timed:
         return [
             _result(f"{self.page.name}: median", self.median, at_most=self.page.median_ms),
             _result(
-                f"{self.page.name}: 95th percentile", self.ninety_fifth, at_most=self.page.ninety_fifth_ms
+                f"{self.page.name}: 95th percentile",
+                self.ninety_fifth,
+                at_most=self.page.ninety_fifth_ms,
             ),
         ]
 

@@ -36,7 +36,13 @@ class MeasuredPage:
 
 
 def pages(samples: Samples) -> list[MeasuredPage]:
-    return [*_overview(), *_lists(samples), *_combined(samples), *_texts(samples), *_single(samples)]
+    return [
+        *_overview(),
+        *_lists(samples),
+        *_combined(samples),
+        *_texts(samples),
+        *_single(samples),
+    ]
 
 
 def _overview() -> Iterator[MeasuredPage]:
@@ -91,7 +97,9 @@ def _combined(samples: Samples) -> Iterator[MeasuredPage]:
         ],
     )
     yield _page(
-        "deliveries by id", deliveries, [{"q": id} for id in (*samples.deliveries, *samples.texts["message"])]
+        "deliveries by id",
+        deliveries,
+        [{"q": id} for id in (*samples.deliveries, *samples.texts["message"])],
     )
     messages = reverse("admin:delivery_message_changelist")
     yield _page("messages by id", messages, [{"q": id} for id in samples.texts["message"]])

@@ -74,7 +74,9 @@ def _spread_rows(rows: QuerySet[Row]) -> list[Row]:
 
 def _references(now: datetime) -> list[str]:
     """Return the last characters of a body from the beginning of the last day."""
-    oldest = Message.objects.filter(published_at__gt=now - timedelta(hours=23)).order_by("published_at")
+    oldest = Message.objects.filter(published_at__gt=now - timedelta(hours=23)).order_by(
+        "published_at"
+    )
     return [bytes(message.body[-20:-2]).decode("ascii", "ignore") for message in oldest[:1]]
 
 

@@ -30,7 +30,9 @@ OURS = "inturn bench"
 MOST_STATEMENTS, MOST_FLUSHES, MOST_INDEX_TUPLES = 8, 3, 20
 # The server reports flushes only when a session has been idle for so long.
 TELL_SECONDS = 11.0
-_STATEMENT = re.compile(r"^(?P<who>[^|\n]*)\|LOG:  (?:statement|execute [^:]+): *(?P<text>\S*)", re.MULTILINE)
+_STATEMENT = re.compile(
+    r"^(?P<who>[^|\n]*)\|LOG:  (?:statement|execute [^:]+): *(?P<text>\S*)", re.MULTILINE
+)
 _NO_STATEMENTS = {"BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE"}
 # The columns of `pg_waldump --stats=record`: type, number, percent, size, percent, full-page
 # images.
@@ -64,7 +66,11 @@ def one_message(measuring: Measuring) -> list[BenchResult]:
 
 def _pace(product: Started, cast: stage.BenchSetup, *, seconds: float) -> PublishingPace:
     return PublishingPace(
-        port=product.port, event_type=cast.event_type.name, key=cast.make_key(), rate=RATE, seconds=seconds
+        port=product.port,
+        event_type=cast.event_type.name,
+        key=cast.make_key(),
+        rate=RATE,
+        seconds=seconds,
     )
 
 
@@ -115,7 +121,9 @@ def _between(before: CostSample, after: CostSample) -> Counter[str]:
     for found in _RECORDS.finditer(_wal(before.wal, after.wal)):
         counts["WAL"] += int(found["size"])
         kind = found["type"]
-        counts["index tuples"] += int(found["count"]) * kind.startswith(("Btree/INSERT", "Btree/SPLIT"))
+        counts["index tuples"] += int(found["count"]) * kind.startswith(
+            ("Btree/INSERT", "Btree/SPLIT")
+        )
         counts["  rows inserted"] += int(found["count"]) * kind.startswith("Heap/INSERT")
         counts["  rows updated"] += int(found["count"]) * kind.startswith("Heap/UPDATE")
         counts["  rows updated (HOT)"] += int(found["count"]) * kind.startswith("Heap/HOT_UPDATE")
@@ -152,9 +160,18 @@ def _log() -> Path:
 
 
 def _results(counts: dict[str, float]) -> list[BenchResult]:
-    limits = {"statements": MOST_STATEMENTS, "flushes": MOST_FLUSHES, "index tuples": MOST_INDEX_TUPLES}
+    limits = {
+        "statements": MOST_STATEMENTS,
+        "flushes": MOST_FLUSHES,
+        "index tuples": MOST_INDEX_TUPLES,
+    }
     promised = [
-        at_most(f"{name} of a message with {SUBSCRIBERS} deliveries", counts.pop(name, 0), limit, unit="")
+        at_most(
+            f"{name} of a message with {SUBSCRIBERS} deliveries",
+            counts.pop(name, 0),
+            limit,
+            unit="",
+        )
         for name, limit in limits.items()
     ]
     told = [

@@ -19,9 +19,13 @@ def lanes_at_once(measuring: Measuring) -> list[BenchResult]:
     cast = make_cast("lanes", url=measuring.receiver.url, lanes=sizes.lanes)
     product, coroutines, threads = [], [], []
     for _ in measuring.rounds("lanes", sizes.rounds):
-        product.append(measuring.product(cast, sizes.deliveries // sizes.lanes, senders=sizes.senders))
+        product.append(
+            measuring.product(cast, sizes.deliveries // sizes.lanes, senders=sizes.senders)
+        )
         coroutines.append(measuring.bare("aiohttp", concurrency=sizes.lanes, messages=sizes.posts))
-        threads.append(measuring.bare("requests", concurrency=THREADS, messages=sizes.posts_from_threads))
+        threads.append(
+            measuring.bare("requests", concurrency=THREADS, messages=sizes.posts_from_threads)
+        )
     name = f"{sizes.lanes} lanes, {sizes.senders} senders"
     return [
         compare(f"{name}, of a bare aiohttp loop", product, coroutines, wanted=0.65),

@@ -105,7 +105,9 @@ def _part(measuring: Measuring, product: Started, pace: PublishingPace) -> Part:
 def _receive(measuring: Measuring, expected: int, *, already: int) -> None:
     wait_until(expected, measuring.receiver.count, seconds=STALL_SECONDS)
     wait_until(already + expected, stage.delivered, seconds=STALL_SECONDS)
-    measuring.receive(measuring.receiver.tally(), expected=expected, already=already, is_ordered=False)
+    measuring.receive(
+        measuring.receiver.tally(), expected=expected, already=already, is_ordered=False
+    )
 
 
 def _sizes() -> tuple[int, int, int]:
@@ -141,9 +143,17 @@ def _compared(parts: list[Part]) -> list[BenchResult]:
         at_most("p99 of the last part", last.p99, MOST_LATENCY * second.p99, unit="ms"),
         at_most("memory (PSS)", last.megabytes, MOST_MEMORY * second.megabytes, unit="MB"),
         at_most(
-            "waiting deliveries and indexes", last.waiting / 1e6, MOST_ROOM * second.waiting / 1e6, unit="MB"
+            "waiting deliveries and indexes",
+            last.waiting / 1e6,
+            MOST_ROOM * second.waiting / 1e6,
+            unit="MB",
         ),
-        at_most("a settled delivery", last.settled_per_row, MOST_ROOM * second.settled_per_row, unit="bytes"),
+        at_most(
+            "a settled delivery",
+            last.settled_per_row,
+            MOST_ROOM * second.settled_per_row,
+            unit="bytes",
+        ),
         *told,
     ]
 

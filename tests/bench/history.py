@@ -16,7 +16,13 @@ from delivery.models import Delivery, Status
 from delivery.pipeline import settings
 from tests.bench import children, history_stage, stage
 from tests.bench.history_steps import BenchStep, begun
-from tests.bench.measuring import COMMIT_SECONDS, STALL_SECONDS, START_SECONDS, Measuring, wait_until
+from tests.bench.measuring import (
+    COMMIT_SECONDS,
+    STALL_SECONDS,
+    START_SECONDS,
+    Measuring,
+    wait_until,
+)
 from tests.bench.results import BenchReceipt, BenchResult, print_report
 from tests.bench.sizes import BenchSizes
 
@@ -181,5 +187,11 @@ def _receive(measuring: Measuring, cast: stage.BenchSetup, expected: int) -> Non
 
 def _at_most(name: str, value: float, unit: str, *, limit: float) -> BenchResult:
     return BenchResult(
-        name=name, value=value, unit=unit, limit=limit, ratio=value / limit, wanted=1, is_at_most=True
+        name=name,
+        value=value,
+        unit=unit,
+        limit=limit,
+        ratio=value / limit,
+        wanted=1,
+        is_at_most=True,
     )

@@ -40,9 +40,7 @@ _TRY_IN_TURN = """
     JOIN delivery_message message ON message.id = delivery.message_id
     WHERE delivery.id = attempt.delivery_id AND attempt.started_at < message.published_at
 """
-_FORGET_ARCHIVE = (
-    "TRUNCATE delivery_archivechunk, delivery_archivefile, delivery_archived, delivery_historyhour CASCADE"
-)
+_FORGET_ARCHIVE = "TRUNCATE delivery_archivechunk, delivery_archivefile, delivery_archived, delivery_historyhour CASCADE"
 _FORGET_ROLLUP = "UPDATE delivery_archivechunk SET is_rolled_up = false"
 # The generator writes the history at once, and all of it precedes the end of the export.
 _REST = ("VACUUM (FULL) delivery_message", "VACUUM (ANALYZE)", "CHECKPOINT")
@@ -51,7 +49,9 @@ _REST = ("VACUUM (FULL) delivery_message", "VACUUM (ANALYZE)", "CHECKPOINT")
 def make_whole() -> None:
     with connection.cursor() as cursor:
         # These statements read whole tables; the product's settings favour indexes.
-        cursor.execute("SET enable_seqscan = on; SET enable_hashjoin = on; SET enable_mergejoin = on")
+        cursor.execute(
+            "SET enable_seqscan = on; SET enable_hashjoin = on; SET enable_mergejoin = on"
+        )
         for statement in (_SETTLE, _FREE_LANES, _ACCEPT, _TRY_IN_TURN, *_REST):
             cursor.execute(statement)
     connection.close()

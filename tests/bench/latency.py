@@ -54,7 +54,9 @@ def _measured(measuring: Measuring, product: Started, load: LatencyLoad) -> list
 def milliseconds(measuring: Measuring, product: Started, load: LatencyLoad) -> list[float]:
     """Publish at the load's rate, and return the latency of each delivery."""
     cast = stage.make_cast(
-        f"{load.name}-{load.subscribers}x{load.rate:g}", url=measuring.receiver.url, lanes=load.subscribers
+        f"{load.name}-{load.subscribers}x{load.rate:g}",
+        url=measuring.receiver.url,
+        lanes=load.subscribers,
     )
     cast.let_in(hanging=False)
     key = cast.make_key()
@@ -62,7 +64,11 @@ def milliseconds(measuring: Measuring, product: Started, load: LatencyLoad) -> l
     def posted(seconds: float) -> dict[int, float]:
         measuring.receiver.reset()
         pace = PublishingPace(
-            port=product.port, event_type=cast.event_type.name, key=key, rate=load.rate, seconds=seconds
+            port=product.port,
+            event_type=cast.event_type.name,
+            key=key,
+            rate=load.rate,
+            seconds=seconds,
         )
         publisher = PacedPublisher(pace)
         publisher.publish()
@@ -75,7 +81,9 @@ def milliseconds(measuring: Measuring, product: Started, load: LatencyLoad) -> l
     moments = posted(measuring.sizes.latency_seconds)
     expected = len(moments) * load.subscribers
     wait_until(already + expected, stage.delivered, seconds=STALL_SECONDS)
-    measuring.receive(measuring.receiver.tally(), expected=expected, already=already, is_ordered=False)
+    measuring.receive(
+        measuring.receiver.tally(), expected=expected, already=already, is_ordered=False
+    )
     return [1000 * (at - moments[id]) for id, at in measuring.receiver.arrivals() if id in moments]
 
 

@@ -38,7 +38,9 @@ def emptied_by_clients(measuring: Measuring) -> list[BenchResult]:
             mailbox.settle_down()
             product.append(_rate(measuring, mailbox, port, messages=sizes.mailbox_messages))
             fill_bare(sizes.mailbox_messages)
-            bare.append(drain_bare(connections=sizes.mailbox_clients, batch=sizes.mailbox_batch).rate)
+            bare.append(
+                drain_bare(connections=sizes.mailbox_clients, batch=sizes.mailbox_batch).rate
+            )
     name = f"{sizes.mailbox_clients} clients, batches of {sizes.mailbox_batch}, of SKIP LOCKED and DELETE"
     return [compare(name, product, bare, wanted=0.25, enough=ENOUGH)]
 
@@ -80,7 +82,9 @@ def _rate(measuring: Measuring, mailbox: Mailbox, port: int, *, messages: int) -
     """Fetch and acknowledge so many messages with the clients, and return their rate."""
     sizes = measuring.sizes
     delivered = mailbox.delivered()
-    drained = mailbox.drain(port, clients=sizes.mailbox_clients, batch=sizes.mailbox_batch, messages=messages)
+    drained = mailbox.drain(
+        port, clients=sizes.mailbox_clients, batch=sizes.mailbox_batch, messages=messages
+    )
     # A message that is acknowledged and not recorded will come again: that is no better than lost.
     arrived = min(drained.got, drained.acknowledged, mailbox.delivered() - delivered)
     measuring.receipt += BenchReceipt(

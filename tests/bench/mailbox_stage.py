@@ -72,7 +72,9 @@ class Mailbox:
         the measurement.
         """
         with self.connect() as connection:
-            connection.execute("VACUUM ANALYZE delivery_message, delivery_waiting, delivery_settled")
+            connection.execute(
+                "VACUUM ANALYZE delivery_message, delivery_waiting, delivery_settled"
+            )
             connection.execute("CHECKPOINT")
 
     def delivered(self) -> int:
@@ -111,7 +113,10 @@ def make_mailbox(name: str) -> Mailbox:
     row.set_key(key)
     row.save()
     return Mailbox(
-        subscriber=subscriber.name, key=key, event_type_id=event_type.pk, subscription_id=subscription.pk
+        subscriber=subscriber.name,
+        key=key,
+        event_type_id=event_type.pk,
+        subscription_id=subscription.pk,
     )
 
 
@@ -137,7 +142,9 @@ def fill_bare(messages: int) -> None:
     """Fill the bare loop's table again: the same bodies, and no more than it needs."""
     with connection.cursor() as cursor:
         cursor.execute(f"DROP TABLE IF EXISTS {bare_mailbox.TABLE}")
-        cursor.execute(f"CREATE TABLE {bare_mailbox.TABLE} (id bigserial PRIMARY KEY, body bytea NOT NULL)")
+        cursor.execute(
+            f"CREATE TABLE {bare_mailbox.TABLE} (id bigserial PRIMARY KEY, body bytea NOT NULL)"
+        )
         cursor.execute(_FILL_BARE, [BODY, messages])
         cursor.execute(f"VACUUM ANALYZE {bare_mailbox.TABLE}")
         cursor.execute("CHECKPOINT")

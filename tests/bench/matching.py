@@ -53,7 +53,10 @@ def thousand_filters(measuring: Measuring) -> list[BenchResult]:
         at_most(f"{name}, {OTHERS} × more elsewhere", among.message, MOST_MILLISECONDS, unit="ms"),
         at_most("reading them after a change", alone.reading, None, unit="ms"),
         at_most(
-            f"reading them, {OTHERS} × more elsewhere", among.reading, MOST_GROWTH * alone.reading, unit="ms"
+            f"reading them, {OTHERS} × more elsewhere",
+            among.reading,
+            MOST_GROWTH * alone.reading,
+            unit="ms",
         ),
     ]
 

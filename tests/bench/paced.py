@@ -48,7 +48,9 @@ class PacedPublisher:
         uvloop.run(self._publish())
 
     async def _publish(self) -> None:
-        connections = [await open_connection(self._pace.port, self._pace.key) for _ in range(CONNECTIONS)]
+        connections = [
+            await open_connection(self._pace.port, self._pace.key) for _ in range(CONNECTIONS)
+        ]
         for connection in connections:
             self._free.put_nowait(connection)
         began = time.monotonic()

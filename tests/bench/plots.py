@@ -31,7 +31,9 @@ def write(path: Path, panels: tuple[Panel, Panel], *, steps: Sequence[str], step
     path.write_text(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}"'
         f' font-family="sans-serif" font-size="12" fill="{TEXT}">\n'
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{GROUND}"/>\n' + "\n".join(drawn) + "\n</svg>\n"
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{GROUND}"/>\n'
+        + "\n".join(drawn)
+        + "\n</svg>\n"
     )
 
 
@@ -57,7 +59,11 @@ def _panel(panel: Panel, left: int, steps: Sequence[str], steps_are: str) -> str
 
 def _grid_line(left: int, top_value: float, number: int) -> str:
     y = TOP + PANEL_HEIGHT * (1 - number / LINES)
-    value = f"{top_value * number / LINES:,.4g}" if top_value < 1000 else f"{top_value * number / LINES:,.0f}"
+    value = (
+        f"{top_value * number / LINES:,.4g}"
+        if top_value < 1000
+        else f"{top_value * number / LINES:,.0f}"
+    )
     return (
         f'<line x1="{left}" x2="{left + PANEL_WIDTH}" y1="{y}" y2="{y}" stroke="{GRID}"/>'
         f'<text x="{left - 6}" y="{y + 4}" text-anchor="end">{value}</text>'
@@ -78,7 +84,9 @@ def _line(left: int, name: str, heights: Sequence[float], *, number: int) -> str
         if name
         else ""
     )
-    return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>{dots}{label}'
+    return (
+        f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>{dots}{label}'
+    )
 
 
 def _x(left: int, place: int, count: int) -> float:

@@ -91,7 +91,10 @@ def _receipt(messages: int, *, subscriptions: int) -> BenchReceipt:
     stored, owed = Message.objects.count(), Delivery.objects.count()
     whole = min(stored, owed // subscriptions)
     return BenchReceipt(
-        expected=messages, got=whole, lost=max(messages - whole, 0), duplicated=max(stored - messages, 0)
+        expected=messages,
+        got=whole,
+        lost=max(messages - whole, 0),
+        duplicated=max(stored - messages, 0),
     )
 
 

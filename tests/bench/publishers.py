@@ -44,12 +44,15 @@ class Publishers:
         item = b'{"event": "%s", "body": %s}' % (load.event_type.encode(), BODY)
         self._body = BODY if load.batch == 1 else b"[%s]" % b",".join([item] * load.batch)
         self._path = (
-            f"/api/v1/events/{load.event_type}/messages" if load.batch == 1 else "/api/v1/messages:batch"
+            f"/api/v1/events/{load.event_type}/messages"
+            if load.batch == 1
+            else "/api/v1/messages:batch"
         ).encode()
 
     async def run(self) -> Drained:
         connections = [
-            await open_connection(self._load.port, self._load.key) for _ in range(self._load.connections)
+            await open_connection(self._load.port, self._load.key)
+            for _ in range(self._load.connections)
         ]
         began = time.monotonic()
         self._until = began + self._load.seconds

@@ -13,7 +13,9 @@ def one_group(measuring: Measuring) -> list[BenchResult]:
     for _ in measuring.rounds("group", sizes.rounds):
         product.append(measuring.product(cast, sizes.queue_messages, senders=sizes.senders))
         bare.append(measuring.bare("aiohttp", concurrency=sizes.lanes, messages=sizes.posts))
-    name = f"{sizes.endpoints} endpoints in a group, {sizes.senders} senders, of a bare aiohttp loop"
+    name = (
+        f"{sizes.endpoints} endpoints in a group, {sizes.senders} senders, of a bare aiohttp loop"
+    )
     return [compare(name, product, bare, wanted=0.3)]
 
 

@@ -64,7 +64,9 @@ class Tally:
             "got": got,
             "duplicated": sum(map(len, self.ids.values())) - got,
             "out_of_order": sum(
-                out_of_order(ids) for path, ids in self.ids.items() if not path.startswith(_UNORDERED)
+                out_of_order(ids)
+                for path, ids in self.ids.items()
+                if not path.startswith(_UNORDERED)
             ),
         }
 
@@ -121,7 +123,9 @@ class ReceivingConnection(asyncio.Protocol):
 
     def _say(self, what: object) -> None:
         body = json.dumps(what).encode()
-        self._transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        self._transport.write(
+            b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+        )
 
 
 async def serve() -> None:
@@ -129,7 +133,9 @@ async def serve() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     tally = Tally()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: ReceivingConnection(tally), "127.0.0.1", 0, backlog=BACKLOG)
+    server = await loop.create_server(
+        lambda: ReceivingConnection(tally), "127.0.0.1", 0, backlog=BACKLOG
+    )
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 

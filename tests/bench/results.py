@@ -89,7 +89,12 @@ class BenchReceipt:
 
 
 def compare(
-    name: str, product: Sequence[float], bare: Sequence[float], *, wanted: float, enough: float | None = None
+    name: str,
+    product: Sequence[float],
+    bare: Sequence[float],
+    *,
+    wanted: float,
+    enough: float | None = None,
 ) -> BenchResult:
     """Compare rates, in deliveries per second, measured in turns.
 
@@ -129,7 +134,13 @@ def at_most(name: str, value: float, limit: float | None, *, unit: str) -> Bench
     if limit is None:
         return BenchResult(name=name, value=value, unit=unit, limit=value, ratio=1.0, wanted=None)
     return BenchResult(
-        name=name, value=value, unit=unit, limit=limit, ratio=value / limit, wanted=1, is_at_most=True
+        name=name,
+        value=value,
+        unit=unit,
+        limit=limit,
+        ratio=value / limit,
+        wanted=1,
+        is_at_most=True,
     )
 
 
@@ -139,7 +150,9 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return ordered[max(math.ceil(len(ordered) * percent / 100) - 1, 0)]
 
 
-def print_report(bench: str, results: Sequence[BenchResult], receipt: BenchReceipt, *, as_json: bool) -> None:
+def print_report(
+    bench: str, results: Sequence[BenchResult], receipt: BenchReceipt, *, as_json: bool
+) -> None:
     """Print one JSON object, or the same for people."""
     if as_json:
         report = {
@@ -153,7 +166,9 @@ def print_report(bench: str, results: Sequence[BenchResult], receipt: BenchRecei
     print(", ".join(f"{name} {value}" for name, value in machine().items()))
     for result in results:
         print(result.as_text())
-    print(", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in asdict(receipt).items()))
+    print(
+        ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in asdict(receipt).items())
+    )
     if not receipt.is_right:
         print("FAILED: not each delivery came exactly once and in order.")
 

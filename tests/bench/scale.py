@@ -23,7 +23,9 @@ def by_subscribers(measuring: Measuring) -> list[BenchResult]:
 
 def by_stored(measuring: Measuring) -> list[BenchResult]:
     steps = {f"{stored:,}": beside_stored(measuring, stored) for stored in measuring.sizes.stored}
-    results = _report(measuring, {name: step.speed for name, step in steps.items()}, "stored deliveries")
+    results = _report(
+        measuring, {name: step.speed for name, step in steps.items()}, "stored deliveries"
+    )
     return [*results, *(result for name, step in steps.items() for result in step.others(name))]
 
 

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 
 from subscriptions.models import Subscription
 from tests.bench import children, stage
-from tests.bench.measuring import COMMIT_SECONDS, STALL_SECONDS, START_SECONDS, Measuring, wait_until
+from tests.bench.measuring import (
+    COMMIT_SECONDS,
+    STALL_SECONDS,
+    START_SECONDS,
+    Measuring,
+    wait_until,
+)
 from tests.bench.results import BenchResult, compare
 
 # The vendor's sample of a transformation: a map of fields.
@@ -47,7 +53,9 @@ class LaneBesideOthers:
             wait_until(self.measuring.sizes.senders, stage.senders, seconds=START_SECONDS)
             for cast, _ in backlogs:
                 cast.let_in(hanging=False)
-            wait_until(expected, lambda: sum(one.count() for one in receivers), seconds=STALL_SECONDS)
+            wait_until(
+                expected, lambda: sum(one.count() for one in receivers), seconds=STALL_SECONDS
+            )
             wait_until(expected, stage.delivered, seconds=COMMIT_SECONDS)
         for receiver, (cast, count) in zip(receivers, backlogs, strict=True):
             self._receive(receiver, expected=count * cast.lanes)
@@ -61,7 +69,9 @@ class LaneBesideOthers:
 def _rates_meanwhile(arrivals: list[list[float]]) -> tuple[float, float]:
     """Return the rates, the second 0 if there is one list, in the time that all lists have in common."""
     begin, end = max(times[0] for times in arrivals), min(times[-1] for times in arrivals)
-    rates = [sum(begin <= at <= end for at in times) / max(end - begin, 0.001) for times in arrivals]
+    rates = [
+        sum(begin <= at <= end for at in times) / max(end - begin, 0.001) for times in arrivals
+    ]
     return rates[0], sum(rates[1:])
 
 
@@ -78,8 +88,12 @@ def lane_beside_scripts(measuring: Measuring) -> list[BenchResult]:
         alone, beside_others, beside_scripts, of_scripts = [], [], [], []
         for _ in measuring.rounds("scripts", sizes.script_rounds):
             alone.append(beside.rates(sizes.unscripted, None)[0])
-            beside_others.append(beside.rates(sizes.unscripted, without, sizes.scripted * 4 // lanes)[0])
-            rate, rate_of_scripts = beside.rates(sizes.unscripted, scripted, sizes.scripted // lanes)
+            beside_others.append(
+                beside.rates(sizes.unscripted, without, sizes.scripted * 4 // lanes)[0]
+            )
+            rate, rate_of_scripts = beside.rates(
+                sizes.unscripted, scripted, sizes.scripted // lanes
+            )
             beside_scripts.append(rate)
             of_scripts.append(rate_of_scripts)
     wanted = [float(WANTED_RATE)] * len(of_scripts)

@@ -40,7 +40,9 @@ class BenchSetup:
     def let_in(self, *, hanging: bool) -> None:
         """Make the subscriptions ACTIVE, the hanging ones only if `hanging`."""
         names = [HEALTHY, HANGING] if hanging else [HEALTHY]
-        self.event_type.subscriptions.filter(name__in=names).update(status=SubscriptionStatus.ACTIVE)
+        self.event_type.subscriptions.filter(name__in=names).update(
+            status=SubscriptionStatus.ACTIVE
+        )
 
     def hold(self) -> None:
         """Make all subscriptions INACTIVE: their backlog stays."""
@@ -68,7 +70,9 @@ class BenchSetup:
         analyze()
 
 
-def make_cast(name: str, *, url: str, lanes: int, hanging: int = 0, timeout_seconds: int = 30) -> BenchSetup:
+def make_cast(
+    name: str, *, url: str, lanes: int, hanging: int = 0, timeout_seconds: int = 30
+) -> BenchSetup:
     """Create an event type with so many subscribers of one subscription each."""
     event_type = EventType.objects.create(name=f"Bench.{name}")
     publisher, _ = Publisher.objects.get_or_create(name="bench")
@@ -76,7 +80,9 @@ def make_cast(name: str, *, url: str, lanes: int, hanging: int = 0, timeout_seco
     subscribers = Subscriber.objects.bulk_create(
         Subscriber(name=f"bench-{name}-{number}") for number in range(lanes + hanging)
     )
-    Lane.objects.bulk_create(Lane(kind=LaneKind.TOPIC, subscriber=subscriber) for subscriber in subscribers)
+    Lane.objects.bulk_create(
+        Lane(kind=LaneKind.TOPIC, subscriber=subscriber) for subscriber in subscribers
+    )
     subscriptions = Subscription.objects.bulk_create(
         Subscription(
             name=HANGING if number >= lanes else HEALTHY,
@@ -123,7 +129,9 @@ class WaitingDeliveries:
     def fill(self) -> None:
         """Fill the retry lane with messages that were tried once, as a sender leaves them."""
         with connection.cursor() as cursor:
-            cursor.execute(_FILL, [self.count, self.subscription.event_type_id, BODY, self.subscription.pk])
+            cursor.execute(
+                _FILL, [self.count, self.subscription.event_type_id, BODY, self.subscription.pk]
+            )
 
 
 _FILL = """
@@ -179,14 +187,22 @@ def clear() -> None:
         # one checkpoint.
         cursor.execute("CHECKPOINT")
     Lane.objects.update(
-        state="IDLE", reason="", delivery_id=None, failures=0, next_try_at=None, run_ids=[], run_attempts=[]
+        state="IDLE",
+        reason="",
+        delivery_id=None,
+        failures=0,
+        next_try_at=None,
+        run_ids=[],
+        run_attempts=[],
     )
 
 
 def senders() -> int:
     """Return the number of running senders."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'inturn sender %'")
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'inturn sender %'"
+        )
         (count,) = cursor.fetchone() or (0,)
     return int(count)
 

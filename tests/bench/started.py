@@ -42,7 +42,11 @@ def started(home: Path, **given: str) -> Iterator[Started]:
     with (
         (home / "up.log").open("wb") as log,
         child(
-            str(settings.BASE_DIR / "manage.py"), "up", changed=changed, stdout=subprocess.PIPE, stderr=log
+            str(settings.BASE_DIR / "manage.py"),
+            "up",
+            changed=changed,
+            stdout=subprocess.PIPE,
+            stderr=log,
         ) as process,
     ):
         assert process.stdout is not None
@@ -58,7 +62,10 @@ def started_beside() -> Iterator[Started]:
     """Run `up` on the database of the benchmark."""
     ours = settings.ENVIRONMENT
     # Secrets in the database are encrypted with these keys.
-    given = {"DATABASE_URL": ours.database_url, "INTURN_ENCRYPTION_KEYS": " ".join(ours.encryption_keys)}
+    given = {
+        "DATABASE_URL": ours.database_url,
+        "INTURN_ENCRYPTION_KEYS": " ".join(ours.encryption_keys),
+    }
     with home() as folder, started(folder, **given) as product:
         yield product
 

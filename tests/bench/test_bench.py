@@ -60,7 +60,10 @@ def test_a_benchmark_prints_only_results_and_cleans_up(home: Path) -> None:
     insist_that_each_number_stands_beside_its_limit(report)
     insist_that_everything_came_once_and_in_order(report)
     assert list(home.glob("*")) == []
-    assert str(home) not in subprocess.run(["ps", "-ef"], capture_output=True, text=True, check=True).stdout
+    assert (
+        str(home)
+        not in subprocess.run(["ps", "-ef"], capture_output=True, text=True, check=True).stdout
+    )
 
 
 def insist_on_the_promised_shape(report: dict[str, Any]) -> None:
@@ -151,11 +154,16 @@ def test_an_interrupted_benchmark_ends_its_processes(home: Path) -> None:
     mark = f"TMPDIR={home}"
     command = [sys.executable, str(CHECKOUT / "manage.py"), "bench", "deliver", "--only", "alone"]
     with subprocess.Popen(
-        command, env=os.environ | {"TMPDIR": str(home)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command,
+        env=os.environ | {"TMPDIR": str(home)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     ) as process:
         try:
             eventually(
-                lambda: any("tests.bench.sender" in command_of(pid) for pid in processes_with(mark)),
+                lambda: any(
+                    "tests.bench.sender" in command_of(pid) for pid in processes_with(mark)
+                ),
                 "a sender is started",
             )
             process.terminate()
@@ -225,7 +233,9 @@ def test_publishing_is_measured_together_with_delivering(home: Path) -> None:
 @pytest.mark.slow
 def test_plots_are_written(home: Path) -> None:
     folder = home / "plots"
-    ended = bench("--seconds", "0.5", "--only", "subscribers", "--plot", str(folder), home=home, name="scale")
+    ended = bench(
+        "--seconds", "0.5", "--only", "subscribers", "--plot", str(folder), home=home, name="scale"
+    )
     assert ended.returncode == 0, ended.stderr
     assert [file.name for file in home.glob("*/*")] == ["by-subscribers.svg"]
 
@@ -234,12 +244,24 @@ def test_plots_are_written(home: Path) -> None:
 def test_growth_is_measured_beside_stored_deliveries(home: Path) -> None:
     folder = home / "plots"
     ended = bench(
-        "--seconds", "0.5", "--only", "stored", "--plot", str(folder), "--json", home=home, name="scale"
+        "--seconds",
+        "0.5",
+        "--only",
+        "stored",
+        "--plot",
+        str(folder),
+        "--json",
+        home=home,
+        name="scale",
     )
     assert ended.returncode == 0, ended.stderr
     report = orjson.loads(ended.stdout)
     names = [result["name"] for result in report["results"]]
     assert "2,000 stored deliveries: accepted" in names
-    assert names.count("  page: overview, median") == names.count("  a retention pass without removals") == 2
+    assert (
+        names.count("  page: overview, median")
+        == names.count("  a retention pass without removals")
+        == 2
+    )
     assert all(0 < result["value"] < GIVEN_UP_MS for result in report["results"])
     assert [file.name for file in folder.iterdir()] == ["by-stored-deliveries.svg"]

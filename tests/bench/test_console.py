@@ -23,6 +23,11 @@ def test_every_page_is_measured_against_its_limit() -> None:
     # With so few rows every page is quick on any machine; an answer that is an error counts as a
     # minute.
     assert [name for name, result in took.items() if result["value"] > 30_000] == []
-    for page in ("overview", "deliveries, far behind", "deliveries by subscriber", "a subscription"):
+    for page in (
+        "overview",
+        "deliveries, far behind",
+        "deliveries by subscriber",
+        "a subscription",
+    ):
         assert took[f"{page}: median"]["limit"] == 150
         assert took[f"{page}: 95th percentile"]["limit"] == 400

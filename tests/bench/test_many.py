@@ -45,7 +45,11 @@ def test_stripped_tables_and_their_partitions_get_all_indexes_again() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_second_step_adds_to_the_first() -> None:
     assert main(["--more", "--deliveries", "500"]) == 0
-    first, subscribers, urls = Delivery.objects.count(), Subscriber.objects.count(), UrlHealth.objects.count()
+    first, subscribers, urls = (
+        Delivery.objects.count(),
+        Subscriber.objects.count(),
+        UrlHealth.objects.count(),
+    )
     assert first >= 500
     # Refused without `--more`.
     assert main(["--deliveries", "1000"]) == 1

@@ -81,8 +81,16 @@ def test_one_wrong_delivery_fails_the_run(wrong: BenchReceipt) -> None:
     ("value", "is_at_most", "is_met"),
     [(50, False, True), (39, False, False), (39, True, True), (50, True, False)],
 )
-def test_a_result_passes_on_the_right_side_of_its_limit(value: float, is_at_most: bool, is_met: bool) -> None:
+def test_a_result_passes_on_the_right_side_of_its_limit(
+    value: float, is_at_most: bool, is_met: bool
+) -> None:
     result = BenchResult(
-        name="x", value=value, unit="/s", limit=100, ratio=value / 100, wanted=0.4, is_at_most=is_at_most
+        name="x",
+        value=value,
+        unit="/s",
+        limit=100,
+        ratio=value / 100,
+        wanted=0.4,
+        is_at_most=is_at_most,
     )
     assert result.is_met is is_met

@@ -110,7 +110,9 @@ def _paced(measuring: Measuring, ours: SharedStage, *, alone: float) -> list[Ben
         ),
         at_most(f"{name}, backlog at the end", left, MOST_BACKLOG_SECONDS * rate, unit=""),
         *[
-            at_most(f"  backlog after {percent} % of the time", _at(backlogs, percent), None, unit="")
+            at_most(
+                f"  backlog after {percent} % of the time", _at(backlogs, percent), None, unit=""
+            )
             for percent in (25, 50, 75)
         ],
         *[
@@ -143,7 +145,9 @@ def _flooded(measuring: Measuring, ours: SharedStage) -> list[BenchResult]:
     ]
 
 
-def _received(measuring: Measuring, expected: int, *, already: int, is_ordered: bool = False) -> float:
+def _received(
+    measuring: Measuring, expected: int, *, already: int, is_ordered: bool = False
+) -> float:
     """Wait until all deliveries have arrived and are recorded, and return their rate."""
     wait_until(expected, measuring.receiver.count, seconds=STALL_SECONDS)
     tally = measuring.receiver.tally()

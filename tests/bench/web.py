@@ -22,7 +22,9 @@ def web(environment: Mapping[str, str] | None = None) -> Iterator[int]:
     port = free_port()
     changed = {**(environment or {}), "PORT": str(port)}
     # Keep granian's output out of the results.
-    with child(str(settings.BASE_DIR / "manage.py"), "web", changed=changed, stdout=sys.stderr) as process:
+    with child(
+        str(settings.BASE_DIR / "manage.py"), "web", changed=changed, stdout=sys.stderr
+    ) as process:
         _wait_until_ready(port, process)
         yield port
 

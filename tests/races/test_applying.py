@@ -45,7 +45,8 @@ def test_who_changes_by_hand_meanwhile_is_not_overwritten() -> None:
     row = factories.subscription()
     by_hand = Subscription.objects.filter(pk=row.pk)
     assert isinstance(
-        meet(lambda: by_hand.update(timeout_seconds=9), applying(with_timeout(row, 7))), PlanChangedError
+        meet(lambda: by_hand.update(timeout_seconds=9), applying(with_timeout(row, 7))),
+        PlanChangedError,
     )
     row.refresh_from_db()
     assert row.timeout_seconds == 9
@@ -63,7 +64,12 @@ def test_of_two_who_make_rivals_the_second_plans_again() -> None:
     factories.subscriber("abc")
 
     def rival(name: str) -> dict[str, Any]:
-        entry = {"subscriber": "abc", "name": name, "event_type": "Orders", "endpoint": "https://a.example/"}
+        entry = {
+            "subscriber": "abc",
+            "name": name,
+            "event_type": "Orders",
+            "endpoint": "https://a.example/",
+        }
         return {"format": 1, "subscriptions": [entry]}
 
     assert isinstance(meet(applying(rival("a")), applying(rival("b"))), PlanChangedError)

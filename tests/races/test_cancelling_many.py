@@ -67,13 +67,19 @@ def test_a_sibling_of_a_delivery_being_cancelled_can_be_delivered() -> None:
     doubtful, pending = group(Status.IN_DOUBT, Status.PENDING)
     start_job({"status": ["IN_DOUBT"]}, rate=None, actor="ann", verb=BulkVerb.CANCEL)
     assert meet(work_off, partial(deliver, pending)) is None
-    assert [now_of(row).status for row in (doubtful, pending)] == [Status.CANCELLED, Status.DELIVERED]
+    assert [now_of(row).status for row in (doubtful, pending)] == [
+        Status.CANCELLED,
+        Status.DELIVERED,
+    ]
 
 
 def test_deliveries_that_become_in_doubt_are_spared_unless_that_status_was_named() -> None:
     row = factories.delivery()
     running = start_job(
-        {"subscriber": row.subscription.subscriber.name}, rate=None, actor="ann", verb=BulkVerb.CANCEL
+        {"subscriber": row.subscription.subscriber.name},
+        rate=None,
+        actor="ann",
+        verb=BulkVerb.CANCEL,
     )
 
     def doubted() -> None:

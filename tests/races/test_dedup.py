@@ -31,7 +31,12 @@ def test_of_many_simultaneous_messages_with_one_key_one_is_new() -> None:
             # Two keys in alternating order: no two publishers may wait for each other.
             bodies = [b'{"id": 1}', b'{"id": 2}'][:: 1 if publisher.pk % 2 else -1]
             drafts = [
-                Draft(event_type=event_type, headers={"idempotency-key": key}, body=body, idempotency_key=key)
+                Draft(
+                    event_type=event_type,
+                    headers={"idempotency-key": key},
+                    body=body,
+                    idempotency_key=key,
+                )
                 for key, body in zip(("a", "b"), bodies, strict=True)
             ]
             return publish(publisher, drafts)[0]
@@ -41,6 +46,8 @@ def test_of_many_simultaneous_messages_with_one_key_one_is_new() -> None:
     with ThreadPoolExecutor(len(publishers)) as threads:
         list(threads.map(attempt, publishers))
     for subscription in subscriptions:
-        statuses = list(Delivery.objects.filter(subscription=subscription).values_list("status", flat=True))
+        statuses = list(
+            Delivery.objects.filter(subscription=subscription).values_list("status", flat=True)
+        )
         assert sorted(statuses) == ["IN_DOUBT"] * 14 + ["PENDING"] * 2
     assert DedupKey.objects.count() == 4

@@ -48,7 +48,9 @@ def is_active(subscription: Subscription) -> bool:
     return asyncio.run(reading())
 
 
-def test_what_is_published_while_it_becomes_held_is_stored_and_waits(subscription: Subscription) -> None:
+def test_what_is_published_while_it_becomes_held_is_stored_and_waits(
+    subscription: Subscription,
+) -> None:
     with unfinished(publishing(subscription)):
         toggle.hold_owner(subscription.subscriber, actor="ann")
     with unfinished(lambda: toggle.hold_owner(subscription, actor="ann")):
@@ -72,39 +74,58 @@ def test_what_was_read_before_the_hold_is_not_sent_after_it(subscription: Subscr
 def test_of_two_who_hold_at_once_one_has_held(subscription: Subscription) -> None:
     owner = subscription.subscriber
     assert (
-        meet(lambda: toggle.hold_owner(owner, actor="ann"), lambda: toggle.hold_owner(owner, actor="bob"))
+        meet(
+            lambda: toggle.hold_owner(owner, actor="ann"),
+            lambda: toggle.hold_owner(owner, actor="bob"),
+        )
         is None
     )
     assert [row.actor for row in JournalEntry.objects.all()] == ["ann"]
 
 
-def test_who_releases_and_who_holds_at_once_come_one_after_the_other(subscription: Subscription) -> None:
+def test_who_releases_and_who_holds_at_once_come_one_after_the_other(
+    subscription: Subscription,
+) -> None:
     owner = subscription.subscriber
     toggle.hold_owner(owner, actor="ann")
     assert (
-        meet(lambda: toggle.activate_owner(owner, actor="ann"), lambda: toggle.hold_owner(owner, actor="bob"))
+        meet(
+            lambda: toggle.activate_owner(owner, actor="ann"),
+            lambda: toggle.hold_owner(owner, actor="bob"),
+        )
         is None
     )
     assert Subscriber.objects.get().status == "HELD"
-    assert [row.kind for row in JournalEntry.objects.order_by("id")] == ["HELD", "ACTIVATED", "HELD"]
+    assert [row.kind for row in JournalEntry.objects.order_by("id")] == [
+        "HELD",
+        "ACTIVATED",
+        "HELD",
+    ]
 
 
 class TestReleaseDuty:
     @pytest.fixture
     def due(self, subscription: Subscription) -> Subscriber:
         """Create a subscriber whose hold is over."""
-        toggle.hold_owner(subscription.subscriber, actor="ann", release=Release(until=timezone.now()))
+        toggle.hold_owner(
+            subscription.subscriber, actor="ann", release=Release(until=timezone.now())
+        )
         return subscription.subscriber
 
     def test_a_hold_that_a_person_prolongs_meanwhile_stays(self, due: Subscriber) -> None:
         later = Release(until=timezone.now() + timedelta(hours=1))
-        with unfinished(lambda: toggle.hold_owner(due, actor="bob", release=later)), transaction.atomic():
+        with (
+            unfinished(lambda: toggle.hold_owner(due, actor="bob", release=later)),
+            transaction.atomic(),
+        ):
             assert releases.release_due() == 0
         with transaction.atomic():
             assert releases.release_due() == 0
         assert Subscriber.objects.get().status == "HELD"
 
-    def test_one_that_is_killed_before_its_commit_has_released_nothing(self, due: Subscriber) -> None:
+    def test_one_that_is_killed_before_its_commit_has_released_nothing(
+        self, due: Subscriber
+    ) -> None:
         with transaction.atomic():
             assert releases.release_due() == 1
             transaction.set_rollback(True)

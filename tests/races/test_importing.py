@@ -25,7 +25,9 @@ def event_type(transactional_db: None) -> EventType:
     factories.publisher("shop")
     event_type = factories.event_type("Orders")
     subscriber = factories.subscriber("crm")
-    factories.subscription("orders", subscriber=subscriber, event_type=event_type, dedup_mode=DedupMode.KEY)
+    factories.subscription(
+        "orders", subscriber=subscriber, event_type=event_type, dedup_mode=DedupMode.KEY
+    )
     return event_type
 
 
@@ -47,14 +49,18 @@ def import_delivered(folder: Path) -> int:
 
 def publish_one(event_type: EventType) -> None:
     publish(
-        Publisher.objects.get(), [Draft(event_type=event_type, headers={"idempotency-key": "a"}, body=b"1")]
+        Publisher.objects.get(),
+        [Draft(event_type=event_type, headers={"idempotency-key": "a"}, body=b"1")],
     )
 
 
-def test_two_imports_of_one_file_store_each_message_once(event_type: EventType, tmp_path: Path) -> None:
+def test_two_imports_of_one_file_store_each_message_once(
+    event_type: EventType, tmp_path: Path
+) -> None:
     stored: list[int] = []
     error = meet(
-        lambda: stored.append(import_backlog(tmp_path)), lambda: stored.append(import_backlog(tmp_path))
+        lambda: stored.append(import_backlog(tmp_path)),
+        lambda: stored.append(import_backlog(tmp_path)),
     )
     assert error is None
     assert stored == [2, 0]

@@ -18,7 +18,9 @@ from tests.support import factories
 def test_of_simultaneous_halves_each_join_is_completed_once(mode: JoinMode) -> None:
     owner = factories.subscriber()
     halves = [
-        factories.subscription(subscriber=owner, join_mode=mode, join_name="order", position=position)
+        factories.subscription(
+            subscriber=owner, join_mode=mode, join_name="order", position=position
+        )
         for position in range(2)
     ]
     publishers = [factories.publisher() for _ in range(8)]
@@ -30,7 +32,10 @@ def test_of_simultaneous_halves_each_join_is_completed_once(mode: JoinMode) -> N
         try:
             # Two activation ids in alternating order: no two publishers may wait for each other.
             ids = ["A", "B"][:: 1 if number % 4 < 2 else -1]
-            drafts = [Draft(event_type=half.event_type, headers={"activation": id}, body=b"{}") for id in ids]
+            drafts = [
+                Draft(event_type=half.event_type, headers={"activation": id}, body=b"{}")
+                for id in ids
+            ]
             publish(publishers[number], drafts)
         finally:
             connections.close_all()

@@ -46,7 +46,9 @@ def fill(*subscriptions: Subscription, count: int) -> None:
     for subscription in subscriptions:
         message = factories.message(event_type=subscription.event_type)
         rows = [
-            Delivery(pk=factories.new_delivery_id(message), message=message, subscription=subscription)
+            Delivery(
+                pk=factories.new_delivery_id(message), message=message, subscription=subscription
+            )
             for _ in range(count)
         ]
         Delivery.objects.bulk_create(rows)
@@ -59,7 +61,9 @@ def drain(subscriber_id: int, begin: threading.Barrier, *, most: int) -> list[in
     try:
         while fetched := mailboxes.fetch_messages(subscriber_id, most=most, visibility=600):
             got += [one.delivery_id for one in fetched]
-            results = mailboxes.acknowledge_receipts(subscriber_id, [one.receipt for one in fetched])
+            results = mailboxes.acknowledge_receipts(
+                subscriber_id, [one.receipt for one in fetched]
+            )
             assert not any(result.error for result in results)
     finally:
         connections.close_all()
@@ -69,7 +73,9 @@ def drain(subscriber_id: int, begin: threading.Barrier, *, most: int) -> list[in
 def drain_together(mailbox: FilledMailbox, *, most: int) -> list[int]:
     begin = threading.Barrier(CLIENTS)
     with ThreadPoolExecutor(CLIENTS) as threads:
-        draining = [threads.submit(drain, mailbox.subscriber.pk, begin, most=most) for _ in range(CLIENTS)]
+        draining = [
+            threads.submit(drain, mailbox.subscriber.pk, begin, most=most) for _ in range(CLIENTS)
+        ]
         return [id for client in draining for id in client.result(120)]
 
 
@@ -81,8 +87,12 @@ def test_two_clients_never_hold_the_same_message(mailbox: FilledMailbox, most: i
     assert set(Delivery.objects.values_list("status", "receive_count")) == {(Status.DELIVERED, 1)}
 
 
-def test_two_clients_never_share_returned_messages_of_several_subscriptions(mailbox: FilledMailbox) -> None:
-    others = [factories.subscription(subscriber=mailbox.subscriber, mode=Mode.PULL) for _ in range(3)]
+def test_two_clients_never_share_returned_messages_of_several_subscriptions(
+    mailbox: FilledMailbox,
+) -> None:
+    others = [
+        factories.subscription(subscriber=mailbox.subscriber, mode=Mode.PULL) for _ in range(3)
+    ]
     fill(mailbox.subscription, *others, count=100)
     for _ in range(2):
         mailbox.next(100)
@@ -109,7 +119,9 @@ def fetching(mailbox: FilledMailbox, *, most: int = 1) -> Iterator[list[LeasedMe
     """Fetch as another client, whose transaction is committed when the block ends."""
     got: list[LeasedMessage] = []
     with another_client(
-        lambda: got.extend(mailboxes.fetch_messages(mailbox.subscriber.pk, most=most, visibility=30))
+        lambda: got.extend(
+            mailboxes.fetch_messages(mailbox.subscriber.pk, most=most, visibility=30)
+        )
     ):
         yield got
 
@@ -125,7 +137,9 @@ def test_a_fetch_does_not_wait_for_extensions_and_acknowledgements(mailbox: Fill
     first, second = mailbox.put(2)
     message = mailbox.one()
     end_visibility(first)
-    with another_client(partial(mailboxes.acknowledge_receipts, mailbox.subscriber.pk, [message["receipt"]])):
+    with another_client(
+        partial(mailboxes.acknowledge_receipts, mailbox.subscriber.pk, [message["receipt"]])
+    ):
         assert ids(mailbox.next(2)) == public_ids([second])
     assert status_of(first) == Status.DELIVERED
 
@@ -138,7 +152,9 @@ def test_a_locked_message_does_not_hide_later_ones(mailbox: FilledMailbox) -> No
         assert ids(mailbox.next()) == public_ids([last])
 
 
-def test_a_late_acknowledgement_that_meets_a_second_fetch_is_refused(mailbox: FilledMailbox) -> None:
+def test_a_late_acknowledgement_that_meets_a_second_fetch_is_refused(
+    mailbox: FilledMailbox,
+) -> None:
     (delivery,) = mailbox.put()
     receipt = mailbox.one()["receipt"]
     end_visibility(delivery)
@@ -155,7 +171,9 @@ def test_a_late_acknowledgement_that_meets_a_second_fetch_is_refused(mailbox: Fi
     assert status_of(delivery) == Status.IN_FLIGHT
 
 
-def test_of_two_simultaneous_acknowledgements_both_succeed_and_one_counts(mailbox: FilledMailbox) -> None:
+def test_of_two_simultaneous_acknowledgements_both_succeed_and_one_counts(
+    mailbox: FilledMailbox,
+) -> None:
     (delivery,) = mailbox.put()
     receipt = mailbox.one()["receipt"]
     results: list[mailboxes.Result] = []
@@ -211,7 +229,9 @@ def test_a_connection_lost_before_the_commit_fetches_nothing(mailbox: FilledMail
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_terminate_backend(%s, 20000)", [breaking.info.backend_pid])
         breaking.close()
-    assert [(row.status, row.receive_count) for row in map(now_of, put)] == [(Status.PENDING, 0)] * 3
+    assert [(row.status, row.receive_count) for row in map(now_of, put)] == [
+        (Status.PENDING, 0)
+    ] * 3
     assert ids(mailbox.next(3)) == public_ids(put)
 
 
@@ -221,7 +241,9 @@ def test_an_acknowledgement_whose_connection_breaks_can_be_repeated(mailbox: Fil
 
     def break_off() -> None:
         with transaction.atomic():
-            assert not mailboxes.acknowledge_receipts(mailbox.subscriber.pk, [message["receipt"]])[0].error
+            assert not mailboxes.acknowledge_receipts(mailbox.subscriber.pk, [message["receipt"]])[
+                0
+            ].error
             with psycopg.connect(**connection_parameters(), autocommit=True) as killer:
                 backend = connection.connection.info.backend_pid
                 killer.execute("SELECT pg_terminate_backend(%s, 20000)", [backend])

@@ -67,7 +67,9 @@ class TestCancellingAReplay:
 
 
 class TestRetention:
-    def test_spares_only_messages_still_ahead_of_a_running_replay(self, subscription: Subscription) -> None:
+    def test_spares_only_messages_still_ahead_of_a_running_replay(
+        self, subscription: Subscription
+    ) -> None:
         before, waiting, other = (old(subscription=subscription) for _ in range(3))
         running(subscription, [before.message_id])
         ready(subscription, [waiting.message_id])
@@ -123,7 +125,9 @@ def test_of_two_machines_one_creates_a_batch(subscription: Subscription) -> None
     assert len(made(replay)) == 1
 
 
-def test_two_replays_restore_an_archived_message_once(subscription: Subscription, archive: Path) -> None:
+def test_two_replays_restore_an_archived_message_once(
+    subscription: Subscription, archive: Path
+) -> None:
     archived(archive, subscription.event_type, range(901, 911))
     first, second = (running(subscription, range(901, 911)) for _ in range(2))
     for one in (first, second):

@@ -30,7 +30,9 @@ def deliver(row: Delivery) -> None:
     async def scenario(settler: Settler) -> None:
         lane_id = row.lane_id or 0
         await serve_lanes(settler, [lane_id])
-        siblings = Redundant(lane_id=lane_id, message_id=row.message_id, queue_group=0, delivery_id=row.pk)
+        siblings = Redundant(
+            lane_id=lane_id, message_id=row.message_id, queue_group=0, delivery_id=row.pk
+        )
         await settler.commit(lane_id, settlement(row), siblings)
 
     with_settler(scenario)
@@ -47,7 +49,10 @@ def test_of_two_people_one_resubmits_a_delivery() -> None:
 def test_a_delivery_just_resubmitted_can_be_cancelled() -> None:
     row = factories.delivery(Status.IN_DOUBT)
     assert (
-        meet(partial(resubmit_delivery, row.pk, actor="ann"), partial(cancel_delivery, row.pk, actor="bob"))
+        meet(
+            partial(resubmit_delivery, row.pk, actor="ann"),
+            partial(cancel_delivery, row.pk, actor="bob"),
+        )
         is None
     )
     assert (now_of(row).status, now_of(row).reason) == (Status.CANCELLED, "cancelled by bob")
@@ -77,7 +82,9 @@ def test_a_delivery_just_resubmitted_gets_no_edited_copy() -> None:
     row = factories.delivery(Status.REJECTED)
     edit = Edit(headers={}, content_type="text/plain", body=b"x")
     again = partial(resubmit_delivery, row.pk, actor="ann")
-    assert isinstance(meet(again, lambda: resubmit_edited(row, edit, actor="bob")), NotResubmittedError)
+    assert isinstance(
+        meet(again, lambda: resubmit_edited(row, edit, actor="bob")), NotResubmittedError
+    )
     assert Message.objects.count() == 1
 
 
@@ -95,8 +102,13 @@ def test_a_sibling_that_a_sender_is_just_settling_is_waited_for() -> None:
 
 def test_a_sender_settling_a_sibling_sees_a_fresh_resubmission() -> None:
     refused, pending = group(Status.REJECTED, Status.PENDING)
-    assert meet(partial(resubmit_delivery, refused.pk, actor="ann"), partial(deliver, pending)) is None
-    assert [now_of(row).status for row in (refused, pending)] == [Status.REDUNDANT, Status.DELIVERED]
+    assert (
+        meet(partial(resubmit_delivery, refused.pk, actor="ann"), partial(deliver, pending)) is None
+    )
+    assert [now_of(row).status for row in (refused, pending)] == [
+        Status.REDUNDANT,
+        Status.DELIVERED,
+    ]
 
 
 def test_a_failure_being_reported_is_not_reported_twice() -> None:

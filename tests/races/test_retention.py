@@ -14,7 +14,15 @@ from pytest_django import Settings
 
 from config.retention_days import DEFAULT_DAYS
 from delivery.maintenance import failures, retention
-from delivery.models import DedupKey, Delivery, FailureNotice, IdempotencyKey, Message, RetentionRun, Status
+from delivery.models import (
+    DedupKey,
+    Delivery,
+    FailureNotice,
+    IdempotencyKey,
+    Message,
+    RetentionRun,
+    Status,
+)
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
 from delivery.support.resolve import NotResolvedError, mark_delivered
@@ -32,7 +40,9 @@ EDIT = Edit(headers={}, content_type="application/json", body=b'{"n": 2}')
 @pytest.fixture(autouse=True)
 def _removes_all(settings: Settings) -> None:
     settings.ENVIRONMENT = replace(
-        settings.ENVIRONMENT, retention_unarchived=True, retention_days=dict.fromkeys(DEFAULT_DAYS, 1)
+        settings.ENVIRONMENT,
+        retention_unarchived=True,
+        retention_days=dict.fromkeys(DEFAULT_DAYS, 1),
     )
 
 
@@ -69,7 +79,9 @@ class TestResubmitting:
         assert not Message.objects.exists()
 
     def test_an_edited_copy_that_is_just_being_made_keeps_its_original(self) -> None:
-        row = Delivery.objects.select_related("message__event_type").get(pk=old(Status.DELIVERED).pk)
+        row = Delivery.objects.select_related("message__event_type").get(
+            pk=old(Status.DELIVERED).pk
+        )
         with unfinished(lambda: resubmit_edited(row, EDIT, actor="ann")):
             run_whole()
         assert is_there(row)
@@ -126,15 +138,21 @@ class TestPublishers:
         row = old()
         publisher = row.message.publisher or factories.publisher()
         with unfinished(advance):
-            accepted = publish(publisher, [Draft(event_type=row.message.event_type, headers={}, body=b"{}")])
+            accepted = publish(
+                publisher, [Draft(event_type=row.message.event_type, headers={}, body=b"{}")]
+            )
         assert accepted[0].deliveries == 1
         assert not is_there(row)
 
     def test_keep_a_key_that_they_are_just_using_again(self) -> None:
         row = old()
         publisher = row.message.publisher or factories.publisher()
-        draft = Draft(event_type=row.message.event_type, headers={}, body=b"{}", idempotency_key="k")
-        IdempotencyKey.objects.create(publisher=publisher, key="k", digest=b"x", message=row.message)
+        draft = Draft(
+            event_type=row.message.event_type, headers={}, body=b"{}", idempotency_key="k"
+        )
+        IdempotencyKey.objects.create(
+            publisher=publisher, key="k", digest=b"x", message=row.message
+        )
         IdempotencyKey.objects.update(created_at=past(2))
         with unfinished(lambda: publish(publisher, [draft])):
             run_whole()
@@ -149,7 +167,9 @@ class TestPublishers:
         subscription = factories.subscription(dedup_mode=DedupMode.KEY)
         publisher = factories.publisher()
         first = old(subscription=subscription)
-        draft = Draft(event_type=subscription.event_type, headers={"idempotency-key": "k"}, body=b"{}")
+        draft = Draft(
+            event_type=subscription.event_type, headers={"idempotency-key": "k"}, body=b"{}"
+        )
         publish(publisher, [draft])
         DedupKey.objects.update(delivery_id=first.pk, seen_at=past(400))
         assert meet(advance, lambda: publish(publisher, [draft])) is None

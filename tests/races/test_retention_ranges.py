@@ -36,7 +36,9 @@ EDIT = Edit(headers={}, content_type="application/json", body=b'{"n": 2}')
 @pytest.fixture(autouse=True)
 def _removes_all(settings: Settings) -> None:
     settings.ENVIRONMENT = replace(
-        settings.ENVIRONMENT, retention_unarchived=True, retention_days=dict.fromkeys(DEFAULT_DAYS, 1)
+        settings.ENVIRONMENT,
+        retention_unarchived=True,
+        retention_days=dict.fromkeys(DEFAULT_DAYS, 1),
     )
 
 
@@ -164,7 +166,9 @@ class TestReaders:
         assert run_whole().messages == 2
         assert not is_there(whole)
 
-    def test_blocking_the_drop_for_a_day_leads_to_removal_row_by_row(self, whole: MessageRange) -> None:
+    def test_blocking_the_drop_for_a_day_leads_to_removal_row_by_row(
+        self, whole: MessageRange
+    ) -> None:
         Delivery.objects.update(settled_at=past(2.5))
         Message.objects.filter(pk__in=messages_of(whole)).update(published_at=past(2.5))
         with psycopg.connect(**connection_parameters()) as reader:
@@ -176,7 +180,9 @@ class TestReaders:
         conninfo = psycopg.conninfo.make_conninfo(**connection_parameters())
         with snapshot(conninfo) as seen:
             assert run_whole().messages == 0
-            assert seen.connection.execute("SELECT count(*) FROM delivery_settled").fetchone() == (2,)
+            assert seen.connection.execute("SELECT count(*) FROM delivery_settled").fetchone() == (
+                2,
+            )
         assert run_whole().messages == 2
 
     def test_begin_a_snapshot_when_it_is_gone(self, whole: MessageRange) -> None:
@@ -185,7 +191,9 @@ class TestReaders:
 
         def read() -> None:
             with snapshot(conninfo) as seen:
-                counts.append(seen.connection.execute("SELECT count(*) FROM delivery_settled").fetchone())
+                counts.append(
+                    seen.connection.execute("SELECT count(*) FROM delivery_settled").fetchone()
+                )
 
         pass_to(whole)
         assert meet(advance, read) is None

@@ -19,7 +19,12 @@ from tests.unit.delivery.maintenance.test_failures import failed, listening, tol
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-WANTED = {"objCode": "PROJ", "eventType": "UPDATE", "url": "https://receiver.example/", "authToken": "t"}
+WANTED = {
+    "objCode": "PROJ",
+    "eventType": "UPDATE",
+    "url": "https://receiver.example/",
+    "authToken": "t",
+}
 
 
 def tell() -> int:

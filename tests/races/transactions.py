@@ -56,7 +56,8 @@ def _wait_until_somebody_waits_for(backend: int) -> None:
     def is_waited_for() -> bool:
         with connection.cursor() as cursor:
             cursor.execute(
-                "SELECT count(*) FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))", [backend]
+                "SELECT count(*) FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))",
+                [backend],
             )
             row = cursor.fetchone()
         return row is not None and bool(row[0])

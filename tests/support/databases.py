@@ -21,7 +21,9 @@ _END = """
 
 
 @contextmanager
-def database_beside(server: psycopg.Connection, name: str, *, template: str = "template1") -> Iterator[None]:
+def database_beside(
+    server: psycopg.Connection, name: str, *, template: str = "template1"
+) -> Iterator[None]:
     """Create a database, and drop it on leaving, even if it is still in use.
 
     `server` is an autocommit connection to another database of that server.

@@ -108,7 +108,12 @@ def delivery(status: Status = Status.PENDING, **fields: Any) -> Delivery:
 
 def endpoint_down(by: Delivery, **fields: Any) -> EndpointHealth:
     """Create the row of the endpoint that is DOWN because of that delivery."""
-    given = {"lane_id": by.lane_id, "delivery_id": by.pk, "reason": "503: busy", "failures": 1} | fields
+    given = {
+        "lane_id": by.lane_id,
+        "delivery_id": by.pk,
+        "reason": "503: busy",
+        "failures": 1,
+    } | fields
     given.setdefault("next_try_at", timezone.now() + timedelta(seconds=40))
     return EndpointHealth.objects.create(subscription=by.subscription, **given)
 
@@ -174,5 +179,8 @@ def _implied(status: Status, of: Message) -> dict[str, Any]:
     if status in _OUTCOMES:
         implied["attempts"] = 1
     if status == Status.IN_FLIGHT:
-        implied |= {"lease_token": uuid.uuid4(), "lease_expires_at": settled_at + timedelta(seconds=30)}
+        implied |= {
+            "lease_token": uuid.uuid4(),
+            "lease_expires_at": settled_at + timedelta(seconds=30),
+        }
     return implied

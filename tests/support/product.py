@@ -93,7 +93,12 @@ class Flow:
         """Subscribe an endpoint, for a new subscriber unless one is named."""
         name = endpoint.url.rpartition("/")[2]
         owner = subscriber or self.subscriber(name)
-        wish = {"name": name, "subscriber": owner, "event_type": self.event_type, "endpoint": endpoint.url}
+        wish = {
+            "name": name,
+            "subscriber": owner,
+            "event_type": self.event_type,
+            "endpoint": endpoint.url,
+        }
         made = self.rest.post("subscriptions", wish | fields)
         return StartedSubscription(endpoint, owner, made["id"], made["secret"])
 
@@ -129,7 +134,9 @@ class Flow:
         return state
 
     def wait_until_blocked(self, of: StartedSubscription) -> Json:
-        eventually(lambda: self.lane(of)["state"] == "BLOCKED", f"the lane of {of.subscriber} is BLOCKED")
+        eventually(
+            lambda: self.lane(of)["state"] == "BLOCKED", f"the lane of {of.subscriber} is BLOCKED"
+        )
         return self.lane(of)
 
     def wait_until_settled(self, of: StartedSubscription) -> list[str]:

@@ -64,7 +64,11 @@ def put_back(migrated: Migrated) -> None:
         if dirty:
             # CASCADE also empties the tables that refer to them, and some of those have rows of
             # migrations.
-            _execute(sql.SQL("TRUNCATE {} CASCADE").format(sql.SQL(", ").join(map(sql.Identifier, dirty))))
+            _execute(
+                sql.SQL("TRUNCATE {} CASCADE").format(
+                    sql.SQL(", ").join(map(sql.Identifier, dirty))
+                )
+            )
             _fill(migrated, _changed(migrated))
         _put_back_ranges(migrated)
 
@@ -101,18 +105,25 @@ def _put_back_ranges(migrated: Migrated) -> None:
         for first, until in migrated.ranges - found:
             cursor.execute("SELECT delivery_make_range(%s, %s)", [first, until])
         if found != migrated.ranges:
-            cursor.execute("SELECT setval('delivery_message_id_seq', %s, false)", [migrated.next_message])
+            cursor.execute(
+                "SELECT setval('delivery_message_id_seq', %s, false)", [migrated.next_message]
+            )
 
 
 def _told(statement: str, names: Iterable[str]) -> dict[str, str | None]:
-    parts = [sql.SQL(statement).format(name=sql.Literal(name), table=sql.Identifier(name)) for name in names]
+    parts = [
+        sql.SQL(statement).format(name=sql.Literal(name), table=sql.Identifier(name))
+        for name in names
+    ]
     with connection.cursor() as cursor:
         cursor.execute(sql.SQL(" UNION ALL ").join(parts))
         return dict(cursor.fetchall())
 
 
 def _copied(name: str) -> bytes:
-    copying = sql.SQL("COPY {} ({}) TO STDOUT").format(sql.Identifier(name), sql.SQL(_columns(name)))
+    copying = sql.SQL("COPY {} ({}) TO STDOUT").format(
+        sql.Identifier(name), sql.SQL(_columns(name))
+    )
     with connection.cursor() as cursor, cursor.copy(copying) as copy:
         return b"".join(bytes(part) for part in copy)
 

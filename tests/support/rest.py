@@ -17,7 +17,9 @@ class RestRefusedError(AssertionError):
 
     def __init__(self, response: requests.Response) -> None:
         request = response.request
-        super().__init__(f"{request.method} {request.url}: {response.status_code} {response.text[:2000]}")
+        super().__init__(
+            f"{request.method} {request.url}: {response.status_code} {response.text[:2000]}"
+        )
         self.response = response
 
 
@@ -68,7 +70,10 @@ class ProductClient:
 
     def publish(self, event_type: str, body: bytes, **headers: str) -> Json:
         """Publish one message; underscores in header names become dashes, except FILTER_STRING."""
-        named = {name if name.isupper() else name.replace("_", "-"): value for name, value in headers.items()}
+        named = {
+            name if name.isupper() else name.replace("_", "-"): value
+            for name, value in headers.items()
+        }
         response = self.ask(
             "POST",
             f"events/{event_type}/messages",
@@ -83,7 +88,9 @@ class ProductClient:
 
     def _send(self, method: str, path: str, content: Any) -> Json:
         body = orjson.dumps({} if content is None else content)
-        return _accepted(self.ask(method, path, body=body, headers={"Content-Type": "application/json"}))
+        return _accepted(
+            self.ask(method, path, body=body, headers={"Content-Type": "application/json"})
+        )
 
 
 def _accepted(response: requests.Response) -> Json:

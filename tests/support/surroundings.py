@@ -20,7 +20,9 @@ from config.embedded.postgres import throwaway
 # Receivers of tests listen on the loopback, where endpoints are otherwise forbidden.
 NETWORKS = "127.0.0.0/8"
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 HOW_TO_GET_CHROMIUM = "apt-get install chromium fonts-liberation"
 
 
@@ -35,7 +37,9 @@ def arrange() -> None:
     if not os.environ.get("DATABASE_URL"):
         os.environ["DATABASE_URL"] = stack.enter_context(throwaway())
     if "INTURN_HOME" not in os.environ:
-        os.environ["INTURN_HOME"] = stack.enter_context(tempfile.TemporaryDirectory(prefix="inturn-"))
+        os.environ["INTURN_HOME"] = stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="inturn-")
+        )
     # Whitenoise warns if there is no folder of collected files.
     Path(os.environ["INTURN_HOME"], "static").mkdir(parents=True, exist_ok=True)
     os.environ["INTURN_ALLOWED_NETWORKS"] = NETWORKS
@@ -44,7 +48,9 @@ def arrange() -> None:
 
 def _insist_on_unread_settings() -> None:
     # pytest-django imports the settings before any conftest if DJANGO_SETTINGS_MODULE is set.
-    settled = os.environ.get("DATABASE_URL") and os.environ.get("INTURN_ALLOWED_NETWORKS") == NETWORKS
+    settled = (
+        os.environ.get("DATABASE_URL") and os.environ.get("INTURN_ALLOWED_NETWORKS") == NETWORKS
+    )
     if "config.settings" in sys.modules and not settled:
         raise pytest.UsageError(
             "DJANGO_SETTINGS_MODULE is set, so the settings were read before the tests chose a database: "

@@ -42,6 +42,9 @@ def test_ranges_of_a_test_are_dropped_and_the_first_is_made_again() -> None:
         cursor.execute("SELECT delivery_drop_range(%s)", [first.pk])
     reset.put_back(migrated)
     assert MessageRange.objects.get().pk == first.pk
-    assert (indexes_of(f"delivery_message_{made.pk}"), indexes_of(f"delivery_message_{first.pk}")) == (0, 6)
+    assert (
+        indexes_of(f"delivery_message_{made.pk}"),
+        indexes_of(f"delivery_message_{first.pk}"),
+    ) == (0, 6)
     message = factories.message()
     assert first.first_id <= message.pk < first.until_id

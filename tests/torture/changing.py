@@ -27,7 +27,9 @@ def change_pace(stage: TortureStage) -> None:
     lane = stage.chance.choice(stage.lanes)
     rows = stage.chance.choice([1, 2, 10, 500])
     stage.journal.note(f"max_queued_to_send {rows}", lane=lane.name)
-    stage.patch(f"subscribers/{lane.subscribed.subscriber}", max_queued_to_send=rows, refill_level=rows // 5)
+    stage.patch(
+        f"subscribers/{lane.subscribed.subscriber}", max_queued_to_send=rows, refill_level=rows // 5
+    )
 
 
 def deactivate(stage: TortureStage) -> None:

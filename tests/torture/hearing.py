@@ -14,7 +14,9 @@ UNHEARD_SECONDS = 0.4
 
 def unheard_moments(faults: Iterable[FaultWindow]) -> list[float]:
     """Return the moments around which an answer may be lost."""
-    return [window.since for window in faults if any(window.reason.startswith(word) for word in UNHEARD)]
+    return [
+        window.since for window in faults if any(window.reason.startswith(word) for word in UNHEARD)
+    ]
 
 
 def is_taken(request: Received, unheard: Sequence[float]) -> bool:

@@ -69,17 +69,23 @@ class Judge:
         )
 
     def judge(self) -> TortureResult:
-        published = [message for publisher in self._seen.publishers for message in publisher.published]
+        published = [
+            message for publisher in self._seen.publishers for message in publisher.published
+        ]
         self.result.messages = len(published)
         self.add(PUBLISHERS, self._judge_publishers(published))
         topic = [message for message in published if message.event == self._seen.topic.event_type]
         for lane in self._seen.lanes:
             self._judge_lane(lane, topic)
-        self._judge_queue([message for message in published if message.event == self._seen.queue.event_type])
+        self._judge_queue(
+            [message for message in published if message.event == self._seen.queue.event_type]
+        )
         self._judge_mailbox(topic)
         return self.result
 
-    def add(self, lane: str, findings: Sequence[Breach], came: Iterable[Received | Fetched] = ()) -> None:
+    def add(
+        self, lane: str, findings: Sequence[Breach], came: Iterable[Received | Fetched] = ()
+    ) -> None:
         """Add a lane's findings, with its log around the first ones."""
         self.result.findings += findings
         came = list(came)
@@ -138,7 +144,9 @@ class Judge:
                 findings.append(Breach("IN DOUBT", lane.name, 0.0, text))
         most = 1 if role.is_serial else MAX_IN_FLIGHT + 1
         wrong_by = LONGEST_STEP_SECONDS if self._journal.steps else 0
-        crashes = [(crash, end_of_fault(crash, self._journal.excuses)) for crash in self._journal.crashes]
+        crashes = [
+            (crash, end_of_fault(crash, self._journal.excuses)) for crash in self._journal.crashes
+        ]
         return [
             *findings,
             *oracle.doubts(lane.name, doubted_at, crashes, at_most=most, wrong_by=wrong_by),
@@ -160,11 +168,15 @@ class Judge:
         for lane in workers:
             for message, status in _statuses(self._seen.queue, lane).items():
                 statuses[message].append(status)
-        received = sorted((request for lane in workers for request in lane.received), key=lambda one: one.at)
+        received = sorted(
+            (request for lane in workers for request in lane.received), key=lambda one: one.at
+        )
         self.result.requests += len(received)
         most = len(journal.crashes) * MAX_IN_FLIGHT * QUEUE_LANES
         findings = [
-            *oracle.group(QUEUE, published, statuses, received, most_in_doubt=most, faults=journal.excuses),
+            *oracle.group(
+                QUEUE, published, statuses, received, most_in_doubt=most, faults=journal.excuses
+            ),
             *oracle.standing_still(QUEUE, published, received, journal.excuses),
             *oracle.sent_when_woken(QUEUE, received, journal.woken),
         ]
@@ -187,7 +199,10 @@ def _statuses(flow: Flow, lane: ObservedLane) -> dict[str, str]:
 
 
 def _overlaps(message: Published, windows: Sequence[FaultWindow]) -> bool:
-    return any(message.sent_at <= window.until and message.answered_at >= window.since for window in windows)
+    return any(
+        message.sent_at <= window.until and message.answered_at >= window.since
+        for window in windows
+    )
 
 
 def _firsts(fetched: Sequence[Fetched]) -> list[Fetched]:

@@ -50,7 +50,12 @@ ROLES: Sequence[Role] = (
     Role(name="well-2", policy="torture-teamforge", misdeeds={}),
     Role(name="teamforge-1", policy="torture-teamforge", misdeeds={"500": 2, "close": 1, "400": 1}),
     Role(name="teamforge-2", policy="torture-teamforge", misdeeds={"500": 1, "503": 1}),
-    Role(name="hanging", policy="torture-teamforge", misdeeds={"hang": 1}, timeout_seconds=HANGING_SECONDS),
+    Role(
+        name="hanging",
+        policy="torture-teamforge",
+        misdeeds={"hang": 1},
+        timeout_seconds=HANGING_SECONDS,
+    ),
     Role(name="strict-1", policy="torture-strict", misdeeds={"500": 1, "400": 1}, holds_doubt=True),
     Role(name="strict-2", policy="torture-strict", misdeeds={"close": 1}, holds_doubt=True),
     Role(name="retries", policy="torture-retries", misdeeds={"500": 3}, is_serial=False),
@@ -87,7 +92,9 @@ def configure_policies(rest: ProductClient) -> None:
         rest.post("policies", copy)
 
 
-def subscribe(flow: Flow, receiver: Receiver, roles: Sequence[Role], *, seed: int) -> list[ObservedLane]:
+def subscribe(
+    flow: Flow, receiver: Receiver, roles: Sequence[Role], *, seed: int
+) -> list[ObservedLane]:
     return [_subscribe(flow, receiver, role, seed=seed) for role in roles]
 
 

@@ -42,12 +42,21 @@ def lost(
     for message in owed:
         status = statuses.get(message.id)
         if status is None:
-            findings.append(Breach("LOST", lane, message.answered_at, f"{message.id} has no delivery"))
+            findings.append(
+                Breach("LOST", lane, message.answered_at, f"{message.id} has no delivery")
+            )
         elif status == "PENDING":
-            findings.append(Breach("STUCK", lane, message.answered_at, f"{message.id} is still PENDING"))
+            findings.append(
+                Breach("STUCK", lane, message.answered_at, f"{message.id} is still PENDING")
+            )
         elif status == "DELIVERED" and message.id not in taken:
             findings.append(
-                Breach("LOST", lane, message.answered_at, f"{message.id} is DELIVERED, and never arrived")
+                Breach(
+                    "LOST",
+                    lane,
+                    message.answered_at,
+                    f"{message.id} is DELIVERED, and never arrived",
+                )
             )
     return findings
 
@@ -60,7 +69,12 @@ def published_twice(lane: str, received: Iterable[Received]) -> list[Breach]:
         first = ids.setdefault(request.body, request.id)
         if first != request.id:
             findings.append(
-                Breach("PUBLISHED TWICE", lane, request.at, f"{first} and {request.id}: {request.body!r}")
+                Breach(
+                    "PUBLISHED TWICE",
+                    lane,
+                    request.at,
+                    f"{first} and {request.id}: {request.body!r}",
+                )
             )
     return findings
 
@@ -78,7 +92,12 @@ def order(lane: str, published: Iterable[Published], received: Iterable[Received
         seen.add(message.id)
         if latest is not None and latest.sent_at > message.answered_at:
             findings.append(
-                Breach("ORDER", lane, request.at, f"{latest.id} arrived before the earlier {message.id}")
+                Breach(
+                    "ORDER",
+                    lane,
+                    request.at,
+                    f"{latest.id} arrived before the earlier {message.id}",
+                )
             )
         if latest is None or message.sent_at > latest.sent_at:
             latest = message
@@ -100,10 +119,14 @@ def repeats(
         in_doubt = request.redelivery == "in-doubt"
         if answered.get(request.id) and (holds or not in_doubt):
             findings.append(
-                Breach("REPEATED", lane, request.at, f"{request.id} was answered 2xx and came again")
+                Breach(
+                    "REPEATED", lane, request.at, f"{request.id} was answered 2xx and came again"
+                )
             )
         if in_doubt and holds:
-            findings.append(Breach("NOT HELD", lane, request.at, f"{request.id} was in doubt and sent again"))
+            findings.append(
+                Breach("NOT HELD", lane, request.at, f"{request.id} was in doubt and sent again")
+            )
         answered[request.id] = answered.get(request.id, False) or is_taken(request, unheard)
     return findings
 
@@ -158,7 +181,9 @@ def standing_still(
         if index < len(since):
             longest, at = _longest(max(before, since[index]), after, allowed)
             if longest > STANDSTILL_SECONDS:
-                findings.append(Breach("STOOD STILL", lane, at, f"{longest:.1f} s without a request"))
+                findings.append(
+                    Breach("STOOD STILL", lane, at, f"{longest:.1f} s without a request")
+                )
     return findings
 
 
@@ -189,7 +214,9 @@ def _longest(begin: float, end: float, excuses: Iterable[FaultWindow]) -> tuple[
     return max(longest, (end - at, at))
 
 
-def sent_when_woken(lane: str, received: Iterable[Received], woken: Iterable[Woken]) -> list[Breach]:
+def sent_when_woken(
+    lane: str, received: Iterable[Received], woken: Iterable[Woken]
+) -> list[Breach]:
     """A sender that lost its session while stopped sends nothing before it is connected again."""
     return [
         Breach("SENT WHEN WOKEN", lane, request.at, f"{request.id}, attempt {request.attempt}")
@@ -246,17 +273,24 @@ def group(
     for message in owed:
         counted = Counter(statuses.get(message.id, ()))
         if counted["DELIVERED"] != 1 or counted["PENDING"]:
-            findings.append(Breach("GROUP", lane, message.answered_at, f"{message.id} is {dict(counted)}"))
+            findings.append(
+                Breach("GROUP", lane, message.answered_at, f"{message.id} is {dict(counted)}")
+            )
     doubled = [taken for taken in takers.values() if len(taken) > 1]
     unmarked = [
-        taken[1] for taken in doubled if all(request.redelivery != "in-doubt" for request in taken[1:])
+        taken[1]
+        for taken in doubled
+        if all(request.redelivery != "in-doubt" for request in taken[1:])
     ]
     findings += [
-        Breach("GROUP", lane, request.at, f"{request.id} was taken twice, unmarked") for request in unmarked
+        Breach("GROUP", lane, request.at, f"{request.id} was taken twice, unmarked")
+        for request in unmarked
     ]
     if len(doubled) > most_in_doubt:
         findings.append(
-            Breach("GROUP", lane, 0.0, f"{len(doubled)} taken twice, at most {most_in_doubt} may be")
+            Breach(
+                "GROUP", lane, 0.0, f"{len(doubled)} taken twice, at most {most_in_doubt} may be"
+            )
         )
     return findings
 
@@ -281,11 +315,21 @@ def mailbox(
             is_stepped = any(first.asked_at <= step <= second.answered_at for step in steps)
             if second.answered_at < _held_until(first) - TOLERANCE_SECONDS and not is_stepped:
                 findings.append(
-                    Breach("HELD", lane, second.answered_at, f"{id} was handed out while another held it")
+                    Breach(
+                        "HELD",
+                        lane,
+                        second.answered_at,
+                        f"{id} was handed out while another held it",
+                    )
                 )
             if first.acknowledged_at is not None and second.asked_at > first.acknowledged_at:
                 findings.append(
-                    Breach("HELD", lane, second.answered_at, f"{id} came back after its acknowledgement")
+                    Breach(
+                        "HELD",
+                        lane,
+                        second.answered_at,
+                        f"{id} came back after its acknowledgement",
+                    )
                 )
     return findings
 
@@ -297,4 +341,6 @@ def _held_until(fetch: Fetched) -> float:
 def unexpected(lane: str, statuses: Mapping[str, str], allowed: Iterable[str]) -> list[Breach]:
     """Every delivery ends in a status that this lane may have."""
     wrong = {id: status for id, status in statuses.items() if status not in {*allowed, *DEFINITE}}
-    return [Breach("STATUS", lane, 0.0, f"{id} is {status}") for id, status in list(wrong.items())[:10]]
+    return [
+        Breach("STATUS", lane, 0.0, f"{id} is {status}") for id, status in list(wrong.items())[:10]
+    ]

@@ -66,7 +66,11 @@ def end_of_fault(crash: float, faults: Iterable[FaultWindow]) -> float:
     A machine that was killed is started again by its fault, and one that does much else starts
     slowly.
     """
-    ends = [fault.until for fault in faults if fault.lane is None and fault.since <= crash <= fault.until]
+    ends = [
+        fault.until
+        for fault in faults
+        if fault.lane is None and fault.since <= crash <= fault.until
+    ]
     return max(ends, default=crash)
 
 
@@ -137,7 +141,9 @@ class Journal:
 
 def _described(came: Received | Fetched) -> tuple[float, str]:
     if isinstance(came, Fetched):
-        ends = [f"{name} {at - came.answered_at:+.3f} s" for name, at in came.ends() if at is not None]
+        ends = [
+            f"{name} {at - came.answered_at:+.3f} s" for name, at in came.ends() if at is not None
+        ]
         text = f"  {came.id} asked for {came.answered_at - came.asked_at:.3f} s before, {', '.join(ends)}"
         return came.answered_at, text
     marked = f" {came.redelivery}" if came.redelivery else ""

@@ -35,7 +35,13 @@ def torture(home: Path, *, seconds: float, seed: int) -> TortureResult:
 
 class _Run:
     def __init__(
-        self, product: Product, receiver: Receiver, wall: clock.MovedClock | None, home: Path, *, seed: int
+        self,
+        product: Product,
+        receiver: Receiver,
+        wall: clock.MovedClock | None,
+        home: Path,
+        *,
+        seed: int,
     ) -> None:
         self._seed = seed
         self._product = product
@@ -54,7 +60,10 @@ class _Run:
         ]
         self._clients = [
             MailboxClient(
-                ProductClient(client.base_url, client.key), self._mailbox_owner, number=number, seed=seed
+                ProductClient(client.base_url, client.key),
+                self._mailbox_owner,
+                number=number,
+                seed=seed,
             )
             for number in range(2)
         ]

@@ -98,7 +98,9 @@ class TortureStage:
             self.journal.excuse(since, reason, lane=lane)
 
     def wait_until_well(self) -> None:
-        eventually(lambda: self.senders() and self.product.is_ready(), "senders and web server are back")
+        eventually(
+            lambda: self.senders() and self.product.is_ready(), "senders and web server are back"
+        )
 
     def let_pass(self, least: float, most: float) -> None:
         # The length of a fault is part of the plan, not a wait for an event.

@@ -5,7 +5,9 @@ from tests.torture import oracle
 from tests.torture.records import FaultWindow, Fetched, Published, Woken, end_of_fault
 
 
-def published(number: int, *, sent_at: float | None = None, answered_at: float | None = None) -> Published:
+def published(
+    number: int, *, sent_at: float | None = None, answered_at: float | None = None
+) -> Published:
     """Return message N, sent in second N and answered half a second later by default."""
     return Published(
         id=f"msg_{number}",
@@ -43,7 +45,9 @@ def request(
     )
 
 
-def fetched(at: float, *, released_at: float | None = None, acknowledged_at: float | None = None) -> Fetched:
+def fetched(
+    at: float, *, released_at: float | None = None, acknowledged_at: float | None = None
+) -> Fetched:
     return Fetched(
         id="msg_1",
         asked_at=at,
@@ -67,7 +71,9 @@ class TestLost:
 
     def test_a_delivered_message_that_never_arrived_is_lost(self) -> None:
         both = {"msg_1": "DELIVERED", "msg_2": "DELIVERED"}
-        assert rules(oracle.lost("a", TWO, both, [request(1, 3), request(2, 3, status=500)])) == ["LOST"]
+        assert rules(oracle.lost("a", TWO, both, [request(1, 3), request(2, 3, status=500)])) == [
+            "LOST"
+        ]
 
     def test_a_pending_message_is_stuck(self) -> None:
         assert rules(oracle.lost("a", TWO[:1], {"msg_1": "PENDING"}, [])) == ["STUCK"]
@@ -87,7 +93,10 @@ class TestOrder:
 
     def test_a_later_attempt_has_no_order(self) -> None:
         assert (
-            oracle.order("a", TWO, [request(1, 3, status=500), request(2, 4), request(1, 5, attempt=2)]) == []
+            oracle.order(
+                "a", TWO, [request(1, 3, status=500), request(2, 4), request(1, 5, attempt=2)]
+            )
+            == []
         )
 
 
@@ -128,7 +137,10 @@ class TestDoubts:
         assert oracle.doubts("a", [10], [(11, 11)], wrong_by=5) == []
 
     def test_a_doubt_is_recorded_when_the_killed_machine_is_back(self) -> None:
-        faults = [FaultWindow(10, 50, None, "kill -9 of the first machine"), FaultWindow(10, 90, "a", "lock")]
+        faults = [
+            FaultWindow(10, 50, None, "kill -9 of the first machine"),
+            FaultWindow(10, 90, "a", "lock"),
+        ]
         assert [end_of_fault(crash, faults) for crash in (11, 51)] == [50, 51]
         assert oracle.doubts("a", [60], [(11, 50)]) == []
         assert rules(oracle.doubts("a", [66], [(11, 50)])) == ["IN DOUBT"]
@@ -136,8 +148,12 @@ class TestDoubts:
 
 def test_a_woken_sender_sends_only_when_connected() -> None:
     woken = [Woken(3, 5, frozenset({77}))]
-    assert rules(oracle.sent_when_woken("a", [request(1, 4, port=77)], woken)) == ["SENT WHEN WOKEN"]
-    assert oracle.sent_when_woken("a", [request(1, 4, port=78), request(2, 5, port=77)], woken) == []
+    assert rules(oracle.sent_when_woken("a", [request(1, 4, port=77)], woken)) == [
+        "SENT WHEN WOKEN"
+    ]
+    assert (
+        oracle.sent_when_woken("a", [request(1, 4, port=78), request(2, 5, port=77)], woken) == []
+    )
 
 
 def test_publishers_are_answered_within_ten_seconds_of_a_fault() -> None:
@@ -166,7 +182,10 @@ class TestStandingStill:
     def test_a_fault_explains_its_time_and_ten_seconds(self) -> None:
         received = [request(1, 3), request(2, 20)]
         assert oracle.standing_still("a", TWO, received, [FaultWindow(4, 11, None, "fault")]) == []
-        assert oracle.standing_still("a", TWO, received, [FaultWindow(4, 11, "another", "fault")]) != []
+        assert (
+            oracle.standing_still("a", TWO, received, [FaultWindow(4, 11, "another", "fault")])
+            != []
+        )
 
     def test_a_fault_that_ends_by_itself_explains_at_most_ten_seconds(self) -> None:
         stopped = [FaultWindow(4, 4, None, "SIGSTOP of sender 5")]
@@ -180,7 +199,9 @@ class TestStandingStill:
 
     def test_a_lane_without_work_may_rest(self) -> None:
         assert (
-            oracle.standing_still("a", [published(1), published(30)], [request(1, 3), request(30, 31)], [])
+            oracle.standing_still(
+                "a", [published(1), published(30)], [request(1, 3), request(30, 31)], []
+            )
             == []
         )
 
@@ -199,10 +220,15 @@ class TestGroup:
         assert rules(oracle.group("q", TWO[:1], statuses, received, most_in_doubt=0)) == ["GROUP"]
 
     def test_an_answer_that_no_client_received_does_not_count(self) -> None:
-        statuses, received = {"msg_1": ["DELIVERED", "REDUNDANT"]}, [request(1, 3), request(1, 4, attempt=2)]
+        statuses, received = (
+            {"msg_1": ["DELIVERED", "REDUNDANT"]},
+            [request(1, 3), request(1, 4, attempt=2)],
+        )
         for at, rules_found in ((3.001, []), (3.5, ["GROUP"])):
             refused = FaultWindow(at, at + 1, None, "the receiver refuses connections")
-            found = oracle.group("q", TWO[:1], statuses, received, most_in_doubt=1, faults=[refused])
+            found = oracle.group(
+                "q", TWO[:1], statuses, received, most_in_doubt=1, faults=[refused]
+            )
             assert rules(found) == rules_found
 
 
@@ -219,7 +245,9 @@ class TestMailbox:
         assert oracle.mailbox("m", TWO[:1], [fetched(2), fetched(8)]) == []
 
     def test_acknowledged_messages_do_not_return(self) -> None:
-        assert rules(oracle.mailbox("m", TWO[:1], [fetched(2, acknowledged_at=3), fetched(8)])) == ["HELD"]
+        assert rules(oracle.mailbox("m", TWO[:1], [fetched(2, acknowledged_at=3), fetched(8)])) == [
+            "HELD"
+        ]
 
     def test_every_message_is_fetched(self) -> None:
         assert rules(oracle.mailbox("m", TWO[:1], [])) == ["LOST"]

@@ -46,7 +46,9 @@ class TorturePublisher(TrafficThread):
         super().__init__(f"publisher-{number}")
         self._flows = flows
         # One key for each event type: a publisher may only publish its own.
-        self._clients = [ProductClient(flow.publisher.base_url, flow.publisher.key) for flow in flows]
+        self._clients = [
+            ProductClient(flow.publisher.base_url, flow.publisher.key) for flow in flows
+        ]
         self._chance = random.Random(f"{seed} publisher {number}")
         self._number = number
         self._count = 0

@@ -11,7 +11,9 @@ from delivery.cluster.orphans import end_with_parent
 
 
 class Command(BaseCommand):
-    help = "Measure how fast messages are accepted and delivered, beside bare loops in the same run."
+    help = (
+        "Measure how fast messages are accepted and delivered, beside bare loops in the same run."
+    )
 
     def run_from_argv(self, argv: list[str]) -> None:
         # Without Django's parser, because the benchmarks have their own.
@@ -22,7 +24,9 @@ class Command(BaseCommand):
         # SIGTERM ends it in order, like Ctrl-C.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
         command = [sys.executable, "-m", "tests.bench.command", *argv[2:]]
-        with subprocess.Popen(command, cwd=CHECKOUT, preexec_fn=end_with_parent(signal.SIGTERM)) as process:
+        with subprocess.Popen(
+            command, cwd=CHECKOUT, preexec_fn=end_with_parent(signal.SIGTERM)
+        ) as process:
             try:
                 sys.exit(process.wait())
             finally:

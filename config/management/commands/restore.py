@@ -29,7 +29,9 @@ class Command:
             manifest = restore.run_restore()
         except (BackupError, CannotStartError, PostgresError) as error:
             sys.exit(f"inturn: {error}")
-        print(f"{environment.home} has the state of {manifest.made_at}: start it with `manage.py up`")
+        print(
+            f"{environment.home} has the state of {manifest.made_at}: start it with `manage.py up`"
+        )
 
     def print_help(self, program: str, name: str) -> None:
         """Print the help for `manage.py help restore`, which calls this method."""

@@ -21,7 +21,9 @@ and tables. Read it before you send it.
 
 
 class Command(BaseCommand):
-    help = "Write versions, settings, statistics and logs into one file, without payloads and secrets."
+    help = (
+        "Write versions, settings, statistics and logs into one file, without payloads and secrets."
+    )
     # It has to work where checks would fail.
     requires_system_checks = []
 
@@ -62,7 +64,11 @@ class Bundle:
         self._folder = folder
 
     def add_part(self, name: str, content: Any) -> None:
-        text = content if isinstance(content, str) and not name.endswith(".json") else _as_json(content)
+        text = (
+            content
+            if isinstance(content, str) and not name.endswith(".json")
+            else _as_json(content)
+        )
         encoded = text.encode()
         member = tarfile.TarInfo(f"{self._folder}/{name}")
         member.size, member.mtime, member.mode = len(encoded), int(time.time()), 0o600

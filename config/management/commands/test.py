@@ -50,14 +50,19 @@ class Command(BaseCommand):
     def run_from_argv(self, argv: list[str]) -> None:
         # Without Django's parser, which would refuse pytest's options.
         parser = ArgumentParser(prog="manage.py test", description=self.help, allow_abbrev=False)
-        parser.add_argument("--only", choices=STEPS, action="append", help="this step; may be repeated")
+        parser.add_argument(
+            "--only", choices=STEPS, action="append", help="this step; may be repeated"
+        )
         parser.add_argument(
             "--full",
             action="store_true",
             help="run the torture step and the tests that are marked as slow, too",
         )
         parser.add_argument(
-            "--torture", type=float, metavar="SECONDS", help="break a started product for so long instead"
+            "--torture",
+            type=float,
+            metavar="SECONDS",
+            help="break a started product for so long instead",
         )
         parser.add_argument("--seed", type=int, default=1, help="of the torture run")
         options, pytest_arguments = parser.parse_known_args(argv[2:])
@@ -71,11 +76,19 @@ class Command(BaseCommand):
 def run_all_steps(steps: Sequence[str], pytest_arguments: Sequence[str]) -> int:
     """Run all steps, even after a failure, and return the exit code for the whole."""
     # pytest's own conftest chooses a database, and only then names the settings module.
-    plain = {name: text for name, text in processes.environment().items() if name != "DJANGO_SETTINGS_MODULE"}
+    plain = {
+        name: text
+        for name, text in processes.environment().items()
+        if name != "DJANGO_SETTINGS_MODULE"
+    }
     failed = []
     with surroundings() as environment, ThreadPoolExecutor(1) as pool:
         is_aside = ASIDE in steps and len(steps) > 1
-        aside = pool.submit(_passes, ASIDE, (), plain | environment, is_aside=True) if is_aside else None
+        aside = (
+            pool.submit(_passes, ASIDE, (), plain | environment, is_aside=True)
+            if is_aside
+            else None
+        )
         for step in (step for step in STEPS if step in steps and not (is_aside and step == ASIDE)):
             arguments = pytest_arguments if step == "pytest" else ()
             if not _passes(step, arguments, plain if step == "pytest" else plain | environment):
@@ -97,7 +110,9 @@ def torture(seconds: float, *, seed: int) -> int:
 def surroundings() -> Iterator[dict[str, str]]:
     """Yield extra variables for static steps: a home and, unless one is set, a database."""
     with ExitStack() as stack:
-        environment = {"INTURN_HOME": stack.enter_context(tempfile.TemporaryDirectory(prefix="inturn-"))}
+        environment = {
+            "INTURN_HOME": stack.enter_context(tempfile.TemporaryDirectory(prefix="inturn-"))
+        }
         if "DATABASE_URL" not in os.environ:
             environment["DATABASE_URL"] = stack.enter_context(throwaway())
         yield environment
@@ -120,5 +135,9 @@ def _passes(
     )
     output = f"\n== {step}\n{done.stdout}" if is_aside else ""
     verdict = "passed" if done.returncode == 0 else "FAILED"
-    print(f"{output}== {step} {verdict} in {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
+    print(
+        f"{output}== {step} {verdict} in {time.monotonic() - began:.1f} s",
+        file=sys.stderr,
+        flush=True,
+    )
     return done.returncode == 0

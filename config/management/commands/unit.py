@@ -77,7 +77,9 @@ class Command:
 
     def _parser(self, program: str, name: str) -> ArgumentParser:
         parser = ArgumentParser(prog=f"{Path(program).name} {name}", description=self.help)
-        parser.add_argument("--part", choices=PARTS, default="up", help="what the unit runs (default: up)")
+        parser.add_argument(
+            "--part", choices=PARTS, default="up", help="what the unit runs (default: up)"
+        )
         parser.add_argument("--user", default=getpass.getuser(), help="who runs it (default: you)")
         return parser
 

@@ -16,9 +16,7 @@ class Command:
     `prepare` runs Django's checks.
     """
 
-    help = (
-        "Run everything on this machine: PostgreSQL (unless DATABASE_URL names one), web server and senders."
-    )
+    help = "Run everything on this machine: PostgreSQL (unless DATABASE_URL names one), web server and senders."
 
     def run_from_argv(self, argv: list[str]) -> None:
         options = self._parser(argv[0], argv[1]).parse_args(argv[2:])
@@ -33,5 +31,7 @@ class Command:
 
     def _parser(self, program: str, name: str) -> ArgumentParser:
         parser = ArgumentParser(prog=f"{Path(program).name} {name}", description=self.help)
-        parser.add_argument("--demo", action="store_true", help="add examples and a trickle of messages")
+        parser.add_argument(
+            "--demo", action="store_true", help="add examples and a trickle of messages"
+        )
         return parser

@@ -78,8 +78,14 @@ class ArchiveFileAdmin(KeysetAdmin):
 
         return [
             path("lookup/", viewed(self.look_up), name="delivery_archivefile_lookup"),
-            path("message/<int:message_id>/", viewed(self.message), name="delivery_archivefile_message"),
-            path("message/<int:message_id>/raw/", viewed(self.raw), name="delivery_archivefile_raw"),
+            path(
+                "message/<int:message_id>/",
+                viewed(self.message),
+                name="delivery_archivefile_message",
+            ),
+            path(
+                "message/<int:message_id>/raw/", viewed(self.raw), name="delivery_archivefile_raw"
+            ),
             *super().get_urls(),
         ]
 
@@ -105,9 +111,13 @@ class ArchiveFileAdmin(KeysetAdmin):
         self._refuse_unless_may_look_up(request)
         if typed := request.GET.get("id", "").strip():
             if (message_id := parse_public_id(typed)) is not None:
-                return HttpResponseRedirect(reverse("admin:delivery_archivefile_message", args=[message_id]))
+                return HttpResponseRedirect(
+                    reverse("admin:delivery_archivefile_message", args=[message_id])
+                )
             self.message_user(
-                request, f"{typed[:100]} is not the id of a message (msg_ and a number).", messages.WARNING
+                request,
+                f"{typed[:100]} is not the id of a message (msg_ and a number).",
+                messages.WARNING,
             )
         form = TimeForm(request.GET if "since" in request.GET else None)
         found, error = _published(form)
@@ -170,7 +180,9 @@ class ArchiveFileAdmin(KeysetAdmin):
         return shown
 
     def _may_look_up(self, request: HttpRequest) -> bool:
-        return bool(self.has_view_permission(request)) and request.user.has_perm("delivery.view_message")
+        return bool(self.has_view_permission(request)) and request.user.has_perm(
+            "delivery.view_message"
+        )
 
     def _refuse_unless_may_look_up(self, request: HttpRequest) -> None:
         if not self._may_look_up(request):

@@ -93,7 +93,10 @@ def may_have(message_id: int) -> bool:
     The check is cheap; only False is certain.
     """
     files = ArchiveFile.objects.filter(
-        table="messages", chunk__state=ChunkState.DONE, first_id__lte=message_id, last_id__gte=message_id
+        table="messages",
+        chunk__state=ChunkState.DONE,
+        first_id__lte=message_id,
+        last_id__gte=message_id,
     )
     return files.exists()
 
@@ -126,7 +129,9 @@ def published_messages(*, since: datetime, until: datetime, event_type: str) -> 
 
     Raise ArchiveError when the archive cannot be read.
     """
-    return archive_lookup.lookup().published(since=since, until=until, event_type=event_type, limit=SHOWN)
+    return archive_lookup.lookup().published(
+        since=since, until=until, event_type=event_type, limit=SHOWN
+    )
 
 
 def _shown(attempt: ArchivedAttempt) -> AttemptRow:

@@ -30,7 +30,9 @@ _TONES = {ResubmissionState.RUNNING: "open", ResubmissionState.DONE: "good"}
 def bulk_url(filters: QueryDict, verb: BulkVerb) -> str:
     """Return the URL of the page that counts the deliveries which match the list's filters."""
     parameters = [("verb", verb.value)] if verb == BulkVerb.CANCEL else []
-    parameters += [(name, str(filters[name])) for name in ResubmissionForm.base_fields if filters.get(name)]
+    parameters += [
+        (name, str(filters[name])) for name in ResubmissionForm.base_fields if filters.get(name)
+    ]
     return f"{reverse('admin:delivery_resubmission_add')}?{urlencode(parameters)}"
 
 
@@ -55,13 +57,17 @@ class ResubmissionAdmin(WatchedAdmin):
             *super().get_urls(),
         ]
 
-    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
         """Count the deliveries that match a filter; on POST, start the bulk job."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         data = request.POST if request.method == "POST" else request.GET
         verb = BulkVerb.CANCEL if request.GET.get("verb") == BulkVerb.CANCEL else BulkVerb.RESUBMIT
-        form = ResubmissionForm({name: data[name] for name in data if name != "verb"} or None, verb=verb)
+        form = ResubmissionForm(
+            {name: data[name] for name in data if name != "verb"} or None, verb=verb
+        )
         if request.method == "POST" and form.is_valid():
             return self._start(request, form, verb)
         context = {
@@ -89,9 +95,12 @@ class ResubmissionAdmin(WatchedAdmin):
             text = "Not stopped: its subscription becomes ACTIVE after it. Make the subscription INACTIVE instead."
             return self.back(request, text, level=messages.WARNING)
         if not is_stopped:
-            return self.back(request, f"Nothing was done: it is {job.state}.", level=messages.WARNING)
+            return self.back(
+                request, f"Nothing was done: it is {job.state}.", level=messages.WARNING
+            )
         return self.back(
-            request, f"Stopped after {job.done:,}; deliveries already {bulk_jobs.done_to(job)} stay so."
+            request,
+            f"Stopped after {job.done:,}; deliveries already {bulk_jobs.done_to(job)} stay so.",
         )
 
     def shown(self, request: HttpRequest, row: Resubmission) -> dict[str, Any]:

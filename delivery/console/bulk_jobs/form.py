@@ -63,7 +63,9 @@ class ResubmissionForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if not self.errors and not self.chosen():
-            raise ValidationError("Choose at least one of status, subscriber and time of publication.")
+            raise ValidationError(
+                "Choose at least one of status, subscriber and time of publication."
+            )
         return cleaned
 
     @property
@@ -75,7 +77,9 @@ class ResubmissionForm(forms.Form):
         """Return the selection in the form that `delivery.support.selection` takes."""
         status = self.cleaned_data.get("status")
         values = {name: _plain(self.cleaned_data.get(name)) for name in _WORDS}
-        return ({"status": [status]} if status else {}) | {name: one for name, one in values.items() if one}
+        return ({"status": [status]} if status else {}) | {
+            name: one for name, one in values.items() if one
+        }
 
 
 def _plain(value: Any) -> Any:
@@ -88,7 +92,9 @@ def _plain(value: Any) -> Any:
 def in_words(chosen: Mapping[str, Any], verb: str) -> str:
     """Describe a selection in words: `REJECTED or FAILED, of subscriber crm`."""
     statuses = " or ".join(chosen.get("status", [])) or _ALL[BulkVerb(verb)]
-    named = [words.format(_shown(name, chosen[name])) for name, words in _WORDS.items() if name in chosen]
+    named = [
+        words.format(_shown(name, chosen[name])) for name, words in _WORDS.items() if name in chosen
+    ]
     return ", ".join([statuses, *named])
 
 

@@ -68,7 +68,11 @@ class Resubmitting(ConsoleAdmin):
         return [
             path("<int:object_id>/resubmit/", posted(self.resubmit_one), name=f"{name}_resubmit"),
             path("<int:object_id>/cancel/", posted(self.cancel_one), name=f"{name}_cancel"),
-            path("<int:object_id>/mark-delivered/", posted(self.mark_one), name=f"{name}_mark_delivered"),
+            path(
+                "<int:object_id>/mark-delivered/",
+                posted(self.mark_one),
+                name=f"{name}_mark_delivered",
+            ),
             path("<int:object_id>/edit/", edit, name=f"{name}_edit"),
             *super().get_urls(),
         ]
@@ -113,7 +117,9 @@ class Resubmitting(ConsoleAdmin):
         ids = list(queryset.order_by("id").values_list("pk", flat=True))
         count = resubmit.resubmit_some(ids, actor=actor_of(request))
         left = f"{len(ids) - count} cannot be resubmitted and are unchanged."
-        self._report(request, f"{count} resubmitted.", left if count < len(ids) else "", is_good=bool(count))
+        self._report(
+            request, f"{count} resubmitted.", left if count < len(ids) else "", is_good=bool(count)
+        )
 
     @admin.action(description="Cancel deliveries", permissions=["resubmit"])
     def cancel_chosen(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
@@ -126,7 +132,13 @@ class Resubmitting(ConsoleAdmin):
         self._each(request, queryset, resolve.mark_delivered, status=Status.DELIVERED, left=left)
 
     def _each(
-        self, request: HttpRequest, queryset: QuerySet[Delivery], verb: Verb, *, status: Status, left: str
+        self,
+        request: HttpRequest,
+        queryset: QuerySet[Delivery],
+        verb: Verb,
+        *,
+        status: Status,
+        left: str,
     ) -> None:
         """Act on each selected delivery in its own transaction; a page has few rows."""
         done, skipped = 0, 0
@@ -136,7 +148,9 @@ class Resubmitting(ConsoleAdmin):
                 done += 1
             except resolve.NotResolvedError:
                 skipped += 1
-        self._report(request, f"{done} {status}.", f"{skipped} {left}" if skipped else "", is_good=bool(done))
+        self._report(
+            request, f"{done} {status}.", f"{skipped} {left}" if skipped else "", is_good=bool(done)
+        )
 
     def _report(self, request: HttpRequest, done: str, left: str, *, is_good: bool) -> None:
         level = messages.SUCCESS if is_good else messages.WARNING
@@ -179,4 +193,6 @@ class Resubmitting(ConsoleAdmin):
             row.pk,
         )
         self.message_user(request, message)
-        return HttpResponseRedirect(reverse("admin:delivery_delivery_change", args=[copy.delivery_id]))
+        return HttpResponseRedirect(
+            reverse("admin:delivery_delivery_change", args=[copy.delivery_id])
+        )

@@ -44,7 +44,12 @@ from subscriptions.admin.shared.times import ago, due, exact
 # Only the newest are shown: a delivery may have been tried for weeks.
 SHOWN_ATTEMPTS = 200
 _UNSHOWN = ["message__body", "message__headers", "subscription__headers", "subscription__auth"]
-_RELATIONS = ("message__event_type", "subscription__subscriber", "subscription__policy", "lane__subscriber")
+_RELATIONS = (
+    "message__event_type",
+    "subscription__subscriber",
+    "subscription__policy",
+    "lane__subscriber",
+)
 
 
 @admin.register(Delivery)
@@ -72,7 +77,9 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
         The deliveries of a subscription and the open ones have indexes that contain the ids:
         delivery_of_subscription, delivery_pending and delivery_leased.
         """
-        return bool(params.get("subscriber") or params.get("subscription") or params.get("status") in OPEN)
+        return bool(
+            params.get("subscriber") or params.get("subscription") or params.get("status") in OPEN
+        )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
         rows: QuerySet[Delivery] = super().get_queryset(request)
@@ -91,7 +98,11 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
         may_see = may_see_payload(request.user)
         rows = Delivery.objects.select_related(*_RELATIONS, "callback")
         # The curl command contains the body.
-        rows = rows.defer("message__headers") if may_see else rows.defer("message__headers", "message__body")
+        rows = (
+            rows.defer("message__headers")
+            if may_see
+            else rows.defer("message__headers", "message__body")
+        )
         delivery = get_object_or_404(rows, pk=id_of(object_id) or 0)
         if not self.has_view_permission(request, delivery):
             raise PermissionDenied
@@ -170,7 +181,9 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
         if row.settled_at:
             return two_lines(published, format_html("settled {}", ago(row.settled_at, now=now)))
         if message_page.place_of(row, now=now) == "LATER":
-            return two_lines(published, format_html("can be fetched {}", due(row.next_attempt_at, now=now)))
+            return two_lines(
+                published, format_html("can be fetched {}", due(row.next_attempt_at, now=now))
+            )
         if row.next_try is None or row.next_try.is_usual:
             return published
         return two_lines(published, _next(row.next_try, now=now))
@@ -179,7 +192,9 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
 def _next(next_try: NextTry, *, now: datetime) -> SafeString | str:
     if next_try.at is None:
         return format_html('<span title="{}">{}</span>', next_try.words, next_try.words)
-    return format_html('<span title="{}">next try {}</span>', next_try.words, due(next_try.at, now=now))
+    return format_html(
+        '<span title="{}">next try {}</span>', next_try.words, due(next_try.at, now=now)
+    )
 
 
 def _where(row: Delivery, place: str) -> SafeString | str:

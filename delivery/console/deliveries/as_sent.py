@@ -60,7 +60,10 @@ class SentRequest:
     def masked_head(self) -> str:
         """The head of the request for users who may not see payloads."""
         return "\n".join(
-            [f"{self.method} {self.masked_url or self.url}", *(header.masked for header in self.headers)]
+            [
+                f"{self.method} {self.masked_url or self.url}",
+                *(header.masked for header in self.headers),
+            ]
         )
 
 
@@ -86,13 +89,19 @@ def sent_request(delivery: Delivery, *, attempt: Attempt | None = None) -> SentR
     for name, value in (made.headers if made else {}).items():
         headers.append(Header(name, value, is_payload=True))
     names = {header.name.lower() for header in headers}
-    own = [header for header in secret_headers(delivery.subscription) if header.name.lower() not in names]
+    own = [
+        header
+        for header in secret_headers(delivery.subscription)
+        if header.name.lower() not in names
+    ]
     masked_url = target(delivery, path="/•••")[1] if made and made.path else ""
     shown = (*headers, *own, *_forwarded(delivery, own, made=made))
     return SentRequest(method=method, url=url, headers=shown, masked_url=masked_url)
 
 
-def _forwarded(delivery: Delivery, own: Sequence[Header], *, made: ScriptOutput | None) -> list[Header]:
+def _forwarded(
+    delivery: Delivery, own: Sequence[Header], *, made: ScriptOutput | None
+) -> list[Header]:
     """Return the forwarded headers of the message.
 
     Load them only if the subscription forwards any.
@@ -102,9 +111,12 @@ def _forwarded(delivery: Delivery, own: Sequence[Header], *, made: ScriptOutput 
         return []
     shared = subscription.subscriber.headers or {}
     stored = {
-        header.name: subscription.headers.get(header.name, shared.get(header.name, "")) for header in own
+        header.name: subscription.headers.get(header.name, shared.get(header.name, ""))
+        for header in own
     } | (made.headers if made else {})
-    forwarded = forwarded_headers(delivery.message.headers, subscription.forward_headers, own=stored)
+    forwarded = forwarded_headers(
+        delivery.message.headers, subscription.forward_headers, own=stored
+    )
     return [Header(name, value, is_payload=True) for name, value in forwarded.headers.items()]
 
 
@@ -145,8 +157,12 @@ def secret_headers(subscription: Subscription) -> list[Header]:
 
     A variable stands for each value.
     """
-    has_credential = subscription.auth.get("type", "none") != "none" or subscription.forward_authorization
-    names = with_shared(subscription.headers, subscription.subscriber.headers, has_credential=has_credential)
+    has_credential = (
+        subscription.auth.get("type", "none") != "none" or subscription.forward_authorization
+    )
+    names = with_shared(
+        subscription.headers, subscription.subscriber.headers, has_credential=has_credential
+    )
     headers = [Header(name, "", variable(name)) for name in names]
     match subscription.auth.get("type"):
         case "basic":

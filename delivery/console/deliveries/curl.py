@@ -9,7 +9,13 @@ from collections.abc import Iterable
 
 from django.conf import settings
 
-from delivery.console.deliveries.as_sent import KEY, Header, content_type_of, script_output, sent_request
+from delivery.console.deliveries.as_sent import (
+    KEY,
+    Header,
+    content_type_of,
+    script_output,
+    sent_request,
+)
 from delivery.models import Delivery, Message, ScriptOutput
 from delivery.models.message import public_id
 
@@ -17,7 +23,14 @@ from delivery.models.message import public_id
 LONGEST_BODY = 32 * 1024
 # curl sets these headers itself, or they would make the copy a duplicate of the message.
 _LEFT_OUT = frozenset(
-    {"content-type", "user-agent", "accept", "accept-encoding", "idempotency-key", "x-forwarded-for"}
+    {
+        "content-type",
+        "user-agent",
+        "accept",
+        "accept-encoding",
+        "idempotency-key",
+        "x-forwarded-for",
+    }
 )
 _SIGNED = """\
 # SECRET is the subscription's, whsec_…; as for any attempt, the signature is made of the time.
@@ -58,7 +71,11 @@ def send_command(delivery: Delivery) -> str:
 
 
 def _command(method: str, url: str, headers: Iterable[Header]) -> str:
-    parts = [f"body | curl -sS -X {method} {shlex.quote(url)}", *map(_option, headers), "--data-binary @-"]
+    parts = [
+        f"body | curl -sS -X {method} {shlex.quote(url)}",
+        *map(_option, headers),
+        "--data-binary @-",
+    ]
     return " \\\n  ".join(parts)
 
 

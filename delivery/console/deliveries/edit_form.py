@@ -23,7 +23,9 @@ class EditForm(forms.Form):
     body = forms.CharField(
         required=False,
         strip=False,
-        widget=UnfoldAdminTextareaWidget({"rows": 24, "class": "inturn-code", "spellcheck": "false"}),
+        widget=UnfoldAdminTextareaWidget(
+            {"rows": 24, "class": "inturn-code", "spellcheck": "false"}
+        ),
     )
 
     def __init__(self, data: Any, *, message: Message) -> None:

@@ -30,7 +30,9 @@ def of_each(deliveries: Sequence[Delivery]) -> dict[int, NextTry]:
     Load only the endpoints that may not be UP.
     """
     waiting = [
-        row for row in deliveries if row.status == Status.PENDING and row.subscription.mode != Mode.PULL
+        row
+        for row in deliveries
+        if row.status == Status.PENDING and row.subscription.mode != Mode.PULL
     ]
     subscription_ids = {row.subscription_id for row in waiting if _may_be_down(row)}
     summaries = (
@@ -39,7 +41,8 @@ def of_each(deliveries: Sequence[Delivery]) -> dict[int, NextTry]:
         else {}
     )
     return {
-        row.pk: _of(row, summaries.get(row.subscription_id) if _may_be_down(row) else None) for row in waiting
+        row.pk: _of(row, summaries.get(row.subscription_id) if _may_be_down(row) else None)
+        for row in waiting
     }
 
 
@@ -48,7 +51,9 @@ def _may_be_down(row: Delivery) -> bool:
 
     A callback does not go to the subscription's endpoint.
     """
-    is_stopped = row.lane is not None and (row.lane.kind == LaneKind.QUEUE or row.lane.state in _STOPPED)
+    is_stopped = row.lane is not None and (
+        row.lane.kind == LaneKind.QUEUE or row.lane.state in _STOPPED
+    )
     return row.callback_id is None and (is_stopped or row.subscription.policy.breaks_circuit)
 
 
@@ -65,7 +70,9 @@ def _of(row: Delivery, endpoint: EndpointSummary | None) -> NextTry:
         return _of_stopped(row, row.lane)
     if endpoint is not None and row.lane.kind != LaneKind.RETRY:
         moments = [at for at in (row.next_attempt_at, endpoint.next_try_at) if at is not None]
-        return NextTry(words="its endpoint is DOWN and is called again", at=max(moments, default=None))
+        return NextTry(
+            words="its endpoint is DOWN and is called again", at=max(moments, default=None)
+        )
     if row.next_attempt_at is not None:
         return NextTry(words="scheduled retry", at=row.next_attempt_at)
     return NextTry(words="next in its lane", is_usual=True)
@@ -74,7 +81,9 @@ def _of(row: Delivery, endpoint: EndpointSummary | None) -> NextTry:
 def _of_url(endpoint: EndpointSummary) -> NextTry:
     if endpoint.state == EndpointState.FROZEN:
         return NextTry(words="waits: its URL is FROZEN; release the URL to send it")
-    return NextTry(words="waits for the next probe of its URL, which is DISABLED", at=endpoint.next_try_at)
+    return NextTry(
+        words="waits for the next probe of its URL, which is DISABLED", at=endpoint.next_try_at
+    )
 
 
 def _of_stopped(row: Delivery, lane: Lane) -> NextTry:
@@ -83,8 +92,11 @@ def _of_stopped(row: Delivery, lane: Lane) -> NextTry:
         return NextTry(words=f"waits: lane {lane} is SUSPENDED; resume the lane to send it")
     if lane.state == LaneState.SUSPENDED:
         return NextTry(
-            words=f"waits: lane {lane} is SUSPENDED until its probe URL answers 2xx", at=lane.next_try_at
+            words=f"waits: lane {lane} is SUSPENDED until its probe URL answers 2xx",
+            at=lane.next_try_at,
         )
     if is_head:
         return NextTry(words=f"blocks lane {lane}, and is retried", at=lane.next_try_at)
-    return NextTry(words=f"waits behind delivery {lane.delivery_id}, which is retried", at=lane.next_try_at)
+    return NextTry(
+        words=f"waits behind delivery {lane.delivery_id}, which is retried", at=lane.next_try_at
+    )

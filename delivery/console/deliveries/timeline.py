@@ -40,7 +40,13 @@ def timeline(delivery: Delivery, attempts: Sequence[Attempt], *, is_fetched: boo
         after = _after(delivery.settled_at, published_at)
         tone = TONES.get(delivery.status, "neutral")
         moments.append(
-            Moment(name=delivery.status, tone=tone, words="settled", at=delivery.settled_at, after=after)
+            Moment(
+                name=delivery.status,
+                tone=tone,
+                words="settled",
+                at=delivery.settled_at,
+                after=after,
+            )
         )
     return moments
 
@@ -49,4 +55,6 @@ def _after(moment: datetime, published_at: datetime) -> str:
     span = max(moment - published_at, timedelta())
     if span < timedelta(seconds=1):
         return f"+{span // timedelta(milliseconds=1)} ms"
-    return f"+{duration(span)}" if span >= timedelta(seconds=10) else f"+{span.total_seconds():.1f} s"
+    return (
+        f"+{duration(span)}" if span >= timedelta(seconds=10) else f"+{span.total_seconds():.1f} s"
+    )

@@ -60,11 +60,16 @@ class Entry:
 def newest_of(ids: Collection[int]) -> dict[int, Newest]:
     """Return the newest message by event type, without event types that have no messages."""
     rows = named_rows("newest_of_event_types", {"ids": list(ids)})
-    return {row["id"]: Newest(message_id=row["message_id"], published_at=row["published_at"]) for row in rows}
+    return {
+        row["id"]: Newest(message_id=row["message_id"], published_at=row["published_at"])
+        for row in rows
+    }
 
 
 def read_catalogue_entry(event_type: EventType) -> Entry:
-    allowed = Publisher.objects.filter(Q(all_event_types=True) | Q(event_types=event_type)).distinct()
+    allowed = Publisher.objects.filter(
+        Q(all_event_types=True) | Q(event_types=event_type)
+    ).distinct()
     publishers = list(allowed.order_by("name")[: SHOWN_PUBLISHERS + 1])
     counted = Subscription.objects.filter(event_type=event_type).aggregate(
         active=Count("pk", filter=Q(status=SubscriptionStatus.ACTIVE)), all=Count("pk")

@@ -69,12 +69,16 @@ def of_event_type(event_type: EventType) -> list[QueueGroup]:
     rows = list(
         Subscription.objects.filter(event_type=event_type)
         .values("header_filter_string", "filter_identity")
-        .annotate(all=Count("pk"), active=Count("pk", filter=is_active), first=Min("pk", filter=is_active))
+        .annotate(
+            all=Count("pk"), active=Count("pk", filter=is_active), first=Min("pk", filter=is_active)
+        )
         .annotate(oldest=Min("pk"))
         .order_by("oldest")[: SHOWN + 1]
     )
     # The oldest ACTIVE endpoint has a delivery of every message that waits for the group.
-    counted = waiting_counts.of_subscriptions([row["first"] for row in rows if row["first"] is not None])
+    counted = waiting_counts.of_subscriptions(
+        [row["first"] for row in rows if row["first"] is not None]
+    )
     return [
         QueueGroup(
             condition=" and ".join(_conditions(row)),
@@ -88,7 +92,10 @@ def of_event_type(event_type: EventType) -> list[QueueGroup]:
 
 def group_size(subscription: Subscription) -> int | None:
     """Return the number of subscriptions in its group, including itself; None unless it is in one."""
-    if subscription.event_type.kind != Kind.QUEUE or subscription.status == SubscriptionStatus.SHADOW:
+    if (
+        subscription.event_type.kind != Kind.QUEUE
+        or subscription.status == SubscriptionStatus.SHADOW
+    ):
         return None
     return (
         Subscription.objects.exclude(status=SubscriptionStatus.SHADOW)
@@ -105,7 +112,8 @@ def groups_down(*, limit: int) -> list[DownGroup]:
     """Return the groups that are down, longest wait first."""
     groups = named_rows("queue_groups_down", {"limit": WAITING_LIMIT, "rows": limit})
     grouped = groupby(
-        groups, lambda row: (row["event_type_id"], row["header_filter_string"], row["filter_identity"])
+        groups,
+        lambda row: (row["event_type_id"], row["header_filter_string"], row["filter_identity"]),
     )
     return [_group(list(rows)) for _, rows in grouped]
 
@@ -120,7 +128,9 @@ def _group(rows: list[dict[str, Any]]) -> DownGroup:
         message=public_id(first["message_id"]),
         oldest_at=first["oldest_at"],
         waiting=Bounded(first["waiting"], WAITING_LIMIT),
-        endpoints=tuple(DownEndpoint(**{name: row[name] for name in DownEndpoint.__slots__}) for row in rows),
+        endpoints=tuple(
+            DownEndpoint(**{name: row[name] for name in DownEndpoint.__slots__}) for row in rows
+        ),
     )
 
 

@@ -102,7 +102,12 @@ _PAGES = (
     ),
     GuidePage("words", "Words", REFERENCE, "Each term and its meaning."),
     GuidePage("filters", "Filters", REFERENCE, "The language that chooses messages by their body."),
-    GuidePage("scripts", "Scripts", REFERENCE, "Change a message before it is sent, or answer a publisher."),
+    GuidePage(
+        "scripts",
+        "Scripts",
+        REFERENCE,
+        "Change a message before it is sent, or answer a publisher.",
+    ),
     GuidePage("policies", "Policies", REFERENCE, "The action for each outcome of an attempt."),
     GuidePage(
         "roles",
@@ -110,7 +115,9 @@ _PAGES = (
         REFERENCE,
         "Rights in the console, payloads, signing in, exports for auditors.",
     ),
-    GuidePage("settings", "Settings", REFERENCE, "Environment variables, proxies, health and metrics."),
+    GuidePage(
+        "settings", "Settings", REFERENCE, "Environment variables, proxies, health and metrics."
+    ),
     GuidePage(
         "order",
         "Order, queues and duplicates",
@@ -118,15 +125,28 @@ _PAGES = (
         "In order or many at once, load-balanced groups, times to live, repetitions.",
     ),
     GuidePage(
-        "callbacks", "Callbacks", EXPLANATION, "How the endpoint that took a QUEUE message answers it later."
-    ),
-    GuidePage("calls", "SYNC calls", EXPLANATION, "How a publisher gets an endpoint's answer at once."),
-    GuidePage("mailboxes", "Mailboxes", EXPLANATION, "Fetching and acknowledging instead of being called."),
-    GuidePage(
-        "retention", "Retention", EXPLANATION, "Retention periods of settled deliveries, and their removal."
+        "callbacks",
+        "Callbacks",
+        EXPLANATION,
+        "How the endpoint that took a QUEUE message answers it later.",
     ),
     GuidePage(
-        "history", "The history", EXPLANATION, "The archive as Parquet, its checks, reports and replays."
+        "calls", "SYNC calls", EXPLANATION, "How a publisher gets an endpoint's answer at once."
+    ),
+    GuidePage(
+        "mailboxes", "Mailboxes", EXPLANATION, "Fetching and acknowledging instead of being called."
+    ),
+    GuidePage(
+        "retention",
+        "Retention",
+        EXPLANATION,
+        "Retention periods of settled deliveries, and their removal.",
+    ),
+    GuidePage(
+        "history",
+        "The history",
+        EXPLANATION,
+        "The archive as Parquet, its checks, reports and replays.",
     ),
     GuidePage("speed", "Speed", EXPLANATION, "Measurements, and how to repeat them."),
 )

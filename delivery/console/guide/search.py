@@ -39,7 +39,9 @@ def search_guide(query: str) -> Sequence[GuideHit]:
     if not words:
         return []
     ranked = [
-        (score, page, section) for page, section in _all_sections() if (score := _score(page, section, words))
+        (score, page, section)
+        for page, section in _all_sections()
+        if (score := _score(page, section, words))
     ]
     ranked.sort(key=lambda hit: -hit[0])
     return [_hit(page, section, words) for _, page, section in ranked[:MOST_HITS]]
@@ -47,13 +49,19 @@ def search_guide(query: str) -> Sequence[GuideHit]:
 
 @cache
 def _all_sections() -> Sequence[tuple[GuidePage, GuideSection]]:
-    return [(page, section) for name, page in GUIDE_PAGES.items() for section in guide_text(name).sections]
+    return [
+        (page, section)
+        for name, page in GUIDE_PAGES.items()
+        for section in guide_text(name).sections
+    ]
 
 
 def _score(page: GuidePage, section: GuideSection, words: Sequence[str]) -> int:
     """Return 0 if a word occurs neither in the section nor in its headings."""
     title, heading, text = (part.casefold() for part in (page.title, section.heading, section.text))
-    scores = [10 * (word in heading) + 5 * (word in title) + min(text.count(word), 4) for word in words]
+    scores = [
+        10 * (word in heading) + 5 * (word in title) + min(text.count(word), 4) for word in words
+    ]
     return sum(scores) if all(scores) else 0
 
 

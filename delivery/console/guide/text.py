@@ -59,5 +59,7 @@ def _sections(tokens: Sequence[Token]) -> Iterator[GuideSection]:
 
 
 def _plain(token: Token) -> str:
-    parts = [child.content or " " for child in token.children] if token.children else [token.content]
+    parts = (
+        [child.content or " " for child in token.children] if token.children else [token.content]
+    )
     return " ".join("".join(parts).split())

@@ -39,7 +39,10 @@ class UrlHealthAdmin(CompletedList, ConsoleAdmin):
     def get_ordering(self, request: HttpRequest) -> Any:
         # URLs that need a person first, then those with a scheduled probe.
         states = [UrlState.FROZEN, UrlState.DISABLED, UrlState.ENABLED]
-        return [Case(*(When(state=state, then=Value(place)) for place, state in enumerate(states))), "url"]
+        return [
+            Case(*(When(state=state, then=Value(place)) for place, state in enumerate(states))),
+            "url",
+        ]
 
     def get_urls(self) -> list[URLPattern]:
         release = self.admin_site.admin_view(require_POST(self.release))
@@ -95,11 +98,15 @@ class UrlHealthAdmin(CompletedList, ConsoleAdmin):
     @admin.display(description="URL")
     def address(self, row: Any) -> SafeString:
         code = format_html('<code class="inturn-clipped" title="{}">{}</code>', row.url, row.url)
-        return two_lines(code, "1 subscription" if row.counted == 1 else f"{row.counted:,} subscriptions")
+        return two_lines(
+            code, "1 subscription" if row.counted == 1 else f"{row.counted:,} subscriptions"
+        )
 
     @admin.display(description="state")
     def url_state(self, row: UrlHealth) -> SafeString:
-        return two_lines(label(row.state), format_html("since {}", ago(row.since, now=timezone.now())))
+        return two_lines(
+            label(row.state), format_html("since {}", ago(row.since, now=timezone.now()))
+        )
 
     @admin.display(description="failed")
     def failed(self, row: UrlHealth) -> SafeString:

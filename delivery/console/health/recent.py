@@ -91,7 +91,9 @@ def of_subscriptions(
     return _health(ids, parameters, now=now, step=step)
 
 
-def of_subscribers(ids: Collection[int], *, now: datetime, step: timedelta = HOUR) -> dict[int, RecentHealth]:
+def of_subscribers(
+    ids: Collection[int], *, now: datetime, step: timedelta = HOUR
+) -> dict[int, RecentHealth]:
     """Return the health of each subscriber, over all its subscriptions."""
     parameters = {"subscriptions": [], "subscribers": list(ids)}
     return _health(ids, parameters, now=now, step=step)

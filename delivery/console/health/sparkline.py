@@ -25,7 +25,11 @@ def sparkline_in_detail(health: RecentHealth, *, height: int) -> SafeString:
 
 def health_cell(health: RecentHealth) -> SafeString:
     """Return the cell of a list: the bars, and below them the success rate and the p95 duration."""
-    summary = f"{health.success}, p95 {milliseconds(health.p95_ms)}" if health.settled else "nothing settled"
+    summary = (
+        f"{health.success}, p95 {milliseconds(health.p95_ms)}"
+        if health.settled
+        else "nothing settled"
+    )
     return format_html(
         '<span class="inturn-lines">{}<span class="inturn-second">{}</span></span>',
         sparkline(health),
@@ -43,7 +47,9 @@ _SVG = (
     '<svg class="inturn-spark" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}"><title>{}</title>'
     '<path class="inturn-spark-none" d="{}"/><path class="inturn-spark-good" d="{}"/><path class="inturn-spark-bad" d="{}"/>{}</svg>'
 )
-_SPOT = '<rect class="inturn-spark-spot" x="{}" y="0" width="{}" height="{}"><title>{}</title></rect>'
+_SPOT = (
+    '<rect class="inturn-spark-spot" x="{}" y="0" width="{}" height="{}"><title>{}</title></rect>'
+)
 
 
 def _drawn(health: RecentHealth, height: int, above: SafeString) -> SafeString:
@@ -51,7 +57,9 @@ def _drawn(health: RecentHealth, height: int, above: SafeString) -> SafeString:
     # time.
     none, good, bad = ("".join(path) for path in zip(*_boxes(health, height), strict=True))
     words = in_words(health)
-    return format_html(_SVG, len(health.bars) * (_BAR + _GAP), height, words, words, none, good, bad, above)
+    return format_html(
+        _SVG, len(health.bars) * (_BAR + _GAP), height, words, words, none, good, bad, above
+    )
 
 
 def _boxes(health: RecentHealth, height: int) -> Iterator[tuple[str, str, str]]:

@@ -38,7 +38,9 @@ def read_url_page(health: UrlHealth) -> UrlPage:
         .order_by("subscriber__name", "name")[: SHOWN + 1]
     )
     subscriptions = list(rows)
-    return UrlPage(health=health, subscriptions=subscriptions[:SHOWN], more=len(subscriptions) > SHOWN)
+    return UrlPage(
+        health=health, subscriptions=subscriptions[:SHOWN], more=len(subscriptions) > SHOWN
+    )
 
 
 def subscriptions_by_url(urls: Collection[str]) -> dict[str, int]:

@@ -24,7 +24,9 @@ class HistoryHourAdmin(KeysetAdmin):
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "title": "History",
-            "history": history.read_history_page(requested_range(request.GET.dict(), now=timezone.now())),
+            "history": history.read_history_page(
+                requested_range(request.GET.dict(), now=timezone.now())
+            ),
             "suggestions": history.suggestions(),
             "may_run": request.user.has_perm("delivery.add_pipelinerun"),
         }

@@ -23,7 +23,9 @@ from subscriptions.models import EventType, Subscriber, Subscription
 
 SHOWN = 10
 SUGGESTED_NAMES = 200
-PERCENTILES = tuple(f"{kind}_{place}" for kind in ("latency", "response") for place in ("p50", "p95", "p99"))
+PERCENTILES = tuple(
+    f"{kind}_{place}" for kind in ("latency", "response") for place in ("p50", "p95", "p99")
+)
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 # Colours of the heat map besides "none", from pale to strong.
 SHADES = 5
@@ -102,11 +104,15 @@ class HistoryPage:
 
     @property
     def success(self) -> str:
-        return share_in_words(self.totals["delivered"], self.totals["delivered"] + self.totals["failed"])
+        return share_in_words(
+            self.totals["delivered"], self.totals["delivered"] + self.totals["failed"]
+        )
 
     @property
     def retried(self) -> str:
-        return share_in_words(self.totals["retried"], self.totals["delivered"] + self.totals["failed"])
+        return share_in_words(
+            self.totals["retried"], self.totals["delivered"] + self.totals["failed"]
+        )
 
     @property
     def step_in_words(self) -> str:
@@ -136,7 +142,9 @@ def read_history_page(period: HistoryRange) -> HistoryPage:
     newest = HistoryHour.objects.aggregate(newest=Max("id"))["newest"]
     by_hour, by_subscription = _counted(period, newest)
     failing = sorted(
-        (row for row in by_subscription if row["failed"]), key=lambda row: row["failed"], reverse=True
+        (row for row in by_subscription if row["failed"]),
+        key=lambda row: row["failed"],
+        reverse=True,
     )
     return HistoryPage(
         period=period,
@@ -162,13 +170,17 @@ def suggestions() -> dict[str, list[str]]:
         "event_type": EventType,
     }
     return {
-        name: sorted(set(model.objects.order_by("name").values_list("name", flat=True)[:SUGGESTED_NAMES]))
+        name: sorted(
+            set(model.objects.order_by("name").values_list("name", flat=True)[:SUGGESTED_NAMES])
+        )
         for name, model in named.items()
     }
 
 
 @lru_cache(maxsize=_KEPT_ANSWERS)
-def _counted(period: HistoryRange, _newest: int | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _counted(
+    period: HistoryRange, _newest: int | None
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the rows by hour and the rows by subscription.
 
     The result is cached until the next rollup, which replaces rows and therefore raises the newest
@@ -197,13 +209,16 @@ def _ids(subscription: str) -> list[int] | None:
         return None
     if subscription.isascii() and subscription.isdigit():
         return [int(subscription[:18])]
-    return list(Subscription.objects.filter(name=subscription).order_by().values_list("pk", flat=True))
+    return list(
+        Subscription.objects.filter(name=subscription).order_by().values_list("pk", flat=True)
+    )
 
 
 def _points(rows: Sequence[dict[str, Any]], period: HistoryRange) -> list[HistoryPoint]:
     begin = _first(period)
     steps: dict[datetime, list[dict[str, Any]]] = {
-        begin + number * period.step: [] for number in range(-(-(period.until - begin) // period.step))
+        begin + number * period.step: []
+        for number in range(-(-(period.until - begin) // period.step))
     }
     for row in rows:
         steps[begin + (row["hour"] - begin) // period.step * period.step].append(row)
@@ -233,7 +248,13 @@ def _heat(rows: Sequence[dict[str, Any]]) -> list[tuple[str, list[Cell]]]:
         failed[row["hour"].weekday()][row["hour"].hour] += row["failed"]
     most = max(map(max, failed))
     return [
-        (day, [Cell(hour=hour, failed=count, shade=_shade(count, most)) for hour, count in enumerate(counts)])
+        (
+            day,
+            [
+                Cell(hour=hour, failed=count, shade=_shade(count, most))
+                for hour, count in enumerate(counts)
+            ],
+        )
         for day, counts in zip(WEEKDAYS, failed, strict=True)
     ]
 

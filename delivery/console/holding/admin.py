@@ -41,9 +41,15 @@ class HoldingAdmin(ConsoleAdmin):
         return [
             path("<int:object_id>/hold/", posted(self.hold), name=f"{name}_hold"),
             path("<int:object_id>/deactivate/", posted(self.deactivate), name=f"{name}_deactivate"),
-            path("<int:object_id>/activate/<str:backlog>/", posted(self.activate), name=f"{name}_activate"),
             path(
-                "<int:object_id>/restore/<str:made>/<str:to>/", posted(self.restore), name=f"{name}_restore"
+                "<int:object_id>/activate/<str:backlog>/",
+                posted(self.activate),
+                name=f"{name}_activate",
+            ),
+            path(
+                "<int:object_id>/restore/<str:made>/<str:to>/",
+                posted(self.restore),
+                name=f"{name}_restore",
             ),
             *super().get_urls(),
         ]
@@ -84,7 +90,9 @@ class HoldingAdmin(ConsoleAdmin):
         owner = self.toggled(request, object_id)
         if backlog not in ("deliver", "cancel"):
             raise BadRequest("Choose to deliver or to cancel the backlog.")
-        jobs = toggle.activate_owner(owner, backlog=cast("Backlog", backlog), actor=actor_of(request))
+        jobs = toggle.activate_owner(
+            owner, backlog=cast("Backlog", backlog), actor=actor_of(request)
+        )
         return self.back(request, _cancelling(owner, jobs) if jobs else _delivering(owner))
 
     def restore(self, request: HttpRequest, object_id: int, made: str, to: str) -> HttpResponse:
@@ -94,10 +102,13 @@ class HoldingAdmin(ConsoleAdmin):
             raise BadRequest("Unknown status.")
         if not toggle.restore_status(owner, made=made, to=to, actor=actor_of(request)):
             return self.back(
-                request, f"Nothing was done: {owner} is not {made} any more.", level=messages.WARNING
+                request,
+                f"Nothing was done: {owner} is not {made} any more.",
+                level=messages.WARNING,
             )
         return self.back(
-            request, _delivering(owner) if to == SubscriptionStatus.ACTIVE else f"{owner} is {to} again."
+            request,
+            _delivering(owner) if to == SubscriptionStatus.ACTIVE else f"{owner} is {to} again.",
         )
 
     def with_undo(self, owner: Owner, text: str, *, to: str) -> SafeString:
@@ -113,10 +124,15 @@ class HoldingAdmin(ConsoleAdmin):
     @admin.action(description="Hold: store messages, send nothing", permissions=["toggle"])
     def hold_chosen(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         self.change_each(
-            request, queryset, lambda owner: toggle.hold_owner(owner, actor=actor_of(request)), "HELD"
+            request,
+            queryset,
+            lambda owner: toggle.hold_owner(owner, actor=actor_of(request)),
+            "HELD",
         )
 
-    @admin.action(description="Make INACTIVE: keep no messages, send nothing", permissions=["toggle"])
+    @admin.action(
+        description="Make INACTIVE: keep no messages, send nothing", permissions=["toggle"]
+    )
     def deactivate_chosen(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         self.change_each(
             request,
@@ -135,7 +151,11 @@ class HoldingAdmin(ConsoleAdmin):
         self.change_each(request, queryset, activate, "ACTIVE")
 
     def change_each(
-        self, request: HttpRequest, queryset: QuerySet[Any], verb: Callable[[Any], bool], status: str
+        self,
+        request: HttpRequest,
+        queryset: QuerySet[Any],
+        verb: Callable[[Any], bool],
+        status: str,
     ) -> None:
         """Change each row in its own transaction, in the order in which all code locks them."""
         rows = list(queryset.order_by("pk"))

@@ -38,11 +38,15 @@ def read_held(*, limit: int) -> list[HeldRow]:
     """Return held subscribers and subscriptions, subscribers first."""
     rows = named_rows("held", {"rows": limit})
     lanes = waiting_counts.of_lanes([row["lane_id"] for row in rows if row["kind"] == "subscriber"])
-    own = waiting_counts.of_subscriptions([row["id"] for row in rows if row["kind"] == "subscription"])
+    own = waiting_counts.of_subscriptions(
+        [row["id"] for row in rows if row["kind"] == "subscription"]
+    )
     return [
         HeldRow(
             **{name: row[name] for name in HeldRow.__slots__ if name in row},
-            waiting=(lanes.get(row["lane_id"]) if row["kind"] == "subscriber" else own.get(row["id"])),
+            waiting=(
+                lanes.get(row["lane_id"]) if row["kind"] == "subscriber" else own.get(row["id"])
+            ),
         )
         for row in rows
     ]

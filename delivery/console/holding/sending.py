@@ -36,7 +36,9 @@ def page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     if not may_hold_all(request.user):
         raise PermissionDenied
     return render(
-        request, "console/sending.html", context | {"title": "All sending", "sending": sending_held()}
+        request,
+        "console/sending.html",
+        context | {"title": "All sending", "sending": sending_held()},
     )
 
 
@@ -47,10 +49,13 @@ def hold_all(request: HttpRequest) -> HttpResponse:
     form = HoldForm(request.POST, now=timezone.now())
     if not form.is_valid():
         return _back(request, f"Nothing was done. {form.mistakes}", level=messages.ERROR)
-    if not toggle.hold_owner(holdings.installation(), actor=actor_of(request), release=form.release):
+    if not toggle.hold_owner(
+        holdings.installation(), actor=actor_of(request), release=form.release
+    ):
         return _back(request, "All sending was HELD already.", level=messages.WARNING)
     return _back(
-        request, f"All sending is HELD{form.words}: messages are stored, but not sent or handed out."
+        request,
+        f"All sending is HELD{form.words}: messages are stored, but not sent or handed out.",
     )
 
 

@@ -46,7 +46,9 @@ class JournalEntryAdmin(ExportedAdmin):
         lanes = Lane.objects.filter(pk__in=lane_ids).select_related("subscriber")
         wanted = {row.subscription_id for row in rows if row.subscription_id}
         subscriptions = Subscription.objects.filter(pk__in=wanted).select_related("subscriber")
-        lane_names = {lane.pk: str(lane) for lane in lanes.only("kind", "number", "subscriber__name")}
+        lane_names = {
+            lane.pk: str(lane) for lane in lanes.only("kind", "number", "subscriber__name")
+        }
         names = {row.pk: str(row) for row in subscriptions.only("name", "subscriber__name")}
         for row in rows:
             row.lane_name = lane_names.get(row.lane_id)
@@ -71,7 +73,9 @@ class JournalEntryAdmin(ExportedAdmin):
 
     @admin.display(description="object")
     def subject(self, row: Any) -> SafeString | str:
-        return format_html_join(", ", '<a class="inturn-link" href="{}">{}</a>', _subjects(row)) or "–"
+        return (
+            format_html_join(", ", '<a class="inturn-link" href="{}">{}</a>', _subjects(row)) or "–"
+        )
 
     @admin.display(description="actor")
     def who(self, row: JournalEntry) -> str:
@@ -84,7 +88,9 @@ def _subjects(row: Any) -> list[tuple[str, str]]:
     if row.message_id is not None:
         subjects.append((_page("delivery_message", row.message_id), public_id(row.message_id)))
     if row.delivery_id is not None:
-        subjects.append((_page("delivery_delivery", row.delivery_id), f"delivery {row.delivery_id}"))
+        subjects.append(
+            (_page("delivery_delivery", row.delivery_id), f"delivery {row.delivery_id}")
+        )
     if row.subscription_id is not None:
         text = row.subscription_name or f"subscription {row.subscription_id}"
         status = reverse("admin:subscriptions_subscription_status", args=[row.subscription_id])

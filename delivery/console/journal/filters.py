@@ -45,7 +45,9 @@ class AboutSubscription(ExactText):
             return queryset
         if (subscription_id := id_of(self.typed())) is not None:
             return queryset.filter(subscription_id=subscription_id)
-        return queryset.filter(subscription_id__in=_ids(Subscription.objects.filter(name=self.typed())))
+        return queryset.filter(
+            subscription_id__in=_ids(Subscription.objects.filter(name=self.typed()))
+        )
 
 
 class LaneFilter(ExactText):
@@ -58,7 +60,9 @@ class LaneFilter(ExactText):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if not self.typed():
             return queryset
-        return queryset.filter(lane_id__in=_ids(Lane.objects.with_name().filter(Q(("name", self.typed())))))
+        return queryset.filter(
+            lane_id__in=_ids(Lane.objects.with_name().filter(Q(("name", self.typed()))))
+        )
 
 
 class TextFilter(ExactText):

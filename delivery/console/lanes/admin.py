@@ -58,7 +58,11 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
 
         return [
             path("<int:object_id>/retry/", posted(self.retry), name="delivery_lane_retry"),
-            path("<int:object_id>/skip/<int:delivery_id>/", posted(self.skip), name="delivery_lane_skip"),
+            path(
+                "<int:object_id>/skip/<int:delivery_id>/",
+                posted(self.skip),
+                name="delivery_lane_skip",
+            ),
             path("<int:object_id>/resume/", posted(self.resume), name="delivery_lane_resume"),
             *super().get_urls(),
         ]
@@ -91,9 +95,12 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
         except unblock.NotBlockedError:
             return self._too_late(request, lane)
         if skipped is None:
-            return self.back(request, f"Delivery {delivery_id} was settled already; {lane} is resumed.")
+            return self.back(
+                request, f"Delivery {delivery_id} was settled already; {lane} is resumed."
+            )
         return self.back(
-            request, f"Skipped: delivery {delivery_id} is CANCELLED; {lane} continues with the next."
+            request,
+            f"Skipped: delivery {delivery_id} is CANCELLED; {lane} continues with the next.",
         )
 
     def resume(self, request: HttpRequest, object_id: int) -> HttpResponse:
@@ -149,13 +156,19 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
         if row.state not in _STOPPED:
             return "–"
         is_left_to_a_person = row.state == LaneState.SUSPENDED and row.next_try_at is None
-        return "waits for a person" if is_left_to_a_person else due(row.next_try_at, now=timezone.now())
+        return (
+            "waits for a person"
+            if is_left_to_a_person
+            else due(row.next_try_at, now=timezone.now())
+        )
 
     @admin.display(description="")
     def buttons(self, row: Lane) -> SafeString | str:
         if row.state not in _STOPPED:
             return ""
-        verb, text = ("resume", "Resume") if row.state == LaneState.SUSPENDED else ("retry", "Retry now")
+        verb, text = (
+            ("resume", "Resume") if row.state == LaneState.SUSPENDED else ("retry", "Retry now")
+        )
         return format_html(
             '<button type="submit" class="inturn-button" form="console-post" formaction="{}">{}</button>',
             reverse(f"admin:delivery_lane_{verb}", args=[row.pk]),

@@ -49,7 +49,9 @@ def read_retry_lane() -> RetryLane:
 
 def of_subscription(subscription_id: int) -> Retries:
     return _retries(
-        named_row("retries_of_subscription", {"subscription": subscription_id, "limit": WAITING_LIMIT})
+        named_row(
+            "retries_of_subscription", {"subscription": subscription_id, "limit": WAITING_LIMIT}
+        )
     )
 
 

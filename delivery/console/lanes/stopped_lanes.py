@@ -112,11 +112,19 @@ class BlockedLane:
 
 def lanes(*, limit: int, subscriber_id: int | None = None) -> list[BlockedLane]:
     """Return the stopped lanes, or only that of a subscriber, longest first."""
-    parameters = {"limit": WAITING_LIMIT, "rows": limit, "names": NAMES_SHOWN, "subscriber": subscriber_id}
+    parameters = {
+        "limit": WAITING_LIMIT,
+        "rows": limit,
+        "names": NAMES_SHOWN,
+        "subscriber": subscriber_id,
+    }
     rows = named_rows("stopped_lanes", parameters)
     subscriptions = {row["subscription_id"] for row in rows if row["subscription_id"] is not None}
     subscribers = {row["subscriber_id"] for row in rows if row["subscriber_id"] is not None}
-    strips = {strip.lane.pk: strip for strip in read_strips([row["lane_id"] for row in rows[:STRIPS_SHOWN]])}
+    strips = {
+        strip.lane.pk: strip
+        for strip in read_strips([row["lane_id"] for row in rows[:STRIPS_SHOWN]])
+    }
     own, all_of = cost.of_subscriptions(subscriptions), cost.of_subscribers(subscribers)
     return [
         _lane(

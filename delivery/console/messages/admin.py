@@ -43,7 +43,9 @@ from subscriptions.admin.shared.times import ago
 
 @admin.register(Message)
 class MessageAdmin(SplitAdmin):
-    empty_text = "Messages appear here as publishers POST them to /api/v1/events/<event type>/messages."
+    empty_text = (
+        "Messages appear here as publishers POST them to /api/v1/events/<event type>/messages."
+    )
     list_display = ["message_id", "event_type", "publisher", "published", "size", "fate"]
     list_filter = [
         EventTypeFilter,
@@ -121,13 +123,17 @@ class MessageAdmin(SplitAdmin):
     ) -> HttpResponse:
         message_id = parse_public_id(object_id) or 0
         try:
-            return self.page(request, object_id, title=public_id(message_id), template="console/message.html")
+            return self.page(
+                request, object_id, title=public_id(message_id), template="console/message.html"
+            )
         except Http404:
             # Retention has removed the message, but findings, journal and people's links still name
             # it.
             if not (self.has_view_permission(request) and archive.may_have(message_id)):
                 raise
-        return HttpResponseRedirect(reverse("admin:delivery_archivefile_message", args=[message_id]))
+        return HttpResponseRedirect(
+            reverse("admin:delivery_archivefile_message", args=[message_id])
+        )
 
     def raw(self, request: HttpRequest, object_id: int) -> HttpResponse:
         """Return the exact bytes, as a plain-text download.

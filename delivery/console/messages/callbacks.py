@@ -32,11 +32,19 @@ def callbacks_of(message: Message) -> list[ShownCallback]:
         return []
     now = timezone.now()
     callbacks = Callback.objects.filter(message=message).order_by("queue_group")[:SHOWN]
-    return [ShownCallback(callback=callback, state=state_of(callback, now=now)) for callback in callbacks]
+    return [
+        ShownCallback(callback=callback, state=state_of(callback, now=now))
+        for callback in callbacks
+    ]
 
 
 def answered_by(message: Message) -> Callback | None:
     """Return the callback that this message answers."""
     if message.event_type.name != CALLBACK_EVENT_TYPE:
         return None
-    return Callback.objects.select_related("message").defer("message__body").filter(answer=message).first()
+    return (
+        Callback.objects.select_related("message")
+        .defer("message__body")
+        .filter(answer=message)
+        .first()
+    )

@@ -142,7 +142,11 @@ def place_of(delivery: Delivery, *, now: datetime) -> str:
         return ""
     if delivery.lease_expires_at is not None:
         return "HELD" if delivery.lease_expires_at > now else "LAPSED"
-    return "LATER" if delivery.next_attempt_at is not None and delivery.next_attempt_at > now else "AVAILABLE"
+    return (
+        "LATER"
+        if delivery.next_attempt_at is not None and delivery.next_attempt_at > now
+        else "AVAILABLE"
+    )
 
 
 def attempts_of(delivery: Delivery, *, following: int = 0) -> str:
@@ -159,7 +163,9 @@ def attempts_of(delivery: Delivery, *, following: int = 0) -> str:
 
 
 def _times(count: str) -> str:
-    return {"0": "never", "1": "once"}.get(count) or f"{count} times".replace(" of ", " of at most ")
+    return {"0": "never", "1": "once"}.get(count) or f"{count} times".replace(
+        " of ", " of at most "
+    )
 
 
 def read_message_page(message: Message, *, may_see: bool) -> MessagePage:
@@ -169,7 +175,9 @@ def read_message_page(message: Message, *, may_see: bool) -> MessagePage:
     """
     deliveries = list(
         Delivery.objects.of_message(message.pk)
-        .select_related("subscription__subscriber", "subscription__policy", "lane__subscriber", "callback")
+        .select_related(
+            "subscription__subscriber", "subscription__policy", "lane__subscriber", "callback"
+        )
         .order_by("id")[: SHOWN_DELIVERIES + 1]
     )
     for delivery in deliveries:
@@ -185,7 +193,9 @@ def read_message_page(message: Message, *, may_see: bool) -> MessagePage:
         more_explanations=len(explanations) if len(explanations) > SHOWN_EXPLANATIONS else 0,
         callbacks=callbacks_of(message),
         answered=answered_by(message),
-        copies=list(Message.objects.filter(edited_from=message).only("id").order_by("-id")[:SHOWN_COPIES]),
+        copies=list(
+            Message.objects.filter(edited_from=message).only("id").order_by("-id")[:SHOWN_COPIES]
+        ),
         publishing=curl.publish_command(message) if may_see else "",
     )
 
@@ -216,7 +226,9 @@ def _shown(attempt: Attempt, delivery: Delivery) -> ShownAttempt:
 
 def _explanations(message: Message, *, may_see: bool) -> list[Explanation]:
     """Return those that qualify first: there may be thousands that do not."""
-    explanations = sorted(explain_message(message), key=lambda explanation: not explanation.qualifies)
+    explanations = sorted(
+        explain_message(message), key=lambda explanation: not explanation.qualifies
+    )
     if may_see:
         return explanations
     return [replace(each, reason=without_value(each.reason)) for each in explanations]

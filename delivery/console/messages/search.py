@@ -89,7 +89,9 @@ class MessageChangeList(SplitChangeList):
         self.has_active_filters = True
         if search.reads_payloads and not may_see_payload(request.user):
             self._show(Walked(rows=(), reached=None, is_full=False))
-            self.progress = SearchProgress(seconds=0, reached=None, reached_at=None, is_refused=True)
+            self.progress = SearchProgress(
+                seconds=0, reached=None, reached_at=None, is_refused=True
+            )
             return
         began = timezone.now()
         walked = self._walk(search)
@@ -100,12 +102,16 @@ class MessageChangeList(SplitChangeList):
         )
 
     def _walk(self, search: Search) -> Walked:
-        first, last = ids_between(_moment(PublishedSince, self.params), _moment(PublishedUntil, self.params))
+        first, last = ids_between(
+            _moment(PublishedSince, self.params), _moment(PublishedUntil, self.params)
+        )
         first = max(first, parse_public_id(self.params.get(str(IdFrom.parameter_name), "")) or 0)
         last = min(last, parse_public_id(self.params.get(str(IdTo.parameter_name), "")) or last)
         before = self._bound(BEFORE)
         last = last if before is None else min(last, before - 1)
-        return walk_messages(self.queryset, search, first=first, last=last, count=self.list_per_page)
+        return walk_messages(
+            self.queryset, search, first=first, last=last, count=self.list_per_page
+        )
 
     def _show(self, walked: Walked) -> None:
         self.result_list = list(walked.rows)
@@ -123,7 +129,9 @@ class MessageChangeList(SplitChangeList):
     @property
     def spans(self) -> list[tuple[str, str]]:
         """The ranges of time on offer, each with its address."""
-        return [(words, self.get_query_string(_since(hours), [BEFORE, AFTER])) for hours, words in SPANS]
+        return [
+            (words, self.get_query_string(_since(hours), [BEFORE, AFTER])) for hours, words in SPANS
+        ]
 
     @property
     def others(self) -> list[tuple[str, str]]:
@@ -137,7 +145,9 @@ def requested_search(params: Any) -> Search:
         return str(params.get(name, "")).strip().replace("\0", "")[:LONGEST_TEXT]
 
     status = text("status")
-    return Search(header=text("header"), body=text("body"), status=status if status in Status.values else "")
+    return Search(
+        header=text("header"), body=text("body"), status=status if status in Status.values else ""
+    )
 
 
 def with_range(params: Any) -> str | None:
@@ -146,7 +156,11 @@ def with_range(params: Any) -> str | None:
     None if the query needs no change.
     """
     parameters = {name: value for name, value in params.items() if value}
-    if not requested_search(parameters).reads_payloads or parameters.keys() & {"since", "id_from", BEFORE}:
+    if not requested_search(parameters).reads_payloads or parameters.keys() & {
+        "since",
+        "id_from",
+        BEFORE,
+    }:
         return None
     return urlencode(parameters | _since(DEFAULT_HOURS))
 

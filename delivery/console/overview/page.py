@@ -69,7 +69,9 @@ class Overview:
 
 def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
     """Load everything in a few statements, each of a bounded cost."""
-    rates = named_row("overview_rates", {"since": now - RATE_WINDOW, "now": now, "limit": RATE_ROWS})
+    rates = named_row(
+        "overview_rates", {"since": now - RATE_WINDOW, "now": now, "limit": RATE_ROWS}
+    )
     backlog = named_row("overview_backlog", {"limit": BACKLOG_LIMIT, "lanes": MOVING_SHOWN + 1})
     moving = backlog["moving_lanes"]
     lanes = stopped_lanes.lanes(limit=stopped_lanes.SHOWN + 1)

@@ -56,7 +56,9 @@ class PayloadViewAdmin(ExportedAdmin):
     @admin.display(description="message")
     def message(self, row: PayloadView) -> SafeString:
         url = reverse("admin:delivery_message_change", args=[row.message_id])
-        return format_html('<a class="inturn-link" href="{}">{}</a>', url, public_id(row.message_id))
+        return format_html(
+            '<a class="inturn-link" href="{}">{}</a>', url, public_id(row.message_id)
+        )
 
     @admin.display(description="first seen")
     def first(self, row: PayloadView) -> SafeString | str:

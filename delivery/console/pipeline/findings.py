@@ -37,9 +37,7 @@ class FindingKindFilter(ExactText):
 
 @admin.register(Finding)
 class FindingAdmin(KeysetAdmin):
-    empty_text = (
-        "Findings of the step verify appear here. It checks the whole history, once a day by default."
-    )
+    empty_text = "Findings of the step verify appear here. It checks the whole history, once a day by default."
     list_display = ["shown_kind", "what", "rows", "found_by"]
     list_display_links = None
     list_filter = [RunFilter, FindingKindFilter]
@@ -65,7 +63,9 @@ class FindingAdmin(KeysetAdmin):
         A finding has no page of its own.
         """
         finding = get_object_or_404(Finding, pk=id_of(object_id) or 0)
-        return HttpResponseRedirect(reverse("admin:delivery_pipelinerun_change", args=[finding.run_id]))
+        return HttpResponseRedirect(
+            reverse("admin:delivery_pipelinerun_change", args=[finding.run_id])
+        )
 
     @admin.display(description="kind")
     def shown_kind(self, row: Finding) -> SafeString:

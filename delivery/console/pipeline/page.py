@@ -66,7 +66,11 @@ class Shown:
         """The duration as text: `0.4 s`, `2 min 5 s`; `–` for a run that has not started."""
         if self.seconds is None:
             return "–"
-        return f"{self.seconds:.1f} s" if self.seconds < 10 else duration(timedelta(seconds=self.seconds))
+        return (
+            f"{self.seconds:.1f} s"
+            if self.seconds < 10
+            else duration(timedelta(seconds=self.seconds))
+        )
 
     @property
     def rows_per_second(self) -> str:
@@ -116,7 +120,9 @@ class Pipeline:
 
 def overview() -> Pipeline:
     schedules = {schedule.step: schedule for schedule in PipelineSchedule.objects.all()}
-    open_runs = {run.step: run for run in PipelineRun.objects.filter(state__in=RUN_OPEN).defer("log")}
+    open_runs = {
+        run.step: run for run in PipelineRun.objects.filter(state__in=RUN_OPEN).defer("log")
+    }
     paces = {step: pace(schedule.every_minutes) for step, schedule in schedules.items()}
     return Pipeline(
         steps=[
@@ -130,7 +136,11 @@ def overview() -> Pipeline:
 def pace(every_minutes: int) -> str:
     """Return a pace as text, such as `every 15 minutes` or `every day`."""
     named = {1: "minute", 60: "hour", 1440: "day", 10080: "week"}
-    return f"every {named[every_minutes]}" if every_minutes in named else f"every {every_minutes:,} minutes"
+    return (
+        f"every {named[every_minutes]}"
+        if every_minutes in named
+        else f"every {every_minutes:,} minutes"
+    )
 
 
 def in_words(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

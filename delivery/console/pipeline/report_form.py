@@ -7,7 +7,12 @@ from django import forms
 from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanWidget
 
-from delivery.console.shared.form_fields import checked_filter, filter_field, moment_field, name_field
+from delivery.console.shared.form_fields import (
+    checked_filter,
+    filter_field,
+    moment_field,
+    name_field,
+)
 from delivery.states import OPEN, Status
 
 FORMATS = [("csv", "CSV, for spreadsheets"), ("parquet", "Parquet, for programs")]
@@ -25,7 +30,9 @@ class ReportForm(forms.Form):
     """
 
     since = moment_field("Settled since (UTC)")
-    until = moment_field("Settled before (UTC)", help_text="The report ends at the end of the archive.")
+    until = moment_field(
+        "Settled before (UTC)", help_text="The report ends at the end of the archive."
+    )
     subscriber = name_field("Subscriber")
     subscription = name_field("Subscription")
     event_type = name_field("Event type")

@@ -5,7 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseRedirect,
+    StreamingHttpResponse,
+)
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
@@ -35,7 +41,9 @@ class Reporting(ConsoleAdmin):
         return [
             path("report/", viewed(self.report), name="delivery_pipelinerun_report"),
             path(
-                "<int:object_id>/file/", viewed(require_GET(self.download)), name="delivery_pipelinerun_file"
+                "<int:object_id>/file/",
+                viewed(require_GET(self.download)),
+                name="delivery_pipelinerun_file",
             ),
             *super().get_urls(),
         ]

@@ -28,7 +28,9 @@ from subscriptions.admin.shared.times import ago
 
 @admin.register(PipelineRun)
 class PipelineRunAdmin(Reporting, WatchedAdmin):
-    empty_text = "A run appears here when its schedule is due, or when you press one of the buttons above."
+    empty_text = (
+        "A run appears here when its schedule is due, or when you press one of the buttons above."
+    )
     list_display = ["number", "shown_state", "rows", "took", "speed", "who", "began", "what"]
     list_filter = [
         choice_filter("Step", "step", Step.values),
@@ -73,7 +75,9 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
         if step.upper() not in BY_BUTTON:
             raise Http404
         try:
-            run = pipeline.request_run(Step(step.upper()), actor=actor_of(request), now=timezone.now())
+            run = pipeline.request_run(
+                Step(step.upper()), actor=actor_of(request), now=timezone.now()
+            )
         except pipeline.RunOpenError as error:
             self.message_user(request, f"Not started: {error}", messages.WARNING)
             run = error.run
@@ -87,7 +91,9 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
             raise PermissionDenied
         if not pipeline.stop_run(run, actor=actor_of(request)):
             run.refresh_from_db(fields=["state"])
-            return self.back(request, f"Nothing was done: it is {run.state}.", level=messages.WARNING)
+            return self.back(
+                request, f"Nothing was done: it is {run.state}.", level=messages.WARNING
+            )
         return self.back(request, "The run is stopping; its unfinished work is discarded.")
 
     def _may_stop(self, request: HttpRequest, run: PipelineRun) -> bool:

@@ -26,12 +26,16 @@ class PipelineScheduleAdmin(RecordedAdmin):
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: PipelineSchedule | None = None) -> bool:
+    def has_delete_permission(
+        self, request: HttpRequest, obj: PipelineSchedule | None = None
+    ) -> bool:
         return False
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "next_at":
-            return moment_field("Next at (UTC)", help_text="The next run; a time in the past means now.")
+            return moment_field(
+                "Next at (UTC)", help_text="The next run; a time in the past means now."
+            )
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if db_field.name == "every_minutes":
             field.label = "Interval (minutes)"

@@ -75,5 +75,7 @@ def _check(check: dict[str, Any]) -> Check:
         words=_WORDS.get(check["kind"], check["kind"].lower().replace("_", " ")),
         checked=check.get("checked", 0),
         broken=check.get("broken", 0),
-        explained=[(reason.replace("_", " "), count) for reason, count in explained.items() if count],
+        explained=[
+            (reason.replace("_", " "), count) for reason, count in explained.items() if count
+        ],
     )

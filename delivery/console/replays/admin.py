@@ -50,7 +50,16 @@ class ChosenSubscription(forms.Form):
 @admin.register(Replay)
 class ReplayAdmin(WatchedAdmin):
     empty_text = "A replay delivers archived messages to a subscription: earlier messages to a new one, or messages that a receiver has lost. You see the count first."
-    list_display = ["number", "shown_state", "subscribed", "progress", "span", "who", "asked", "ended"]
+    list_display = [
+        "number",
+        "shown_state",
+        "subscribed",
+        "progress",
+        "span",
+        "who",
+        "asked",
+        "ended",
+    ]
     list_filter = [choice_filter("State", "state", ReplayState.values), SubscriptionFilter]
     list_select_related = ["subscription__subscriber"]
     page_template = "console/replay.html"
@@ -70,13 +79,19 @@ class ReplayAdmin(WatchedAdmin):
             *super().get_urls(),
         ]
 
-    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
         """Show the form for the subscription, then for the rest; on POST, start the selection."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         chosen = ChosenSubscription(request.GET if "subscription" in request.GET else None)
         subscription = chosen.cleaned_data["subscription"] if chosen.is_valid() else None
-        form = None if subscription is None else ReplayForm(request.POST or None, subscription=subscription)
+        form = (
+            None
+            if subscription is None
+            else ReplayForm(request.POST or None, subscription=subscription)
+        )
         if request.method == "POST" and form is not None and form.is_valid():
             replay = _requested(form, actor=actor_of(request))
             if replay is not None:
@@ -97,13 +112,17 @@ class ReplayAdmin(WatchedAdmin):
         replay: Replay = self.permitted(request, object_id)
         if not replays.start_replay(replay, actor=actor_of(request)):
             return self._too_late(request, replay)
-        return self._to(request, replay, "The deliveries are being created; you may leave this page.")
+        return self._to(
+            request, replay, "The deliveries are being created; you may leave this page."
+        )
 
     def cancel(self, request: HttpRequest, object_id: int) -> HttpResponse:
         replay: Replay = self.permitted(request, object_id)
         if not replays.cancel_replay(replay, actor=actor_of(request)):
             return self._too_late(request, replay)
-        return self._to(request, replay, f"Cancelled; the {replay.made:,} deliveries that were created stay.")
+        return self._to(
+            request, replay, f"Cancelled; the {replay.made:,} deliveries that were created stay."
+        )
 
     def select_again(self, request: HttpRequest, object_id: int) -> HttpResponse:
         replay: Replay = self.permitted(request, object_id)

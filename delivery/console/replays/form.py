@@ -9,7 +9,12 @@ from django import forms
 from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from delivery.console.shared.form_fields import checked_filter, filter_field, moment_field, rate_field
+from delivery.console.shared.form_fields import (
+    checked_filter,
+    filter_field,
+    moment_field,
+    rate_field,
+)
 from delivery.replays.requests import ReplayRequest
 from subscriptions.models import Subscription
 
@@ -30,7 +35,9 @@ class ReplayForm(forms.Form):
         widget=UnfoldAdminTextInputWidget,
         help_text="Empty: any.",
     )
-    filter = filter_field("Filter", help_text="Initially the subscription's filter. Empty: every message.")
+    filter = filter_field(
+        "Filter", help_text="Initially the subscription's filter. Empty: every message."
+    )
     rate = rate_field()
 
     def __init__(self, data: Any, *, subscription: Subscription) -> None:
@@ -45,7 +52,9 @@ class ReplayForm(forms.Form):
         self.subscription = subscription
 
     def clean_event_types(self) -> list[str]:
-        names = [line.strip() for line in self.cleaned_data["event_types"].splitlines() if line.strip()]
+        names = [
+            line.strip() for line in self.cleaned_data["event_types"].splitlines() if line.strip()
+        ]
         if not names:
             raise ValidationError("Name at least one event type.")
         return names

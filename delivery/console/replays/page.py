@@ -46,7 +46,10 @@ class ReplayPage:
     @property
     def seconds_left(self) -> float | None:
         """The time for the remaining deliveries at the chosen rate."""
-        if self.replay.rate is None or self.replay.state not in (ReplayState.READY, ReplayState.RUNNING):
+        if self.replay.rate is None or self.replay.state not in (
+            ReplayState.READY,
+            ReplayState.RUNNING,
+        ):
             return None
         return (self.replay.count - self.replay.done) / self.replay.rate
 
@@ -54,7 +57,9 @@ class ReplayPage:
 def read_replay_page(replay: Replay) -> ReplayPage:
     looks_at_run = replay.state in (ReplayState.SELECTING, ReplayState.FAILED)
     return ReplayPage(
-        replay=replay, preview=replay_preview(replay.preview), run=run_of(replay) if looks_at_run else None
+        replay=replay,
+        preview=replay_preview(replay.preview),
+        run=run_of(replay) if looks_at_run else None,
     )
 
 
@@ -70,6 +75,8 @@ def replay_preview(counted: Sequence[Mapping[str, object]]) -> ReplayPreview:
     ]
     return ReplayPreview(
         days=days[:SHOWN_DAYS],
-        totals=[(event, sum(by_event.get(event, 0) for by_event in counts.values())) for event in events],
+        totals=[
+            (event, sum(by_event.get(event, 0) for by_event in counts.values())) for event in events
+        ],
         more_days=max(len(days) - SHOWN_DAYS, 0),
     )

@@ -66,7 +66,9 @@ class RetentionRunAdmin(KeysetAdmin):
 
         Reload the whole page when the pass has ended, or when the user has been signed out.
         """
-        may_see = request.user.is_active and request.user.is_staff and self.has_view_permission(request)
+        may_see = (
+            request.user.is_active and request.user.is_staff and self.has_view_permission(request)
+        )
         context = self._shown(request) if may_see else {}
         if not may_see or context["retention"].run is None:
             return HttpResponse(headers={"HX-Refresh": "true"})

@@ -45,7 +45,9 @@ def checked_filter(text: str) -> str:
     try:
         parse_filter(text)
     except FilterError as error:
-        raise ValidationError(f"{error.message} (line {error.line}, column {error.column})") from None
+        raise ValidationError(
+            f"{error.message} (line {error.line}, column {error.column})"
+        ) from None
     return text
 
 

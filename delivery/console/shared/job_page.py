@@ -29,7 +29,10 @@ class WatchedAdmin(KeysetAdmin):
     def get_urls(self) -> list[URLPattern]:
         # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
         name = f"{self.opts.app_label}_{self.opts.model_name}_part"
-        return [path("<int:object_id>/part/", require_GET(self.part), name=name), *super().get_urls()]
+        return [
+            path("<int:object_id>/part/", require_GET(self.part), name=name),
+            *super().get_urls(),
+        ]
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -48,7 +51,9 @@ class WatchedAdmin(KeysetAdmin):
 
     def part(self, request: HttpRequest, object_id: int) -> HttpResponse:
         """Return the live part of the page; a user who was signed out meanwhile gets a reload."""
-        if not (request.user.is_active and request.user.is_staff and self.has_view_permission(request)):
+        if not (
+            request.user.is_active and request.user.is_staff and self.has_view_permission(request)
+        ):
             return HttpResponse(headers={"HX-Refresh": "true"})
         answer = render(request, self.part_template, self.shown(request, self.found(object_id)))
         answer.headers["Cache-Control"] = "no-store"

@@ -156,7 +156,9 @@ class DeliveryPublishedSince(PublishedSince):
             return queryset
         before = Message.objects.filter(published_at__lt=moment - self.SLACK)
         id = Subquery(before.order_by("-published_at").values("pk")[:1])
-        return queryset.filter(message__published_at__gte=moment, pk__gte=Coalesce(id, 0) * 2**PLACE_BITS)
+        return queryset.filter(
+            message__published_at__gte=moment, pk__gte=Coalesce(id, 0) * 2**PLACE_BITS
+        )
 
 
 class DeliveryPublishedUntil(PublishedUntil):

@@ -24,7 +24,11 @@ class SplitChangeList(KeysetChangeList):
     """Ignore the open row: it filters nothing, and links to other pages of the list drop it."""
 
     def get_filters_params(self, params: Any = None) -> Any:
-        return {name: value for name, value in super().get_filters_params(params).items() if name != OPEN}
+        return {
+            name: value
+            for name, value in super().get_filters_params(params).items()
+            if name != OPEN
+        }
 
     def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
         return super().get_query_string(new_params, [*(remove or []), OPEN])
@@ -54,14 +58,19 @@ class SplitAdmin(KeysetAdmin):
     def get_urls(self) -> list[URLPattern]:
         # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
         name = f"{self.opts.app_label}_{self.opts.model_name}_pane"
-        return [path("<int:object_id>/pane/", require_GET(self.pane), name=name), *super().get_urls()]
+        return [
+            path("<int:object_id>/pane/", require_GET(self.pane), name=name),
+            *super().get_urls(),
+        ]
 
     def pane(self, request: HttpRequest, object_id: int) -> HttpResponse:
         """Return the content of the pane; a user who was signed out meanwhile gets a reload."""
         if not (request.user.is_active and request.user.is_staff):
             return HttpResponse(headers={"HX-Refresh": "true"})
         context = self.pane_context(request, str(object_id))
-        answer = render(request, "console/pane_content.html", context | {"pane_template": self.pane_template})
+        answer = render(
+            request, "console/pane_content.html", context | {"pane_template": self.pane_template}
+        )
         answer.headers["Cache-Control"] = "no-store"
         return answer
 
@@ -73,11 +82,15 @@ class SplitAdmin(KeysetAdmin):
         page: HttpResponse = super().changelist_view(request, shown)
         return page
 
-    def page(self, request: HttpRequest, object_id: str, *, title: str, template: str) -> TemplateResponse:
+    def page(
+        self, request: HttpRequest, object_id: str, *, title: str, template: str
+    ) -> TemplateResponse:
         """Return the pane's content as a page of its own."""
         context = self.pane_context(request, object_id)
         page_context = {**self.admin_site.each_context(request), "opts": self.opts, "title": title}
-        return TemplateResponse(request, template, page_context | context | {"original": context["opened"]})
+        return TemplateResponse(
+            request, template, page_context | context | {"original": context["opened"]}
+        )
 
     def opening(self, row: Any, text: str) -> SafeString:
         """Return the link of a row: to its page, or to the pane on a wide window."""

@@ -34,7 +34,9 @@ class StatusAdmin(ConsoleAdmin):
     def get_urls(self) -> list[URLPattern]:
         name = f"{self.opts.app_label}_{self.opts.model_name}"
         return [
-            path("<int:object_id>/", self.admin_site.admin_view(self.status), name=f"{name}_status"),
+            path(
+                "<int:object_id>/", self.admin_site.admin_view(self.status), name=f"{name}_status"
+            ),
             # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
             path("<int:object_id>/live/", never_cache(require_GET(self.live)), name=f"{name}_live"),
             *super().get_urls(),

@@ -50,7 +50,11 @@ def mailboxes_with_messages(*, limit: int, now: datetime) -> list[tuple[str, Mai
     if not rows:
         return []
     shown = of_subscribers([row["subscriber_id"] for row in rows], now=now)
-    return [(row["subscriber"], shown[row["subscriber_id"]]) for row in rows if row["subscriber_id"] in shown]
+    return [
+        (row["subscriber"], shown[row["subscriber_id"]])
+        for row in rows
+        if row["subscriber_id"] in shown
+    ]
 
 
 def _shown(figures: Figures) -> MailboxFigures:

@@ -61,7 +61,9 @@ def read_status(subscriber: Subscriber, *, now: datetime) -> ShownSubscriber:
 def latest_changes(of: Subscriber | Subscription) -> list[ConfigurationChange]:
     """Return the latest configuration changes of a row, newest first."""
     kind = str(of._meta.verbose_name)
-    return list(ConfigurationChange.objects.filter(object_type=kind, object_name=str(of))[:ENTRIES_SHOWN])
+    return list(
+        ConfigurationChange.objects.filter(object_type=kind, object_name=str(of))[:ENTRIES_SHOWN]
+    )
 
 
 def _rows(found: Sequence[Subscription], *, now: datetime) -> list[SubscriptionRow]:

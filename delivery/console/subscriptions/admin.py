@@ -67,9 +67,13 @@ class SubscriptionAdmin(
             "health": health.of_subscriptions(ids, now=now, step=health.QUARTER)[row.pk],
             "mailbox": mailboxes.of_subscription(row.pk, now=now),
             "retries": retry_lane.of_subscription(row.pk),
-            "endpoint": EndpointSummary.objects.filter(pk=row.pk).exclude(state=EndpointState.UP).first(),
+            "endpoint": EndpointSummary.objects.filter(pk=row.pk)
+            .exclude(state=EndpointState.UP)
+            .first(),
             "group_size": queue_groups.group_size(row),
-            "secrets": valid_secrets(row.pk, now=now, shows_characters=self.may_change_rows(request)),
+            "secrets": valid_secrets(
+                row.pk, now=now, shows_characters=self.may_change_rows(request)
+            ),
             "may_toggle": may_toggle(request.user),
             "may_unblock": request.user.has_perm("delivery.change_lane"),
         }

@@ -28,7 +28,8 @@ def toggle_buttons(owner: Owner, *, backlog: Bounded | None, cost: str = NOT_KEP
     if owner.status != SubscriptionStatus.INACTIVE:
         buttons.append(_button(owner, "deactivate", [], "Make INACTIVE", title=cost))
     return format_html(
-        '<span class="inturn-cell-buttons">{}</span>', format_html_join("", "{}", ((one,) for one in buttons))
+        '<span class="inturn-cell-buttons">{}</span>',
+        format_html_join("", "{}", ((one,) for one in buttons)),
     )
 
 
@@ -41,11 +42,18 @@ def _activating(owner: Owner, backlog: Bounded | None) -> list[SafeString]:
     ]
 
 
-def _button(owner: Owner, verb: str, arguments: list[str], text: str, *, title: str = "") -> SafeString:
+def _button(
+    owner: Owner, verb: str, arguments: list[str], text: str, *, title: str = ""
+) -> SafeString:
     return format_html(
         '<button type="submit" class="inturn-button" form="console-post" formaction="{}"{}{}>{}</button>',
-        reverse(f"admin:subscriptions_{owner._meta.model_name}_{verb}", args=[owner.pk, *arguments]),
-        format_html(' data-confirm="{}"', f"{text}? CANCELLED deliveries are sent only if you resubmit them.")
+        reverse(
+            f"admin:subscriptions_{owner._meta.model_name}_{verb}", args=[owner.pk, *arguments]
+        ),
+        format_html(
+            ' data-confirm="{}"',
+            f"{text}? CANCELLED deliveries are sent only if you resubmit them.",
+        )
         if "cancel" in arguments
         else "",
         format_html(' title="{}"', title) if title else "",

@@ -70,9 +70,13 @@ class FilterPreview:
         return self.evaluated < MESSAGES and self.bytes >= BYTES
 
 
-def preview_filter(event_type_id: int, *, header_filter_string: str, filter_text: str) -> FilterPreview:
+def preview_filter(
+    event_type_id: int, *, header_filter_string: str, filter_text: str
+) -> FilterPreview:
     """Evaluate the filter on the newest messages; it must be one that `parse_filter` accepts."""
-    rows = named_rows("newest_messages", {"event_type": event_type_id, "messages": MESSAGES, "bytes": BYTES})
+    rows = named_rows(
+        "newest_messages", {"event_type": event_type_id, "messages": MESSAGES, "bytes": BYTES}
+    )
     published = [row for row in rows if not row["destination"]]
     evaluated = [_evaluated(row, header_filter_string, filter_text) for row in published]
     matching = [one for one in evaluated if not one.reason]
@@ -86,7 +90,9 @@ def preview_filter(event_type_id: int, *, header_filter_string: str, filter_text
     )
 
 
-def _evaluated(row: dict[str, Any], header_filter_string: str, filter_text: str) -> PreviewedMessage:
+def _evaluated(
+    row: dict[str, Any], header_filter_string: str, filter_text: str
+) -> PreviewedMessage:
     seen = document(_headers(row["headers"]), bytes(row["body"]))
     return PreviewedMessage(
         message_id=row["id"],

@@ -25,7 +25,9 @@ class FilterTester:
 
     def get_urls(self) -> list[URLPattern]:
         # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
-        tester = path("filter-test/", self.test_filter, name="subscriptions_subscription_filter_test")
+        tester = path(
+            "filter-test/", self.test_filter, name="subscriptions_subscription_filter_test"
+        )
         return [tester, *super().get_urls()]  # type: ignore[misc]
 
     def get_fieldsets(self, request: HttpRequest, obj: Subscription | None = None) -> list[Any]:
@@ -34,10 +36,13 @@ class FilterTester:
         if not may_test(request):
             return fieldsets
         return [
-            (title, options | {"fields": _with_tester(options["fields"])}) for title, options in fieldsets
+            (title, options | {"fields": _with_tester(options["fields"])})
+            for title, options in fieldsets
         ]
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Subscription | None = None) -> list[str]:
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: Subscription | None = None
+    ) -> list[str]:
         return [*super().get_readonly_fields(request, obj), "tester"]  # type: ignore[misc]
 
     def tester(self, row: Subscription) -> SafeString:
@@ -60,7 +65,9 @@ class FilterTester:
         stored = _stored(request)
         typed = _typed(request, stored)
         if "check" in request.POST:
-            return render(request, "console/filter_checked.html", {"mistake": mistake(typed), "typed": typed})
+            return render(
+                request, "console/filter_checked.html", {"mistake": mistake(typed), "typed": typed}
+            )
         # The number of messages that match a filter of the user's choice reveals their content, and
         # so does a header filter string.
         is_stored = stored is not None and "filter" not in request.POST
@@ -81,7 +88,11 @@ def may_test(request: HttpRequest) -> bool:
 
 def _stored(request: HttpRequest) -> Subscription | None:
     pk = id_of(request.POST.get("tested_subscription", ""))
-    return None if pk is None else Subscription.objects.select_related("event_type").filter(pk=pk).first()
+    return (
+        None
+        if pk is None
+        else Subscription.objects.select_related("event_type").filter(pk=pk).first()
+    )
 
 
 def _typed(request: HttpRequest, stored: Subscription | None) -> Typed:

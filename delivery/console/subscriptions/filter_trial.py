@@ -88,13 +88,17 @@ def _headers(typed: Typed) -> tuple[dict[str, str], list[Mistake]]:
         return {}, [Mistake(text=f"Header filter string: {message}") for message in error.messages]
 
 
-def _verdicts(typed: Typed, headers: Mapping[str, str], event_type: EventType | None) -> list[FilterVerdict]:
+def _verdicts(
+    typed: Typed, headers: Mapping[str, str], event_type: EventType | None
+) -> list[FilterVerdict]:
     verdicts = []
     if event_type is not None and event_type.sample is not None:
         sample = orjson.dumps(event_type.sample)
         verdicts.append(_verdict(f"the sample of {event_type}", typed, headers, sample))
     if typed.body.strip():
-        verdicts.append(_verdict("your own message", typed, headers, typed.body.encode(errors="replace")))
+        verdicts.append(
+            _verdict("your own message", typed, headers, typed.body.encode(errors="replace"))
+        )
     return verdicts
 
 

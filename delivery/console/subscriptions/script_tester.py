@@ -37,7 +37,9 @@ class ScriptTester:
 
     def get_urls(self) -> list[URLPattern]:
         # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
-        tester = path("script-test/", self.test_script, name="subscriptions_subscription_script_test")
+        tester = path(
+            "script-test/", self.test_script, name="subscriptions_subscription_script_test"
+        )
         return [tester, *super().get_urls()]  # type: ignore[misc]
 
     def get_fieldsets(self, request: HttpRequest, obj: Subscription | None = None) -> list[Any]:
@@ -46,10 +48,13 @@ class ScriptTester:
         if not _may_edit(request, is_new=obj is None):
             return fieldsets
         return [
-            (title, options | {"fields": _with_tester(options["fields"])}) for title, options in fieldsets
+            (title, options | {"fields": _with_tester(options["fields"])})
+            for title, options in fieldsets
         ]
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Subscription | None = None) -> list[str]:
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: Subscription | None = None
+    ) -> list[str]:
         return [*super().get_readonly_fields(request, obj), "script_tester"]  # type: ignore[misc]
 
     def script_tester(self, row: Subscription) -> SafeString:
@@ -106,10 +111,14 @@ def _event_type(request: HttpRequest, subscription_id: int | None) -> EventType 
     return EventType.objects.filter(pk=id_of(request.POST.get("event_type", "")) or 0).first()
 
 
-def _on_message(request: HttpRequest, typed: TypedScript, event_type: EventType | None) -> ScriptTrial | None:
+def _on_message(
+    request: HttpRequest, typed: TypedScript, event_type: EventType | None
+) -> ScriptTrial | None:
     """Try it on the chosen message, else on the newest; None if there is no event type to have any."""
     if not (request.user.has_perm("delivery.view_message") and may_see_payload(request.user)):
-        return ScriptTrial(note="You may not see payloads, so try it on the sample or on your own message.")
+        return ScriptTrial(
+            note="You may not see payloads, so try it on the sample or on your own message."
+        )
     if event_type is None:
         return None
     rows = Message.objects.filter(event_type=event_type).order_by("-id")

@@ -48,7 +48,9 @@ class ScriptTrial:
     message: Message | None = None
 
 
-def try_typed(typed: TypedScript, *, event_type: EventType | None, message: Message | None) -> ScriptTrial:
+def try_typed(
+    typed: TypedScript, *, event_type: EventType | None, message: Message | None
+) -> ScriptTrial:
     """Execute the script; `message` is the stored one, if that is wanted."""
     if not typed.text.strip():
         return ScriptTrial(note="Write a script first.")
@@ -78,10 +80,14 @@ def mistake_of(fault: ScriptFault, text: str) -> Mistake:
     if fault.source or fault.line is None or not 1 <= fault.line <= len(lines):
         return Mistake(text=str(fault))
     mark = "" if fault.column is None else f"{' ' * (fault.column - 1)}^"
-    return Mistake(text=str(fault), line=lines[fault.line - 1].rstrip().replace("\t", " "), mark=mark)
+    return Mistake(
+        text=str(fault), line=lines[fault.line - 1].rstrip().replace("\t", " "), mark=mark
+    )
 
 
-def _message(typed: TypedScript, event_type: EventType, message: Message | None) -> tuple[str, Trial]:
+def _message(
+    typed: TypedScript, event_type: EventType, message: Message | None
+) -> tuple[str, Trial]:
     """Return a message with its name; raises LookupError and HeaderError, which say what is missing."""
     if typed.on == LAST:
         if message is None:
@@ -97,7 +103,9 @@ def _message(typed: TypedScript, event_type: EventType, message: Message | None)
         body = typed.body.encode(errors="replace")
         return "your own", Trial(content_type=event_type.content_type, body=body, headers=named)
     if event_type.sample is None:
-        raise LookupError(f"{event_type} has no sample; add one to it, or try the script on another message.")
+        raise LookupError(
+            f"{event_type} has no sample; add one to it, or try the script on another message."
+        )
     sample = json.dumps(event_type.sample, indent=2, ensure_ascii=False).encode(errors="replace")
     return f"the sample of {event_type}", Trial(
         content_type=event_type.content_type, body=sample, headers=named

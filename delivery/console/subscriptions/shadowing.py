@@ -44,7 +44,9 @@ class ShadowingAdmin(HoldingAdmin):
         before = subscription.status
         if not toggle.shadow_subscription(subscription, actor=actor_of(request)):
             return self.back(request, f"{subscription} was SHADOW already.", level=messages.WARNING)
-        text = f"{subscription} is SHADOW: messages match and are recorded, and nothing of it is sent."
+        text = (
+            f"{subscription} is SHADOW: messages match and are recorded, and nothing of it is sent."
+        )
         return self.back(request, self.with_undo(subscription, text, to=before))
 
     @admin.action(description="Make SHADOW: record matches, send nothing", permissions=["toggle"])

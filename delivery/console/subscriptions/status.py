@@ -36,7 +36,11 @@ def read_status(subscription: Subscription) -> ShownSubscription:
     is_in_order = subscription.mode == Mode.PUSH and subscription.event_type.kind == Kind.TOPIC
     lanes = Lane.objects.filter(subscriber=subscription.subscriber_id).values_list("pk", flat=True)
     strips = read_strips(list(lanes)) if is_in_order else []
-    stopped = stopped_lanes.lanes(limit=1, subscriber_id=subscription.subscriber_id) if is_in_order else []
+    stopped = (
+        stopped_lanes.lanes(limit=1, subscriber_id=subscription.subscriber_id)
+        if is_in_order
+        else []
+    )
     sought = {"subscription": subscription.pk, "searched": SEARCHED, "rows": FAILURES_SHOWN}
     return ShownSubscription(
         strip=strips[0] if strips else None,

@@ -27,18 +27,23 @@ class TestMessageForm(forms.Form):
     __test__ = False
 
     content_type = forms.CharField(
-        max_length=255, widget=UnfoldAdminTextInputWidget({"class": "inturn-code", "spellcheck": "false"})
+        max_length=255,
+        widget=UnfoldAdminTextInputWidget({"class": "inturn-code", "spellcheck": "false"}),
     )
     body = forms.CharField(
         required=False,
         strip=False,
-        widget=UnfoldAdminTextareaWidget({"rows": 12, "class": "inturn-code", "spellcheck": "false"}),
+        widget=UnfoldAdminTextareaWidget(
+            {"rows": 12, "class": "inturn-code", "spellcheck": "false"}
+        ),
     )
 
     headers = forms.CharField(
         label="Headers of the message",
         required=False,
-        widget=UnfoldAdminTextareaWidget({"rows": 3, "class": "inturn-code", "spellcheck": "false"}),
+        widget=UnfoldAdminTextareaWidget(
+            {"rows": 3, "class": "inturn-code", "spellcheck": "false"}
+        ),
     )
 
     def __init__(self, data: Any, *, subscription: Subscription) -> None:
@@ -59,7 +64,9 @@ class TestMessageForm(forms.Form):
     @property
     def trial(self) -> Trial:
         typed = self.cleaned_data
-        return Trial(content_type=typed["content_type"], body=typed["body"], headers=typed.get("headers", {}))
+        return Trial(
+            content_type=typed["content_type"], body=typed["body"], headers=typed.get("headers", {})
+        )
 
     def clean_headers(self) -> dict[str, str]:
         try:
@@ -69,7 +76,9 @@ class TestMessageForm(forms.Form):
         headers = {header_name(name): value for name, value in typed.items()}
         for name, value in headers.items():
             if not is_sendable(name, value):
-                raise ValidationError(f"{name} is not a valid header name; use letters, digits and hyphens.")
+                raise ValidationError(
+                    f"{name} is not a valid header name; use letters, digits and hyphens."
+                )
         return headers
 
     def clean_content_type(self) -> str:

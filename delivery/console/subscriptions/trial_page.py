@@ -78,7 +78,9 @@ class TestSending:
         self, request: HttpRequest, subscription: Subscription, form: TestMessageForm
     ) -> ShownTest | None:
         try:
-            tested = send_test(subscription, form.trial, actor=actor_of(request), now=timezone.now())
+            tested = send_test(
+                subscription, form.trial, actor=actor_of(request), now=timezone.now()
+            )
         except NoSlotError:
             form.add_error(None, BUSY)
             return None

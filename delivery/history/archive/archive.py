@@ -83,7 +83,9 @@ class Archive:
             for group in range(file.num_row_groups):
                 row_group = file.read_row_group(group)
                 columns = [
-                    row_group[field.name] if field.name in names else pa.nulls(len(row_group), field.type)
+                    row_group[field.name]
+                    if field.name in names
+                    else pa.nulls(len(row_group), field.type)
                     for field in table.arrow
                 ]
                 yield from pa.Table.from_arrays(columns, schema=table.arrow).to_batches()
@@ -117,7 +119,9 @@ class Archive:
         infos = self.files.get_file_info(
             fs.FileSelector(self.path(folder), recursive=True, allow_not_found=True)
         )
-        return sorted((file for file in infos if file.extension == "parquet"), key=lambda file: file.path)
+        return sorted(
+            (file for file in infos if file.extension == "parquet"), key=lambda file: file.path
+        )
 
     def relative(self, path: str) -> str:
         """Return the argument from which `path` built this path."""

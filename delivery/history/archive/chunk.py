@@ -81,7 +81,9 @@ def begin_chunk(
 
 def forget_chunk(database: psycopg.Connection[Any], chunk: Chunk) -> None:
     """Delete a WRITING chunk from the ledger."""
-    database.execute("DELETE FROM delivery_archivechunk WHERE id = %s AND state = 'WRITING'", [chunk.id])
+    database.execute(
+        "DELETE FROM delivery_archivechunk WHERE id = %s AND state = 'WRITING'", [chunk.id]
+    )
 
 
 def add_to_archive(
@@ -154,7 +156,8 @@ def remove_replaced(database: psycopg.Connection[Any], archive: Archive) -> None
 def written_files(archive: Archive, chunk: Chunk, table: Table) -> list[WrittenFile]:
     """Return the files that Spark wrote for a table into the chunk's staging folder."""
     return [
-        _written(archive, chunk, table, file) for file in archive.parquet(f"{chunk.staging}/{table.name}")
+        _written(archive, chunk, table, file)
+        for file in archive.parquet(f"{chunk.staging}/{table.name}")
     ]
 
 
@@ -166,7 +169,10 @@ def _written(archive: Archive, chunk: Chunk, table: Table, file: fs.FileInfo) ->
     day, name = file.path.split("/")[-2:]
     metadata = parquet.read_metadata(file.path, filesystem=archive.files)
     place = metadata.schema.to_arrow_schema().get_field_index(table.key[0])
-    ids = [metadata.row_group(group).column(place).statistics for group in range(metadata.num_row_groups)]
+    ids = [
+        metadata.row_group(group).column(place).statistics
+        for group in range(metadata.num_row_groups)
+    ]
     return WrittenFile(
         table=table.name,
         day=date.fromisoformat(day.partition("=")[2]),

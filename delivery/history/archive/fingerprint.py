@@ -56,7 +56,9 @@ def fingerprint_of(checksums: pa.Array) -> Fingerprint:
     """
     spread = checksums.cast(pa.uint64(), safe=False)
     for bits in _SPREADING_BITS:
-        spread = compute.bit_wise_xor(spread, compute.shift_right(spread, pa.scalar(bits, pa.uint64())))
+        spread = compute.bit_wise_xor(
+            spread, compute.shift_right(spread, pa.scalar(bits, pa.uint64()))
+        )
         spread = compute.multiply(spread, pa.scalar(_SPREADING_FACTOR, pa.uint64()))
     return Fingerprint(len(checksums), (compute.sum(spread).as_py() or 0) & _MASK)
 
@@ -70,10 +72,18 @@ def _checksums(columns: Sequence[Column], batch: pa.RecordBatch) -> pa.Array:
     checksums = pa.repeat(pa.scalar(0, pa.uint64()), batch.num_rows)
     for place, column in enumerate(_numbers(columns)):
         # Times are microseconds since 1970.
-        value = batch.column(column.name).cast(pa.int64()).fill_null(_NO_NUMBER).cast(pa.uint64(), safe=False)
+        value = (
+            batch.column(column.name)
+            .cast(pa.int64())
+            .fill_null(_NO_NUMBER)
+            .cast(pa.uint64(), safe=False)
+        )
         for each in (value, compute.shift_left(value, pa.scalar(_shift(place), pa.uint64()))):
             checksums = compute.bit_wise_xor(checksums, each)
-    texts = [batch.column(column.name).cast(pa.binary()) for column in (*_texts(columns), *_bytes(columns))]
+    texts = [
+        batch.column(column.name).cast(pa.binary())
+        for column in (*_texts(columns), *_bytes(columns))
+    ]
     joined = compute.binary_join_element_wise(
         *texts, _BETWEEN, null_handling="replace", null_replacement=_NO_TEXT
     )

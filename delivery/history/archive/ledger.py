@@ -63,14 +63,27 @@ def archived_until(database: psycopg.Connection[Any]) -> datetime | None:
 
 
 def files(
-    database: psycopg.Connection[Any], table: str, *, since: date | None = None, until: date | None = None
+    database: psycopg.Connection[Any],
+    table: str,
+    *,
+    since: date | None = None,
+    until: date | None = None,
 ) -> list[File]:
     """Return the files of a table that count, of the days from `since` to `until` inclusive."""
     rows = database.execute(
         statement("archive_files"), {"table": table, "since": since, "until": until}
     ).fetchall()
     return [
-        File(id=id, table=table, day=day, path=path, rows=count, bytes=size, first_id=first, last_id=last)
+        File(
+            id=id,
+            table=table,
+            day=day,
+            path=path,
+            rows=count,
+            bytes=size,
+            first_id=first,
+            last_id=last,
+        )
         for id, day, path, count, size, first, last in rows
     ]
 

@@ -90,7 +90,8 @@ class Lookup:
         bounds = {"first": min(delivery_ids), "last": max(delivery_ids)}
         groups = self._with_ids(ATTEMPTS, "delivery_id", delivery_ids, since=since, **bounds)
         return sorted(
-            (row for rows in groups for row in rows), key=lambda row: (row["delivery_id"], row["number"])
+            (row for rows in groups for row in rows),
+            key=lambda row: (row["delivery_id"], row["number"]),
         )
 
     def _with_ids(

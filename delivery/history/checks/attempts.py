@@ -48,7 +48,13 @@ def _twice() -> "Column":
             sql.col("id"),
             " was a success, and it was sent ",
         ),
-        *("again: there are ", sql.col("tried"), " attempts, ", sql.col("successes"), " of them successes."),
+        *(
+            "again: there are ",
+            sql.col("tried"),
+            " attempts, ",
+            sql.col("successes"),
+            " of them successes.",
+        ),
     )
     return finding(TWICE, text, when=_was_sent_after_success() & ~_is_persons())
 
@@ -86,7 +92,13 @@ def _gaps() -> "Column":
     )
     lacks = sql.coalesce(sql.col("times_kept") < sql.col("times"), sql.lit(False))
     settled = words(
-        *("Delivery ", sql.col("id"), " was settled ", sql.col("times"), " times, and the history has "),
+        *(
+            "Delivery ",
+            sql.col("id"),
+            " was settled ",
+            sql.col("times"),
+            " times, and the history has ",
+        ),
         *(sql.col("times_kept"), " of them."),
     )
     explanation = sql.when(lacks, settled).otherwise(text)
@@ -101,11 +113,16 @@ def _stray() -> "Column":
     text = (
         sql.when(
             is_nowhere,
-            words("The archive has attempts of delivery ", sql.col("id"), ", but not the delivery."),
+            words(
+                "The archive has attempts of delivery ", sql.col("id"), ", but not the delivery."
+            ),
         )
         .when(
-            is_copied, words("The archive has a settlement of delivery ", sql.col("id"), " more than once.")
+            is_copied,
+            words("The archive has a settlement of delivery ", sql.col("id"), " more than once."),
         )
-        .otherwise(words("The archive has an attempt of delivery ", sql.col("id"), " more than once."))
+        .otherwise(
+            words("The archive has an attempt of delivery ", sql.col("id"), " more than once.")
+        )
     )
     return finding(STRAY, text, when=is_nowhere | is_copied | is_tried_twice)

@@ -47,7 +47,9 @@ def words(*parts: "str | Column") -> "Column":
     """Return a sentence; strings are literal text, columns are values."""
     from pyspark.sql import functions as sql
 
-    return sql.concat(*(sql.lit(part) if isinstance(part, str) else part.cast("string") for part in parts))
+    return sql.concat(
+        *(sql.lit(part) if isinstance(part, str) else part.cast("string") for part in parts)
+    )
 
 
 def moment(column: "str | Column") -> "Column":

@@ -49,7 +49,13 @@ def _twice() -> "Column":
     from pyspark.sql import functions as sql
 
     text = words(
-        *("msg_", sql.col("message_id"), " was delivered ", sql.col("delivered"), " times to its group "),
+        *(
+            "msg_",
+            sql.col("message_id"),
+            " was delivered ",
+            sql.col("delivered"),
+            " times to its group ",
+        ),
         *(sql.col("queue_group"), ", which is to take it once."),
     )
     first, last = sql.col("first_delivered"), sql.col("last_delivered")

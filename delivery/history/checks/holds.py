@@ -55,10 +55,14 @@ def times_of_holds(journal: "DataFrame", places: "DataFrame", owners: "DataFrame
         "key", "subscription_id"
     )
     many = about_many(journal)
-    whole = _pieces(many, _TOGGLED, sql.col("subscriber_id")).withColumnRenamed("key", "subscriber_id")
+    whole = _pieces(many, _TOGGLED, sql.col("subscriber_id")).withColumnRenamed(
+        "key", "subscriber_id"
+    )
     everything = _pieces(many.filter("subscriber_id IS NULL"), _TOGGLED, sql.lit(0)).drop("key")
     # The text of an entry about a URL begins with the URL.
-    broken = _pieces(journal, _JUDGED, sql.substring_index("text", " ", 1)).withColumnRenamed("key", "url")
+    broken = _pieces(journal, _JUDGED, sql.substring_index("text", " ", 1)).withColumnRenamed(
+        "key", "url"
+    )
     pieces = (
         inactive.unionByName(broken.join(places, "url").drop("url"))
         .unionByName(whole.join(owners, "subscriber_id").drop("subscriber_id"))

@@ -12,7 +12,14 @@ settlement, and the largest value is the newest.
 
 from typing import TYPE_CHECKING
 
-from delivery.history.postgres.unarchived_rows import FIXED, GROWING, NEVER, TRIED, UNARCHIVED, names
+from delivery.history.postgres.unarchived_rows import (
+    FIXED,
+    GROWING,
+    NEVER,
+    TRIED,
+    UNARCHIVED,
+    names,
+)
 from delivery.history.transforms.measures import STATUSES, SUCCESSES
 
 if TYPE_CHECKING:
@@ -25,7 +32,9 @@ _BITS = 4
 _MOST_TIMES = 63
 
 
-def known_deliveries(deliveries: "DataFrame", attempts: "DataFrame", unarchived: "DataFrame") -> "DataFrame":
+def known_deliveries(
+    deliveries: "DataFrame", attempts: "DataFrame", unarchived: "DataFrame"
+) -> "DataFrame":
     """Return FIXED, GROWING and TRIED of each delivery by `id`, its `status`, and its settlements.
 
     The latter are: the number of `settlements`; `copies` (surplus rows in the archive);
@@ -138,7 +147,9 @@ def _times() -> "list[Column]":
     is_numbered = sql.count("settled_before") == sql.count("*")
     return [
         sql.when(is_numbered, sql.max(place + is_settled.cast("int"))).alias("times"),
-        sql.coalesce(sql.bit_count(sql.bit_or(sql.when(is_settled, bit))), sql.lit(0)).alias("times_kept"),
+        sql.coalesce(sql.bit_count(sql.bit_or(sql.when(is_settled, bit))), sql.lit(0)).alias(
+            "times_kept"
+        ),
     ]
 
 

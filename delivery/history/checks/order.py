@@ -30,7 +30,8 @@ def in_turn(known: "DataFrame", held: "DataFrame") -> "DataFrame":
     )
     end = sql.coalesce("first_at", "expires_at", sql.lit(NEVER))
     holds = sql.filter(
-        sql.col("holds"), lambda hold: (hold["since"] < end) & (hold["until"] > sql.col("published_at"))
+        sql.col("holds"),
+        lambda hold: (hold["since"] < end) & (hold["until"] > sql.col("published_at")),
     )
     none = sql.expr("CAST(array() AS ARRAY<STRUCT<since: TIMESTAMP, until: TIMESTAMP>>)")
     return (
@@ -63,7 +64,9 @@ def mark_doubtful(in_turn: "DataFrame") -> "DataFrame":
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 
-    before = Window.partitionBy(*_LANE).orderBy("message_id").rangeBetween(Window.unboundedPreceding, -1)
+    before = (
+        Window.partitionBy(*_LANE).orderBy("message_id").rangeBetween(Window.unboundedPreceding, -1)
+    )
     stands = sql.when(sql.col("holds_others") & _is_proof(), sql.col("end"))
     is_doubted = (sql.max(stands).over(before) > sql.col("first_at")) & _is_proof()
     return in_turn.withColumn("is_doubted", sql.coalesce(is_doubted, sql.lit(False)))
@@ -71,7 +74,9 @@ def mark_doubtful(in_turn: "DataFrame") -> "DataFrame":
 
 def of_doubted(doubted: "DataFrame") -> "DataFrame":
     """Return all deliveries in the lanes with a doubted one: the input of `late_deliveries`."""
-    return doubted.join(doubted.filter("is_doubted").select(*_LANE).distinct(), [*_LANE], "left_semi")
+    return doubted.join(
+        doubted.filter("is_doubted").select(*_LANE).distinct(), [*_LANE], "left_semi"
+    )
 
 
 def late_deliveries(in_turn: "DataFrame") -> "DataFrame":
@@ -140,14 +145,23 @@ def _by_transaction(rows: "DataFrame") -> "DataFrame":
     stands = sql.when(sql.col("holds_others"), sql.col("due_at"))
     written = _event(place="transaction_id", nth=sql.col("message_id"), stands=stands)
     events = rows.select(*_LANE, *_NAMED, sql.inline(sql.array(question, written)))
-    before = Window.partitionBy(*_LANE).orderBy("place", "nth").rowsBetween(Window.unboundedPreceding, -1)
+    before = (
+        Window.partitionBy(*_LANE)
+        .orderBy("place", "nth")
+        .rowsBetween(Window.unboundedPreceding, -1)
+    )
     # Excludes the same message: a subscriber may get several deliveries of it, in any order.
-    batch = Window.partitionBy(*_LANE, "place").orderBy("nth").rangeBetween(Window.unboundedPreceding, -1)
+    batch = (
+        Window.partitionBy(*_LANE, "place")
+        .orderBy("nth")
+        .rangeBetween(Window.unboundedPreceding, -1)
+    )
     return (
         events.withColumn("earlier", sql.max("stands").over(before))
         .withColumn("in_batch", sql.max("stands").over(batch))
         .withColumn(
-            "due_at", sql.when(sql.col("nth") == 0, sql.col("earlier")).otherwise(sql.col("in_batch"))
+            "due_at",
+            sql.when(sql.col("nth") == 0, sql.col("earlier")).otherwise(sql.col("in_batch")),
         )
         .filter("first_at IS NOT NULL AND due_at > first_at")
         .select(*_LANE, *_NAMED, "due_at")
@@ -174,7 +188,10 @@ def _since_held(rows: "DataFrame") -> "DataFrame":
         # The time before the first hold is handled by `_by_transaction`.
         .filter("since IS NOT NULL")
         .groupBy(*_LANE, "since")
-        .agg(sql.max("due_at").alias("due_at"), sql.max("transaction_id").alias("last_transaction_id"))
+        .agg(
+            sql.max("due_at").alias("due_at"),
+            sql.max("transaction_id").alias("last_transaction_id"),
+        )
         .filter("due_at > since")
     )
     is_later = (
@@ -183,7 +200,11 @@ def _since_held(rows: "DataFrame") -> "DataFrame":
         & (sql.col("last_transaction_id") < sql.col("seen_before"))
     )
     tried = rows.filter("first_at IS NOT NULL").select(*_LANE, *_NAMED, "published_at")
-    return tried.join(sql.broadcast(after), [*_LANE]).filter(is_later).select(*_LANE, *_NAMED, "due_at")
+    return (
+        tried.join(sql.broadcast(after), [*_LANE])
+        .filter(is_later)
+        .select(*_LANE, *_NAMED, "due_at")
+    )
 
 
 def _dues() -> "Column":
@@ -193,8 +214,11 @@ def _dues() -> "Column":
     def again(hold: "Column", place: "Column") -> "Column":
         next_hold = sql.get("holds", place + 1)
         return sql.struct(
-            hold["until"].alias("since"), sql.least(sql.col("end"), next_hold["since"]).alias("due_at")
+            hold["until"].alias("since"),
+            sql.least(sql.col("end"), next_hold["since"]).alias("due_at"),
         )
 
-    first = sql.struct(sql.lit(None).cast("timestamp").alias("since"), sql.col("due_at").alias("due_at"))
+    first = sql.struct(
+        sql.lit(None).cast("timestamp").alias("since"), sql.col("due_at").alias("due_at")
+    )
     return sql.concat(sql.array(first), sql.transform("holds", again))

@@ -16,7 +16,9 @@ def check_owed(messages: "DataFrame", known: "DataFrame") -> "DataFrame":
     """Return each archived message, and each known only from its deliveries, with its `broken`."""
     from pyspark.sql import functions as sql
 
-    published = messages.groupBy("id").agg(sql.count("*").alias("rows"), sql.max("owed").alias("owed"))
+    published = messages.groupBy("id").agg(
+        sql.count("*").alias("rows"), sql.max("owed").alias("owed")
+    )
     has = (
         known.filter("settlements > 0")
         .groupBy("message_id")
@@ -24,7 +26,9 @@ def check_owed(messages: "DataFrame", known: "DataFrame") -> "DataFrame":
             sql.count_if(sql.col("replay_id").isNull()).alias("deliveries"),
             sql.min("id").alias("delivery_id"),
             # For a delivery that was never archived, PostgreSQL guarantees the message.
-            sql.min(sql.when(sql.col("in_archive") == 1, sql.col("id"))).alias("archived_delivery_id"),
+            sql.min(sql.when(sql.col("in_archive") == 1, sql.col("id"))).alias(
+                "archived_delivery_id"
+            ),
         )
     )
     compared = published.join(has, published.id == has.message_id, "full").select(
@@ -61,7 +65,9 @@ def _owed() -> "Column":
         ),
         *(sql.col("deliveries"), "."),
     )
-    return finding(OWED, text, when=(sql.col("rows") > 0) & (sql.col("deliveries") != sql.col("owed")))
+    return finding(
+        OWED, text, when=(sql.col("rows") > 0) & (sql.col("deliveries") != sql.col("owed"))
+    )
 
 
 def _twice() -> "Column":
@@ -74,6 +80,10 @@ def _twice() -> "Column":
 def _nowhere() -> "Column":
     from pyspark.sql import functions as sql
 
-    text = words("The archive has deliveries of msg_", sql.col("message_id"), ", but not the message.")
+    text = words(
+        "The archive has deliveries of msg_", sql.col("message_id"), ", but not the message."
+    )
     archived = sql.col("archived_delivery_id")
-    return finding(STRAY, text, when=(sql.col("rows") == 0) & archived.isNotNull(), delivery_id=archived)
+    return finding(
+        STRAY, text, when=(sql.col("rows") == 0) & archived.isNotNull(), delivery_id=archived
+    )

@@ -57,7 +57,9 @@ class Extraction:
         files: dict[date, _File] = {}
         sent = Fingerprint()
         with ExitStack() as closing:
-            for batch in read_batches(select, schema, conninfo=self.conninfo, snapshot=self.snapshot):
+            for batch in read_batches(
+                select, schema, conninfo=self.conninfo, snapshot=self.snapshot
+            ):
                 sent += fingerprint_of(batch.column(CHECKSUM))
                 for day, rows in _by_day(self.names.completed(table, batch), table.at):
                     if day not in files:
@@ -73,7 +75,8 @@ class Extraction:
         with psycopg.connect(self.conninfo, autocommit=True) as connection:
             for prelude in in_snapshot(self.snapshot):
                 connection.execute(prelude.encode())
-            row = connection.execute(f"SELECT count(*) FROM ({piece.select}) AS found".encode()).fetchone()  # noqa: S608 - ours
+            counting = f"SELECT count(*) FROM ({piece.select}) AS found"  # noqa: S608 - ours
+            row = connection.execute(counting.encode()).fetchone()
         assert row is not None
         return int(row[0])
 
@@ -103,9 +106,15 @@ class Extracted:
 
     @classmethod
     def of_json(cls, values: Mapping[str, Any]) -> Self:
-        files = [WrittenFile(**file | {"day": date.fromisoformat(file["day"])}) for file in values["files"]]
+        files = [
+            WrittenFile(**file | {"day": date.fromisoformat(file["day"])})
+            for file in values["files"]
+        ]
         return cls(
-            table=values["table"], files=files, sent=Fingerprint(**values["sent"]), counted=values["counted"]
+            table=values["table"],
+            files=files,
+            sent=Fingerprint(**values["sent"]),
+            counted=values["counted"],
         )
 
 
@@ -185,7 +194,10 @@ class _File:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._writer.close()
         self._bytes = self._sink.tell()

@@ -37,7 +37,9 @@ class Names:
     def agree(self, table: Table, rows: pa.RecordBatch) -> bool:
         """Return whether rows of the table have these names for their subscriptions."""
         return all(
-            compute.all(compute.equal(rows.column(name), expected).fill_null(False), min_count=0).as_py()
+            compute.all(
+                compute.equal(rows.column(name), expected).fill_null(False), min_count=0
+            ).as_py()
             for name, expected in self._called(table, rows).items()
         )
 

@@ -62,7 +62,9 @@ class Piece:
     def select(self) -> str:
         """The statement for the table's own columns, with literals: COPY takes no parameters."""
         values = {"since": self.since, "until": self.until, "first": self.first, "last": self.last}
-        return statement(_STATEMENTS[self.table]) % {name: literal(value) for name, value in values.items()}
+        return statement(_STATEMENTS[self.table]) % {
+            name: literal(value) for name, value in values.items()
+        }
 
 
 class InturnSource(spark.DataSource):
@@ -98,7 +100,9 @@ class InturnSource(spark.DataSource):
 
 
 class InturnReader(spark.DataSourceReader):
-    def __init__(self, table: Table, pieces: Sequence[Piece], *, conninfo: str, snapshot: str) -> None:
+    def __init__(
+        self, table: Table, pieces: Sequence[Piece], *, conninfo: str, snapshot: str
+    ) -> None:
         self._table = table
         self._pieces = pieces
         self._conninfo = conninfo
@@ -116,11 +120,15 @@ class InturnReader(spark.DataSourceReader):
     def partitions(self) -> Sequence[spark.InputPartition]:
         """Return partitions that are each the statement of one worker."""
         where = " AND ".join(self._conditions) or "true"
-        return [spark.InputPartition(f"{_all_of(piece.select)} WHERE {where}") for piece in self._pieces]
+        return [
+            spark.InputPartition(f"{_all_of(piece.select)} WHERE {where}") for piece in self._pieces
+        ]
 
     def read(self, partition: spark.InputPartition) -> Iterator[pa.RecordBatch]:
         schema = arrow_schema(self._table.bare)
-        return read_batches(partition.value, schema, conninfo=self._conninfo, snapshot=self._snapshot)
+        return read_batches(
+            partition.value, schema, conninfo=self._conninfo, snapshot=self._snapshot
+        )
 
 
 def condition_of(condition: spark.Filter) -> str | None:
@@ -154,7 +162,9 @@ def read_batches(
     return by(select, schema, conninfo=conninfo, snapshot=snapshot)
 
 
-def by_adbc(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> Generator[pa.RecordBatch]:
+def by_adbc(
+    select: str, schema: pa.Schema, *, conninfo: str, snapshot: str
+) -> Generator[pa.RecordBatch]:
     from adbc_driver_postgresql import dbapi
 
     with dbapi.connect(conninfo, autocommit=True) as connection, connection.cursor() as cursor:
@@ -163,12 +173,17 @@ def by_adbc(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> 
         cursor.execute(select)
         for batch in cursor.fetch_record_batch():
             yield pa.RecordBatch.from_arrays(
-                [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)],
+                [
+                    column.cast(field.type)
+                    for column, field in zip(batch.columns, schema, strict=True)
+                ],
                 schema=schema,
             )
 
 
-def by_copy(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> Generator[pa.RecordBatch]:
+def by_copy(
+    select: str, schema: pa.Schema, *, conninfo: str, snapshot: str
+) -> Generator[pa.RecordBatch]:
     """Yield the same batches without ADBC's driver."""
     with psycopg.connect(conninfo, autocommit=True) as connection, connection.cursor() as cursor:
         for prelude in in_snapshot(snapshot):
@@ -192,7 +207,8 @@ def by_copy(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> 
 
 def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
     columns = [
-        pa.array(values, field.type) for values, field in zip(zip(*rows, strict=True), schema, strict=True)
+        pa.array(values, field.type)
+        for values, field in zip(zip(*rows, strict=True), schema, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 

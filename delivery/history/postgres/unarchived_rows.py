@@ -146,7 +146,11 @@ class Rest:
 
     def _load(self, source: type[InturnSource], **more: str) -> "DataFrame":
         self.spark.dataSource.register(source)
-        options = {"conninfo": self.conninfo, "snapshot": self.snapshot, "since": self.since.isoformat()}
+        options = {
+            "conninfo": self.conninfo,
+            "snapshot": self.snapshot,
+            "since": self.since.isoformat(),
+        }
         return self.spark.read.format(source.name()).options(**options, **more).load()
 
 

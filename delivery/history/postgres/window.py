@@ -67,7 +67,9 @@ def horizon(database: psycopg.Connection[Any], *, lag: timedelta = LAG) -> Horiz
     return Horizon(*row)
 
 
-def next_window(database: psycopg.Connection[Any], *, end: datetime, rows: int = ROWS) -> ExportWindow:
+def next_window(
+    database: psycopg.Connection[Any], *, end: datetime, rows: int = ROWS
+) -> ExportWindow:
     row = database.execute(statement("archive_window"), {"end": end, "rows": rows}).fetchone()
     assert row is not None
     return ExportWindow(*row)
@@ -86,6 +88,8 @@ def snapshot(conninfo: str) -> Iterator[Snapshot]:
         connection.execute("SET TIME ZONE 'UTC'")
         connection.execute("SELECT pg_advisory_lock_shared(%s)", [SNAPSHOT_LOCK])
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        row = connection.execute("SELECT pg_export_snapshot(), pg_current_snapshot()::text").fetchone()
+        row = connection.execute(
+            "SELECT pg_export_snapshot(), pg_current_snapshot()::text"
+        ).fetchone()
         assert row is not None
         yield Snapshot(name=row[0], visible=row[1], connection=connection)

@@ -30,8 +30,22 @@ LEAST_HEAP_KIBIBYTES = 512 * 1024
 # The packages that Spark's own launcher opens for reflection
 # (org.apache.spark.launcher.JavaModuleOptions).
 _OPENED = (
-    *("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util"),
-    *("java.util.concurrent", "java.util.concurrent.atomic", "jdk.internal.ref", "sun.nio.ch", "sun.nio.cs"),
+    *(
+        "java.lang",
+        "java.lang.invoke",
+        "java.lang.reflect",
+        "java.io",
+        "java.net",
+        "java.nio",
+        "java.util",
+    ),
+    *(
+        "java.util.concurrent",
+        "java.util.concurrent.atomic",
+        "jdk.internal.ref",
+        "sun.nio.ch",
+        "sun.nio.cs",
+    ),
     "sun.util.calendar",
 )
 # A run's half minute of work is over before the best machine code pays off: the slow optimizing
@@ -75,7 +89,10 @@ class Jvm:
 
     def start(self, options: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start the JVM with Spark's options for PySpark in this process; raises JavaError."""
-        with tempfile.TemporaryDirectory(prefix="inturn-spark-") as folder, self.log.open("ab") as log:
+        with (
+            tempfile.TemporaryDirectory(prefix="inturn-spark-") as folder,
+            self.log.open("ab") as log,
+        ):
             logging, listens = Path(folder, "log4j2.properties"), Path(folder, "listens")
             logging.write_text(_LOGGING)
             process = subprocess.Popen(
@@ -113,7 +130,10 @@ class Jvm:
             *(["-XX:TieredStopAtLevel=1"] if self.is_brief else _COMPILING),
             *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
             *("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"),
-            *("-Djdk.reflect.useDirectMethodHandle=false", "-Dio.netty.tryReflectionSetAccessible=true"),
+            *(
+                "-Djdk.reflect.useDirectMethodHandle=false",
+                "-Dio.netty.tryReflectionSetAccessible=true",
+            ),
             *(f"-Dlog4j2.configurationFile={logging}", "-cp", classpath()),
             "org.apache.spark.deploy.SparkSubmit",
             *(word for name, value in options.items() for word in ("--conf", f"{name}={value}")),
@@ -150,7 +170,9 @@ class Jvm:
                 )
             if time.monotonic() > deadline:
                 process.kill()
-                raise JavaError(f"Spark's JVM did not start within {START_SECONDS:.0f} s: see {self.log}.")
+                raise JavaError(
+                    f"Spark's JVM did not start within {START_SECONDS:.0f} s: see {self.log}."
+                )
             time.sleep(LOOK_SECONDS)
         message = listens.read_bytes()
         port, length = struct.unpack_from("!ii", message)

@@ -30,7 +30,9 @@ def run_tasks(spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task],
     if not tasks:
         return []
     spread = by_frame if is_remote() else by_context
-    return [orjson.loads(text) for text in spread(spark, tasks, lambda task: orjson.dumps(do(task)))]
+    return [
+        orjson.loads(text) for text in spread(spark, tasks, lambda task: orjson.dumps(do(task)))
+    ]
 
 
 def shares(items: Sequence[Task]) -> list[Sequence[Task]]:
@@ -42,13 +44,17 @@ def shares(items: Sequence[Task]) -> list[Sequence[Task]]:
     return [items[place::count] for place in range(count)]
 
 
-def by_context(spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task], bytes]) -> list[bytes]:
+def by_context(
+    spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task], bytes]
+) -> list[bytes]:
     """Run the tasks without Spark SQL, which would plan and compile for seconds."""
     results: list[bytes] = spark.sparkContext.parallelize(tasks, len(tasks)).map(do).collect()
     return results
 
 
-def by_frame(spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task], bytes]) -> list[bytes]:
+def by_frame(
+    spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task], bytes]
+) -> list[bytes]:
     """Run the tasks by a function of a column: Spark Connect has nothing but frames."""
     from pyspark.sql.pandas.functions import arrow_udf
 

@@ -54,7 +54,9 @@ def _compact(job: StepJob, table: Table, old: list[File]) -> None:
     first = old[0]
     row = job.database.execute("SELECT until FROM delivery_archived WHERE id = 1").fetchone()
     assert row is not None
-    chunk = chunks.begin_chunk(job.database, kind="COMPACTION", run_id=job.run_id, since=row[0], until=row[0])
+    chunk = chunks.begin_chunk(
+        job.database, kind="COMPACTION", run_id=job.run_id, since=row[0], until=row[0]
+    )
     rows = job.archive.frame(job.spark, table, old)
     staged = job.archive.address(f"{chunk.staging}/{table.name}/{DAY}={first.day}")
     whole = -(-sum(file.bytes for file in old) // WHOLE_BYTES)

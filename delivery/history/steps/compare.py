@@ -90,7 +90,12 @@ def _keyed(job: StepJob, wanted: ComparisonRequest) -> "DataFrame":
 
 
 def _compared(
-    job: StepJob, wanted: ComparisonRequest, *, theirs: "DataFrame", keyed: "DataFrame", until: datetime
+    job: StepJob,
+    wanted: ComparisonRequest,
+    *,
+    theirs: "DataFrame",
+    keyed: "DataFrame",
+    until: datetime,
 ) -> "DataFrame":
     from pyspark.sql.functions import col, lit
 
@@ -107,7 +112,9 @@ def _compared(
     return rows_within(rows, since=wanted.since, until=until)
 
 
-def _archived(job: StepJob, table: Table, wanted: ComparisonRequest, *, beyond: timedelta) -> "DataFrame":
+def _archived(
+    job: StepJob, table: Table, wanted: ComparisonRequest, *, beyond: timedelta
+) -> "DataFrame":
     files = ledger.files(
         job.database,
         table.name,
@@ -135,7 +142,9 @@ def _plain(rows: "DataFrame") -> "DataFrame":
 
     return rows.select(
         *(
-            sql.unix_micros(column.name).alias(column.name) if column.type == "timestamp" else column.name
+            sql.unix_micros(column.name).alias(column.name)
+            if column.type == "timestamp"
+            else column.name
             for column in COMPARISON.columns
         )
     )
@@ -147,12 +156,18 @@ def _example(values: tuple[Any, ...]) -> dict[str, Any]:
     here = _side(row["status_here"], row["at_here"])
     if row["status_here"] is None:
         message = row["message_id"]
-        here = f"msg_{message} has no settled delivery" if message else "no archived message has this key"
+        here = (
+            f"msg_{message} has no settled delivery"
+            if message
+            else "no archived message has this key"
+        )
     found = {
         "result": row["result"],
         "key": row["key"],
         "subscription": row["subscription"],
-        "there": "nothing" if row["result"] == ONLY_HERE else _side(row["status_there"], row["at_there"]),
+        "there": "nothing"
+        if row["result"] == ONLY_HERE
+        else _side(row["status_there"], row["at_there"]),
         "here": here,
         "before": row["overtook"],
     }

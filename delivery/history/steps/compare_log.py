@@ -19,7 +19,9 @@ def read_their_log(spark: "SparkSession", wanted: ComparisonRequest) -> "DataFra
     there = set(log.columns)
     names = {column: wanted.columns.get(column, column) for column in COLUMNS}
     required = {"key", *wanted.columns}
-    missing = [names[column] for column in COLUMNS if column in required and names[column] not in there]
+    missing = [
+        names[column] for column in COLUMNS if column in required and names[column] not in there
+    ]
     if missing:
         raise ComparisonError(
             f"The log has no column {', '.join(missing)}; it has {', '.join(log.columns) or 'none'}."
@@ -58,5 +60,11 @@ def refuse_unreadable(theirs: "DataFrame", wanted: ComparisonRequest) -> None:
 
 
 def _some(rows: "DataFrame", column: str) -> list[str]:
-    found = rows.filter(f"{column} IS NOT NULL").select(column).distinct().orderBy(column).limit(_EXAMPLES)
+    found = (
+        rows.filter(f"{column} IS NOT NULL")
+        .select(column)
+        .distinct()
+        .orderBy(column)
+        .limit(_EXAMPLES)
+    )
     return [str(text) for (text,) in found.collect()]

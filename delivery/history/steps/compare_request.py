@@ -74,7 +74,9 @@ def read_comparison_request(asked: ComparisonOptions) -> ComparisonRequest:
     statuses = dict(asked.get("statuses", {}))
     for word, status in statuses.items():
         if status.upper() not in names:
-            raise ComparisonError(f"{word}={status}: the status is one of {', '.join(KNOWN_STATUSES)}.")
+            raise ComparisonError(
+                f"{word}={status}: the status is one of {', '.join(KNOWN_STATUSES)}."
+            )
     return ComparisonRequest(
         theirs=asked["theirs"],
         key=parse_path(asked["key"]),

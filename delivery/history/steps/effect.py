@@ -37,7 +37,9 @@ def measure_effect(job: StepJob, **asked: Unpack[EffectOptions]) -> dict[str, An
     since = datetime.fromisoformat(asked["since"])
     until = ledger.archived_until(job.database)
     if until is None:
-        raise EffectError("Nothing is archived yet, and this reads the archive: run the export first.")
+        raise EffectError(
+            "Nothing is archived yet, and this reads the archive: run the export first."
+        )
     told = {"since": since.isoformat(), "until": until.isoformat()}
     changes = [_change(one) for one in asked["changes"]]
     if since >= until or not changes:
@@ -64,7 +66,9 @@ def _rows(
     event_types = sorted({one.event_type for one in changes})
     for number, event_type in enumerate(event_types, start=1):
         job.progress.doing(f"looking through the messages of {event_type}"[:200])
-        yield from (row.asDict() for row in effects(messages, changes, event_type=event_type).collect())
+        yield from (
+            row.asDict() for row in effects(messages, changes, event_type=event_type).collect()
+        )
         job.progress.advance(number, len(event_types))
 
 

@@ -138,7 +138,9 @@ def _extracted(job: StepJob, extraction: Extraction, pieces: Sequence[Piece]) ->
     """Have workers write the pieces into the staging folder; return the results."""
     job.progress.doing(f"exporting events until {extraction.chunk.until:%Y-%m-%d %H:%M:%S}")
     numbered = [Numbered(number, piece) for number, piece in enumerate(pieces)]
-    return [Extracted.of_json(values) for values in run_tasks(job.spark, numbered, extraction.write)]
+    return [
+        Extracted.of_json(values) for values in run_tasks(job.spark, numbered, extraction.write)
+    ]
 
 
 def _compared(

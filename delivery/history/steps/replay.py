@@ -130,7 +130,9 @@ def _spool(job: StepJob, selected: "DataFrame", spool: IO[bytes], replay_id: int
 def _keep(job: StepJob, replay_id: int, spool: IO[bytes], counts: Counts) -> dict[str, Any]:
     preview = [
         {"event": event_type, "day": day.isoformat(), "count": count}
-        for (event_type, day), count in sorted(counts.items(), key=lambda item: (item[0][1], item[0][0]))
+        for (event_type, day), count in sorted(
+            counts.items(), key=lambda item: (item[0][1], item[0][0])
+        )
     ]
     result = {"replay": replay_id, "count": counts.total(), "preview": preview}
     with job.database.transaction():
@@ -141,6 +143,10 @@ def _keep(job: StepJob, replay_id: int, spool: IO[bytes], counts: Counts) -> dic
         with job.database.cursor().copy(statement("copy_replay_items")) as copy:
             while part := spool.read(1 << 20):
                 copy.write(part)
-        ready = {"replay": replay_id, "count": counts.total(), "preview": orjson.dumps(preview).decode()}
+        ready = {
+            "replay": replay_id,
+            "count": counts.total(),
+            "preview": orjson.dumps(preview).decode(),
+        }
         job.database.execute(statement("ready_replay"), ready)
     return result | {"state": "READY"}

@@ -83,7 +83,9 @@ class ReportRequest:
     @property
     def columns(self) -> Table:
         """The columns of the file."""
-        return replace(REPORT, columns=(*REPORT.columns, *AS_TEXT)) if self._has_text else self.table
+        return (
+            replace(REPORT, columns=(*REPORT.columns, *AS_TEXT)) if self._has_text else self.table
+        )
 
     @property
     def _has_text(self) -> bool:
@@ -98,7 +100,9 @@ def write_report(job: StepJob, **options: Unpack[ReportOptions]) -> dict[str, An
     wanted = read_report_request(options)
     archived = ledger.archived_until(job.database)
     if archived is None:
-        raise ReportError("Nothing is archived yet, and a report reads the archive: run the export first.")
+        raise ReportError(
+            "Nothing is archived yet, and a report reads the archive: run the export first."
+        )
     wanted = replace(wanted, until=max(min(wanted.until, archived), wanted.since))
     _forget_killed(job)
     folder = f"{PARTS}/{job.run_id}"
@@ -175,7 +179,12 @@ def reported(
         messages = messages.where(condition)
     bodies = ["headers", "body"] if wanted.with_bodies else []
     texts = messages.select(
-        col("id").alias("message_id"), "publisher", "content_type", "destination", "edited_from", *bodies
+        col("id").alias("message_id"),
+        "publisher",
+        "content_type",
+        "destination",
+        "edited_from",
+        *bodies,
     )
     figures = attempt_figures(attempts).withColumnRenamed("delivery_id", "id")
     joined = deliveries.join(texts, "message_id", "inner" if wanted.filter else "left").join(
@@ -239,7 +248,9 @@ def _forget_killed(job: StepJob) -> None:
     """Remove the leftovers of runs that are no longer running."""
     rows = job.database.execute(statement("pipeline_running")).fetchall()
     running = {str(id) for (id,) in rows}
-    for left in {job.archive.relative(file.path).split("/")[1] for file in job.archive.parquet(PARTS)}:
+    for left in {
+        job.archive.relative(file.path).split("/")[1] for file in job.archive.parquet(PARTS)
+    }:
         if left not in running:
             job.archive.clear(f"{PARTS}/{left}")
 
@@ -261,6 +272,10 @@ def _equal(options: ReportOptions) -> dict[str, str | int]:
         equal["event_type"] = options["event_type"]
     if "subscription" in options:
         subscription = str(options["subscription"])
-        is_id = subscription.isascii() and subscription.isdigit() and len(subscription) <= _LONGEST_ID
-        equal["subscription_id" if is_id else "subscription"] = int(subscription) if is_id else subscription
+        is_id = (
+            subscription.isascii() and subscription.isdigit() and len(subscription) <= _LONGEST_ID
+        )
+        equal["subscription_id" if is_id else "subscription"] = (
+            int(subscription) if is_id else subscription
+        )
     return equal

@@ -102,8 +102,12 @@ def spans(pieces: Sequence[tuple[datetime, datetime]]) -> list[HourSpan]:
 
 def hours(job: StepJob, work: RollupWork) -> "DataFrame":
     """Return the rows for the hours of the work."""
-    deliveries = _within(job.archive.frame(job.spark, DELIVERIES, work.deliveries), "settled_at", work.spans)
-    attempts = _within(job.archive.frame(job.spark, ATTEMPTS, work.attempts), "settled_at", work.spans)
+    deliveries = _within(
+        job.archive.frame(job.spark, DELIVERIES, work.deliveries), "settled_at", work.spans
+    )
+    attempts = _within(
+        job.archive.frame(job.spark, ATTEMPTS, work.attempts), "settled_at", work.spans
+    )
     journal = job.archive.frame(job.spark, JOURNAL, work.journal)
     stopped = _within(stopped_seconds(stops(journal, until=work.until)), "hour", work.spans)
     names = frame_of_rows(job.spark, CALLED, work.names)
@@ -136,7 +140,10 @@ def _files(database: psycopg.Connection[Any], table: str, spans: Sequence[HourSp
         file.id: file
         for span in spans
         for file in ledger.files(
-            database, table, since=span.since.date(), until=(span.until - timedelta(microseconds=1)).date()
+            database,
+            table,
+            since=span.since.date(),
+            until=(span.until - timedelta(microseconds=1)).date(),
         )
     }
     return list(files.values())

@@ -59,7 +59,9 @@ class Judgement:
 
     def judge(self, frame: "DataFrame", counts: "Column | None" = None) -> Counts:
         """Add the findings in `broken` of the frame, and return its counts."""
-        columns = [broken_counts().alias("broken")] + ([] if counts is None else [counts.alias("counts")])
+        columns = [broken_counts().alias("broken")] + (
+            [] if counts is None else [counts.alias("counts")]
+        )
         row = frame.agg(*columns).first()
         assert row is not None
         for kind, count in row["broken"].asDict().items():
@@ -108,7 +110,10 @@ def verify_history(job: StepJob) -> dict[str, Any]:
 
 
 def _judge_order(judgement: Judgement, turns: "DataFrame") -> None:
-    with frames.kept_frame(turns) as numbered, frames.kept_frame(late_deliveries(numbered)) as found:
+    with (
+        frames.kept_frame(turns) as numbered,
+        frames.kept_frame(late_deliveries(numbered)) as found,
+    ):
         judgement.judge(overtaken_deliveries(found, numbered))
 
 
@@ -143,11 +148,15 @@ def _history(job: StepJob) -> Iterator[CheckedHistory]:
         unarchived = _rows(job, kept)
         job.progress.doing("reading the archive")
         archived = unarchived.archived(job, schemas.DELIVERIES)
-        journal = about_holds(unarchived.archived(job, schemas.JOURNAL).unionByName(unarchived.journal))
+        journal = about_holds(
+            unarchived.archived(job, schemas.JOURNAL).unionByName(unarchived.journal)
+        )
         journal = kept.enter_context(frames.kept_frame(journal))
         owners = _owners(job, unarchived, archived, journal)
         holds = kept.enter_context(
-            frames.kept_frame(times_of_holds(journal, _places(job, unarchived, archived, journal), owners))
+            frames.kept_frame(
+                times_of_holds(journal, _places(job, unarchived, archived, journal), owners)
+            )
         )
         # Computed by the first check that reads it.
         attempts = unarchived.archived(job, schemas.ATTEMPTS)
@@ -179,8 +188,12 @@ def _rows(job: StepJob, kept: ExitStack) -> UnarchivedRows:
             deliveries=kept.enter_context(frames.kept_frame(rest.deliveries())),
             journal=kept.enter_context(frames.kept_frame(rest.journal())),
             places=[(subscription_id, endpoint) for subscription_id, *_, endpoint in names],
-            owners=[(subscription_id, subscriber_id) for subscription_id, subscriber_id, *_ in names],
-            files={table.name: ledger.files(seen.connection, table.name) for table in schemas.TABLES},
+            owners=[
+                (subscription_id, subscriber_id) for subscription_id, subscriber_id, *_ in names
+            ],
+            files={
+                table.name: ledger.files(seen.connection, table.name) for table in schemas.TABLES
+            },
         )
 
 
@@ -219,14 +232,23 @@ def _some(counts: Counts, **names: str) -> Counts:
 
 
 def _check(kind: str, counts: Counts, broken: Counts) -> dict[str, Any]:
-    explained = {name: count for name, count in counts.items() if name not in ("checked", "messages")}
-    return {"kind": kind, "checked": counts["checked"], "explained": explained, "broken": broken[kind]}
+    explained = {
+        name: count for name, count in counts.items() if name not in ("checked", "messages")
+    }
+    return {
+        "kind": kind,
+        "checked": counts["checked"],
+        "explained": explained,
+        "broken": broken[kind],
+    }
 
 
 def _write(job: StepJob, judgement: Judgement) -> None:
     job.progress.doing("writing the findings")
     with job.database.transaction(), job.database.cursor() as cursor:
         cursor.execute(statement("forget_findings"), {"run": job.run_id})
-        with cursor.copy(f"COPY delivery_finding (run_id, {', '.join(COLUMNS)}) FROM STDIN") as copy:
+        with cursor.copy(
+            f"COPY delivery_finding (run_id, {', '.join(COLUMNS)}) FROM STDIN"
+        ) as copy:
             for row in judgement.findings:
                 copy.write_row((job.run_id, *row))

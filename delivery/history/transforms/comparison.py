@@ -38,13 +38,24 @@ COMPARISON = Table(
         Column("key", "string", "the value by which the rows of both sides belong together"),
         Column("status_there", "string", "empty: the log has none", is_nullable=True),
         Column("status_here", "string", "", is_nullable=True),
-        Column("at_there", "timestamp", "of the first success, otherwise of the last row", is_nullable=True),
+        Column(
+            "at_there",
+            "timestamp",
+            "of the first success, otherwise of the last row",
+            is_nullable=True,
+        ),
         Column("at_here", "timestamp", "the same of Inturn", is_nullable=True),
         Column(
-            "overtook", "string", "a key that Inturn delivered later, and the log earlier", is_nullable=True
+            "overtook",
+            "string",
+            "a key that Inturn delivered later, and the log earlier",
+            is_nullable=True,
         ),
         Column(
-            "message_id", "bigint", "ONLY_THERE: the message of that key, if there is one", is_nullable=True
+            "message_id",
+            "bigint",
+            "ONLY_THERE: the message of that key, if there is one",
+            is_nullable=True,
         ),
         Column("delivery_id", "bigint", "", is_nullable=True),
     ),
@@ -176,7 +187,8 @@ def _result() -> "SparkColumn":
         sql.when(sql.col("is_here").isNull(), ONLY_THERE)
         .when(sql.col("is_there").isNull(), ONLY_HERE)
         .when(
-            (sql.col("status_there") != sql.col("status_here")) & (sql.col("status_here") != SHADOW),
+            (sql.col("status_there") != sql.col("status_here"))
+            & (sql.col("status_here") != SHADOW),
             OTHER_STATUS,
         )
         .when(sql.col("overtook").isNotNull(), OTHER_ORDER)

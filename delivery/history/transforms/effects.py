@@ -18,9 +18,7 @@ from subscriptions.filters.tree import And, Comparison, Condition, Operator, Pat
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-EFFECTS = (
-    "number int, asked bigint, more bigint, fewer bigint, example_of_more bigint, example_of_fewer bigint"
-)
+EFFECTS = "number int, asked bigint, more bigint, fewer bigint, example_of_more bigint, example_of_fewer bigint"
 FILTER_STRING = header_name("FILTER_STRING")
 
 Matching = tuple[str, str]
@@ -49,7 +47,9 @@ def condition_of(header_filter_string: str, filter_text: str) -> Condition | Non
     return And(tuple(asked)) if len(asked) > 1 else next(iter(asked), None)
 
 
-def effects(messages: "DataFrame", changes: Sequence[ConditionChange], *, event_type: str) -> "DataFrame":
+def effects(
+    messages: "DataFrame", changes: Sequence[ConditionChange], *, event_type: str
+) -> "DataFrame":
     """Return a row of EFFECTS for each change of this event type; `number` is its place in `changes`.
 
     `asked` is the number of messages, `more` and `fewer` those that match only after or only before
@@ -84,7 +84,9 @@ def _matches(matching: Matching | None) -> "Column":
         return sql.lit(False)
     if condition is None:
         return sql.lit(True)
-    return sql.coalesce(to_spark(condition, header=sql.col("headers"), body=sql.col("body")), sql.lit(False))
+    return sql.coalesce(
+        to_spark(condition, header=sql.col("headers"), body=sql.col("body")), sql.lit(False)
+    )
 
 
 def _figures(place: int) -> "Column":

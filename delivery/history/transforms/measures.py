@@ -53,7 +53,10 @@ def hourly_measures(deliveries: "DataFrame", attempts: "DataFrame") -> "DataFram
         .groupBy(*_GROUP)
         .agg(
             sql.max_by("named", "settled_at").alias("named"),
-            *(sql.count_if(sql.col("status") == status).alias(name) for name, status in STATUSES.items()),
+            *(
+                sql.count_if(sql.col("status") == status).alias(name)
+                for name, status in STATUSES.items()
+            ),
             sql.count_if("is_attempt").alias("attempts"),
             sql.count_if("is_failed").alias("failed_attempts"),
             sql.count_if("is_retried").alias("retried"),
@@ -77,7 +80,9 @@ def with_stops(measured: "DataFrame", stopped: "DataFrame", names: "DataFrame") 
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 
-    names = names.select("subscription_id", *(sql.col(name).alias(f"known_{name}") for name in _NAMES))
+    names = names.select(
+        "subscription_id", *(sql.col(name).alias(f"known_{name}") for name in _NAMES)
+    )
     place = sql.row_number().over(Window.partitionBy(*_HOURLY).orderBy("subscriber", "event_type"))
     stopped = stopped.withColumnsRenamed({name: f"stopped_{name}" for name in _HOURLY})
     is_first = (sql.col("place") == 1) & reduce(

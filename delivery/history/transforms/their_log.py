@@ -18,7 +18,9 @@ KNOWN_STATUSES = (PENDING, *(status for status in STATUSES.values() if status !=
 _OF_CODES = {"2": "DELIVERED", "3": "3xxNOTSUPPORTED", "4": "REJECTED", "5": "FAILED"}
 
 
-def their_rows(log: "DataFrame", *, statuses: Mapping[str, str], time_format: str = "") -> "DataFrame":
+def their_rows(
+    log: "DataFrame", *, statuses: Mapping[str, str], time_format: str = ""
+) -> "DataFrame":
     """Return `subscription`, `key`, `status`, `at`, and the texts of unreadable ones.
 
     `log` has the columns `subscription`, `key`, `status_text` and `time_text`. `statuses` translates
@@ -58,7 +60,9 @@ def _status(statuses: Mapping[str, str]) -> "Column":
     names = {name.upper(): name for name in KNOWN_STATUSES} | dict(statuses)
     by_name = _looked_up(names, text)
     is_code = text.rlike(r"^[2-5][0-9][0-9]$")
-    return sql.coalesce(by_name, sql.when(is_code, _looked_up(_OF_CODES, sql.substring(text, 1, 1))))
+    return sql.coalesce(
+        by_name, sql.when(is_code, _looked_up(_OF_CODES, sql.substring(text, 1, 1)))
+    )
 
 
 def _looked_up(names: Mapping[str, str], text: "Column") -> "Column":

@@ -25,16 +25,22 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--theirs", required=True, help="the log: a file, or a URL that Spark can read")
+        parser.add_argument(
+            "--theirs", required=True, help="the log: a file, or a URL that Spark can read"
+        )
         parser.add_argument(
             "--key",
             required=True,
             help="where a message has the key: $$->'Body'->>'id', $$->'Header'->>'x-id'",
         )
-        parser.add_argument("--subscription", help="only this one's: id, or subscriber/subscription")
+        parser.add_argument(
+            "--subscription", help="only this one's: id, or subscriber/subscription"
+        )
         when = "UTC, such as 2026-11-22 or 2026-11-22T10:15"
         parser.add_argument("--since", type=moment, help=f"delivered at this time or later; {when}")
-        parser.add_argument("--until", type=moment, help="delivered before this time (default: all archived)")
+        parser.add_argument(
+            "--until", type=moment, help="delivered before this time (default: all archived)"
+        )
         for column in _COLUMNS:
             parser.add_argument(f"--{column}-column", help=f"the log's column (default: {column})")
         parser.add_argument(
@@ -45,10 +51,16 @@ class Command(BaseCommand):
             help="what a word of the log means, such as done=DELIVERED; may be repeated",
         )
         parser.add_argument(
-            "--time-format", default="", help="of the log, such as 'dd.MM.yyyy HH:mm:ss' (default: ISO 8601)"
+            "--time-format",
+            default="",
+            help="of the log, such as 'dd.MM.yyyy HH:mm:ss' (default: ISO 8601)",
         )
-        parser.add_argument("--output", help="folder of a file with all compared rows (default: none)")
-        parser.add_argument("--format", default="csv", choices=["csv", "parquet"], help="default: csv")
+        parser.add_argument(
+            "--output", help="folder of a file with all compared rows (default: none)"
+        )
+        parser.add_argument(
+            "--format", default="csv", choices=["csv", "parquet"], help="default: csv"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -88,7 +100,8 @@ def _translation(text: str) -> tuple[str, str]:
     word, is_pair, status = text.rpartition("=")
     if not is_pair:
         raise CommandError(
-            f"--status {text}: write WORD=STATUS, such as {text}=DELIVERED.", returncode=NOT_COMPARED
+            f"--status {text}: write WORD=STATUS, such as {text}=DELIVERED.",
+            returncode=NOT_COMPARED,
         )
     return word, status
 

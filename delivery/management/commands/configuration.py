@@ -8,14 +8,24 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from delivery.configuration.applying import apply_document, checked_document, drift_of, plan_document
+from delivery.configuration.applying import (
+    apply_document,
+    checked_document,
+    drift_of,
+    plan_document,
+)
 from delivery.configuration.archive_effect import archive_lines, effect_options
 from delivery.configuration.effect import effects_of
 from delivery.configuration.words import effect_lines, lines, summary
 from delivery.management.refusing_parser import RefusingParser, refuse_wrong_options
 from delivery.models import Step
 from subscriptions.configuration.apply import PlanChangedError
-from subscriptions.configuration.document import NAMES, RefusedDocumentError, document_text, parse_json
+from subscriptions.configuration.document import (
+    NAMES,
+    RefusedDocumentError,
+    document_text,
+    parse_json,
+)
 from subscriptions.configuration.export import export_configuration
 from subscriptions.configuration.plan import Plan, Wanted
 from subscriptions.configuration.secrets import of_machine
@@ -41,7 +51,9 @@ class Command(BaseCommand):
             metavar="export|plan|apply|drift", required=True, parser_class=RefusingParser
         )
         exporting = commands.add_parser("export", help="write the configuration to standard output")
-        exporting.add_argument("--only", nargs="+", choices=NAMES, default=(), help="of these lists only")
+        exporting.add_argument(
+            "--only", nargs="+", choices=NAMES, default=(), help="of these lists only"
+        )
         exporting.set_defaults(act=_export)
         planning = commands.add_parser(
             "plan", help="report the changes that a file would make; changes nothing"
@@ -59,7 +71,9 @@ class Command(BaseCommand):
             "--plan", dest="digest", required=True, help="the digest that `plan` ended with"
         )
         applying.set_defaults(act=_apply)
-        comparing = commands.add_parser("drift", help="say how the installation differs from a file")
+        comparing = commands.add_parser(
+            "drift", help="say how the installation differs from a file"
+        )
         comparing.add_argument("file", help="- is standard input")
         comparing.set_defaults(act=_drift)
 
@@ -68,7 +82,9 @@ class Command(BaseCommand):
             code = act(options, self.stdout.write)
         except RefusedDocumentError as error:
             faults = "\n".join(f"  {fault}" for fault in error.faults)
-            raise CommandError(f"The file is refused, and nothing was changed:\n{faults}") from error
+            raise CommandError(
+                f"The file is refused, and nothing was changed:\n{faults}"
+            ) from error
         if code:
             self.stdout.flush()
             raise SystemExit(code)
@@ -142,4 +158,6 @@ def _read(place: str) -> bytes:
 
 
 def _wanted(options: Options) -> Wanted:
-    return checked_document(parse_json(_read(options["file"])), lookup=of_machine, prune=options["prune"])
+    return checked_document(
+        parse_json(_read(options["file"])), lookup=of_machine, prune=options["prune"]
+    )

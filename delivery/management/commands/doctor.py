@@ -29,7 +29,9 @@ class Command(BaseCommand):
             help="also send each ACTIVE subscription's endpoint a test message",
         )
 
-    def handle(self, *args: Any, url: str, json: bool, send_test_messages: bool, **options: Any) -> None:
+    def handle(
+        self, *args: Any, url: str, json: bool, send_test_messages: bool, **options: Any
+    ) -> None:
         findings = _findings(url.rstrip("/"), with_test_messages=send_test_messages)
         self.stdout.write(_as_json(findings) if json else "\n".join(report_lines(findings)))
         if any(finding.severity is Severity.FAILED for finding in findings):
@@ -47,4 +49,6 @@ def _findings(url: str, *, with_test_messages: bool) -> list[CheckResult]:
 
 
 def _as_json(findings: list[CheckResult]) -> str:
-    return json.dumps([dataclasses.asdict(finding) for finding in findings], indent=2, ensure_ascii=False)
+    return json.dumps(
+        [dataclasses.asdict(finding) for finding in findings], indent=2, ensure_ascii=False
+    )

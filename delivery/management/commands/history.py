@@ -41,7 +41,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         commands = parser.add_subparsers(metavar="command", required=True)
         for subcommand in SUBCOMMANDS:
-            one = commands.add_parser(subcommand.name, help=subcommand.help, description=subcommand.help)
+            one = commands.add_parser(
+                subcommand.name, help=subcommand.help, description=subcommand.help
+            )
             subcommand.add(one)
             one.set_defaults(act=subcommand.act)
 
@@ -91,8 +93,18 @@ def _run(options: Options, write: Write) -> None:
 
 
 SUBCOMMANDS = (
-    Subcommand("export", "archive settled deliveries, and compact the archive", _nothing, _step(Step.EXPORT)),
-    Subcommand("rollup", "count the archive by hour, for the console's charts", _nothing, _step(Step.ROLLUP)),
+    Subcommand(
+        "export",
+        "archive settled deliveries, and compact the archive",
+        _nothing,
+        _step(Step.EXPORT),
+    ),
+    Subcommand(
+        "rollup",
+        "count the archive by hour, for the console's charts",
+        _nothing,
+        _step(Step.ROLLUP),
+    ),
     Subcommand(
         "verify",
         "prove over the whole archive that order was kept, and nothing lost or delivered twice",
@@ -100,8 +112,12 @@ SUBCOMMANDS = (
         _step(Step.VERIFY),
     ),
     Subcommand("all", "export, rollup, verify; ends at the first that fails", _nothing, _all),
-    Subcommand("replay", "deliver messages of the archive to a subscription", add_replay_arguments, _replay),
-    Subcommand("report", "write settlements into one file, for auditors", add_report_arguments, _report),
+    Subcommand(
+        "replay", "deliver messages of the archive to a subscription", add_replay_arguments, _replay
+    ),
+    Subcommand(
+        "report", "write settlements into one file, for auditors", add_report_arguments, _report
+    ),
     Subcommand("runs", "list the newest runs", _add_runs, _runs),
     Subcommand("run", "run one that waits, as the pipeline's loop does", _add_run, _run),
 )

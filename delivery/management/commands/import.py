@@ -93,6 +93,8 @@ def _write_secrets(path: Path, secrets: dict[str, str]) -> None:
     """Write a file that only its owner can read; refuse to overwrite an existing one."""
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.writelines(f"{name}={shlex.quote(value)}\n" for name, value in sorted(secrets.items()))
+            file.writelines(
+                f"{name}={shlex.quote(value)}\n" for name, value in sorted(secrets.items())
+            )
     except OSError as error:
         raise CommandError(f"{path} cannot be written: {error.strerror}.") from error

@@ -72,7 +72,9 @@ class Command(BaseCommand):
     def _listener(self, mailbox: RemoteMailbox, options: dict[str, Any]) -> MailboxListener:
         url = options["forward"]
         handle: Handler = (
-            Forwarder(url, say=self._write) if url else Printer(self._write, as_json=options["json"])
+            Forwarder(url, say=self._write)
+            if url
+            else Printer(self._write, as_json=options["json"])
         )
         return MailboxListener(
             mailbox=mailbox,

@@ -14,7 +14,9 @@ class Command(BaseCommand):
     help = "Mark the open deliveries of a restored database as IN_DOUBT: they may have been sent since its back-up."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--made-at", required=True, metavar="TIME", help="of the back-up, with time zone")
+        parser.add_argument(
+            "--made-at", required=True, metavar="TIME", help="of the back-up, with time zone"
+        )
         parser.add_argument(
             "--nothing-sent-since",
             action="store_true",
@@ -26,7 +28,9 @@ class Command(BaseCommand):
         made_at = _moment(options["made_at"])
         try:
             marked = mark_restored(
-                made_at=made_at, nothing_sent_since=options["nothing_sent_since"], now=timezone.now()
+                made_at=made_at,
+                nothing_sent_since=options["nothing_sent_since"],
+                now=timezone.now(),
             )
         except SendersRunningError as error:
             raise CommandError(str(error)) from error
@@ -40,7 +44,9 @@ def _moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise CommandError(f"{text!r} is no time: give one like 2026-01-31T12:00:00+00:00") from error
+        raise CommandError(
+            f"{text!r} is no time: give one like 2026-01-31T12:00:00+00:00"
+        ) from error
     if moment.tzinfo is None:
         raise CommandError(f"{text!r} has no time zone: add one, such as +00:00")
     return moment

@@ -46,7 +46,9 @@ class PublishedLines:
 
 
 class Command(BaseCommand):
-    help = "Publish JSON lines: each line is one message's body, or with --envelope the whole message."
+    help = (
+        "Publish JSON lines: each line is one message's body, or with --envelope the whole message."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("event", help="event type of lines that do not name one")
@@ -55,9 +57,13 @@ class Command(BaseCommand):
         parser.add_argument("--url", default=settings.ENVIRONMENT.base_url)
         parser.add_argument("--batch", type=int, default=100, help="messages a request, 1 to 1000")
         parser.add_argument(
-            "--envelope", action="store_true", help="lines are {event, headers, body, idempotency_key}"
+            "--envelope",
+            action="store_true",
+            help="lines are {event, headers, body, idempotency_key}",
         )
-        parser.add_argument("--from-line", type=int, default=1, help="begin with this line, counted from 1")
+        parser.add_argument(
+            "--from-line", type=int, default=1, help="begin with this line, counted from 1"
+        )
         parser.add_argument(
             "--idempotency-prefix",
             default="",
@@ -84,7 +90,9 @@ class Command(BaseCommand):
         self.stdout.write(f"{course.accepted} messages accepted")
 
 
-def _publish(client: RestClient, items: Iterator[Line], *, course: PublishedLines, batch_size: int) -> None:
+def _publish(
+    client: RestClient, items: Iterator[Line], *, course: PublishedLines, batch_size: int
+) -> None:
     with tqdm(unit=" messages", disable=None, file=sys.stderr) as progress:
         while batch := list(islice(items, batch_size)):
             course.accepted += _publish_batch(client, batch)
@@ -96,7 +104,9 @@ def _publish_batch(client: RestClient, batch: Sequence[Line]) -> int:
     """Return the number of accepted messages: all of them, as a batch is one transaction."""
     body = b"\n".join(item for _, item in batch)
     try:
-        answer = client.call("POST", "messages:batch", body=body, headers=NDJSON, is_repeatable=True)
+        answer = client.call(
+            "POST", "messages:batch", body=body, headers=NDJSON, is_repeatable=True
+        )
     except RefusedError as refused:
         raise LineError(_words(refused, batch)) from refused
     return len(answer["results"])
@@ -104,10 +114,17 @@ def _publish_batch(client: RestClient, batch: Sequence[Line]) -> int:
 
 def _words(refused: RefusedError, batch: Sequence[Line]) -> str:
     index = refused.problem.get("index")
-    place = f"line {batch[index][0]}" if isinstance(index, int) else f"lines {batch[0][0]} to {batch[-1][0]}"
+    place = (
+        f"line {batch[index][0]}"
+        if isinstance(index, int)
+        else f"lines {batch[0][0]} to {batch[-1][0]}"
+    )
     fields = refused.problem.get("errors", [])
     return "\n".join(
-        [f"{place}: {refused}", *(f"  {field.get('field')}: {field.get('detail')}" for field in fields)]
+        [
+            f"{place}: {refused}",
+            *(f"  {field.get('field')}: {field.get('detail')}" for field in fields),
+        ]
     )
 
 
@@ -141,7 +158,9 @@ def _enveloped(line: Line, *, event: str, key: str) -> bytes:
 def _has_key(content: Mapping[str, Any]) -> bool:
     headers = content.get("headers")
     names = headers if isinstance(headers, dict) else {}
-    return content.get("idempotency_key") is not None or "idempotency-key" in map(header_name, names)
+    return content.get("idempotency_key") is not None or "idempotency-key" in map(
+        header_name, names
+    )
 
 
 def _parsed(line: Line) -> Any:

@@ -17,8 +17,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--url", default=settings.ENVIRONMENT.base_url)
-        parser.add_argument("--key", default=settings.ENVIRONMENT.bootstrap_key, help="a manage key")
-        parser.add_argument("--seconds", type=float, default=15.0, help="how long to wait for the delivery")
+        parser.add_argument(
+            "--key", default=settings.ENVIRONMENT.bootstrap_key, help="a manage key"
+        )
+        parser.add_argument(
+            "--seconds", type=float, default=15.0, help="how long to wait for the delivery"
+        )
 
     def handle(self, *args: Any, url: str, key: str, seconds: float, **options: Any) -> None:
         try:

@@ -78,7 +78,9 @@ def _with_password(request: Request, name: str, password: str) -> ApiKey:
     digest = hmac.digest(_PROCESS_KEY, f"{stored}\n{password}".encode(), hashlib.sha256)
     if subscriber is None or digest not in _right:
         shown = "" if subscriber is None else f"event queue {name}"
-        visitor = Visitor(username=f"event queue {name}", address=client_address(request), shown=shown)
+        visitor = Visitor(
+            username=f"event queue {name}", address=client_address(request), shown=shown
+        )
         _check(visitor, password, stored=stored)
         _remember(digest)
     return ApiKey(scope=Scope.FETCH, subscriber=subscriber, name="queue password")
@@ -91,10 +93,10 @@ def _check(visitor: Visitor, password: str, *, stored: str) -> None:
         attempt = sign_in.begin_sign_in(visitor, now=now)
     except HeldBackError as held_back:
         seconds = max(int((held_back.until - now).total_seconds()), 0) + 1
-        detail = (
-            "Too many wrong passwords came from here or for this name. Try again later, or use a fetch key."
-        )
-        raise Problem(429, "too-many-failures", detail, headers={"Retry-After": str(seconds)}) from None
+        detail = "Too many wrong passwords came from here or for this name. Try again later, or use a fetch key."
+        raise Problem(
+            429, "too-many-failures", detail, headers={"Retry-After": str(seconds)}
+        ) from None
     if not stored:
         # This takes as long as a check: response times do not reveal which names have a password.
         make_password(password)

@@ -65,7 +65,9 @@ class QueueViews(ApiView, ViewSet):
             nothing = HttpResponse(status=204, headers={"Cache-Control": "no-store"})
             del nothing["Content-Type"]
             return nothing
-        return _answer(request, _shown(fetched[0], folder="../" if request.path.endswith("/") else ""))
+        return _answer(
+            request, _shown(fetched[0], folder="../" if request.path.endswith("/") else "")
+        )
 
     def ack(self, request: Request, queue: str) -> HttpResponse:
         """Settle the message as DELIVERED. It is safe to repeat.
@@ -107,8 +109,12 @@ def _shown(fetched: LeasedMessage, *, folder: str) -> dict[str, Any]:
     return {
         "messageId": public_id(fetched.message_id),
         "receiptId": fetched.receipt,
-        "event": {"body_base64": base64.b64encode(fetched.body).decode()} if event is None else event,
-        "link": [{"rel": "ack", "href": f"{folder}ack?receiptId={quote(fetched.receipt, safe='')}"}],
+        "event": {"body_base64": base64.b64encode(fetched.body).decode()}
+        if event is None
+        else event,
+        "link": [
+            {"rel": "ack", "href": f"{folder}ack?receiptId={quote(fetched.receipt, safe='')}"}
+        ],
     }
 
 

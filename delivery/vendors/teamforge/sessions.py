@@ -39,7 +39,9 @@ def log_in(username: str, password: str, *, address: str | None, now: datetime) 
     except HeldBackError as held_back:
         seconds = max(int((held_back.until - now).total_seconds()), 0) + 1
         detail = "Too many logins failed from here or for this publisher. Try again later."
-        raise Problem(429, "too-many-failures", detail, headers={"Retry-After": str(seconds)}) from None
+        raise Problem(
+            429, "too-many-failures", detail, headers={"Retry-After": str(seconds)}
+        ) from None
     raise AuthenticationFailed(_WRONG)
 
 

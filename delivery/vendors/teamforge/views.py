@@ -90,7 +90,9 @@ def _publisher(request: Request, publish_id: str, *, is_by_id: bool) -> Publishe
 
     It must have logged in, unless the URL says that the id is enough.
     """
-    logged_in = None if is_by_id else publisher_of_session(request.META.get("HTTP_AUTHORIZATION", ""))
+    logged_in = (
+        None if is_by_id else publisher_of_session(request.META.get("HTTP_AUTHORIZATION", ""))
+    )
     publisher = publisher_of_id(publish_id, now=timezone.now())
     if publisher is None:
         raise Problem(404, "no-such-publish-id", _NO_PUBLISHER)
@@ -109,7 +111,9 @@ def _known(name: str) -> str:
         names = EventType.objects.filter(name__iexact=name).values_list("name", flat=True)
         if name in names or not names:
             return name
-        detail = f"There is no event type {name}, but there is {names[0]}: upper and lower case count."
+        detail = (
+            f"There is no event type {name}, but there is {names[0]}: upper and lower case count."
+        )
         raise Problem(404, "no-such-event-type", detail)
     raise Problem(404, "no-such-event-type", "This is not the name of an event type.")
 

@@ -61,7 +61,9 @@ def nested_values(name: str, value: Any) -> list[Leaf]:
     for _ in range(DEEPEST):
         leaves += [(steps, one) for steps, one in level if not isinstance(one, dict)]
         if any(one == {} for _, one in level):
-            raise CannotSayError("fieldValue", "An object names fields within the field; this one is empty.")
+            raise CannotSayError(
+                "fieldValue", "An object names fields within the field; this one is empty."
+            )
         level = [
             ((*steps, inner), deeper)
             for steps, one in level
@@ -122,7 +124,8 @@ def _contains_only(paths: Paths, value: Any) -> Condition:
     given = [value] if isinstance(value, str) else value
     if not _are_texts(given) or not given:
         raise CannotSayError(
-            "fieldValue", "Give a text or an array of texts; Inturn looks for nothing else in an array."
+            "fieldValue",
+            "Give a text or an array of texts; Inturn looks for nothing else in an array.",
         )
     values = list(dict.fromkeys(given))
     first, beyond = (replace(path, steps=(*path.steps, index)) for index in (0, len(values)))
@@ -135,7 +138,13 @@ def _changed(paths: Paths, _value: Any) -> Condition:
     as_json = [replace(path, is_text=False) for path in (new, old)]
     return Or(
         (
-            And((Not(IsNull(new)), Not(IsNull(old)), Comparison(as_json[0], Operator.DIFFERENT, as_json[1]))),
+            And(
+                (
+                    Not(IsNull(new)),
+                    Not(IsNull(old)),
+                    Comparison(as_json[0], Operator.DIFFERENT, as_json[1]),
+                )
+            ),
             And((Not(IsNull(new)), IsNull(old))),
             And((IsNull(new), Not(IsNull(old)))),
         )

@@ -99,4 +99,6 @@ def masked(token: str) -> str:
 
 def with_underscores(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document with the names of the deprecated list: obj_id, auth_token."""
-    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(): value for name, value in document.items()}
+    return {
+        re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(): value for name, value in document.items()
+    }

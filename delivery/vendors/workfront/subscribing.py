@@ -69,7 +69,9 @@ def create_subscription(document: Mapping[str, Any], *, actor: str) -> CreatedSu
     with transaction.atomic():
         event_type = _made_once(EventType, translation.event_type, actor=actor)
         subscriber = _made_once(Subscriber, subscriber_name(url), actor=actor)
-        row = WorkfrontSubscription(document=_without_token(document), digest=_digest(url, translation))
+        row = WorkfrontSubscription(
+            document=_without_token(document), digest=_digest(url, translation)
+        )
         row.subscription = _subscription(
             {
                 "name": f"workfront-{row.pk}",
@@ -107,7 +109,9 @@ def delete_subscription(row: WorkfrontSubscription, *, actor: str) -> None:
             toggle.deactivate_owner(subscription, actor=actor)
             return
         before = changes.snapshot(subscription)
-        changes.record_change(actor=actor, action="deleted", instance=subscription, before=before, after=None)
+        changes.record_change(
+            actor=actor, action="deleted", instance=subscription, before=before, after=None
+        )
         subscription.delete()
 
 
@@ -135,7 +139,11 @@ def _made_once(model: type[Made], name: str, *, actor: str) -> Made:
     found, is_new = model._default_manager.get_or_create(name=name)
     if is_new:
         changes.record_change(
-            actor=actor, action="created", instance=found, before=None, after=changes.snapshot(found)
+            actor=actor,
+            action="created",
+            instance=found,
+            before=None,
+            after=changes.snapshot(found),
         )
     return found
 

@@ -60,7 +60,10 @@ def translate_document(document: Mapping[str, Any]) -> Translation:
         return found
     found.script = BASE64_SCRIPT if is_base64(document.get("base64Encoding")) else ""
     found.event_type = f"Workfront.{document['objCode']}.{document['eventType']}"
-    conditions = [*_of_object(document), *_Filters(document["eventType"], found).conditions(document)]
+    conditions = [
+        *_of_object(document),
+        *_Filters(document["eventType"], found).conditions(document),
+    ]
     if not found.reasons and conditions:
         found.filter = normal_form(_joined(And, conditions))
         found.reasons += _not_parsed(found.filter)
@@ -72,9 +75,13 @@ def _refused(document: Mapping[str, Any]) -> list[Reason]:
     reasons = []
     code, event = document.get("objCode"), document.get("eventType")
     if not isinstance(code, str) or not _OBJ_CODE.fullmatch(code):
-        reasons.append(Reason("objCode", "Give the code of an object in capitals, such as PROJ or TASK."))
+        reasons.append(
+            Reason("objCode", "Give the code of an object in capitals, such as PROJ or TASK.")
+        )
     if event not in EVENT_TYPES:
-        reasons.append(Reason("eventType", "Give CREATE, UPDATE or DELETE; Workfront itself removed SHARE."))
+        reasons.append(
+            Reason("eventType", "Give CREATE, UPDATE or DELETE; Workfront itself removed SHARE.")
+        )
     if not isinstance(document.get("objId") or "", str):
         reasons.append(
             Reason("objId", "Give the id of an object as a text, or leave it out for all objects.")
@@ -93,7 +100,9 @@ def _of_object(document: Mapping[str, Any]) -> list[Condition]:
     """
     if not document.get("objId"):
         return []
-    asked = [Comparison(_path(state, ("ID",)), Operator.EQUAL, document["objId"]) for state in (NEW, OLD)]
+    asked = [
+        Comparison(_path(state, ("ID",)), Operator.EQUAL, document["objId"]) for state in (NEW, OLD)
+    ]
     return [Or(tuple(asked)) if document["eventType"] == "DELETE" else asked[0]]
 
 
@@ -122,7 +131,9 @@ class _Filters:
         if not isinstance(filters, list):
             self._refuse("filters", "Give an array of filters.")
             return []
-        found = [self._filter_or_group(f"filters.{place}", one) for place, one in enumerate(filters)]
+        found = [
+            self._filter_or_group(f"filters.{place}", one) for place, one in enumerate(filters)
+        ]
         if self._groups > MOST_GROUPS:
             self._refuse("filters", f"A subscription has at most {MOST_GROUPS} groups.")
         said = [one for one in found if one is not None]
@@ -149,7 +160,9 @@ class _Filters:
 
     def _filter(self, place: str, given: Any) -> Condition | None:
         if not isinstance(given, dict):
-            self._refuse(place, "A filter is an object with fieldName, fieldValue, comparison and state.")
+            self._refuse(
+                place, "A filter is an object with fieldName, fieldValue, comparison and state."
+            )
             return None
         if given.get("type") == "group":
             self._refuse(place, "A group stands in no other group.")
@@ -201,7 +214,9 @@ class _Filters:
         self, place: str, given: Mapping[str, Any], *, known: frozenset[str] | set[str]
     ) -> None:
         for name in sorted(set(given) - known):
-            self._refuse(f"{place}.{name}", f"There is no such field; known are {', '.join(sorted(known))}.")
+            self._refuse(
+                f"{place}.{name}", f"There is no such field; known are {', '.join(sorted(known))}."
+            )
 
     def _refuse(self, place: str, detail: str) -> None:
         self._into.reasons.append(Reason(place, detail))

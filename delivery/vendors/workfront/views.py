@@ -46,7 +46,9 @@ class WorkfrontKey(KeyAuthentication):
         if not given.strip():
             return None
         if blank and scheme.lower() != "bearer":
-            raise AuthenticationFailed("Send a manage key as Authorization, sessionID or X-User-Token.")
+            raise AuthenticationFailed(
+                "Send a manage key as Authorization, sessionID or X-User-Token."
+            )
         return self.by_key(key.strip() if blank else scheme)
 
 
@@ -65,7 +67,12 @@ class WorkfrontViews(ApiView, ViewSet):
         rows = _rows()
         total = rows.count()
         shown = _shown(rows[(page - 1) * limit : page * limit])
-        meta = {"page": page, "page_count": -(-total // limit), "limit": limit, "total_count": total}
+        meta = {
+            "page": page,
+            "page_count": -(-total // limit),
+            "limit": limit,
+            "total_count": total,
+        }
         return Response({"subscriptions": shown, "meta": meta})
 
     def all(self, request: Request) -> Response:

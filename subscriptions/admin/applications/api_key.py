@@ -52,9 +52,7 @@ class ApiKeyForm(forms.ModelForm[ApiKey]):
 @admin.register(ApiKey)
 class ApiKeyAdmin(RecordedAdmin):
     form = ApiKeyForm
-    empty_text = (
-        "A key lets an application publish, fetch, read or manage. It is shown once, when it is created."
-    )
+    empty_text = "A key lets an application publish, fetch, read or manage. It is shown once, when it is created."
     list_display = [
         "key",
         "name",
@@ -98,7 +96,9 @@ class ApiKeyAdmin(RecordedAdmin):
         return page
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
-        rows: QuerySet[ApiKey] = super().get_queryset(request).select_related("publisher", "subscriber")
+        rows: QuerySet[ApiKey] = (
+            super().get_queryset(request).select_related("publisher", "subscriber")
+        )
         return rows
 
     def get_urls(self) -> list[URLPattern]:
@@ -139,7 +139,11 @@ class ApiKeyAdmin(RecordedAdmin):
             key.revoked_at = timezone.now()
             key.save(update_fields=["revoked_at"])
             record_change(
-                actor=actor_of(request), action="revoked", instance=key, before=before, after=snapshot(key)
+                actor=actor_of(request),
+                action="revoked",
+                instance=key,
+                before=before,
+                after=snapshot(key),
             )
         return self.back(request, f"The {key} is revoked: requests with it are answered 401.")
 

@@ -18,7 +18,12 @@ from subscriptions.admin.shared.one_time_secret import show_once
 from subscriptions.admin.shared.times import ago
 from subscriptions.changes import record_change, snapshot
 from subscriptions.models import Publisher, PublishId
-from subscriptions.publish_ids import PublishIdRefusedError, addresses_of, end_publish_id, rotate_publish_id
+from subscriptions.publish_ids import (
+    PublishIdRefusedError,
+    addresses_of,
+    end_publish_id,
+    rotate_publish_id,
+)
 
 _ADVICE = (
     "Replace {eventName} by the name of an event type. The first address needs nothing else; the second also the token that "
@@ -91,7 +96,9 @@ class PublishAddresses:
 
         name = "subscriptions_publisher"
         return [
-            path("<int:object_id>/address/", posted(self.make_address), name=f"{name}_make_address"),
+            path(
+                "<int:object_id>/address/", posted(self.make_address), name=f"{name}_make_address"
+            ),
             path(
                 "<int:object_id>/addresses/<int:id>/end/",
                 posted(self.end_address),
@@ -109,7 +116,11 @@ class PublishAddresses:
             return self._back(request, str(refused), level=messages.ERROR)
         title = f"TeamForge publish addresses of {publisher}"
         return show_once(
-            request, "\n".join(addresses_of(text)), what=title, advice=_ADVICE, next_url=_page_of(publisher)
+            request,
+            "\n".join(addresses_of(text)),
+            what=title,
+            advice=_ADVICE,
+            next_url=_page_of(publisher),
         )
 
     def end_address(self, request: HttpRequest, object_id: int, id: int) -> HttpResponse:
@@ -117,9 +128,13 @@ class PublishAddresses:
         publisher: Publisher = self.permitted(request, object_id)  # type: ignore[attr-defined]
         if not _ended(publisher, id, actor=actor_of(request)):
             return self._back(request, "This address was already revoked.", level=messages.WARNING)
-        return self._back(request, "The address is revoked: publishers that use it are answered 400.")
+        return self._back(
+            request, "The address is revoked: publishers that use it are answered 400."
+        )
 
-    def _back(self, request: HttpRequest, text: str, *, level: int = messages.SUCCESS) -> HttpResponse:
+    def _back(
+        self, request: HttpRequest, text: str, *, level: int = messages.SUCCESS
+    ) -> HttpResponse:
         page: HttpResponse = self.back(request, text, level=level)  # type: ignore[attr-defined]
         return page
 

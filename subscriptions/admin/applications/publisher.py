@@ -26,7 +26,9 @@ class PublisherAdmin(PublishAddresses, RecordedAdmin):
     conditional_fields = {"event_types": "all_event_types == false"}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Publisher]:
-        rows: QuerySet[Publisher] = super().get_queryset(request).prefetch_related("event_types", "keys")
+        rows: QuerySet[Publisher] = (
+            super().get_queryset(request).prefetch_related("event_types", "keys")
+        )
         return rows
 
     @admin.display(description="allowed event types")

@@ -20,7 +20,9 @@ class BaseSubscriberAdmin(RecordedAdmin):
     """The base class; `delivery.console.subscribers.admin` adds the state of deliveries."""
 
     form = SubscriberForm
-    empty_text = "A subscriber is an application that receives messages; its subscriptions choose them."
+    empty_text = (
+        "A subscriber is an application that receives messages; its subscriptions choose them."
+    )
     list_display = ["name", "subscription_count", "sent", "matched", "about"]
     list_filter = ["processing", "match_mode"]
     search_fields = ["name"]
@@ -28,7 +30,10 @@ class BaseSubscriberAdmin(RecordedAdmin):
     ordering = ["name"]
     fieldsets = [
         (None, {"fields": ["name", "description", "match_mode"]}),
-        ("Old Event Queue", {"fields": ["queue_id", "new_queue_password"], "classes": ["collapse"]}),
+        (
+            "Old Event Queue",
+            {"fields": ["queue_id", "new_queue_password"], "classes": ["collapse"]},
+        ),
         (
             "Sending",
             {
@@ -74,4 +79,6 @@ class BaseSubscriberAdmin(RecordedAdmin):
         text = f"{row.n_active} ACTIVE" + (
             f", {row.n - row.n_active} not ACTIVE" if row.n > row.n_active else ""
         )
-        return format_html('<a class="inturn-link" href="{}?subscriber={}">{}</a>', url, row.name, text)
+        return format_html(
+            '<a class="inturn-link" href="{}?subscriber={}">{}</a>', url, row.name, text
+        )

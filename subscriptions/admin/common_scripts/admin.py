@@ -83,7 +83,8 @@ class CommonScriptAdmin(RecordedAdmin):
         rows = rows.defer("headers", "auth").order_by("subscriber__name", "name")[: SHOWN + 1]
         found = [one for one in rows if row.name in dict(included_names(one.script))]
         links: list[tuple[str, Subscription | CommonScript]] = [
-            (reverse("admin:subscriptions_subscription_status", args=[one.pk]), one) for one in found[:SHOWN]
+            (reverse("admin:subscriptions_subscription_status", args=[one.pk]), one)
+            for one in found[:SHOWN]
         ]
         others = CommonScript.objects.filter(text__contains=mark).exclude(pk=row.pk)
         links += [

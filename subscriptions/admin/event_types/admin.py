@@ -62,16 +62,26 @@ class BaseEventTypeAdmin(ForwardedNames, RecordedAdmin):
         may_change = obj is None or self.has_change_permission(request, obj)
         return fieldsets if may_change else [(None, {"fields": _LOOKED_AT})]
 
-    def get_readonly_fields(self, request: HttpRequest, obj: EventType | None = None) -> Sequence[str]:
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: EventType | None = None
+    ) -> Sequence[str]:
         """Return `kind` for a stored row, because published messages are delivered by it."""
-        return [*super().get_readonly_fields(request, obj), "forwarded_names", *(["kind"] if obj else [])]
+        return [
+            *super().get_readonly_fields(request, obj),
+            "forwarded_names",
+            *(["kind"] if obj else []),
+        ]
 
     def has_change_permission(self, request: HttpRequest, obj: EventType | None = None) -> bool:
         """Refuse changes of Inturn's own event types."""
-        return bool(super().has_change_permission(request, obj)) and not (obj and is_reserved(obj.name))
+        return bool(super().has_change_permission(request, obj)) and not (
+            obj and is_reserved(obj.name)
+        )
 
     def has_delete_permission(self, request: HttpRequest, obj: EventType | None = None) -> bool:
-        return bool(super().has_delete_permission(request, obj)) and not (obj and is_reserved(obj.name))
+        return bool(super().has_delete_permission(request, obj)) and not (
+            obj and is_reserved(obj.name)
+        )
 
     def save_model(self, request: HttpRequest, obj: EventType, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)

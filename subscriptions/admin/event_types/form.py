@@ -119,7 +119,9 @@ class SubscriberForm(forms.ModelForm[Subscriber]):
     header_lines = forms.CharField(
         label="Headers",
         required=False,
-        widget=UnfoldAdminTextareaWidget({"rows": 3, "class": "inturn-code", "spellcheck": "false"}),
+        widget=UnfoldAdminTextareaWidget(
+            {"rows": 3, "class": "inturn-code", "spellcheck": "false"}
+        ),
         help_text="Sent with each delivery of all of its subscriptions, one a line: Name: value. A subscription's own header "
         "of that name is sent instead. Stored values are shown as •••; leave ••• to keep a value.",
     )

@@ -14,7 +14,9 @@ def with_a_page() -> QuerySet[Permission]:
     Others have no effect.
     """
     pages = [model._meta.model_name for model in admin.site._registry]
-    rights = Permission.objects.filter(content_type__app_label__in=OUR_APPS, content_type__model__in=pages)
+    rights = Permission.objects.filter(
+        content_type__app_label__in=OUR_APPS, content_type__model__in=pages
+    )
     return rights.order_by("content_type__app_label", "content_type__model", "codename")
 
 

@@ -79,7 +79,9 @@ class GroupAdmin(RecordedAdmin, DjangoGroupAdmin):
     @admin.display(description="people", ordering="n")
     def people(self, row: Any) -> SafeString:
         url = reverse("admin:auth_user_changelist")
-        return format_html('<a class="inturn-link" href="{}?groups__id__exact={}">{}</a>', url, row.pk, row.n)
+        return format_html(
+            '<a class="inturn-link" href="{}?groups__id__exact={}">{}</a>', url, row.pk, row.n
+        )
 
 
 def _may_touch(request: HttpRequest, row: Group | None) -> bool:

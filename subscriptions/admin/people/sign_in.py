@@ -113,5 +113,10 @@ def held_back(*, now: datetime) -> list[SignIn]:
 
 
 def _latest_of(counted: QuerySet[SignIn], *names: str, most: int) -> list[int]:
-    full = counted.order_by().values(*names).annotate(n=Count("id"), latest=Max("id")).filter(n__gte=most)
+    full = (
+        counted.order_by()
+        .values(*names)
+        .annotate(n=Count("id"), latest=Max("id"))
+        .filter(n__gte=most)
+    )
     return list(full.values_list("latest", flat=True)[:SHOWN])

@@ -95,9 +95,7 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if db_field.name == "is_superuser":
             field.label = "Superuser: all rights"
-            field.help_text = (
-                "The first administrator has it, so that the last administrator cannot be locked out."
-            )
+            field.help_text = "The first administrator has it, so that the last administrator cannot be locked out."
         if db_field.name == "is_active":
             field.label = "May sign in"
             field.help_text = "Untick it instead of deleting, so that the logs keep this name."
@@ -114,7 +112,9 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         is_oneself = obj is not None and obj.pk == request.user.pk
         return (
-            bool(super().has_delete_permission(request, obj)) and not is_oneself and _may_touch(request, obj)
+            bool(super().has_delete_permission(request, obj))
+            and not is_oneself
+            and _may_touch(request, obj)
         )
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
@@ -122,7 +122,9 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
         obj.is_staff = obj.is_staff or not change
         super().save_model(request, obj, form, change)
 
-    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
+    def user_change_password(
+        self, request: HttpRequest, id: str, form_url: str = ""
+    ) -> HttpResponse:
         with transaction.atomic():
             response = super().user_change_password(request, id, form_url)
             if response.status_code == HTTPStatus.FOUND:

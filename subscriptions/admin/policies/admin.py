@@ -66,7 +66,9 @@ class PolicyAdmin(RecordedAdmin):
     @admin.display(description="subscriptions", ordering="n")
     def subscription_count(self, row: Any) -> SafeString:
         url = reverse("admin:subscriptions_subscription_changelist")
-        return format_html('<a class="inturn-link" href="{}?policy={}">{}</a>', url, row.name, row.n)
+        return format_html(
+            '<a class="inturn-link" href="{}?policy={}">{}</a>', url, row.name, row.n
+        )
 
     @admin.display(description="Used by")
     def used_by(self, row: Any) -> SafeString | str:

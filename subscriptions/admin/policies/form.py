@@ -56,7 +56,9 @@ FIELDSETS: list[tuple[str, dict[str, Any]]] = [
 
 # A read-only page has no inputs, and so no such names in the browser: then everything is shown.
 _IS_READ = "typeof breaks_circuit == 'undefined'"
-_RETRYING = f"[{', '.join(ACTION_FIELDS)}].some(action => ['RETRY_LANE', 'IN_PLACE'].includes(action))"
+_RETRYING = (
+    f"[{', '.join(ACTION_FIELDS)}].some(action => ['RETRY_LANE', 'IN_PLACE'].includes(action))"
+)
 # Fields with a value other than the neutral one are shown too: an error may be about them.
 _KEPT = {
     "retry_schedule": "retry_schedule != 'FIXED'",

@@ -20,10 +20,16 @@ def describe_schedule(policy: Policy) -> str:
     if count == 0:
         return "With one attempt, nothing is tried again."
     if policy.retry_schedule == Schedule.FIXED:
-        return f"Retries come {in_words(policy.retry_seconds)} after each failure, {_until(policy)}."
-    shown = [in_words(offset(policy, number)) for number in range(1, min(count or SHOWN, SHOWN) + 1)]
+        return (
+            f"Retries come {in_words(policy.retry_seconds)} after each failure, {_until(policy)}."
+        )
+    shown = [
+        in_words(offset(policy, number)) for number in range(1, min(count or SHOWN, SHOWN) + 1)
+    ]
     if count is None:
-        return f"Retries come {', '.join(shown)} after the first failure, and so on until it succeeds."
+        return (
+            f"Retries come {', '.join(shown)} after the first failure, and so on until it succeeds."
+        )
     if count > SHOWN:
         shown[-2:] = [f"… {in_words(offset(policy, count))}"]
     return f"Retries come {', '.join(shown)} after the first failure, {count:,} in all."
@@ -44,7 +50,9 @@ def offset(policy: Policy, retry: int) -> float:
     """Return the seconds from the first failure to that retry."""
     is_exponential = policy.retry_schedule == Schedule.EXPONENTIAL
     waits = seconds_listed(policy.retry_waits) if policy.retry_schedule == Schedule.LISTED else ()
-    return offset_seconds(retry, seconds=policy.retry_seconds, is_exponential=is_exponential, waits=waits)
+    return offset_seconds(
+        retry, seconds=policy.retry_seconds, is_exponential=is_exponential, waits=waits
+    )
 
 
 def in_words(seconds: float) -> str:

@@ -126,14 +126,18 @@ def _end_in_short(policy: Policy) -> str:
 def _retries(policy: Policy) -> list[str]:
     lines = [schedule_words.describe_schedule(policy)]
     if policy.retry_jitter:
-        lines.append(f"Each of these waits varies by up to {policy.retry_jitter * 100:.3g} % by chance.")
+        lines.append(
+            f"Each of these waits varies by up to {policy.retry_jitter * 100:.3g} % by chance."
+        )
     if policy.max_attempts is not None:
         lines.append(_used_up(policy))
     return lines
 
 
 def _used_up(policy: Policy) -> str:
-    attempts = "attempt has" if policy.max_attempts == 1 else f"{policy.max_attempts:,} attempts have"
+    attempts = (
+        "attempt has" if policy.max_attempts == 1 else f"{policy.max_attempts:,} attempts have"
+    )
     if policy.when_used_up == UsedUp.FAIL:
         return f"When the {attempts} failed, the delivery is FAILED and never sent again by itself."
     return (

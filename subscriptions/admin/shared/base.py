@@ -90,7 +90,11 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
 
     def get_list_display(self, request: HttpRequest) -> Any:
         columns = list(super().get_list_display(request))
-        return columns if self.may_press(request) else [c for c in columns if c not in self.button_columns]
+        return (
+            columns
+            if self.may_press(request)
+            else [c for c in columns if c not in self.button_columns]
+        )
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Allow only lookups that a filter of the page uses; others could reveal hidden columns."""
@@ -105,7 +109,11 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
         """Start with the values in the link, except relations whose value is no id."""
         initial: dict[str, Any] = super().get_changeform_initial_data(request)
         relations = {field.name for field in self.opts.get_fields() if field.is_relation}
-        return {name: value for name, value in initial.items() if name not in relations or _are_ids(value)}
+        return {
+            name: value
+            for name, value in initial.items()
+            if name not in relations or _are_ids(value)
+        }
 
     def permitted(self, request: HttpRequest, object_id: int) -> Any:
         """Return the row that a button is for.
@@ -116,7 +124,9 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
             raise PermissionDenied
         return get_object_or_404(self.model, pk=object_id)
 
-    def back(self, request: HttpRequest, message: str, *, level: int = messages.SUCCESS) -> HttpResponse:
+    def back(
+        self, request: HttpRequest, message: str, *, level: int = messages.SUCCESS
+    ) -> HttpResponse:
         """Return to the page with the button, and show the message there."""
         self.message_user(request, message, level)
         target = request.POST.get("next", "")
@@ -126,4 +136,6 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
 
 
 def _are_ids(value: Any) -> bool:
-    return all(id_of(str(one)) is not None for one in (value if isinstance(value, list) else [value]))
+    return all(
+        id_of(str(one)) is not None for one in (value if isinstance(value, list) else [value])
+    )

@@ -30,5 +30,9 @@ def lines(first: str, second: str) -> SafeString:
 
     If `second` is empty, there is only one line.
     """
-    code = format_html('<code class="inturn-second" title="{}">{}</code>', second, second) if second else ""
+    code = (
+        format_html('<code class="inturn-second" title="{}">{}</code>', second, second)
+        if second
+        else ""
+    )
     return format_html('<span class="inturn-lines">{}{}</span>', first, code)

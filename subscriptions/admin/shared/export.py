@@ -63,12 +63,17 @@ class ExportedAdmin(KeysetAdmin):
         if form not in CONTENT_TYPES:
             raise Http404
         rows = map(self.exported, _in_parts(self.get_changelist_instance(request).queryset))
-        name = f"{self.opts.verbose_name_plural}-{timezone.now():%Y%m%d-%H%M%S}.{form}".replace(" ", "-")
+        name = f"{self.opts.verbose_name_plural}-{timezone.now():%Y%m%d-%H%M%S}.{form}".replace(
+            " ", "-"
+        )
         lines = csv_lines(rows) if form == "csv" else json_lines(rows)
         return StreamingHttpResponse(
             _with_last_lines(lines, _LAST_LINES[form]),
             content_type=CONTENT_TYPES[form],
-            headers={"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"},
+            headers={
+                "Content-Disposition": f'attachment; filename="{name}"',
+                "Cache-Control": "no-store",
+            },
         )
 
 

@@ -61,7 +61,9 @@ class KeysetChangeList(ChangeList):
             # database would scan millions of rows. In a large result that scan finds some soon.
             ids = list(rows.order_by().values_list("pk", flat=True)[: FEW + 1])
             if len(ids) <= FEW:
-                rows = self.root_queryset.filter(pk__in=sorted(ids, reverse=order.descending)[:count])
+                rows = self.root_queryset.filter(
+                    pk__in=sorted(ids, reverse=order.descending)[:count]
+                )
         return list(rows.order_by(order)[:count])
 
     def _bound(self, name: str) -> int | None:

@@ -38,7 +38,9 @@ class _InputFilter(SimpleListFilter):
         suggestions = self.suggestions()
         attributes = self.input_attributes | ({"list": f"names-{name}"} if suggestions else {})
         form = forms.Form({name: self.value() or ""})
-        form.fields[name] = forms.CharField(label=self.title, required=False, widget=self.widget(attributes))
+        form.fields[name] = forms.CharField(
+            label=self.title, required=False, widget=self.widget(attributes)
+        )
         yield {"form": form, "suggestions": suggestions, "list_id": f"names-{name}"}
 
     def widget(self, attributes: dict[str, str]) -> forms.Widget:
@@ -72,7 +74,9 @@ class NameFilter(ExactText):
         return queryset.none() if pk is None else queryset.filter(**{self.lookup: pk})
 
     def suggestions(self) -> list[str]:
-        return list(self.named.objects.order_by("name").values_list("name", flat=True)[:SUGGESTED_NAMES])
+        return list(
+            self.named.objects.order_by("name").values_list("name", flat=True)[:SUGGESTED_NAMES]
+        )
 
 
 class SubscriberFilter(NameFilter):
@@ -145,7 +149,9 @@ class Until(_TimeFilter):
             return queryset
         after = {f"{self.column}__gte": moment + self.SLACK}
         ids = (
-            queryset.model._default_manager.filter(**after).order_by(self.column).values_list("pk", flat=True)
+            queryset.model._default_manager.filter(**after)
+            .order_by(self.column)
+            .values_list("pk", flat=True)
         )
         return queryset.filter(**{f"{self.column}__lt": moment}, pk__lt=ids.first() or LARGEST_ID)
 
@@ -161,7 +167,11 @@ class ChoiceFilter(_InputFilter):
         return field
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset.filter(**{self.lookup: self.typed()}) if self.typed() in self.offered else queryset
+        return (
+            queryset.filter(**{self.lookup: self.typed()})
+            if self.typed() in self.offered
+            else queryset
+        )
 
 
 def choice_filter(

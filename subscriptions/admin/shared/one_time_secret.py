@@ -10,7 +10,9 @@ from subscriptions.values.encryption import decrypt, encrypt
 _SESSION_KEY = "shown_once"
 
 
-def show_once(request: HttpRequest, secret: str, *, what: str, advice: str, next_url: str) -> HttpResponse:
+def show_once(
+    request: HttpRequest, secret: str, *, what: str, advice: str, next_url: str
+) -> HttpResponse:
     """Redirect to a page that shows the secret; the session keeps it encrypted until then."""
     kept = {"secret": secret, "what": what, "advice": advice, "next_url": next_url}
     request.session[_SESSION_KEY] = encrypt(kept)

@@ -26,7 +26,9 @@ class RecordedAdmin(ConsoleAdmin):
             field.widget.attrs["rows"] = 2
         return field
 
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Any:
         """Return the row; on a POST it is locked, because saving writes all its fields.
 
         Publishing refers to the row and goes on meanwhile, unless it is about to be deleted.
@@ -61,7 +63,11 @@ class RecordedAdmin(ConsoleAdmin):
 
     def delete_model(self, request: HttpRequest, obj: models.Model) -> None:
         record_change(
-            actor=actor_of(request), action="deleted", instance=obj, before=state_of(obj), after=None
+            actor=actor_of(request),
+            action="deleted",
+            instance=obj,
+            before=state_of(obj),
+            after=None,
         )
         super().delete_model(request, obj)
 

@@ -42,7 +42,9 @@ def duration(span: timedelta) -> str:
     if count >= 10 or unit == "s":
         return f"{count} {unit}"
     smaller, smaller_unit = _UNITS[position + 1]
-    return f"{count} {unit} {rest // smaller} {smaller_unit}" if rest // smaller else f"{count} {unit}"
+    return (
+        f"{count} {unit} {rest // smaller} {smaller_unit}" if rest // smaller else f"{count} {unit}"
+    )
 
 
 def _in_largest_unit(span: timedelta) -> tuple[int, int, int]:

@@ -48,7 +48,9 @@ class PolicyFilter(NameFilter):
     named = Policy
 
 
-class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewriting, RecordedAdmin):
+class BaseSubscriptionAdmin(
+    ForwardedNames, SecretsOfSubscription, EndpointRewriting, RecordedAdmin
+):
     form = SubscriptionForm
     list_display = ["full_name", "wants", "goes_to"]
     list_filter = [
@@ -116,7 +118,9 @@ class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewri
                 title,
                 {
                     **options,
-                    "fields": [shown_as.get(name, name) for name in options["fields"] if name not in hidden],
+                    "fields": [
+                        shown_as.get(name, name) for name in options["fields"] if name not in hidden
+                    ],
                 },
             )
             for title, options in fieldsets
@@ -146,7 +150,9 @@ class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewri
         match = request.resolver_match
         return match is not None and match.url_name == "subscriptions_subscription_changelist"
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Subscription | None = None) -> list[str]:
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: Subscription | None = None
+    ) -> list[str]:
         # The deliveries belong to these two: another pair needs another subscription.
         return ["forwarded_names", *(["subscriber", "event_type"] if obj else [])]
 
@@ -179,7 +185,9 @@ class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewri
 
     @admin.display(description="event type and filter", ordering="event_type__name")
     def wants(self, row: Subscription) -> SafeString:
-        conditions = [f"FILTER_STRING = {row.header_filter_string}"] if row.header_filter_string else []
+        conditions = (
+            [f"FILTER_STRING = {row.header_filter_string}"] if row.header_filter_string else []
+        )
         conditions += [row.filter] if row.filter else []
         conditions += ["no other subscription qualifies"] if row.takes_unmatched else []
         return lines(row.event_type.name, " and ".join(conditions))

@@ -25,7 +25,11 @@ from subscriptions.values.endpoints import INTERNAL, EndpointError, check_endpoi
 from subscriptions.values.header_values import HeaderError, check_auth, check_headers
 from subscriptions.values.names import validate_subscribable
 
-_AUTH_TYPES = [("none", "none"), ("basic", "basic: user and password"), ("bearer", "bearer: a token")]
+_AUTH_TYPES = [
+    ("none", "none"),
+    ("basic", "basic: user and password"),
+    ("bearer", "bearer: a token"),
+]
 _AUTH_FIELDS: dict[str, tuple[str, ...]] = {
     "none": (),
     "basic": ("username", "password"),
@@ -64,7 +68,9 @@ class SubscriptionForm(ChoiceOfMessages):
         "takes those of its event type; an existing one forwards none.",
     )
     auth_type = forms.ChoiceField(label="Auth", choices=_AUTH_TYPES, widget=UnfoldAdminSelectWidget)
-    username = forms.CharField(required=False, widget=UnfoldAdminTextInputWidget({"autocomplete": "off"}))
+    username = forms.CharField(
+        required=False, widget=UnfoldAdminTextInputWidget({"autocomplete": "off"})
+    )
     password = _secret()
     token = _secret()
 
@@ -93,7 +99,10 @@ class SubscriptionForm(ChoiceOfMessages):
             "join_path",
             "join_seconds",
         ]
-        labels = {"probe_url": "Probe URL", "forward_authorization": "Hand on the publisher's credential"}
+        labels = {
+            "probe_url": "Probe URL",
+            "forward_authorization": "Hand on the publisher's credential",
+        }
         help_texts = {
             "probe_url": "Polled with GET while the lane is suspended; a 2xx resumes the lane.",
             "script": _SCRIPT,
@@ -217,7 +226,9 @@ class SubscriptionForm(ChoiceOfMessages):
 
     def _clean_join(self, cleaned: dict[str, Any]) -> None:
         event_type = cleaned.get("event_type") or getattr(self.instance, "event_type", None)
-        if event_type is None or not {"join_mode", "join_name", "join_path", "mode"} <= set(cleaned):
+        if event_type is None or not {"join_mode", "join_name", "join_path", "mode"} <= set(
+            cleaned
+        ):
             return
         if cleaned["join_mode"] == JoinMode.NONE:
             # The page hides the others then.
@@ -272,14 +283,17 @@ class SubscriptionForm(ChoiceOfMessages):
             return
         auth = self._auth(cleaned)
         try:
-            check_auth(auth, header_names=headers, forwards=bool(cleaned.get("forward_authorization")))
+            check_auth(
+                auth, header_names=headers, forwards=bool(cleaned.get("forward_authorization"))
+            )
         except HeaderError as error:
             self.add_error("auth_type", str(error))
             return
         self.changed_secrets = [
             field
             for field, value in (("headers", headers), ("auth", auth))
-            if value != (getattr(self.instance, field) or ({"type": "none"} if field == "auth" else {}))
+            if value
+            != (getattr(self.instance, field) or ({"type": "none"} if field == "auth" else {}))
         ]
         self.instance.headers, self.instance.auth = headers, auth
 
@@ -287,7 +301,10 @@ class SubscriptionForm(ChoiceOfMessages):
         """Return the credentials as typed; an empty secret keeps the stored one."""
         chosen = cleaned.get("auth_type", "none")
         stored = self.instance.auth or {}
-        typed = {field: cleaned.get(field) or stored.get(field, "") for field in _AUTH_FIELDS.get(chosen, ())}
+        typed = {
+            field: cleaned.get(field) or stored.get(field, "")
+            for field in _AUTH_FIELDS.get(chosen, ())
+        }
         return {"type": chosen, **typed}
 
 

@@ -21,7 +21,9 @@ _COLUMNS = {
 
 def _url(label: str, example: str) -> forms.CharField:
     attributes = {"class": "inturn-code", "spellcheck": "false", "placeholder": example}
-    return forms.CharField(label=label, max_length=2000, widget=UnfoldAdminTextInputWidget(attributes))
+    return forms.CharField(
+        label=label, max_length=2000, widget=UnfoldAdminTextInputWidget(attributes)
+    )
 
 
 def _name(label: str) -> forms.CharField:

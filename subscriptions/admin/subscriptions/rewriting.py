@@ -72,9 +72,7 @@ class EndpointRewriting:
                 actor=actor_of(request),
             )
         except ChangedError:
-            text = (
-                "Nothing was rewritten, because a subscription has just changed. The list below is current."
-            )
+            text = "Nothing was rewritten, because a subscription has just changed. The list below is current."
             messages.error(request, text)
             return None
         except RewriteError as error:
@@ -84,7 +82,9 @@ class EndpointRewriting:
         messages.success(request, f"The URLs of {count:,} {noun} were rewritten.")
         return HttpResponseRedirect(reverse("admin:subscriptions_subscription_changelist"))
 
-    def _page(self, request: HttpRequest, form: RewriteForm, planned: RewritePlan | None) -> HttpResponse:
+    def _page(
+        self, request: HttpRequest, form: RewriteForm, planned: RewritePlan | None
+    ) -> HttpResponse:
         context = {
             **self.admin_site.each_context(request),  # type: ignore[attr-defined]
             "opts": self.opts,  # type: ignore[attr-defined]
@@ -99,7 +99,9 @@ class EndpointRewriting:
 def _plan(form: RewriteForm) -> RewritePlan | None:
     networks = settings.ENVIRONMENT.allowed_networks
     try:
-        return plan_rewrite(form.selected(), form.cleaned_data["replacement"], allowed_networks=networks)
+        return plan_rewrite(
+            form.selected(), form.cleaned_data["replacement"], allowed_networks=networks
+        )
     except RewriteError as error:
         form.add_error(None, str(error))
         return None

@@ -45,7 +45,9 @@ class ShownSecret:
     expires_at: datetime | None
 
 
-def valid_secrets(subscription_id: int, *, now: datetime, shows_characters: bool) -> list[ShownSecret]:
+def valid_secrets(
+    subscription_id: int, *, now: datetime, shows_characters: bool
+) -> list[ShownSecret]:
     """Return the secrets that sign now, the newest first."""
     valid = SigningSecret.objects.filter(subscription=subscription_id).valid(now=now)
     # Read in stored form, because one that cannot be decrypted must not hide the others.
@@ -57,7 +59,9 @@ def valid_secrets(subscription_id: int, *, now: datetime, shows_characters: bool
             created_at=created_at,
             expires_at=expires_at,
         )
-        for pk, stored, created_at, expires_at in rows.values_list("pk", "stored", "created_at", "expires_at")
+        for pk, stored, created_at, expires_at in rows.values_list(
+            "pk", "stored", "created_at", "expires_at"
+        )
     ]
 
 
@@ -104,7 +108,9 @@ class SecretsOfSubscription:
             "subscription's page."
         )
         title = f"New signing secret of {subscription}"
-        return show_once(request, made.secret, what=title, advice=advice, next_url=page_of(subscription.pk))
+        return show_once(
+            request, made.secret, what=title, advice=advice, next_url=page_of(subscription.pk)
+        )
 
     def end_secret(self, request: HttpRequest, object_id: int, secret_id: int) -> HttpResponse:
         """End an old secret before its overlap is over."""
@@ -118,7 +124,9 @@ class SecretsOfSubscription:
             return self._back(request, "This secret was already revoked.", level=messages.WARNING)
         return self._back(request, f"The old secret no longer signs requests of {subscription}.")
 
-    def _back(self, request: HttpRequest, text: str, *, level: int = messages.SUCCESS) -> HttpResponse:
+    def _back(
+        self, request: HttpRequest, text: str, *, level: int = messages.SUCCESS
+    ) -> HttpResponse:
         page: HttpResponse = self.back(request, text, level=level)  # type: ignore[attr-defined]
         return page
 
@@ -141,7 +149,9 @@ def _ended(subscription: Subscription, secret_id: int, *, now: datetime, actor: 
     before = snapshot(secret)
     if not end_old_secret(secret, now=now):
         return False
-    record_change(actor=actor, action="ended", instance=secret, before=before, after=snapshot(secret))
+    record_change(
+        actor=actor, action="ended", instance=secret, before=before, after=snapshot(secret)
+    )
     return True
 
 

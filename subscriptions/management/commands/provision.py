@@ -72,11 +72,17 @@ def install_bootstrap_key(text: str, *, now: datetime) -> ApiKey:
         )
         if is_new:
             changes.record_change(
-                actor=ACTOR, action="created", instance=key, before=None, after=changes.snapshot(key)
+                actor=ACTOR,
+                action="created",
+                instance=key,
+                before=None,
+                after=changes.snapshot(key),
             )
         elif key.expires_at is not None:
             _set_expiry(key, None)
-        for older in ApiKey.objects.filter(name=BOOTSTRAP_KEY_NAME, expires_at=None).exclude(pk=key.pk):
+        for older in ApiKey.objects.filter(name=BOOTSTRAP_KEY_NAME, expires_at=None).exclude(
+            pk=key.pk
+        ):
             _set_expiry(older, now)
     return key
 

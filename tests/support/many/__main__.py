@@ -26,7 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         type=Path,
         help="real payloads to cut bodies from; made ones where it is missing",
     )
-    parser.add_argument("--more", action="store_true", help="add to a history that this has written")
+    parser.add_argument(
+        "--more", action="store_true", help="add to a history that this has written"
+    )
     parser.add_argument(
         "--configured",
         type=int,
@@ -40,14 +42,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     count = Delivery.objects.count()
     if count and (count >= options.deliveries or not options.more):
-        print(f"The database has {count:,} deliveries already: only an empty one is filled.", file=sys.stderr)
+        print(
+            f"The database has {count:,} deliveries already: only an empty one is filled.",
+            file=sys.stderr,
+        )
         return 0 if count >= options.deliveries else 1
     sizes, now = sizes_of(options.deliveries - count), timezone.now()
     if not count:
         with transaction.atomic():
             configured.configure(sizes_of(options.configured or options.deliveries), now=now)
     history.write(
-        sizes, now=now, real=options.bodies, say=lambda line: print(line, file=sys.stderr, flush=True)
+        sizes,
+        now=now,
+        real=options.bodies,
+        say=lambda line: print(line, file=sys.stderr, flush=True),
     )
     return 0
 

@@ -2,7 +2,14 @@
 
 from datetime import datetime, timedelta
 
-from delivery.models import Resubmission, ResubmissionState, RetentionRun, RetentionState, UrlHealth, UrlState
+from delivery.models import (
+    Resubmission,
+    ResubmissionState,
+    RetentionRun,
+    RetentionState,
+    UrlHealth,
+    UrlState,
+)
 from subscriptions.models import ConfigurationChange, Subscription
 from tests.support.many.sizes import Sizes
 

@@ -97,7 +97,10 @@ def made(chance: random.Random) -> dict[str, Any]:
             "id": f"proj{chance.randrange(1000, 1100)}",
             "name": " ".join(chance.choices(_WORDS, k=3)),
         },
-        "original": {"title": " ".join(chance.choices(_WORDS, k=8)), "description": text[: BYTES - 250]},
+        "original": {
+            "title": " ".join(chance.choices(_WORDS, k=8)),
+            "description": text[: BYTES - 250],
+        },
     }
 
 

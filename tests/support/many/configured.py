@@ -20,7 +20,14 @@ from subscriptions.models import (
 from subscriptions.models.api_key import new_key
 from tests.support.many.sizes import Sizes
 
-_AREAS = ("TeamForge.Artifact", "TeamForge.Document", "Workfront.Task", "GitHub.Issues", "Build", "Order")
+_AREAS = (
+    "TeamForge.Artifact",
+    "TeamForge.Document",
+    "Workfront.Task",
+    "GitHub.Issues",
+    "Build",
+    "Order",
+)
 _VERBS = ("Create", "Update", "Delete", "Move", "Comment", "Assign", "Close")
 _POLICIES = ("teamforge", "teamforge", "strict", "workfront-2017", "workfront-48h", "webmethods")
 GROUP = 3
@@ -43,11 +50,14 @@ def configure(sizes: Sizes, *, now: datetime) -> None:
     )
     subscribers = Subscriber.objects.bulk_create(
         Subscriber(
-            name=f"subscriber-{number:04}", description="" if number % 4 else "Of the sales department."
+            name=f"subscriber-{number:04}",
+            description="" if number % 4 else "Of the sales department.",
         )
         for number in range(sizes.subscribers)
     )
-    Lane.objects.bulk_create(Lane(kind=LaneKind.TOPIC, subscriber=subscriber) for subscriber in subscribers)
+    Lane.objects.bulk_create(
+        Lane(kind=LaneKind.TOPIC, subscriber=subscriber) for subscriber in subscribers
+    )
     _subscribe(sizes, event_types, subscribers)
     _make_keys(publishers, subscribers, now=now)
 
@@ -86,7 +96,9 @@ def _destination(number: int, event_type: EventType, place: int) -> dict[str, An
     return {"endpoint": endpoint, "filter": text, "filter_identity": filter_identity(text)}
 
 
-def _make_keys(publishers: list[Publisher], subscribers: list[Subscriber], *, now: datetime) -> None:
+def _make_keys(
+    publishers: list[Publisher], subscribers: list[Subscriber], *, now: datetime
+) -> None:
     keys = [ApiKey(scope=Scope.PUBLISH, publisher=publisher) for publisher in publishers]
     keys += [ApiKey(scope=Scope.FETCH, subscriber=subscriber) for subscriber in subscribers[7::10]]
     for number, key in enumerate(keys):

@@ -28,7 +28,11 @@ Say = Callable[[str], None]
 def write(sizes: Sizes, *, now: datetime, real: Path | None, say: Say) -> None:
     """Write the history in one transaction: half of it would be measured as if it were whole."""
     with transaction.atomic():
-        for setting in ("synchronous_commit = off", "work_mem = '64MB'", "maintenance_work_mem = '400MB'"):
+        for setting in (
+            "synchronous_commit = off",
+            "work_mem = '64MB'",
+            "maintenance_work_mem = '400MB'",
+        ):
             _execute(f"SET LOCAL {setting}")
         again = bare_tables.strip()
         around: dict[str, Any] = {
@@ -71,7 +75,9 @@ def _write_messages(sizes: Sizes, *, now: datetime, real: Path | None) -> dict[s
     beginnings = bodies.beginnings(real)
     _write_bodies(beginnings)
     fixed = _constants(sizes, now=now) | {"bodies": len(beginnings)}
-    messages, deliveries, attempts = (_read(name) for name in ("messages", "deliveries", "attempts"))
+    messages, deliveries, attempts = (
+        _read(name) for name in ("messages", "deliveries", "attempts")
+    )
     first_message = _next_id()
     for first in range(1, sizes.messages + 1, PART):
         message = _next_id()
@@ -97,7 +103,9 @@ def _constants(sizes: Sizes, *, now: datetime) -> dict[str, Any]:
 
 
 def _write_bodies(beginnings: list[str]) -> None:
-    _execute("CREATE TEMPORARY TABLE many_body (number int PRIMARY KEY, beginning text) ON COMMIT DROP")
+    _execute(
+        "CREATE TEMPORARY TABLE many_body (number int PRIMARY KEY, beginning text) ON COMMIT DROP"
+    )
     with connection.cursor() as cursor:
         cursor.executemany("INSERT INTO many_body VALUES (%s, %s)", list(enumerate(beginnings)))
 

@@ -1,6 +1,15 @@
 """Real HTTP receivers that follow instructions and record every request."""
 
-from tests.support.receivers.behaviours import OK, Answer, Behaviour, Close, Drip, Hold, Slow, Stream
+from tests.support.receivers.behaviours import (
+    OK,
+    Answer,
+    Behaviour,
+    Close,
+    Drip,
+    Hold,
+    Slow,
+    Stream,
+)
 from tests.support.receivers.endpoint import ReceiverEndpoint
 from tests.support.receivers.received import Received
 from tests.support.receivers.receiver import Receiver

@@ -55,7 +55,10 @@ class ReceiverEndpoint:
         """Wait until the requests so far fulfil the condition, and return them."""
         with self._changed:
             if not self._changed.wait_for(lambda: condition(self._received), timeout=seconds):
-                got = [(request.id, request.attempt, request.status) for request in self._received[-20:]]
+                got = [
+                    (request.id, request.attempt, request.status)
+                    for request in self._received[-20:]
+                ]
                 raise AssertionError(f"{self.url} got {len(self._received)}, the last: {got}")
             return list(self._received)
 
@@ -68,7 +71,9 @@ class ReceiverEndpoint:
 
     def wait_for_later(self, moment: float, *, seconds: float = DEADLINE_SECONDS) -> Received:
         """Wait for the first request after that moment of the monotonic clock."""
-        received = self.wait_for(lambda received: received and received[-1].at > moment, seconds=seconds)
+        received = self.wait_for(
+            lambda received: received and received[-1].at > moment, seconds=seconds
+        )
         return next(request for request in received if request.at > moment)
 
     def take(

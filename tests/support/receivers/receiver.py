@@ -31,7 +31,10 @@ class Receiver:
         return self
 
     def __exit__(
-        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+        self,
+        _type: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
     ) -> None:
         self.refuse_connections()
         self._run(_cancel_the_rest())
@@ -77,7 +80,9 @@ class Receiver:
         endpoint = self._endpoints.get(request.path)
         if endpoint is None:
             return web.Response(status=404, text=f"nobody listens on {request.path}")
-        behaviour = endpoint.take(request.method, request.path_qs, request.headers.copy(), body, port=port)
+        behaviour = endpoint.take(
+            request.method, request.path_qs, request.headers.copy(), body, port=port
+        )
         return await behaviour.answer(request)
 
 

@@ -42,7 +42,9 @@ def chromium(django_db_setup: None) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def watched_page(chromium: Browser, live_server: LiveServer, transactional_db: None) -> Iterator[Page]:
+def watched_page(
+    chromium: Browser, live_server: LiveServer, transactional_db: None
+) -> Iterator[Page]:
     """Open a page on the console of this process."""
     with watched(chromium, live_server.url) as page:
         yield page
@@ -54,7 +56,9 @@ def administrator(transactional_db: None) -> User:
 
 
 @pytest.fixture
-def ann(watched_page: Page, administrator: User, client: Client, live_server: LiveServer) -> ConsoleVisitor:
+def ann(
+    watched_page: Page, administrator: User, client: Client, live_server: LiveServer
+) -> ConsoleVisitor:
     """The administrator, signed in and on the overview."""
     client.force_login(administrator)
     session = {

@@ -48,9 +48,16 @@ def test_the_overview_shows_blocked_subscribers_with_cause_and_remedy(
 ) -> None:
     row = ann.page.locator(".inturn-blocked tbody")
     expect(row).to_have_count(1)
-    for said in ("crm", "unreachable: connection refused", head.message.public_id, "3 failed attempts"):
+    for said in (
+        "crm",
+        "unreachable: connection refused",
+        head.message.public_id,
+        "3 failed attempts",
+    ):
         expect(row).to_contain_text(said)
-    expect(row).to_contain_text("The other subscription of crm with 2 waiting messages flows again.")
+    expect(row).to_contain_text(
+        "The other subscription of crm with 2 waiting messages flows again."
+    )
     ann.photograph("overview-blocked")
 
 
@@ -79,7 +86,9 @@ def test_skipping_asks_for_confirmation(head: Delivery, ann: ConsoleVisitor) -> 
 
     ann.page.once("dialog", refuse)
     skip.click()
-    asked = f"Skip {head.message.public_id}? It is CANCELLED for down, and the next message is sent."
+    asked = (
+        f"Skip {head.message.public_id}? It is CANCELLED for down, and the next message is sent."
+    )
     assert questions == [asked]
     head.refresh_from_db()
     assert head.status == Status.PENDING

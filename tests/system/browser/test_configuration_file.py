@@ -13,7 +13,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def upload(visitor: ConsoleVisitor, content: object) -> None:
-    file = {"name": "inturn.json", "mimeType": "application/json", "buffer": document_text(content).encode()}  # type: ignore[arg-type]
+    file = {
+        "name": "inturn.json",
+        "mimeType": "application/json",
+        "buffer": document_text(content).encode(),
+    }  # type: ignore[arg-type]
     visitor.page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
     visitor.page.get_by_role("button", name="Preview changes").click()
 
@@ -22,7 +26,10 @@ def test_a_file_is_uploaded_read_and_applied(ann: ConsoleVisitor) -> None:
     some_of_everything()
     content = export_configuration()
     content["publishers"].append({"name": "github", "description": "GitHub's hooks"})
-    content["subscriptions"][2] |= {"timeout_seconds": 7, "filter": "$$->'Body'->>'id' in ('1008', '1009')"}
+    content["subscriptions"][2] |= {
+        "timeout_seconds": 7,
+        "filter": "$$->'Body'->>'id' in ('1008', '1009')",
+    }
     ann.page.get_by_role("navigation").get_by_role("link", name="Configuration file").click()
     expect(ann.page.get_by_role("heading", name="Apply a file")).to_be_visible()
     ann.photograph("configuration-file")

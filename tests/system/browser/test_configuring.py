@@ -25,7 +25,9 @@ def test_a_key_is_shown_on_the_next_page_and_never_again(ann: ConsoleVisitor) ->
     assert key not in ann.page.content()
 
 
-def test_a_new_subscription_shows_its_secret_and_a_wrong_filter_its_position(ann: ConsoleVisitor) -> None:
+def test_a_new_subscription_shows_its_secret_and_a_wrong_filter_its_position(
+    ann: ConsoleVisitor,
+) -> None:
     factories.subscriber("crm")
     factories.event_type("TeamForge.Artifact.Create")
     factories.policy("teamforge")

@@ -55,7 +55,9 @@ def rows(transactional_db: None) -> None:
     RetentionRun.objects.create(
         state="DONE", messages=1_204, deliveries=3_612, attempts=3_700, ended_at=timezone.now()
     )
-    RetentionRun.objects.create(first_id=1, position=40, last_id=100, messages=40, deliveries=80, attempts=90)
+    RetentionRun.objects.create(
+        first_id=1, position=40, last_id=100, messages=40, deliveries=80, attempts=90
+    )
     ConfigurationChange.objects.create(
         actor="ann",
         action="changed",
@@ -117,12 +119,16 @@ def test_a_page_of_the_console_leads_to_the_guide_about_it(ann: ConsoleVisitor) 
 def test_a_message_shows_its_payload_as_text(ann: ConsoleVisitor) -> None:
     message = factories.message(b"<script>document.title = 'taken over'</script>")
     subscription = factories.subscription(event_type=message.event_type)
-    delivery = factories.delivery(Status.REJECTED, message=message, subscription=subscription, attempts=2)
+    delivery = factories.delivery(
+        Status.REJECTED, message=message, subscription=subscription, attempts=2
+    )
     factories.attempt(delivery, number=1, excerpt=b"<img src=x onerror=alert(1)>")
     factories.attempt(delivery, number=2)
     ann.page.goto(f"/admin/delivery/message/{message.pk}/change/")
     assert "taken over" not in ann.page.title()
-    assert "<script>document.title" in "".join(ann.page.locator(".inturn-payload").all_inner_texts())
+    assert "<script>document.title" in "".join(
+        ann.page.locator(".inturn-payload").all_inner_texts()
+    )
     ann.page.get_by_text("Request and response").last.click()
     expect(ann.page.get_by_text("of the response").last).to_be_visible()
     ann.photograph("message")
@@ -137,14 +143,20 @@ def test_a_built_in_policy_is_read_and_copied(ann: ConsoleVisitor) -> None:
     assert ann.page.get_by_role("button", name="Save").count() == 0
     ann.photograph("policy")
     ann.page.goto("/admin/subscriptions/policy/")
-    row = ann.page.get_by_role("row").filter(has=ann.page.get_by_role("link", name="strict", exact=True))
+    row = ann.page.get_by_role("row").filter(
+        has=ann.page.get_by_role("link", name="strict", exact=True)
+    )
     row.get_by_role("link", name="Copy").click()
     assert ann.page.locator("#id_name").input_value() == "strict-copy"
 
 
-def test_a_policy_form_shows_effective_fields_and_errors_at_their_field(ann: ConsoleVisitor) -> None:
+def test_a_policy_form_shows_effective_fields_and_errors_at_their_field(
+    ann: ConsoleVisitor,
+) -> None:
     ann.page.goto("/admin/subscriptions/policy/add/")
-    attempts, percent = (ann.page.locator(f"#id_{name}") for name in ("max_attempts", "breaker_percent"))
+    attempts, percent = (
+        ann.page.locator(f"#id_{name}") for name in ("max_attempts", "breaker_percent")
+    )
     expect(attempts).to_be_hidden()
     expect(percent).to_be_hidden()
     ann.page.locator("#id_name").fill("mine")
@@ -154,7 +166,9 @@ def test_a_policy_form_shows_effective_fields_and_errors_at_their_field(ann: Con
     expect(percent).to_be_visible()
     ann.photograph("policy-form")
     ann.page.get_by_role("button", name="Save", exact=True).click()
-    expect(ann.page.get_by_text("Say after how many attempts the lane is suspended")).to_be_visible()
+    expect(
+        ann.page.get_by_text("Say after how many attempts the lane is suspended")
+    ).to_be_visible()
     ann.photograph("policy-refused")
     attempts.fill("5")
     ann.page.get_by_role("button", name="Save and continue editing").click()

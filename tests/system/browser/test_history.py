@@ -87,7 +87,9 @@ def test_a_running_step_is_watched_and_stopped(ann: ConsoleVisitor) -> None:
     ann.page.get_by_role("button", name="Stop").click()
     expect(ann.page.get_by_role("heading", name="Stopping")).to_be_visible()
     error = "The archive cannot be written: No space left on device."
-    PipelineRun.objects.filter(pk=run.pk).update(state=RunState.FAILED, ended_at=timezone.now(), error=error)
+    PipelineRun.objects.filter(pk=run.pk).update(
+        state=RunState.FAILED, ended_at=timezone.now(), error=error
+    )
     expect(ann.page.get_by_text(error)).to_be_visible()
     expect(ann.page.get_by_text("it continues where it stopped")).to_be_visible()
     ann.photograph("pipeline-run-failed")
@@ -97,9 +99,13 @@ def test_a_running_step_is_watched_and_stopped(ann: ConsoleVisitor) -> None:
 def test_a_verdict_is_read_at_any_width(ann: ConsoleVisitor) -> None:
     run = history_rows.verified()
     history_rows.run(
-        Step.ROLLUP, RunState.FAILED, error="Spark ended: out of memory. Give SPARK_DRIVER_MEMORY=2g."
+        Step.ROLLUP,
+        RunState.FAILED,
+        error="Spark ended: out of memory. Give SPARK_DRIVER_MEMORY=2g.",
     )
-    history_rows.run(Step.EXPORT, result={"rows": {"messages": 12_000, "deliveries": 36_000}}, done=48_000)
+    history_rows.run(
+        Step.EXPORT, result={"rows": {"messages": 12_000, "deliveries": 36_000}}, done=48_000
+    )
     history_rows.archived()
     ann.page.goto("/admin/delivery/pipelinerun/")
     ann.photograph("pipeline-runs")

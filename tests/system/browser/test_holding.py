@@ -57,7 +57,9 @@ def test_one_click_makes_all_its_subscriptions_inactive_and_another_undoes_it(
     assert Subscriber.objects.get().status == "ACTIVE"
 
 
-def test_a_banner_is_on_every_page_while_all_sending_is_held(head: Delivery, ann: ConsoleVisitor) -> None:
+def test_a_banner_is_on_every_page_while_all_sending_is_held(
+    head: Delivery, ann: ConsoleVisitor
+) -> None:
     ann.page.get_by_role("link", name="Hold all sending").click()
     ann.photograph("sending")
     ann.page.get_by_label("deliveries per second").fill("5")
@@ -76,7 +78,9 @@ def test_a_banner_is_on_every_page_while_all_sending_is_held(head: Delivery, ann
 
 
 @pytest.mark.slow
-def test_chosen_rows_of_the_lists_are_held_and_released(head: Delivery, ann: ConsoleVisitor) -> None:
+def test_chosen_rows_of_the_lists_are_held_and_released(
+    head: Delivery, ann: ConsoleVisitor
+) -> None:
     for model, rows in (("subscription", Subscription), ("subscriber", Subscriber)):
         for action, status in (("hold_chosen", "HELD"), ("activate_chosen", "ACTIVE")):
             ann.page.goto(f"/admin/subscriptions/{model}/")

@@ -46,14 +46,25 @@ def test_a_mailbox_is_readable_at_any_width(ann: ConsoleVisitor) -> None:
     soon = timezone.now() + timedelta(minutes=5)
     factories.delivery(subscription=subscription)
     out = factories.delivery(
-        Status.IN_FLIGHT, subscription=subscription, lease_expires_at=soon, receive_count=2, attempts=1
+        Status.IN_FLIGHT,
+        subscription=subscription,
+        lease_expires_at=soon,
+        receive_count=2,
+        attempts=1,
     )
     factories.attempt(out, number=1, outcome=OutcomeClass.UNACKNOWLEDGED, status_code=None)
     too_long = factories.delivery(
-        Status.IN_FLIGHT, subscription=subscription, lease_expires_at=timezone.now(), receive_count=1
+        Status.IN_FLIGHT,
+        subscription=subscription,
+        lease_expires_at=timezone.now(),
+        receive_count=1,
     )
     again = factories.delivery(
-        subscription=subscription, receive_count=1, attempts=1, attempts_before=1, reason="resubmitted by ann"
+        subscription=subscription,
+        receive_count=1,
+        attempts=1,
+        attempts_before=1,
+        reason="resubmitted by ann",
     )
     pages = {
         "mailbox-overview": "",

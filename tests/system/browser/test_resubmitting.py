@@ -71,7 +71,9 @@ def test_an_edited_copy_keeps_its_line_breaks(ann: ConsoleVisitor) -> None:
 
 
 @pytest.mark.slow
-def test_all_deliveries_matching_a_filter_are_counted_resubmitted_and_watched(ann: ConsoleVisitor) -> None:
+def test_all_deliveries_matching_a_filter_are_counted_resubmitted_and_watched(
+    ann: ConsoleVisitor,
+) -> None:
     rejected(8)
     ann.page.goto("/admin/delivery/delivery/?status=REJECTED")
     ann.page.get_by_role("link", name="Resubmit all matching").click()

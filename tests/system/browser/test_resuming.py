@@ -23,7 +23,9 @@ def top(transactional_db: None) -> Delivery:
         "orders", subscriber=factories.subscriber("crm"), policy=factories.policy("webmethods")
     )
     probed = factories.subscription(
-        "invoices", subscriber=factories.subscriber("billing"), probe_url="https://billing.example/health"
+        "invoices",
+        subscriber=factories.subscriber("billing"),
+        probe_url="https://billing.example/health",
     )
     suspend(factories.delivery(subscription=probed, attempts=5), probes_in=timedelta(seconds=50))
     top = factories.delivery(subscription=orders, attempts=5, reason="500: out of order")
@@ -44,7 +46,11 @@ def frozen(transactional_db: None) -> UrlHealth:
     due = timezone.now() + timedelta(minutes=21)
     retry_lane = Lane.objects.get(kind="RETRY")
     factories.delivery(
-        subscription=held, lane=retry_lane, attempts=4, next_attempt_at=due, reason="503: overloaded"
+        subscription=held,
+        lane=retry_lane,
+        attempts=4,
+        next_attempt_at=due,
+        reason="503: overloaded",
     )
     UrlHealth.objects.create(url="https://a.example/", attempts=12, failures=1)
     UrlHealth.objects.create(
@@ -94,7 +100,9 @@ def test_a_frozen_url_is_released_with_a_click(frozen: UrlHealth, ann: ConsoleVi
     assert (frozen.state, frozen.failures_in_row) == ("ENABLED", 0)
 
 
-def test_pages_show_retried_deliveries_and_why_they_wait(frozen: UrlHealth, ann: ConsoleVisitor) -> None:
+def test_pages_show_retried_deliveries_and_why_they_wait(
+    frozen: UrlHealth, ann: ConsoleVisitor
+) -> None:
     delivery = Delivery.objects.get()
     ann.page.goto("/admin/delivery/urlhealth/")
     ann.photograph("url-health")

@@ -12,7 +12,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def test_messages_are_searched_by_text_and_read_beside_the_list(ann: ConsoleVisitor) -> None:
     first = factories.message(b'{"note": "the needle"}')
-    row = factories.delivery(Status.REJECTED, message=factories.message(b"a needle, too"), attempts=2)
+    row = factories.delivery(
+        Status.REJECTED, message=factories.message(b"a needle, too"), attempts=2
+    )
     factories.attempt(
         row, number=1, outcome=OutcomeClass.TIMEOUT, status_code=None, error="no answer within 30 s"
     )
@@ -51,7 +53,9 @@ def test_an_action_in_the_pane_returns_to_the_pane(ann: ConsoleVisitor) -> None:
     ann.page.locator("#result_list").get_by_role("link", name=str(row.pk), exact=True).click()
     ann.page.locator("#pane").get_by_role("button", name="Resubmit", exact=True).click()
     expect(ann.page.get_by_text(f"Delivery {row.pk} is queued again")).to_be_visible()
-    expect(ann.page.locator("#pane").get_by_role("heading", name=f"delivery {row.pk}")).to_be_visible()
+    expect(
+        ann.page.locator("#pane").get_by_role("heading", name=f"delivery {row.pk}")
+    ).to_be_visible()
     assert "status=REJECTED" in ann.page.url
 
 

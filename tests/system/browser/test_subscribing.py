@@ -63,7 +63,9 @@ def test_a_filter_is_tried_before_it_is_saved(event_type: EventType, ann: Consol
 
 @pytest.mark.slow
 def test_the_tester_is_reached_by_the_keyboard(event_type: EventType, ann: ConsoleVisitor) -> None:
-    row = factories.subscription(event_type=event_type, filter="$$->'Body'->'project'->>'id' = 'proj1001'")
+    row = factories.subscription(
+        event_type=event_type, filter="$$->'Body'->'project'->>'id' = 'proj1001'"
+    )
     ann.page.goto(f"/admin/subscriptions/subscription/{row.pk}/change/")
     ann.page.locator("#id_filter").focus()
     ann.page.keyboard.press("Tab")
@@ -78,9 +80,14 @@ def test_a_test_message_is_sent_and_answered_on_the_page(
     event_type: EventType, ann: ConsoleVisitor, receiver: Receiver
 ) -> None:
     endpoint = receiver.endpoint("artifacts")
-    endpoint.always(Answer(status=422, headers={"X-Trace": "t-1"}, body=b'{"error": "no such tracker"}'))
+    endpoint.always(
+        Answer(status=422, headers={"X-Trace": "t-1"}, body=b'{"error": "no such tracker"}')
+    )
     row = factories.subscription(
-        "artifacts", subscriber=factories.subscriber("crm"), event_type=event_type, endpoint=endpoint.url
+        "artifacts",
+        subscriber=factories.subscriber("crm"),
+        event_type=event_type,
+        endpoint=endpoint.url,
     )
     now = timezone.now()
     SigningSecret.objects.filter(subscription=row).update(
@@ -102,7 +109,9 @@ def test_a_test_message_is_sent_and_answered_on_the_page(
 
 
 @pytest.mark.slow
-def test_an_old_secret_is_ended_after_a_question(ann: ConsoleVisitor, transactional_db: None) -> None:
+def test_an_old_secret_is_ended_after_a_question(
+    ann: ConsoleVisitor, transactional_db: None
+) -> None:
     row = factories.subscription()
     ann.page.goto(f"/admin/subscriptions/subscription/{row.pk}/")
     ann.page.once("dialog", Dialog.accept)
@@ -132,12 +141,17 @@ def test_endpoints_are_rewritten_after_a_look(event_type: EventType, ann: Consol
     ann.page.get_by_label("Old beginning").fill("https://127.0.0.1/")
     ann.page.get_by_label("New beginning").fill("https://127.0.0.2:8443/inturn/")
     ann.page.get_by_role("button", name="Preview changes").click()
-    expect(ann.page.get_by_role("heading", name="2 subscriptions would change, 1 would not")).to_be_visible()
+    expect(
+        ann.page.get_by_role("heading", name="2 subscriptions would change, 1 would not")
+    ).to_be_visible()
     ann.photograph("rewrite-plan")
     ann.page.get_by_role("button", name="Rewrite 2").click()
     expect(ann.page.get_by_text("The URLs of 2 subscriptions were rewritten.")).to_be_visible()
     assert (
-        Subscription.objects.filter(endpoint__startswith="https://127.0.0.2:8443/inturn/hooks/").count() == 2
+        Subscription.objects.filter(
+            endpoint__startswith="https://127.0.0.2:8443/inturn/hooks/"
+        ).count()
+        == 2
     )
 
 
@@ -148,7 +162,9 @@ def test_the_catalogue_shows_how_to_publish(event_type: EventType, ann: ConsoleV
     ann.page.goto("/admin/subscriptions/eventtype/")
     ann.photograph("event-types")
     ann.page.get_by_role("link", name="TeamForge.Artifact.Create", exact=True).click()
-    expect(ann.page.locator("#publish-command")).to_contain_text("/api/v1/events/TeamForge.Artifact.Create")
+    expect(ann.page.locator("#publish-command")).to_contain_text(
+        "/api/v1/events/TeamForge.Artifact.Create"
+    )
     ann.photograph("event-type")
 
 
@@ -164,4 +180,6 @@ def test_the_inactive_button_explains_its_effect_on_the_backlog(
     expect(ann.page.get_by_text("Messages published while it is INACTIVE")).to_be_visible()
     ann.photograph("subscription-inactive")
     ann.page.get_by_role("button", name="Make ACTIVE, deliver 3").click()
-    expect(ann.page.get_by_text("is ACTIVE again; its held deliveries are sent in order")).to_be_visible()
+    expect(
+        ann.page.get_by_text("is ACTIVE again; its held deliveries are sent in order")
+    ).to_be_visible()

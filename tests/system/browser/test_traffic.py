@@ -16,7 +16,9 @@ from tests.unit.delivery.console.blocking import block
 pytestmark = pytest.mark.django_db(transaction=True)
 
 # The sums of the chart's data sets.
-DRAWN = "Chart.getChart('traffic-chart').data.datasets.map(set => set.data.reduce((a, b) => a + b, 0))"
+DRAWN = (
+    "Chart.getChart('traffic-chart').data.datasets.map(set => set.data.reduce((a, b) => a + b, 0))"
+)
 
 
 @pytest.fixture
@@ -50,8 +52,14 @@ def day(transactional_db: None) -> Subscription:
 
 
 @pytest.mark.slow
-def test_the_chart_updates_without_reloading_the_page(day: Subscription, ann: ConsoleVisitor) -> None:
-    block(factories.delivery(message=factories.message(published_at=timezone.now() - timedelta(seconds=97))))
+def test_the_chart_updates_without_reloading_the_page(
+    day: Subscription, ann: ConsoleVisitor
+) -> None:
+    block(
+        factories.delivery(
+            message=factories.message(published_at=timezone.now() - timedelta(seconds=97))
+        )
+    )
     ann.page.goto("/admin/")
     ann.page.get_by_text("As a table").click()
     accepted, _, failed = ann.page.evaluate(DRAWN)
@@ -88,7 +96,9 @@ def test_health_can_be_read_at_any_width(day: Subscription, ann: ConsoleVisitor)
 
 
 @pytest.mark.slow
-def test_a_subscriptions_health_loads_after_the_page(day: Subscription, ann: ConsoleVisitor) -> None:
+def test_a_subscriptions_health_loads_after_the_page(
+    day: Subscription, ann: ConsoleVisitor
+) -> None:
     ann.page.goto(f"/admin/subscriptions/subscription/{day.pk}/")
     ann.page.get_by_text("Set an end of the hold").click()
     ann.page.get_by_label("deliveries per second").fill("7")

@@ -15,10 +15,13 @@ def watched(browser: Browser, base_url: str) -> Iterator[Page]:
     complaints: list[str] = []
     hosts: set[str | None] = set()
     page.on(
-        "console", lambda line: complaints.append(line.text) if line.type in ("error", "warning") else None
+        "console",
+        lambda line: complaints.append(line.text) if line.type in ("error", "warning") else None,
     )
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("response", lambda answer: complaints.append(answer.url) if answer.status >= 400 else None)
+    page.on(
+        "response", lambda answer: complaints.append(answer.url) if answer.status >= 400 else None
+    )
     context.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
     yield page
     # Left before the server ends: otherwise the overview's last poll would get no answer.

@@ -50,7 +50,9 @@ def _insist_on_history(
         (fetch,) = (fetch for fetch in fetches[message] if acknowledged[fetch.receipt])
         assert delivery.status == "DELIVERED", delivery
         assert delivery.receive_count == delivery.attempts == fetch.receive_count, delivery
-        assert delivery.outcomes == ["UNACKNOWLEDGED"] * (delivery.attempts - 1) + ["ACKNOWLEDGED"], delivery
+        assert delivery.outcomes == ["UNACKNOWLEDGED"] * (delivery.attempts - 1) + [
+            "ACKNOWLEDGED"
+        ], delivery
 
 
 def _fetches(draining: Draining) -> dict[str, list[Fetch]]:
@@ -66,4 +68,6 @@ def _fetches(draining: Draining) -> dict[str, list[Fetch]]:
 
 def _acknowledged(draining: Draining) -> Counter[str]:
     """Return how often each receipt was acknowledged."""
-    return Counter(receipt for line in draining.lines("acknowledged") for receipt, ok in line["of"] if ok)
+    return Counter(
+        receipt for line in draining.lines("acknowledged") for receipt, ok in line["of"] if ok
+    )

@@ -78,7 +78,12 @@ class Draining:
         self._flow = flow
         self._folder = folder
         subscriber = flow.subscriber("reader")
-        wish = {"name": "mailbox", "subscriber": subscriber, "event_type": flow.event_type, "mode": "PULL"}
+        wish = {
+            "name": "mailbox",
+            "subscriber": subscriber,
+            "event_type": flow.event_type,
+            "mode": "PULL",
+        }
         self._subscription: int = flow.rest.post("subscriptions", wish)["id"]
         self._key: str = flow.rest.post(f"subscribers/{subscriber}/keys")["key"]
         self._subscriber = subscriber
@@ -104,7 +109,12 @@ class Draining:
             visibility=VISIBILITY_SECONDS,
             holds_after=holds_after,
         )
-        command = [sys.executable, "-m", "tests.system.faults.mailbox_client", json.dumps(asdict(wish))]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.system.faults.mailbox_client",
+            json.dumps(asdict(wish)),
+        ]
         made = Clients(log, subprocess.Popen(command, cwd=CHECKOUT, stdin=subprocess.PIPE))
         self.clients.append(made)
         try:
@@ -124,7 +134,9 @@ class Draining:
     def wait_until_left(self, count: int) -> None:
         """Wait until so many messages are left; PostgreSQL must be running."""
         with self._flow.product.connect() as connection:
-            eventually(lambda: self._open(connection) <= count, f"at most {count} messages are open")
+            eventually(
+                lambda: self._open(connection) <= count, f"at most {count} messages are open"
+            )
 
     def lines(self, fact: str) -> list[Json]:
         return [line for clients in self.clients for line in clients.lines(fact)]

@@ -35,7 +35,10 @@ class Firewall:
         return self
 
     def __exit__(
-        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+        self,
+        _type: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
     ) -> None:
         self._run(self._close())
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -61,11 +64,17 @@ class Firewall:
             writer.close()
             return
         self._known.add(writer)
-        await asyncio.gather(self._pump(reader, database, of=writer), self._pump(answers, writer, of=writer))
+        await asyncio.gather(
+            self._pump(reader, database, of=writer), self._pump(answers, writer, of=writer)
+        )
         self._known.discard(writer)
 
     async def _pump(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, of: asyncio.StreamWriter
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        *,
+        of: asyncio.StreamWriter,
     ) -> None:
         try:
             while piece := await reader.read(PIECE):

@@ -47,7 +47,10 @@ class Load:
                 "POST",
                 f"events/{self._flow.event_type}/messages",
                 body=b"%d" % number,
-                headers={"Content-Type": "application/json", "Idempotency-Key": f"message {number}"},
+                headers={
+                    "Content-Type": "application/json",
+                    "Idempotency-Key": f"message {number}",
+                },
             )
         except requests.RequestException:
             return False

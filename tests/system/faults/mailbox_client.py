@@ -70,13 +70,17 @@ class Client:
         Repeating an acknowledgement is harmless, and a lost fetch comes back.
         """
         while True:
-            status, answer = self._ask_once(verb, b"" if content is None else json.dumps(content).encode())
+            status, answer = self._ask_once(
+                verb, b"" if content is None else json.dumps(content).encode()
+            )
             if status in (200, 409):
                 found: dict[str, Any] = json.loads(answer)
                 return found
             if status == 204:
                 return {}
-            self._say("unanswered", [{"verb": verb, "status": status}], asked_at=0, of=("verb", "status"))
+            self._say(
+                "unanswered", [{"verb": verb, "status": status}], asked_at=0, of=("verb", "status")
+            )
             self._over.wait(PAUSE_SECONDS)
 
     def _ask_once(self, verb: str, body: bytes) -> tuple[int, bytes]:
@@ -91,7 +95,9 @@ class Client:
             self._connection.close()
             return 0, b""
 
-    def _say(self, fact: str, what: list[dict[str, Any]], *, asked_at: float, of: tuple[str, ...]) -> None:
+    def _say(
+        self, fact: str, what: list[dict[str, Any]], *, asked_at: float, of: tuple[str, ...]
+    ) -> None:
         line = {
             "fact": fact,
             "asked_at": asked_at,

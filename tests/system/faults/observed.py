@@ -101,7 +101,9 @@ class Observed:
     def lane_of_kind(self, kind: str) -> int:
         """Return the id of the retry lane or the callback lane."""
         with self._product.connect() as connection:
-            row = connection.execute("SELECT id FROM delivery_lane WHERE kind = %s", [kind]).fetchone()
+            row = connection.execute(
+                "SELECT id FROM delivery_lane WHERE kind = %s", [kind]
+            ).fetchone()
         assert row is not None
         id: int = row[0]
         return id
@@ -118,7 +120,8 @@ class Observed:
     def _queue_lane_id(self, message_id: int) -> int:
         with self._product.connect() as connection:
             row = connection.execute(
-                "SELECT id FROM delivery_lane WHERE kind = 'QUEUE' AND number = %s %% 5", [message_id]
+                "SELECT id FROM delivery_lane WHERE kind = 'QUEUE' AND number = %s %% 5",
+                [message_id],
             ).fetchone()
         assert row is not None
         id: int = row[0]

@@ -14,7 +14,9 @@ def resent(received: Sequence[Received]) -> list[Received]:
     return [request for request in received if request.tries > 1]
 
 
-def insist(flow: Flow, of: StartedSubscription, published: Sequence[str], *, crashes: int = 1) -> None:
+def insist(
+    flow: Flow, of: StartedSubscription, published: Sequence[str], *, crashes: int = 1
+) -> None:
     """Check that all messages arrived, first attempts in order.
 
     At most one per crash was sent again, marked and with its history.

@@ -15,7 +15,9 @@ from tests.system.faults.promises import insist, outcomes
 from tests.system.operation.installation import eventually, kill
 
 pytestmark = [
-    pytest.mark.skipif(pgbouncer.PROGRAM is None, reason=f"no pgbouncer: {pgbouncer.HOW_TO_GET_IT}"),
+    pytest.mark.skipif(
+        pgbouncer.PROGRAM is None, reason=f"no pgbouncer: {pgbouncer.HOW_TO_GET_IT}"
+    ),
     pytest.mark.slow,
 ]
 

@@ -46,7 +46,9 @@ def test_cancelled_another_endpoint_gets_it(group: EndpointGroup, observed: Obse
     assert (first.path != second.path, second.redelivery) == (True, None)
 
 
-def test_sent_again_the_same_endpoint_gets_it_first(group: EndpointGroup, observed: Observed) -> None:
+def test_sent_again_the_same_endpoint_gets_it_first(
+    group: EndpointGroup, observed: Observed
+) -> None:
     _, delivery = in_doubt(group, observed)
     group.flow.rest.post(f"deliveries/{delivery}/resubmit")
     assert group.wait_until_settled() == ["DELIVERED", "REDUNDANT"]

@@ -98,7 +98,9 @@ def test_each_failure_is_reported_once_whenever_the_chores_die(
 ) -> None:
     of = refusing(flow, receiver)
     told = flow.subscribe(
-        receiver.endpoint("told"), event_type="Inturn.Delivery.Failed", header_filter_string=of.subscriber
+        receiver.endpoint("told"),
+        event_type="Inturn.Delivery.Failed",
+        header_filter_string=of.subscriber,
     )
     for _ in range(3):
         # The notices are taken and the messages stored, without their deliveries.
@@ -142,7 +144,9 @@ def test_a_backlog_is_cancelled_unsent_whenever_the_chores_die(
 
 
 @pytest.mark.slow
-def test_a_resubmission_continues_after_a_crash(flow: Flow, receiver: Receiver, chores: Chores) -> None:
+def test_a_resubmission_continues_after_a_crash(
+    flow: Flow, receiver: Receiver, chores: Chores
+) -> None:
     of = refusing(flow, receiver)
     published = flow.publish_numbered(120)
     flow.wait_until_settled(of)

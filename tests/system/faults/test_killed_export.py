@@ -104,15 +104,17 @@ def foreign_readers(home: Path) -> tuple[Counter[int], Counter[int]]:
     folder = home / "archive" / "messages"
     by_arrow = pyarrow.dataset.dataset(folder, format="parquet", partitioning="hive")
     by_duckdb = duckdb.read_parquet(f"{folder}/**/*.parquet").project("id").fetchall()
-    return Counter(by_arrow.to_table(columns=["id"])["id"].to_pylist()), Counter(id for (id,) in by_duckdb)
+    return Counter(by_arrow.to_table(columns=["id"])["id"].to_pylist()), Counter(
+        id for (id,) in by_duckdb
+    )
 
 
 def insist_on_all_of_it_once(home: Path) -> None:
     once = Counter(Message.objects.values_list("pk", flat=True))
     assert foreign_readers(home) == (once, once)
-    assert {str(path.relative_to(home / "archive")) for path in (home / "archive").rglob("*.parquet")} == set(
-        ArchiveFile.objects.values_list("path", flat=True)
-    )
+    assert {
+        str(path.relative_to(home / "archive")) for path in (home / "archive").rglob("*.parquet")
+    } == set(ArchiveFile.objects.values_list("path", flat=True))
     assert ArchiveChunk.objects.exclude(state=ChunkState.DONE).count() == 0
 
 

@@ -20,10 +20,14 @@ def draining(flow: Flow, tmp_path: Path) -> Draining:
     return Draining(flow, tmp_path)
 
 
-def test_messages_held_by_killed_clients_are_acknowledged_once_by_others(draining: Draining) -> None:
+def test_messages_held_by_killed_clients_are_acknowledged_once_by_others(
+    draining: Draining,
+) -> None:
     draining.fill(MESSAGES)
     with draining.drained_by(*CLIENTS), ExitStack() as stack:
-        victims = [stack.enter_context(draining.started(1, holds_after=number)) for number in (1, 3, 9)]
+        victims = [
+            stack.enter_context(draining.started(1, holds_after=number)) for number in (1, 3, 9)
+        ]
         held = [victim.wait_until_holding() for victim in victims]
         kill(*(victim.pid for victim in victims))
     drained.insist(draining)

@@ -54,7 +54,9 @@ def flow(product: Product) -> Flow:
 
 def group_of(flow: Flow, receiver: Receiver, **fields: str) -> EndpointGroup:
     names = [f"{name}-{flow.event_type[-8:]}" for name in "ab"]
-    return EndpointGroup(flow, [flow.subscribe(receiver.endpoint(name), **fields) for name in names])
+    return EndpointGroup(
+        flow, [flow.subscribe(receiver.endpoint(name), **fields) for name in names]
+    )
 
 
 @pytest.mark.slow
@@ -139,4 +141,7 @@ def test_under_hold_a_delivery_in_doubt_waits_and_no_sibling_is_sent(
     later = [flow.publish() for _ in range(5)]
     eventually(lambda: {request.id for request in group.received} >= set(later), "later ones come")
     assert [request.id for request in group.received].count(message) == 1
-    assert sorted(flow.delivery(of, message)["status"] for of in group.members) == ["IN_DOUBT", "PENDING"]
+    assert sorted(flow.delivery(of, message)["status"] for of in group.members) == [
+        "IN_DOUBT",
+        "PENDING",
+    ]

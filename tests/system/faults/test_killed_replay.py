@@ -35,7 +35,9 @@ def chores(product: Product) -> Chores:
     return Chores(product)
 
 
-def ready(product: Product, of: StartedSubscription, messages: list[str], *, rate: float | None) -> str:
+def ready(
+    product: Product, of: StartedSubscription, messages: list[str], *, rate: float | None
+) -> str:
     """Create a replay that has selected these messages; return its address."""
     ids = [int(message.removeprefix("msg_")) for message in messages]
     with product.connect() as connection:
@@ -87,4 +89,6 @@ def test_a_batch_that_is_made_and_not_committed_is_made_once(
     wait_until(flow, address, 10)
     requests = of.endpoint.wait_for_count(20)
     assert [request.id for request in requests[10:]] == published
-    assert Counter(delivery["message"] for delivery in flow.deliveries(of)) == dict.fromkeys(published, 2)
+    assert Counter(delivery["message"] for delivery in flow.deliveries(of)) == dict.fromkeys(
+        published, 2
+    )

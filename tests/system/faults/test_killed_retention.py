@@ -53,7 +53,9 @@ OLD = """
 @pytest.fixture
 def archived(product: Product) -> Iterator[None]:
     with product.connect() as connection:
-        connection.execute("INSERT INTO delivery_archived (id, until) VALUES (1, now() - interval '1 day')")
+        connection.execute(
+            "INSERT INTO delivery_archived (id, until) VALUES (1, now() - interval '1 day')"
+        )
     yield
     with product.connect() as connection:
         connection.execute("DELETE FROM delivery_archived")
@@ -87,7 +89,9 @@ def test_each_message_is_removed_once_and_no_other(
     before = rows(product)
     with product.connect() as connection:
         for status, count in (("DELIVERED", COUNT), ("FAILED", 50)):
-            connection.execute(OLD, {"count": count, "subscription": of.id, "status": status, "days": 59})
+            connection.execute(
+                OLD, {"count": count, "subscription": of.id, "status": status, "days": 59}
+            )
     begun = flow.rest.post("retention-runs")
     address = f"retention-runs/{begun['id']}"
     for removed in (1, COUNT // 3):
@@ -96,7 +100,12 @@ def test_each_message_is_removed_once_and_no_other(
         assert flow.rest.get(address)["state"] == "RUNNING"
     eventually(lambda: flow.rest.get(address)["state"] == "DONE", "the pass goes on to its end")
     run = flow.rest.get(address)
-    assert (run["messages"], run["deliveries"], run["attempts"], run["share"]) == (COUNT, COUNT, COUNT, 1)
+    assert (run["messages"], run["deliveries"], run["attempts"], run["share"]) == (
+        COUNT,
+        COUNT,
+        COUNT,
+        1,
+    )
     assert rows(product) - before == Counter(message=50, delivery=50, attempt=50)
     assert before - rows(product) == Counter()
     assert all(flow.rest.get(f"messages/{id}")["id"] == id for id in kept)
@@ -119,7 +128,9 @@ def test_a_range_is_dropped_once_with_all_its_messages_or_not_at_all(
         duty = Duty("retention", retention.advance_pass).key
         connection.execute("SELECT pg_advisory_lock(%s)", [duty])
         begun = flow.rest.post("retention-runs")["id"]
-        connection.execute("UPDATE delivery_retentionrun SET position = %s WHERE id = %s", [first - 1, begun])
+        connection.execute(
+            "UPDATE delivery_retentionrun SET position = %s WHERE id = %s", [first - 1, begun]
+        )
         with chores.stopped_at("delivery_retentionrun", begun):
             connection.execute("SELECT pg_advisory_unlock(%s)", [duty])
     assert (rows(product) - before)["message"] == COUNT + 5

@@ -58,7 +58,9 @@ def retry_scene(product: Product, receiver: Receiver, observed: Observed) -> Sce
     product.rest.post("policies", {"name": name, "copy_of": "workfront-2017", "retry_seconds": 0.5})
     of = flow.subscribe(receiver.endpoint(f"hook-{secrets.token_hex(4)}"), policy=name)
     of.endpoint.next(Answer(500))
-    return Scene(product, observed.lane_of_kind("RETRY"), of.endpoint, flow.publish, ("SERVER_ERROR",))
+    return Scene(
+        product, observed.lane_of_kind("RETRY"), of.endpoint, flow.publish, ("SERVER_ERROR",)
+    )
 
 
 def callback_scene(product: Product, receiver: Receiver, observed: Observed) -> Scene:
@@ -67,7 +69,10 @@ def callback_scene(product: Product, receiver: Receiver, observed: Observed) -> 
     worker = flow.subscribe(receiver.endpoint(f"worker-{secrets.token_hex(4)}"))
     origin = receiver.endpoint(f"origin-{secrets.token_hex(4)}")
     return Scene(
-        product, observed.lane_of_kind("CALLBACK"), origin, lambda: answered(flow, worker, origin.url)
+        product,
+        observed.lane_of_kind("CALLBACK"),
+        origin,
+        lambda: answered(flow, worker, origin.url),
     )
 
 
@@ -84,7 +89,9 @@ def answered(flow: Flow, worker: StartedSubscription, url: str) -> str:
 
 
 @pytest.fixture(params=[retry_scene, callback_scene], ids=["retry lane", "callback lane"])
-def scene(request: pytest.FixtureRequest, product: Product, receiver: Receiver, observed: Observed) -> Scene:
+def scene(
+    request: pytest.FixtureRequest, product: Product, receiver: Receiver, observed: Observed
+) -> Scene:
     made: Scene = request.param(product, receiver, observed)
     # Otherwise the session that waits for the lane's row might be a sender that records the lane as
     # idle, or takes over a killed sender's run.
@@ -115,7 +122,9 @@ def test_killed_after_it_is_recorded_it_is_in_doubt_though_it_was_not_sent(
     assert scene.outcomes_when_delivered(message) == ["LOST", "SUCCESS"]
 
 
-def test_killed_between_send_and_answer_it_is_sent_again_and_marked(scene: Scene, observed: Observed) -> None:
+def test_killed_between_send_and_answer_it_is_sent_again_and_marked(
+    scene: Scene, observed: Observed
+) -> None:
     hold = Hold()
     scene.endpoint.next(hold)
     message = scene.begin()

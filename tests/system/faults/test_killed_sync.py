@@ -18,7 +18,9 @@ def flow(product: Product) -> Flow:
 
 def publish(flow: Flow) -> requests.Response:
     headers = {"Content-Type": "application/json"}
-    return flow.publisher.ask("POST", f"events/{flow.event_type}/messages", body=b"{}", headers=headers)
+    return flow.publisher.ask(
+        "POST", f"events/{flow.event_type}/messages", body=b"{}", headers=headers
+    )
 
 
 def delivery_of(flow: Flow, subscription: int) -> Json:
@@ -40,7 +42,11 @@ def test_a_web_server_that_is_killed_leaves_the_truth(
     hold.release()
     eventually(product.is_ready, "the web server is back")
     delivery = delivery_of(flow, of.id)
-    assert (delivery["status"], delivery["attempt_count"], delivery["attempts"]) == ("IN_DOUBT", 0, [])
+    assert (delivery["status"], delivery["attempt_count"], delivery["attempts"]) == (
+        "IN_DOUBT",
+        0,
+        [],
+    )
     assert delivery["reason"] == "called, and no answer is recorded"
     # The call is not repeated; the next message is called as usual.
     assert publish(flow).status_code == 200

@@ -92,7 +92,9 @@ def test_volatile_deliveries_read_and_unsent_are_dropped_when_postgresql_is_kill
     of.endpoint.always(OK)
     hold.release()
     assert wait_until_none_is_pending(volatile, of) == {"DELIVERED", "EXPIRED"}
-    delivered = {message for message in ids if volatile.delivery(of, message)["status"] == "DELIVERED"}
+    delivered = {
+        message for message in ids if volatile.delivery(of, message)["status"] == "DELIVERED"
+    }
     assert delivered == set(sent(of))
     assert under_way <= delivered
     assert set(sent(of).values()) == {1}

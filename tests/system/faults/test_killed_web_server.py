@@ -35,7 +35,9 @@ GATE = """
     CREATE CONSTRAINT TRIGGER test_gate AFTER INSERT ON delivery_message DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW WHEN (NEW.event_type_id = {event_type}) EXECUTE FUNCTION test_gate();
 """
-AT_THE_GATE = f"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = {LOCK}"  # noqa: S608
+AT_THE_GATE = (
+    f"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = {LOCK}"  # noqa: S608
+)
 
 
 class Gate:
@@ -43,7 +45,9 @@ class Gate:
 
     def __init__(self, own: psycopg.Connection, event_type: str) -> None:
         self._own = own
-        (self._id,) = self._row("SELECT id FROM subscriptions_eventtype WHERE name = %s", event_type)
+        (self._id,) = self._row(
+            "SELECT id FROM subscriptions_eventtype WHERE name = %s", event_type
+        )
         own.execute(f"SELECT pg_advisory_lock({LOCK})")
         own.execute(GATE.format(lock=LOCK, event_type=self._id))
 
@@ -55,7 +59,9 @@ class Gate:
         eventually(lambda: self._row(AT_THE_GATE) == (0,), "no commit waits")
 
     def stored(self) -> int:
-        (count,) = self._row("SELECT count(*) FROM delivery_message WHERE event_type_id = %s", self._id)
+        (count,) = self._row(
+            "SELECT count(*) FROM delivery_message WHERE event_type_id = %s", self._id
+        )
         assert isinstance(count, int)
         return count
 
@@ -90,7 +96,9 @@ def publish_batch(flow: Flow) -> list[str]:
 def publish_singly(flow: Flow) -> list[str]:
     """Publish all messages at the same moment, each by its own request."""
     with ThreadPoolExecutor(MESSAGES) as pool:
-        return sorted(pool.map(lambda number: _publish_one(flow, number), range(MESSAGES)), key=_number)
+        return sorted(
+            pool.map(lambda number: _publish_one(flow, number), range(MESSAGES)), key=_number
+        )
 
 
 def _publish_one(flow: Flow, number: int) -> str:
@@ -116,7 +124,9 @@ def insist_on_one_of_each(flow: Flow, of: StartedSubscription, publish: Publish)
     insist(flow, of, published, crashes=0)
 
 
-@pytest.mark.parametrize("publish", [publish_batch, pytest.param(publish_singly, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "publish", [publish_batch, pytest.param(publish_singly, marks=pytest.mark.slow)]
+)
 def test_a_kill_before_the_commit_stores_nothing(
     flow: Flow, product: Product, receiver: Receiver, publish: Publish
 ) -> None:
@@ -132,7 +142,9 @@ def test_a_kill_before_the_commit_stores_nothing(
     insist_on_one_of_each(flow, of, publish)
 
 
-@pytest.mark.parametrize("publish", [publish_batch, pytest.param(publish_singly, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "publish", [publish_batch, pytest.param(publish_singly, marks=pytest.mark.slow)]
+)
 def test_after_a_kill_between_commit_and_answer_a_retry_gets_the_stored_answer(
     flow: Flow, product: Product, receiver: Receiver, publish: Publish
 ) -> None:

@@ -37,13 +37,19 @@ def insist_on_all(
 
 @pytest.mark.slow
 def test_a_killed_cluster_loses_no_message(
-    flow: Flow, lanes: list[StartedSubscription], product: Product, capsys: pytest.CaptureFixture[str]
+    flow: Flow,
+    lanes: list[StartedSubscription],
+    product: Product,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     published = flow.publish_numbered(400)
     lanes[0].endpoint.wait_for_count(50)
     kill(*product.whole("cluster"))
     killed_at = time.monotonic()
-    pause = lanes[0].endpoint.wait_for_later(killed_at + 0.05, seconds=CLUSTER_STARTS_SECONDS).at - killed_at
+    pause = (
+        lanes[0].endpoint.wait_for_later(killed_at + 0.05, seconds=CLUSTER_STARTS_SECONDS).at
+        - killed_at
+    )
     with capsys.disabled():
         print(f"\nthe lanes of a killed cluster flow again after {pause:.2f} s")
     insist_on_all(flow, lanes, published)

@@ -27,7 +27,9 @@ def test_an_orderly_stop_leaves_no_delivery_in_doubt(product: Product, receiver:
         insist(flow, of, published, crashes=0)
 
 
-def test_a_stop_does_not_wait_for_an_endpoint_that_hangs(product: Product, receiver: Receiver) -> None:
+def test_a_stop_does_not_wait_for_an_endpoint_that_hangs(
+    product: Product, receiver: Receiver
+) -> None:
     flow = product.flow("Hang")
     of = flow.subscribe(receiver.endpoint("hanging"), timeout_seconds=120)
     hold = Hold()

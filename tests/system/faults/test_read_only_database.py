@@ -61,12 +61,20 @@ def is_refused(flow: Flow) -> bool:
 
 
 def test_a_read_only_database_causes_neither_loss_nor_duplicates(
-    product: Product, database: SwitchableDatabase, flow: Flow, receiver: Receiver, observed: Observed
+    product: Product,
+    database: SwitchableDatabase,
+    flow: Flow,
+    receiver: Receiver,
+    observed: Observed,
 ) -> None:
     of, bad = flow.subscribe(receiver.endpoint("a")), product.flow("Bad")
     failing = bad.subscribe(receiver.endpoint("b"))
     failing.endpoint.always(Answer(400))
-    told = {"name": "told", "subscriber": flow.subscriber("told"), "event_type": "Inturn.Delivery.Failed"}
+    told = {
+        "name": "told",
+        "subscriber": flow.subscriber("told"),
+        "event_type": "Inturn.Delivery.Failed",
+    }
     told |= {"mode": "PULL", "header_filter_string": failing.subscriber}
     mailbox = flow.rest.post("subscriptions", told)["id"]
     hold = Hold()
@@ -90,7 +98,9 @@ def test_a_read_only_database_causes_neither_loss_nor_duplicates(
     # So have the senders, and the chores, which publish failure notices.
     bad.publish()
     assert bad.wait_until_settled(failing) == ["REJECTED"]
-    eventually(lambda: list(flow.rest.all("deliveries", subscription=mailbox)), "the failure is told")
+    eventually(
+        lambda: list(flow.rest.all("deliveries", subscription=mailbox)), "the failure is told"
+    )
 
 
 @pytest.mark.slow

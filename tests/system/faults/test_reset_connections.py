@@ -34,7 +34,9 @@ def firewall(database: str) -> Iterator[Firewall]:
 
 
 @pytest.fixture(scope="module")
-def product(database: str, firewall: Firewall, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+def product(
+    database: str, firewall: Firewall, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Product]:
     port = urlsplit(database).port
     url = database.replace(f":{port}/", f":{firewall.port}/")
     product = Product(tmp_path_factory.mktemp("behind"), DATABASE_URL=url)

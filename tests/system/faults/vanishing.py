@@ -29,7 +29,9 @@ from urllib.parse import urlsplit
 US, THEM = "10.99.0.1", "10.99.0.2"
 TUN, TUNSETIFF, IFF_TUN_WITHOUT_HEADER = "/dev/net/tun", 0x400454CA, 0x1001
 PACKET = 65_536
-NAMESPACE = ("unshare", "--net") if os.geteuid() == 0 else ("unshare", "--user", "--map-root-user", "--net")
+NAMESPACE = (
+    ("unshare", "--net") if os.geteuid() == 0 else ("unshare", "--user", "--map-root-user", "--net")
+)
 
 
 @cache
@@ -39,7 +41,9 @@ def missing() -> str:
         return "needs iproute2"
     if not os.access(TUN, os.R_OK | os.W_OK):
         return f"needs {TUN}"
-    tried = subprocess.run([*NAMESPACE, "ip", "link", "set", "lo", "up"], capture_output=True, check=False)
+    tried = subprocess.run(
+        [*NAMESPACE, "ip", "link", "set", "lo", "up"], capture_output=True, check=False
+    )
     return "" if tried.returncode == 0 else "needs network namespaces"
 
 
@@ -127,7 +131,9 @@ def main() -> None:
         far.vanish()
         with ThreadPoolExecutor(len(acts)) as pool:
             results = {name: pool.submit(told, act) for name, act in acts.items()}
-            print(json.dumps({name: result.result() for name, result in results.items()}), flush=True)
+            print(
+                json.dumps({name: result.result() for name, result in results.items()}), flush=True
+            )
         # Closing the connections would wait for the vanished machine.
         os._exit(0)
 

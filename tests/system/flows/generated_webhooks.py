@@ -102,7 +102,11 @@ _OF_REPOSITORY = [
     "releases",
     "deployments",
 ]
-_REPOSITORIES = [("Codertocat", "Hello-World"), ("Octocoders", "Hello-World"), ("octocat", "hello-world")]
+_REPOSITORIES = [
+    ("Codertocat", "Hello-World"),
+    ("Octocoders", "Hello-World"),
+    ("octocat", "hello-world"),
+]
 
 
 def made_webhooks() -> list[tuple[str, bytes]]:
@@ -157,7 +161,9 @@ def _subject(chance: random.Random, area: str, number: int) -> Made:
 
 
 def _repository(chance: random.Random, sender: Made, number: int) -> Made:
-    owner, name = _REPOSITORIES[0 if chance.random() < 0.75 else chance.randrange(1, len(_REPOSITORIES))]
+    owner, name = _REPOSITORIES[
+        0 if chance.random() < 0.75 else chance.randrange(1, len(_REPOSITORIES))
+    ]
     repository: Made = {
         "id": 186853002 + number % 7,
         "node_id": _node_id(chance),
@@ -234,7 +240,9 @@ def _camel(action: str) -> str:
 
 
 def _snake(area: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in area).removeprefix("_")
+    return "".join(
+        f"_{letter.lower()}" if letter.isupper() else letter for letter in area
+    ).removeprefix("_")
 
 
 def _spelled(chance: random.Random, body: Made) -> bytes:

@@ -6,7 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support.product import Product
-from tests.support.receivers import OK, Answer, Behaviour, Hold, Received, Receiver, ReceiverEndpoint
+from tests.support.receivers import (
+    OK,
+    Answer,
+    Behaviour,
+    Hold,
+    Received,
+    Receiver,
+    ReceiverEndpoint,
+)
 from tests.support.rest import Json, ProductClient
 from tests.system.flows import webhooks
 from tests.system.flows.webhooks import Webhook
@@ -49,7 +57,11 @@ def at(numbers: Sequence[int], behaviour: Behaviour) -> Bad:
 
 WISHES = [
     RealSubscription(
-        name="all-500", policy="teamforge", wants=lambda _: True, bad=every(10, Answer(500)), times=2
+        name="all-500",
+        policy="teamforge",
+        wants=lambda _: True,
+        bad=every(10, Answer(500)),
+        times=2,
     ),
     RealSubscription(
         name="all-strict-500",
@@ -128,7 +140,9 @@ class RealSubscriber:
 class RealRun:
     """The run: after it all deliveries are settled, and the other tests only read."""
 
-    def __init__(self, product: Product, receiver: Receiver, refusing: Receiver, *, source: str) -> None:
+    def __init__(
+        self, product: Product, receiver: Receiver, refusing: Receiver, *, source: str
+    ) -> None:
         self.product = product
         self.webhooks = webhooks.read(source)
         self.areas = webhooks.frequent_areas(self.webhooks)
@@ -138,7 +152,8 @@ class RealRun:
         self.answers: list[Json] = []
         event_types = self._make_event_types()
         self.subscribers = [
-            self._subscribe(wish, refusing if wish.refuses else receiver, event_types) for wish in WISHES
+            self._subscribe(wish, refusing if wish.refuses else receiver, event_types)
+            for wish in WISHES
         ]
 
     def event_type(self, webhook: Webhook) -> str:
@@ -149,7 +164,10 @@ class RealRun:
         return [id for id, webhook in self.messages.items() if of.wish.wants(webhook)]
 
     def deliveries(self, of: RealSubscriber) -> dict[str, Json]:
-        return {found["message"]: found for found in self.product.rest.all("deliveries", subscriber=of.name)}
+        return {
+            found["message"]: found
+            for found in self.product.rest.all("deliveries", subscriber=of.name)
+        }
 
     def run(self) -> None:
         self.refusing.refuse_connections()
@@ -179,7 +197,9 @@ class RealRun:
         self, wish: RealSubscription, receiver: Receiver, event_types: list[str]
     ) -> RealSubscriber:
         name = f"{self.prefix}.{wish.name}"
-        self.product.rest.post("subscribers", {"name": name, "max_queued_to_send": 50, "refill_level": 10})
+        self.product.rest.post(
+            "subscribers", {"name": name, "max_queued_to_send": 50, "refill_level": 10}
+        )
         of = RealSubscriber(wish, receiver.endpoint(wish.name), name)
         for event_type in event_types:
             wanted: dict[str, Any] = {
@@ -204,7 +224,9 @@ class RealRun:
         of.endpoint.next(*[OK] * 100, Answer(500))
         self.refusing.accept_connections()
         of.endpoint.wait_for_count(101)
-        eventually(lambda: self._lane(of)["reason"].startswith("500"), "it is blocked by its answer")
+        eventually(
+            lambda: self._lane(of)["reason"].startswith("500"), "it is blocked by its answer"
+        )
         self.refusing.refuse_connections()
         self._wait_until_unreachable(of)
         self.refusing.accept_connections()

@@ -38,7 +38,9 @@ def test_the_reason_of_a_failure_is_in_the_history(flow: Flow, receiver: Receive
     assert attempt["excerpt"].startswith("no such project: ")
 
 
-def test_a_closed_connection_blocks_like_an_unreachable_endpoint(flow: Flow, receiver: Receiver) -> None:
+def test_a_closed_connection_blocks_like_an_unreachable_endpoint(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = flow.subscribe(receiver.endpoint("a"))
     of.endpoint.next(Close())
     published = flow.publish_numbered(2)
@@ -49,7 +51,9 @@ def test_a_closed_connection_blocks_like_an_unreachable_endpoint(flow: Flow, rec
     assert outcomes == ["UNREACHABLE", "SUCCESS"]
 
 
-def test_an_endpoint_that_hangs_up_after_each_answer_is_no_failure(flow: Flow, receiver: Receiver) -> None:
+def test_an_endpoint_that_hangs_up_after_each_answer_is_no_failure(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = flow.subscribe(receiver.endpoint("a"))
     of.endpoint.always(Answer(headers={"Connection": "close"}))
     published = flow.publish_numbered(30)

@@ -35,7 +35,9 @@ def asked(flow: Flow, receiver: Receiver, publisher: ReceiverEndpoint) -> tuple[
 
 def post(url: str, body: bytes = BODY, **headers: str) -> requests.Response:
     """Post as an endpoint does that knows only the URL."""
-    return requests.post(url, data=body, headers={"Content-Type": "application/json"} | headers, timeout=30)
+    return requests.post(
+        url, data=body, headers={"Content-Type": "application/json"} | headers, timeout=30
+    )
 
 
 def answered(url: str, body: bytes = BODY, **headers: str) -> str:
@@ -54,7 +56,9 @@ def callback_of(flow: Flow, id: str) -> Json:
     return found
 
 
-def test_the_endpoints_answer_reaches_the_publishers_callback_url(flow: Flow, receiver: Receiver) -> None:
+def test_the_endpoints_answer_reaches_the_publishers_callback_url(
+    flow: Flow, receiver: Receiver
+) -> None:
     publisher = endpoint(receiver, "answers")
     id, request = asked(flow, receiver, publisher)
     url = request.headers["CallbackURL"]
@@ -157,7 +161,9 @@ def test_a_publisher_that_is_down_gets_its_answer_later(flow: Flow, receiver: Re
     assert [(one.id, one.body) for one in received] == [(answer, BODY)] * 3
 
 
-def test_a_publisher_that_is_down_does_not_delay_answers_to_another(flow: Flow, receiver: Receiver) -> None:
+def test_a_publisher_that_is_down_does_not_delay_answers_to_another(
+    flow: Flow, receiver: Receiver
+) -> None:
     with Receiver() as other:
         down = endpoint(other, "answers")
         _, request = asked(flow, receiver, down)
@@ -178,7 +184,9 @@ def test_a_private_address_is_refused_when_publishing(flow: Flow, receiver: Rece
 
 
 class TestCallbackChains:
-    def test_publisher_and_worker_answer_each_other_in_turn(self, flow: Flow, receiver: Receiver) -> None:
+    def test_publisher_and_worker_answer_each_other_in_turn(
+        self, flow: Flow, receiver: Receiver
+    ) -> None:
         publisher, worker = endpoint(receiver, "publisher"), endpoint(receiver, "worker")
         _, request = asked(flow, receiver, publisher)
         answered(request.headers["CallbackURL"], b"how many?", CallbackURL=worker.url)

@@ -31,7 +31,9 @@ def health(flow: Flow, of: StartedSubscription) -> dict[str, Any]:
             "SELECT state, failures_in_row, attempts, failures FROM delivery_urlhealth WHERE url = %s",
             (of.endpoint.url,),
         ).fetchone()
-    return dict(zip(("state", "in_row", "attempts", "failures"), found, strict=True)) if found else {}
+    return (
+        dict(zip(("state", "in_row", "attempts", "failures"), found, strict=True)) if found else {}
+    )
 
 
 def wait_until(flow: Flow, of: StartedSubscription, state: str) -> None:
@@ -56,9 +58,16 @@ def test_a_url_that_keeps_failing_is_disabled_and_probed_one_at_a_time(
     assert health(flow, of)["state"] == "ENABLED"
 
 
-def test_a_share_of_failures_disables_it_after_enough_attempts(flow: Flow, receiver: Receiver) -> None:
+def test_a_share_of_failures_disables_it_after_enough_attempts(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = subscribe(
-        flow, receiver, breaker_failures=1000, breaker_attempts=10, breaker_percent=70, retry_seconds=600
+        flow,
+        receiver,
+        breaker_failures=1000,
+        breaker_attempts=10,
+        breaker_percent=70,
+        retry_seconds=600,
     )
     of.endpoint.follow(
         lambda request: OK if int(orjson.loads(request.body)["number"]) % 5 == 0 else Answer(500)
@@ -70,7 +79,9 @@ def test_a_share_of_failures_disables_it_after_enough_attempts(flow: Flow, recei
     assert found["failures"] / found["attempts"] > 0.7
 
 
-def test_a_frozen_url_gets_no_request_until_a_person_releases_it(flow: Flow, receiver: Receiver) -> None:
+def test_a_frozen_url_gets_no_request_until_a_person_releases_it(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = subscribe(flow, receiver, freeze_failures=5, freeze_failures_at_once=6)
     of.endpoint.always(Answer(500))
     flow.publish_numbered(10)
@@ -95,7 +106,9 @@ def test_after_a_410_nothing_is_sent_until_a_person_releases_the_url_and_nothing
     flow.publish()
     wait_until(flow, of, "FROZEN")
     asked = len(of.endpoint.received)
-    other = flow.subscribe(receiver.endpoint(f"other-{secrets.token_hex(4)}"), subscriber=of.subscriber)
+    other = flow.subscribe(
+        receiver.endpoint(f"other-{secrets.token_hex(4)}"), subscriber=of.subscriber
+    )
     flow.publish_numbered(10)
     assert flow.wait_until_settled(other) == ["DELIVERED"] * 10
     assert len(of.endpoint.received) == asked
@@ -117,9 +130,12 @@ def test_another_subscription_with_that_url_is_held_too_unless_its_policy_has_no
     url = {"endpoint": of.endpoint.url, "event_type": flow.event_type}
     shared = flow.rest.post(
         "subscriptions",
-        url | {"name": "shared", "subscriber": flow.subscriber("shared"), "policy": "workfront-48h"},
+        url
+        | {"name": "shared", "subscriber": flow.subscriber("shared"), "policy": "workfront-48h"},
     )
-    plain = flow.rest.post("subscriptions", url | {"name": "plain", "subscriber": flow.subscriber("plain")})
+    plain = flow.rest.post(
+        "subscriptions", url | {"name": "plain", "subscriber": flow.subscriber("plain")}
+    )
     flow.publish()
 
     def statuses(id: int) -> list[str]:
@@ -136,17 +152,25 @@ def test_other_subscriptions_of_its_subscriber_flow_while_it_is_disabled(
     of.endpoint.always(Answer(500))
     flow.publish_numbered(10)
     wait_until(flow, of, "DISABLED")
-    other = flow.subscribe(receiver.endpoint(f"other-{secrets.token_hex(4)}"), subscriber=of.subscriber)
+    other = flow.subscribe(
+        receiver.endpoint(f"other-{secrets.token_hex(4)}"), subscriber=of.subscriber
+    )
     flow.publish()
     assert flow.wait_until_settled(other) == ["DELIVERED"]
 
 
-def test_a_success_does_not_wait_for_other_subscriptions_of_its_url(flow: Flow, receiver: Receiver) -> None:
+def test_a_success_does_not_wait_for_other_subscriptions_of_its_url(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = subscribe(flow, receiver)
     flow.publish()
     eventually(lambda: health(flow, of).get("attempts") == 1, "the first success is counted")
     with flow.product.connect() as another_sender, another_sender.transaction():
-        another_sender.execute("SELECT FROM delivery_urlhealth WHERE url = %s FOR UPDATE", (of.endpoint.url,))
+        another_sender.execute(
+            "SELECT FROM delivery_urlhealth WHERE url = %s FOR UPDATE", (of.endpoint.url,)
+        )
         flow.publish_numbered(20)
         assert flow.wait_until_settled(of) == ["DELIVERED"] * 21
-    eventually(lambda: health(flow, of)["attempts"] == 21, "the others are counted once the row is free")
+    eventually(
+        lambda: health(flow, of)["attempts"] == 21, "the others are counted once the row is free"
+    )

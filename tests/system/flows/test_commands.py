@@ -19,7 +19,9 @@ from tests.support.surroundings import NETWORKS
 from tests.system.flows.proxy import dropping_proxy
 
 
-def run(product: Product, *command: str, said: str = "", **changed: str) -> subprocess.CompletedProcess[str]:
+def run(
+    product: Product, *command: str, said: str = "", **changed: str
+) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     environment |= {"INTURN_HOME": str(product.home), "PORT": str(product.port)}
     return subprocess.run(
@@ -41,12 +43,18 @@ def counts(product: Product) -> tuple[int, ...]:
         "subscriptions_apikey",
     )
     with product.connect() as connection:
-        rows = [connection.execute(f"SELECT count(*) FROM {table}".encode()).fetchone() for table in tables]  # noqa: S608 - of names above
+        rows = [
+            # S608: of the names above
+            connection.execute(f"SELECT count(*) FROM {table}".encode()).fetchone()  # noqa: S608
+            for table in tables
+        ]
     return tuple(int(row[0]) for row in rows if row is not None)
 
 
 def publish(flow: Flow, said: str, *options: str) -> subprocess.CompletedProcess[str]:
-    return run(flow.product, "publish", flow.event_type, "--key", flow.publisher.key, *options, said=said)
+    return run(
+        flow.product, "publish", flow.event_type, "--key", flow.publisher.key, *options, said=said
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +100,9 @@ def test_doctor_finds_the_header_and_leaves_nothing_behind(product: Product) -> 
     before = counts(product)
     ended = run(product, "doctor", "--json")
     found = {finding["check"]: finding["severity"] for finding in orjson.loads(ended.stdout)}
-    assert (found["proxy"], found["FILTER_STRING"], found["clock"]) == ("OK", "OK", "OK"), ended.stdout
+    assert (found["proxy"], found["FILTER_STRING"], found["clock"]) == ("OK", "OK", "OK"), (
+        ended.stdout
+    )
     assert counts(product) == before
 
 
@@ -128,7 +138,9 @@ def test_publish_sends_each_line_byte_for_byte_and_in_order(flow: Flow, receiver
 
 
 @pytest.mark.slow
-def test_publish_accepts_whole_messages_with_headers_and_keys(flow: Flow, receiver: Receiver) -> None:
+def test_publish_accepts_whole_messages_with_headers_and_keys(
+    flow: Flow, receiver: Receiver
+) -> None:
     subscribed = flow.subscribe(receiver.endpoint("hook"), header_filter_string="proj1")
     envelope: dict[str, Any] = {
         "headers": {"FILTER_STRING": "proj1"},

@@ -32,7 +32,9 @@ def shared(product: Product) -> Iterator[str]:
     product.rest.ask("DELETE", "common-scripts/shared")
 
 
-def test_a_change_of_a_common_script_reaches_the_senders(flow: Flow, receiver: Receiver, shared: str) -> None:
+def test_a_change_of_a_common_script_reaches_the_senders(
+    flow: Flow, receiver: Receiver, shared: str
+) -> None:
     of = flow.subscribe(receiver.endpoint("shared"), script=CALLING)
     flow.publish(b'{"number": 1}')
     assert of.endpoint.wait_for_count(1)[0].body == b"first 1"

@@ -59,7 +59,9 @@ def seconds_to_deliver(flow: Flow, of: StartedSubscription, count: int) -> float
     return received[-1].at - received[-count].at
 
 
-def test_many_are_under_way_at_once_and_never_more_than_max_in_flight(flow: Flow, receiver: Receiver) -> None:
+def test_many_are_under_way_at_once_and_never_more_than_max_in_flight(
+    flow: Flow, receiver: Receiver
+) -> None:
     concurrent, counted = subscribe(flow, receiver), Counted(0.05)
     concurrent.endpoint.always(counted)
     quick = seconds_to_deliver(flow, concurrent, 200)
@@ -78,7 +80,10 @@ def test_a_failing_or_hanging_endpoint_delays_no_other(flow: Flow, receiver: Rec
     of, hold = subscribe(flow, receiver, max_in_flight=4), Hold()
     of.endpoint.next(hold, Answer(500))
     ids = flow.publish_numbered(20)
-    eventually(lambda: flow.statuses(of).count("DELIVERED") >= 19, "all but the one that hangs are delivered")
+    eventually(
+        lambda: flow.statuses(of).count("DELIVERED") >= 19,
+        "all but the one that hangs are delivered",
+    )
     hold.release()
     assert flow.wait_until_settled(of) == ["DELIVERED"] * 20
     # The failed one was sent twice.
@@ -105,7 +110,9 @@ def test_an_endpoint_that_is_down_is_shown_and_tried_with_one_message_at_a_time(
     assert flow.endpoint_state(of) == "UP"
 
 
-def test_while_one_endpoint_is_down_the_subscribers_other_flows(flow: Flow, receiver: Receiver) -> None:
+def test_while_one_endpoint_is_down_the_subscribers_other_flows(
+    flow: Flow, receiver: Receiver
+) -> None:
     down = subscribe(flow, receiver)
     up = flow.subscribe(receiver.endpoint(f"up-{secrets.token_hex(4)}"), subscriber=down.subscriber)
     down.endpoint.always(Close())
@@ -123,7 +130,9 @@ def test_a_delivery_in_the_retry_lane_blocks_nothing_while_the_lane_is_busy(
     policy = policy_like(product, "workfront-2017", retry_seconds=600)
     of, other, hold = subscribe(flow, receiver, policy=policy), product.flow("Other"), Hold()
     busy = other.subscribe(
-        receiver.endpoint(f"busy-{secrets.token_hex(4)}"), subscriber=of.subscriber, timeout_seconds=120
+        receiver.endpoint(f"busy-{secrets.token_hex(4)}"),
+        subscriber=of.subscriber,
+        timeout_seconds=120,
     )
     busy.endpoint.next(hold)
     other.publish()
@@ -136,7 +145,9 @@ def test_a_delivery_in_the_retry_lane_blocks_nothing_while_the_lane_is_busy(
     hold.release()
 
 
-def test_retry_now_retries_the_last_failure_at_once(flow: Flow, product: Product, receiver: Receiver) -> None:
+def test_retry_now_retries_the_last_failure_at_once(
+    flow: Flow, product: Product, receiver: Receiver
+) -> None:
     policy = policy_like(product, "teamforge", pause_seconds=600, pause_max_seconds=600)
     of = subscribe(flow, receiver, policy=policy)
     of.endpoint.next(Close())
@@ -146,7 +157,9 @@ def test_retry_now_retries_the_last_failure_at_once(flow: Flow, product: Product
     assert flow.wait_until_settled(of) == ["DELIVERED"]
 
 
-def test_an_inactive_subscription_blocks_nothing(flow: Flow, product: Product, receiver: Receiver) -> None:
+def test_an_inactive_subscription_blocks_nothing(
+    flow: Flow, product: Product, receiver: Receiver
+) -> None:
     policy = policy_like(product, "teamforge", pause_seconds=600, pause_max_seconds=600)
     of = subscribe(flow, receiver, policy=policy)
     of.endpoint.next(Close())
@@ -181,7 +194,9 @@ def test_deliveries_that_the_policy_retries_apart_go_to_the_retry_lane(
 
 
 @pytest.mark.slow
-def test_a_change_of_processing_takes_effect_on_a_running_lane(flow: Flow, receiver: Receiver) -> None:
+def test_a_change_of_processing_takes_effect_on_a_running_lane(
+    flow: Flow, receiver: Receiver
+) -> None:
     of, counted = subscribe(flow, receiver, processing="SERIAL"), Counted(0.02)
     of.endpoint.always(counted)
     flow.publish_numbered(600)
@@ -214,7 +229,8 @@ def test_postponed_deliveries_are_sent_in_order_once_the_lane_is_serial(
     of.endpoint.always(Answer(500))
     ids = flow.publish_numbered(4)
     eventually(
-        lambda: {delivery["attempt_count"] for delivery in flow.deliveries(of)} == {1}, "each was tried"
+        lambda: {delivery["attempt_count"] for delivery in flow.deliveries(of)} == {1},
+        "each was tried",
     )
     of.endpoint.always(OK)
     change(flow, of, processing="SERIAL")
@@ -222,7 +238,9 @@ def test_postponed_deliveries_are_sent_in_order_once_the_lane_is_serial(
     assert [request.id for request in of.endpoint.accepted] == ids
 
 
-def test_a_serial_lane_with_skipped_failures_becomes_concurrent(flow: Flow, receiver: Receiver) -> None:
+def test_a_serial_lane_with_skipped_failures_becomes_concurrent(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = subscribe(flow, receiver, processing="SERIAL")
     # The second succeeds, so that the lane does not pause.
     of.endpoint.follow(lambda request: Answer(500) if request.body == b'{"number":0}' else OK)
@@ -247,7 +265,11 @@ def test_a_blocked_lane_flows_when_its_subscriber_becomes_concurrent(
 
 @pytest.mark.parametrize("field", ["max_in_flight", "max_queued_to_send"])
 def test_a_small_max_in_flight_loses_no_message(flow: Flow, receiver: Receiver, field: str) -> None:
-    fields = {"max_queued_to_send": 1, "refill_level": 0} if field == "max_queued_to_send" else {field: 1}
+    fields = (
+        {"max_queued_to_send": 1, "refill_level": 0}
+        if field == "max_queued_to_send"
+        else {field: 1}
+    )
     of = subscribe(flow, receiver, **fields)
     flow.publish_numbered(30)
     assert flow.wait_until_settled(of) == ["DELIVERED"] * 30

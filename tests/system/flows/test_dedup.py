@@ -22,7 +22,9 @@ def test_a_delivered_message_is_not_sent_again(flow: Flow, receiver: Receiver) -
     assert delivery["reason"].endswith("which was delivered")
 
 
-def test_another_publishers_message_with_the_same_key_is_a_duplicate(flow: Flow, receiver: Receiver) -> None:
+def test_another_publishers_message_with_the_same_key_is_a_duplicate(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = flow.subscribe(receiver.endpoint("keyed"), dedup_mode="KEY")
     flow.rest.post("publishers", {"name": f"{flow.event_type}.other"})
     other = flow.product.publisher_of(f"{flow.event_type}.other")
@@ -33,8 +35,12 @@ def test_another_publishers_message_with_the_same_key_is_a_duplicate(flow: Flow,
     assert len(of.endpoint.received) == 1
 
 
-def test_a_duplicate_in_doubt_is_sent_when_a_person_decides_so(flow: Flow, receiver: Receiver) -> None:
-    of = flow.subscribe(receiver.endpoint("doubt"), dedup_mode="PATH", dedup_path=PATH, policy="strict")
+def test_a_duplicate_in_doubt_is_sent_when_a_person_decides_so(
+    flow: Flow, receiver: Receiver
+) -> None:
+    of = flow.subscribe(
+        receiver.endpoint("doubt"), dedup_mode="PATH", dedup_path=PATH, policy="strict"
+    )
     of.endpoint.always(Answer(503))
     flow.publish(ORDER)
     flow.wait_until_blocked(of)

@@ -29,7 +29,9 @@ def test_a_delivered_message_reaches_only_its_destination(
     destinations = [PUBLISHED, crm, f"{crm}/second", other.subscriber]
     sent: dict[str, list[str]] = {destination: [] for destination in destinations}
     for _, destination in zip(range(40), cycle(destinations), strict=False):
-        sent[destination].append(flow.publish(Destination=destination) if destination else flow.publish())
+        sent[destination].append(
+            flow.publish(Destination=destination) if destination else flow.publish()
+        )
     for of, wanted in (
         (first, [PUBLISHED, crm]),
         (second, [PUBLISHED, crm, f"{crm}/second"]),

@@ -27,17 +27,25 @@ def test_a_refused_message_goes_to_the_named_recipient_only(flow: Flow, receiver
     attempt = body["attempt"]
     assert isinstance(attempt, dict)
     assert (body["message"], body["status"], attempt["status_code"]) == (published, "REJECTED", 410)
-    assert (body["publisher"], body["destination"], body["redelivery"]) == (flow.event_type, None, "")
+    assert (body["publisher"], body["destination"], body["redelivery"]) == (
+        flow.event_type,
+        None,
+        "",
+    )
     # The failure that is published to all subscribers comes second, and is the only one they get.
     second = flow.publish(b'{"n": 2}')
     assert only_failure(everybody, "everybody is told of the second")["message"] == second
 
 
 @pytest.mark.slow
-def test_two_subscribers_that_refuse_to_take_failures_end_no_loop(flow: Flow, receiver: Receiver) -> None:
+def test_two_subscribers_that_refuse_to_take_failures_end_no_loop(
+    flow: Flow, receiver: Receiver
+) -> None:
     gone = refusing(flow, receiver)
     deaf = [
-        flow.subscribe(receiver.endpoint(name), event_type=FAILED, header_filter_string=gone.subscriber)
+        flow.subscribe(
+            receiver.endpoint(name), event_type=FAILED, header_filter_string=gone.subscriber
+        )
         for name in ("first", "second")
     ]
     for subscribed in deaf:

@@ -86,13 +86,18 @@ def test_an_unacknowledged_message_comes_back_with_another_receipt(flow: Flow) -
         )
     second = client.next_message()
     assert second is not None
-    assert (second["messageId"], second["receiptId"] == first["receiptId"]) == (first["messageId"], False)
+    assert (second["messageId"], second["receiptId"] == first["receiptId"]) == (
+        first["messageId"],
+        False,
+    )
     assert client.post(f"ack?receiptId={first['receiptId']}").status_code == 409
     client.ack(second)
 
 
 @pytest.mark.slow
-def test_old_and_new_clients_empty_one_mailbox_together_and_none_gets_what_another_got(flow: Flow) -> None:
+def test_old_and_new_clients_empty_one_mailbox_together_and_none_gets_what_another_got(
+    flow: Flow,
+) -> None:
     mailbox = pull(flow, "shared")
     queue = f"{flow.event_type}:queue"
     old = [client_of(flow, mailbox, queue) for _ in range(2)]

@@ -16,7 +16,9 @@ GONE = Answer(410, body=b"no such project")
 
 def listen(flow: Flow, receiver: Receiver, to: StartedSubscription) -> StartedSubscription:
     """Subscribe to the failures of one subscriber."""
-    return flow.subscribe(receiver.endpoint("told"), event_type=FAILED, header_filter_string=to.subscriber)
+    return flow.subscribe(
+        receiver.endpoint("told"), event_type=FAILED, header_filter_string=to.subscriber
+    )
 
 
 def refusing(flow: Flow, receiver: Receiver, **fields: Any) -> StartedSubscription:
@@ -30,7 +32,9 @@ def resubmit(flow: Flow, of: StartedSubscription, message: str, **edited: Any) -
 
 
 def wait_until_done(flow: Flow, job: int) -> Json:
-    eventually(lambda: flow.rest.get(f"resubmissions/{job}")["state"] == "DONE", "the resubmission is done")
+    eventually(
+        lambda: flow.rest.get(f"resubmissions/{job}")["state"] == "DONE", "the resubmission is done"
+    )
     return flow.rest.get(f"resubmissions/{job}")
 
 
@@ -41,7 +45,11 @@ def test_a_failure_is_published_to_its_subscribers(flow: Flow, receiver: Receive
     (request,) = told.endpoint.wait_for_count(1)
     body = orjson.loads(request.body)
     delivery = flow.delivery(of, message)
-    assert (body["delivery"], body["message"], body["event"]) == (delivery["id"], message, flow.event_type)
+    assert (body["delivery"], body["message"], body["event"]) == (
+        delivery["id"],
+        message,
+        flow.event_type,
+    )
     assert (body["status"], body["attempt"]["status_code"]) == ("REJECTED", 410)
     assert request.headers["inturn-event"] == FAILED
 
@@ -64,7 +72,9 @@ def test_a_failure_of_a_failure_message_publishes_nothing(flow: Flow, receiver: 
     assert list(flow.rest.all("deliveries", subscription=beyond.id)) == []
 
 
-def test_a_resubmitted_delivery_is_marked_and_keeps_its_attempts(flow: Flow, receiver: Receiver) -> None:
+def test_a_resubmitted_delivery_is_marked_and_keeps_its_attempts(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = refusing(flow, receiver)
     message = flow.publish()
     assert flow.wait_until_settled(of) == ["REJECTED"]
@@ -102,7 +112,11 @@ def test_an_edited_copy_goes_to_the_one_subscription_alone(flow: Flow, receiver:
     of.endpoint.always(OK)
     answer = resubmit(flow, of, message, body={"id": 2})
     request = of.endpoint.wait_for_last(answer["id"])[-1]
-    assert (request.body, request.redelivery, request.delivery) == (b'{"id":2}', None, answer["delivery"])
+    assert (request.body, request.redelivery, request.delivery) == (
+        b'{"id":2}',
+        None,
+        answer["delivery"],
+    )
     eventually(lambda: flow.statuses(of) == ["REJECTED", "DELIVERED"], "the copy is DELIVERED")
     assert flow.rest.get(f"messages/{answer['id']}")["edited_from"] == message
     assert [request.id for request in other.endpoint.received] == [message]
@@ -118,7 +132,10 @@ def test_many_are_sent_again_in_order_with_progress(flow: Flow, receiver: Receiv
     assert flow.rest.post("resubmissions", wish | {"dry_run": True})["count"] == 60
     job = flow.rest.post("resubmissions", wish | {"rate": 30})
     assert (job["state"], job["count"]) == ("RUNNING", 60)
-    eventually(lambda: flow.rest.get(f"resubmissions/{job['id']}")["done"] >= 30, "the first are sent again")
+    eventually(
+        lambda: flow.rest.get(f"resubmissions/{job['id']}")["done"] >= 30,
+        "the first are sent again",
+    )
     ended = wait_until_done(flow, job["id"])
     assert (ended["done"], ended["resubmitted"]) == (60, 60)
     of.endpoint.wait_for_count(120)
@@ -136,12 +153,16 @@ def test_a_repeated_failure_is_reported_again_and_not_resubmitted_again(
     told.endpoint.wait_for_count(5)
     job = flow.rest.post("resubmissions", {"filter": {"subscriber": of.subscriber}})
     assert wait_until_done(flow, job["id"])["resubmitted"] == 5
-    attempts = [orjson.loads(request.body)["attempts"] for request in told.endpoint.wait_for_count(10)]
+    attempts = [
+        orjson.loads(request.body)["attempts"] for request in told.endpoint.wait_for_count(10)
+    ]
     assert attempts == [1] * 5 + [2] * 5
     assert len(of.endpoint.received) == 10
 
 
-def test_a_queue_message_refused_by_every_endpoint_can_be_resubmitted(flow: Flow, receiver: Receiver) -> None:
+def test_a_queue_message_refused_by_every_endpoint_can_be_resubmitted(
+    flow: Flow, receiver: Receiver
+) -> None:
     queue = flow.product.flow("QueueAgain", kind="QUEUE")
     group = [
         queue.subscribe(receiver.endpoint(f"{name}-{queue.event_type[-8:]}"), policy="strict")
@@ -150,14 +171,18 @@ def test_a_queue_message_refused_by_every_endpoint_can_be_resubmitted(flow: Flow
     for of in group:
         of.endpoint.always(GONE)
     message = queue.publish()
-    eventually(lambda: all(queue.statuses(of) == ["REJECTED"] for of in group), "both have refused it")
+    eventually(
+        lambda: all(queue.statuses(of) == ["REJECTED"] for of in group), "both have refused it"
+    )
     for of in group:
         of.endpoint.always(OK)
     resubmit(queue, group[0], message)
     queue.wait_until_settled(group[0])
     assert [queue.statuses(of) for of in group] == [["DELIVERED"], ["REJECTED"]]
     assert (
-        queue.rest.ask("POST", f"deliveries/{queue.delivery(group[1], message)['id']}/resubmit").status_code
+        queue.rest.ask(
+            "POST", f"deliveries/{queue.delivery(group[1], message)['id']}/resubmit"
+        ).status_code
         == 409
     )
 
@@ -172,7 +197,11 @@ def test_a_delivery_whose_attempts_are_used_up_gets_new_ones_in_its_own_lane(
     told = listen(flow, receiver, of)
     message = flow.publish()
     body = orjson.loads(told.endpoint.wait_for_count(1)[0].body)
-    assert (body["status"], body["attempts"], flow.delivery(of, message)["lane"]) == ("FAILED", 2, "retry:0")
+    assert (body["status"], body["attempts"], flow.delivery(of, message)["lane"]) == (
+        "FAILED",
+        2,
+        "retry:0",
+    )
     of.endpoint.next(GONE)
     of.endpoint.always(OK)
     resubmit(flow, of, message)

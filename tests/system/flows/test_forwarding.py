@@ -24,8 +24,12 @@ def signed(body: bytes) -> str:
 
 
 def publish(flow: Flow, body: bytes, **headers: str) -> requests.Response:
-    given = {"Content-Type": "application/json"} | {name.replace("_", "-"): v for name, v in headers.items()}
-    answer = flow.publisher.ask("POST", f"events/{flow.event_type}/messages", body=body, headers=given)
+    given = {"Content-Type": "application/json"} | {
+        name.replace("_", "-"): v for name, v in headers.items()
+    }
+    answer = flow.publisher.ask(
+        "POST", f"events/{flow.event_type}/messages", body=body, headers=given
+    )
     assert answer.ok, answer.text
     return answer
 
@@ -70,14 +74,18 @@ def test_retries_and_resubmissions_send_them_too(flow: Flow, receiver: Receiver)
     of = flow.subscribe(hook, forward_headers=["*"], policy=policy)
     body = b'{"ref": "refs/heads/main"}'
     id = publish(flow, body, **github(body)).json()["id"]
-    eventually(lambda: flow.delivery(of, id)["status"] == "REJECTED", "the third attempt is rejected")
+    eventually(
+        lambda: flow.delivery(of, id)["status"] == "REJECTED", "the third attempt is rejected"
+    )
     flow.rest.post(f"deliveries/{flow.delivery(of, id)['id']}/resubmit")
     for request in hook.wait_for_count(4):
         verify(request)
         assert request.headers["User-Agent"] == "GitHub-Hookshot/044aadd"
 
 
-def test_what_is_added_to_a_subscription_is_sent_from_then_on(flow: Flow, receiver: Receiver) -> None:
+def test_what_is_added_to_a_subscription_is_sent_from_then_on(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = flow.subscribe(receiver.endpoint("hook"))
     publish(flow, b"{}", **github(b"{}"))
     of.endpoint.wait_for_count(1)
@@ -111,7 +119,9 @@ def test_the_endpoint_of_a_sync_call_gets_them_and_the_callers_second_credential
     product: Product, receiver: Receiver
 ) -> None:
     flow = product.flow("Asked", kind="SYNC")
-    of = flow.subscribe(receiver.endpoint("rules"), forward_headers=["x-*"], forward_authorization=True)
+    of = flow.subscribe(
+        receiver.endpoint("rules"), forward_headers=["x-*"], forward_authorization=True
+    )
     answer = publish(flow, b"{}", **github(b"{}"), X_Forward_Authorization="Bearer of-the-user")
     (got,) = of.endpoint.received
     assert got.headers["X-GitHub-Event"] == "push"
@@ -124,7 +134,9 @@ def test_the_endpoint_of_a_sync_call_gets_them_and_the_callers_second_credential
     assert "Authorization" not in of.endpoint.received[-1].headers
 
 
-def test_a_second_credential_is_handed_on_to_nobody_else(product: Product, receiver: Receiver) -> None:
+def test_a_second_credential_is_handed_on_to_nobody_else(
+    product: Product, receiver: Receiver
+) -> None:
     flow = product.flow("Asked", kind="SYNC")
     of = flow.subscribe(receiver.endpoint("rules"), forward_headers=["*"])
     publish(flow, b"{}", X_Forward_Authorization="Bearer of-the-user")
@@ -135,7 +147,9 @@ def test_a_second_credential_is_handed_on_to_nobody_else(product: Product, recei
 @pytest.mark.parametrize("value", ["Müller, 日本", "naïve café"])
 def test_a_value_beyond_ascii_arrives_as_utf_8(flow: Flow, receiver: Receiver, value: str) -> None:
     of = flow.subscribe(receiver.endpoint("hook"), forward_headers=["x-author"])
-    flow.publisher.publish_batch([{"event": flow.event_type, "body": {}, "headers": {"X-Author": value}}])
+    flow.publisher.publish_batch(
+        [{"event": flow.event_type, "body": {}, "headers": {"X-Author": value}}]
+    )
     (got,) = of.endpoint.wait_for_count(1)
     assert got.headers["X-Author"] == value
 

@@ -71,9 +71,12 @@ def test_an_inactive_subscriber_receives_nothing_of_what_is_published_meanwhile(
 
 
 @pytest.mark.parametrize(
-    "patch", [patch_subscription, *(pytest.param(patch, marks=pytest.mark.slow) for patch in EACH[1:])]
+    "patch",
+    [patch_subscription, *(pytest.param(patch, marks=pytest.mark.slow) for patch in EACH[1:])],
 )
-def test_a_hold_takes_effect_in_the_middle_of_a_run(flow: Flow, receiver: Receiver, patch: Patch) -> None:
+def test_a_hold_takes_effect_in_the_middle_of_a_run(
+    flow: Flow, receiver: Receiver, patch: Patch
+) -> None:
     of = flow.subscribe(receiver.endpoint("a"))
     of.endpoint.always(Slow(0.05))
     published = flow.publish_numbered(300)
@@ -82,7 +85,9 @@ def test_a_hold_takes_effect_in_the_middle_of_a_run(flow: Flow, receiver: Receiv
     eventually(lambda: flow.lane(of)["state"] == "IDLE", "nothing of it is sent any more")
     count = len(of.endpoint.received)
     assert count < 300
-    eventually(lambda: flow.statuses(of).count("DELIVERED") == count, "the outcome of the last counts")
+    eventually(
+        lambda: flow.statuses(of).count("DELIVERED") == count, "the outcome of the last counts"
+    )
     of.endpoint.always(OK)
     patch(flow, of, {"status": "ACTIVE"})
     assert ids(of.endpoint.wait_for_count(300)) == published

@@ -27,7 +27,11 @@ def mailbox(flow: Flow) -> tuple[str, Json]:
 def listening(flow: Flow, name: str, *options: str) -> Iterator[subprocess.Popen[str]]:
     key = flow.rest.post(f"subscribers/{name}/keys")["key"]
     environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-    home = {"INTURN_HOME": str(flow.product.home), "PORT": str(flow.product.port), "INTURN_FETCH_KEY": key}
+    home = {
+        "INTURN_HOME": str(flow.product.home),
+        "PORT": str(flow.product.port),
+        "INTURN_FETCH_KEY": key,
+    }
     process = subprocess.Popen(
         [sys.executable, str(CHECKOUT / "manage.py"), "listen", name, *options],
         env=environment | home,
@@ -77,7 +81,9 @@ def test_listen_continues_after_the_web_server_was_killed(
         eventually(product.is_ready, "another web server")
         second = flow.publish()
         assert [got.id for got in hook.wait_for_last(second)] == [first, second]
-        eventually(lambda: statuses(flow, subscription) == ["DELIVERED"] * 2, "both are acknowledged")
+        eventually(
+            lambda: statuses(flow, subscription) == ["DELIVERED"] * 2, "both are acknowledged"
+        )
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)
     assert process.returncode == 0

@@ -23,9 +23,9 @@ class Pulled:
 
     def say(self, verb: str, *messages: Json) -> list[Json]:
         receipts = [message["receipt"] for message in messages]
-        results: list[Json] = self.client.post(f"mailboxes/{self.name}/{verb}", {"receipts": receipts})[
-            "results"
-        ]
+        results: list[Json] = self.client.post(
+            f"mailboxes/{self.name}/{verb}", {"receipts": receipts}
+        )["results"]
         return results
 
     def status(self) -> Json:
@@ -40,7 +40,9 @@ def pull(flow: Flow, name: str, **fields: object) -> Pulled:
     return Pulled(owner, ProductClient(flow.rest.base_url, key))
 
 
-def test_each_message_is_handed_out_once_in_order_and_is_delivered_when_acknowledged(flow: Flow) -> None:
+def test_each_message_is_handed_out_once_in_order_and_is_delivered_when_acknowledged(
+    flow: Flow,
+) -> None:
     mailbox = pull(flow, "reader")
     published = flow.publish_numbered(25)
     got: list[str] = []
@@ -65,7 +67,9 @@ def test_a_subscriber_can_have_a_mailbox_and_an_endpoint(flow: Flow, receiver: R
 
 def test_a_rejected_message_is_reported_as_a_failure(flow: Flow) -> None:
     mailbox = pull(flow, "choosy")
-    told = pull(flow, "told", event_type="Inturn.Delivery.Failed", header_filter_string=mailbox.name)
+    told = pull(
+        flow, "told", event_type="Inturn.Delivery.Failed", header_filter_string=mailbox.name
+    )
     published = flow.publish()
     mailbox.say("reject", *mailbox.next())
     eventually(lambda: told.status()["available"] == 1, "the failure is told")

@@ -39,14 +39,20 @@ def test_one_publishers_later_message_never_arrives_earlier(flow: Flow, receiver
     assert len(set(received)) == len(received)
 
 
-def test_a_message_answered_before_another_is_sent_arrives_first(flow: Flow, receiver: Receiver) -> None:
+def test_a_message_answered_before_another_is_sent_arrives_first(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = flow.subscribe(receiver.endpoint("a"))
     publishers = [flow.publisher, flow.product.publisher_of(flow.event_type)]
-    published = [publishers[number % 2].publish(flow.event_type, b"{}")["id"] for number in range(60)]
+    published = [
+        publishers[number % 2].publish(flow.event_type, b"{}")["id"] for number in range(60)
+    ]
     assert ids(of.endpoint.wait_for_count(60)) == published
 
 
-def test_order_holds_across_the_subscriptions_of_a_subscriber(flow: Flow, receiver: Receiver) -> None:
+def test_order_holds_across_the_subscriptions_of_a_subscriber(
+    flow: Flow, receiver: Receiver
+) -> None:
     owner = flow.subscriber("owner")
     endpoint = receiver.endpoint("a")
     flow.subscribe(endpoint, subscriber=owner, name="low", filter="$$->'Body'->>'number' < 5")
@@ -55,21 +61,27 @@ def test_order_holds_across_the_subscriptions_of_a_subscriber(flow: Flow, receiv
     assert ids(endpoint.wait_for_count(10)) == published
 
 
-def test_a_repeated_publish_with_one_idempotency_key_is_one_message(flow: Flow, receiver: Receiver) -> None:
+def test_a_repeated_publish_with_one_idempotency_key_is_one_message(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = flow.subscribe(receiver.endpoint("a"))
     first, again = (flow.publish(b'{"a": 1}', Idempotency_Key="k") for _ in range(2))
     assert first == again
     last = flow.publish(b'{"a": 2}', Idempotency_Key="another")
     assert ids(of.endpoint.wait_for_last(last)) == [first, last]
     answer = flow.publisher.ask(
-        "POST", f"events/{flow.event_type}/messages", body=b'{"a": 3}', headers={"Idempotency-Key": "k"}
+        "POST",
+        f"events/{flow.event_type}/messages",
+        body=b'{"a": 3}',
+        headers={"Idempotency-Key": "k"},
     )
     assert answer.status_code == 409
 
 
 def test_a_hanging_endpoint_delays_no_other_subscriber(flow: Flow, receiver: Receiver) -> None:
     hanging = [
-        flow.subscribe(receiver.endpoint(f"hanging-{number}"), timeout_seconds=120) for number in range(5)
+        flow.subscribe(receiver.endpoint(f"hanging-{number}"), timeout_seconds=120)
+        for number in range(5)
     ]
     for of in hanging:
         of.endpoint.always(Hold())
@@ -100,7 +112,9 @@ def test_a_sick_endpoint_gets_no_more_than_a_run_before_the_lane_pauses(
     assert flow.wait_until_settled(of) == ["DELIVERED"] * 100
 
 
-def test_old_failures_are_tried_again_however_long_the_backlog_is(flow: Flow, receiver: Receiver) -> None:
+def test_old_failures_are_tried_again_however_long_the_backlog_is(
+    flow: Flow, receiver: Receiver
+) -> None:
     owner = flow.subscriber("owner", max_queued_to_send=20, refill_level=10)
     endpoint = receiver.endpoint("a")
     endpoint.next(Answer(500))
@@ -119,7 +133,9 @@ def test_permanently_failing_messages_do_not_delay_the_next_try_of_others(
     # A run of four has room for two old failures: two that fail for ever could fill it.
     owner = flow.subscriber("owner", max_queued_to_send=4, refill_level=1)
     of = flow.subscribe(receiver.endpoint("a"), subscriber=owner)
-    of.endpoint.follow(lambda request: Answer(500 if request.body == b"[]" or request.tries == 1 else 200))
+    of.endpoint.follow(
+        lambda request: Answer(500 if request.body == b"[]" or request.tries == 1 else 200)
+    )
     for _ in range(3):
         flow.publish(b"[]")
     failed_once = flow.publish()

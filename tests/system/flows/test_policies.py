@@ -117,7 +117,9 @@ class PolicyTable:
             endpoint.always(cell.answer)
         else:
             endpoint.next(cell.answer)
-        return PolicyTrial(self.flow.subscribe(endpoint, policy=cell.policy, timeout_seconds=1), receiver)
+        return PolicyTrial(
+            self.flow.subscribe(endpoint, policy=cell.policy, timeout_seconds=1), receiver
+        )
 
     def _observe(self, cell: PolicyCell, trial: PolicyTrial) -> None:
         """Wait for the block, if there should be one; then let the endpoint recover."""
@@ -153,7 +155,9 @@ def test_a_blocked_lane_sends_nothing_later_until_its_head_succeeds(
 
 
 @cells("block")
-def test_a_blocked_lane_shows_cause_time_head_and_next_try(table: PolicyTable, cell: PolicyCell) -> None:
+def test_a_blocked_lane_shows_cause_time_head_and_next_try(
+    table: PolicyTable, cell: PolicyCell
+) -> None:
     trial = table.trials[cell.name]
     lane = trial.blocked
     assert lane["delivery"] == table.flow.delivery(trial.of, trial.messages[0])["id"]
@@ -201,9 +205,13 @@ def test_the_switch_honours_retry_after(table: PolicyTable, outcome: str) -> Non
 
 
 @cells("block")
-def test_a_blocked_lane_tries_again_after_about_a_second(table: PolicyTable, cell: PolicyCell) -> None:
+def test_a_blocked_lane_tries_again_after_about_a_second(
+    table: PolicyTable, cell: PolicyCell
+) -> None:
     trial = table.trials[cell.name]
     first, second = table.flow.delivery(trial.of, trial.messages[0])["attempts"][:2]
-    began = datetime.fromisoformat(first["started_at"]) + timedelta(milliseconds=first["duration_ms"])
+    began = datetime.fromisoformat(first["started_at"]) + timedelta(
+        milliseconds=first["duration_ms"]
+    )
     # One second, less a tenth and the rounding of clock and duration.
     assert datetime.fromisoformat(second["started_at"]) - began >= timedelta(seconds=0.88)

@@ -32,7 +32,10 @@ def receiver() -> Iterator[Receiver]:
 def subscribe(
     flow: Flow, receiver: Receiver, names: Sequence[str], **fields: str
 ) -> list[StartedSubscription]:
-    return [flow.subscribe(receiver.endpoint(f"{name}-{flow.event_type[-8:]}"), **fields) for name in names]
+    return [
+        flow.subscribe(receiver.endpoint(f"{name}-{flow.event_type[-8:]}"), **fields)
+        for name in names
+    ]
 
 
 def settled(flow: Flow, group: Sequence[StartedSubscription]) -> list[Counter[str]]:
@@ -61,7 +64,9 @@ def test_each_message_goes_to_one_endpoint_of_its_group(flow: Flow, receiver: Re
     assert all(16 <= len(of.endpoint.received) <= 24 for of in group)
 
 
-def test_a_subscription_with_another_filter_is_another_group(flow: Flow, receiver: Receiver) -> None:
+def test_a_subscription_with_another_filter_is_another_group(
+    flow: Flow, receiver: Receiver
+) -> None:
     everything = subscribe(flow, receiver, ["a", "b"])
     even = subscribe(flow, receiver, ["c", "d"], filter=GROUPS["even"])
     nothing = subscribe(flow, receiver, ["e"], filter=GROUPS["none"])
@@ -95,7 +100,9 @@ def test_an_endpoint_that_is_down_is_skipped(flow: Flow, receiver: Receiver) -> 
     assert sum(delivery["attempt_count"] for delivery in flow.deliveries(down)) < 60
 
 
-def test_an_endpoint_is_shown_as_down_until_it_takes_a_message(flow: Flow, receiver: Receiver) -> None:
+def test_an_endpoint_is_shown_as_down_until_it_takes_a_message(
+    flow: Flow, receiver: Receiver
+) -> None:
     down, up = subscribe(flow, receiver, ["a", "b"])
     down.endpoint.always(Close())
     flow.publish_numbered(10)
@@ -142,7 +149,10 @@ def test_a_group_that_is_down_does_not_delay_another(
     alive = subscribe(other, receiver, ["z"])
     other.publish_numbered(50)
     wait_until_delivered(other, alive, 50)
-    assert flow.rest.get("deliveries", subscription=dead[0].id, status="DELIVERED", limit=1)["results"] == []
+    assert (
+        flow.rest.get("deliveries", subscription=dead[0].id, status="DELIVERED", limit=1)["results"]
+        == []
+    )
 
 
 def test_an_outcome_that_cannot_be_stored_is_lost_and_costs_no_other_its_own(
@@ -177,7 +187,9 @@ def test_an_outcome_that_cannot_be_stored_is_not_sent_again_without_a_pause(
         _, second, third = of.endpoint.wait_for_count(3)
     assert third.at - second.at >= 0.9
     assert third.redelivery == "in-doubt"
-    eventually(lambda: flow.delivery(of, message)["status"] == "DELIVERED", "it is DELIVERED in the end")
+    eventually(
+        lambda: flow.delivery(of, message)["status"] == "DELIVERED", "it is DELIVERED in the end"
+    )
 
 
 @contextmanager

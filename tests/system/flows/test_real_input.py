@@ -67,14 +67,18 @@ def test_the_received_bytes_are_the_published_ones(real_run: RealRun, of: RealSu
 
 def test_statuses_agree_with_the_receivers_answers(real_run: RealRun, of: RealSubscriber) -> None:
     settled = {200: "DELIVERED", 404: "REJECTED", 301: "3xxNOTSUPPORTED"}
-    answered = {request.id: settled[request.status] for request in of.received if request.status in settled}
+    answered = {
+        request.id: settled[request.status] for request in of.received if request.status in settled
+    }
     deliveries = real_run.deliveries(of)
     assert {id: delivery["status"] for id, delivery in deliveries.items()} == answered
 
 
 def test_attempts_agree_with_the_requests(real_run: RealRun, of: RealSubscriber) -> None:
     requests = Counter(request.id for request in of.received)
-    attempts = Counter({id: found["attempt_count"] for id, found in real_run.deliveries(of).items()})
+    attempts = Counter(
+        {id: found["attempt_count"] for id, found in real_run.deliveries(of).items()}
+    )
     if of.wish.refuses:
         # Refused connections were attempts, too; no receiver saw them.
         assert attempts > requests
@@ -84,8 +88,12 @@ def test_attempts_agree_with_the_requests(real_run: RealRun, of: RealSubscriber)
 
 def test_each_attempt_bears_the_next_number(of: RealSubscriber) -> None:
     if not of.wish.refuses:
-        assert [request.attempt for request in of.received] == [request.tries for request in of.received]
+        assert [request.attempt for request in of.received] == [
+            request.tries for request in of.received
+        ]
 
 
 def test_redirects_led_nowhere(real_run: RealRun) -> None:
-    assert all(request.path != "/elsewhere" for of in real_run.subscribers for request in of.received)
+    assert all(
+        request.path != "/elsewhere" for of in real_run.subscribers for request in of.received
+    )

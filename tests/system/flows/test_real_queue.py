@@ -107,11 +107,15 @@ def wish(request: pytest.FixtureRequest) -> QueueSubscription:
     return found
 
 
-def test_every_message_reached_the_group_exactly_once(run: QueueRun, wish: QueueSubscription) -> None:
+def test_every_message_reached_the_group_exactly_once(
+    run: QueueRun, wish: QueueSubscription
+) -> None:
     assert Counter(request.id for request in run.received(wish)) == Counter(run.expected(wish))
 
 
-def test_each_group_has_one_delivered_and_the_rest_redundant(run: QueueRun, wish: QueueSubscription) -> None:
+def test_each_group_has_one_delivered_and_the_rest_redundant(
+    run: QueueRun, wish: QueueSubscription
+) -> None:
     statuses: dict[str, Counter[str]] = {}
     for of in run.groups[wish.name]:
         for delivery in run.flow.deliveries(of):
@@ -119,9 +123,14 @@ def test_each_group_has_one_delivered_and_the_rest_redundant(run: QueueRun, wish
     assert statuses == {id: Counter(DELIVERED=1, REDUNDANT=2) for id in run.expected(wish)}
 
 
-def test_surviving_endpoints_share_later_messages_evenly(run: QueueRun, wish: QueueSubscription) -> None:
+def test_surviving_endpoints_share_later_messages_evenly(
+    run: QueueRun, wish: QueueSubscription
+) -> None:
     late = set(list(run.messages)[DIES_AFTER:])
-    shares = [sum(request.id in late for request in of.endpoint.received) for of in run.groups[wish.name][:2]]
+    shares = [
+        sum(request.id in late for request in of.endpoint.received)
+        for of in run.groups[wish.name][:2]
+    ]
     assert max(shares) <= 1.2 * sum(shares) / len(shares)
 
 

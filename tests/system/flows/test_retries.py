@@ -35,13 +35,18 @@ def due_in_seconds(flow: Flow, of: StartedSubscription, message: str) -> float:
     return (datetime.fromisoformat(delivery["next_attempt_at"]) - started_at).total_seconds()
 
 
-def test_new_messages_flow_while_a_failed_one_waits_for_its_retry(flow: Flow, receiver: Receiver) -> None:
+def test_new_messages_flow_while_a_failed_one_waits_for_its_retry(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = flow.subscribe(receiver.endpoint("hook"), policy="workfront-2017")
     of.endpoint.next(Answer(503))
     first, second, third = (flow.publish() for _ in range(3))
     received = of.endpoint.wait_for_count(3)
     assert [request.id for request in received] == [first, second, third]
-    eventually(lambda: flow.statuses(of) == ["PENDING", "DELIVERED", "DELIVERED"], "the others are delivered")
+    eventually(
+        lambda: flow.statuses(of) == ["PENDING", "DELIVERED", "DELIVERED"],
+        "the others are delivered",
+    )
     delivery = flow.delivery(of, first)
     assert delivery["lane"] == "retry:0"
     assert (delivery["attempt_count"], delivery["reason"][:3]) == (1, "503")
@@ -49,7 +54,9 @@ def test_new_messages_flow_while_a_failed_one_waits_for_its_retry(flow: Flow, re
     assert flow.lane(of)["state"] != "BLOCKED"
 
 
-def test_the_first_retry_of_workfront_48h_is_due_after_84_8_seconds(flow: Flow, receiver: Receiver) -> None:
+def test_the_first_retry_of_workfront_48h_is_due_after_84_8_seconds(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = flow.subscribe(receiver.endpoint("hook"), policy="workfront-48h")
     of.endpoint.always(Close())
     message = flow.publish()
@@ -67,7 +74,11 @@ def test_a_retry_that_succeeds_is_delivered_with_its_attempts_in_history(
     assert flow.wait_until_settled(of) == ["DELIVERED"]
     history = flow.delivery(of, message)["attempts"]
     assert [attempt["outcome"] for attempt in history] == ["SERVER_ERROR", "UNREACHABLE", "SUCCESS"]
-    assert [request.headers["inturn-attempt"] for request in of.endpoint.received] == ["1", "2", "3"]
+    assert [request.headers["inturn-attempt"] for request in of.endpoint.received] == [
+        "1",
+        "2",
+        "3",
+    ]
 
 
 def test_retries_are_sent_no_earlier_than_due(flow: Flow, receiver: Receiver) -> None:
@@ -79,7 +90,9 @@ def test_retries_are_sent_no_earlier_than_due(flow: Flow, receiver: Receiver) ->
     assert third.at - second.at >= 0.9
 
 
-def test_when_the_attempts_are_used_up_the_delivery_is_failed(flow: Flow, receiver: Receiver) -> None:
+def test_when_the_attempts_are_used_up_the_delivery_is_failed(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = subscribe(flow, receiver, SOON)
     of.endpoint.always(Answer(410))
     message = flow.publish()
@@ -116,7 +129,8 @@ def test_an_endpoint_with_many_retries_does_not_delay_the_retries_of_another(
     flow.publish_numbered(20)
     eventually(
         lambda: (
-            flow.rest.get("deliveries", subscription=other.id, status="PENDING", limit=1)["results"] == []
+            flow.rest.get("deliveries", subscription=other.id, status="PENDING", limit=1)["results"]
+            == []
         ),
         "the other's retries came",
     )

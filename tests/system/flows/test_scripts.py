@@ -38,7 +38,9 @@ def test_param_is_appended_to_the_path_and_the_message_is_sent_as_it_is(
 ) -> None:
     base = receiver.endpoint("artifacts").url
     found = receiver.endpoint("artifacts/artf 1/2")
-    flow.subscribe(receiver.endpoint("artifacts"), script=ADDRESSED, endpoint=f"PATCH:{base}?quiet=1")
+    flow.subscribe(
+        receiver.endpoint("artifacts"), script=ADDRESSED, endpoint=f"PATCH:{base}?quiet=1"
+    )
     flow.publish(ARTIFACT)
     (request,) = found.wait_for_count(1)
     assert (request.method, request.path, request.body) == (
@@ -52,7 +54,9 @@ def test_headers_of_the_message_are_read_and_headers_of_the_request_made(
     product: Product, receiver: Receiver
 ) -> None:
     flow = product.flow("ScriptText", content_type="text/plain")
-    script = "$outheader = {'X-Project': $inheader['FILTER_STRING']}; $outmessage = $inmessage.length;"
+    script = (
+        "$outheader = {'X-Project': $inheader['FILTER_STRING']}; $outmessage = $inmessage.length;"
+    )
     of = flow.subscribe(
         receiver.endpoint("headers"), script=script, headers={"x-project": "none", "x-own": "1"}
     )
@@ -101,7 +105,9 @@ def test_a_script_that_fails_settles_its_delivery_and_the_lane_goes_on(
     assert of.endpoint.wait_for_count(3)[2].body == b"mended"
 
 
-def test_a_failed_script_is_told_to_who_subscribes_to_failures(flow: Flow, receiver: Receiver) -> None:
+def test_a_failed_script_is_told_to_who_subscribes_to_failures(
+    flow: Flow, receiver: Receiver
+) -> None:
     told = flow.subscribe(
         receiver.endpoint("told"),
         event_type="Inturn.Delivery.Failed",
@@ -158,7 +164,9 @@ def answering(flow: Flow, script: str, **fields: object) -> None:
 
 def ask(flow: Flow) -> requests.Response:
     headers = {"Content-Type": "application/json"}
-    return flow.publisher.ask("POST", f"events/{flow.event_type}/messages", body=ARTIFACT, headers=headers)
+    return flow.publisher.ask(
+        "POST", f"events/{flow.event_type}/messages", body=ARTIFACT, headers=headers
+    )
 
 
 def test_a_response_script_answers_the_publisher(sync_flow: Flow) -> None:
@@ -177,7 +185,9 @@ def test_a_response_script_without_output_answers_200(sync_flow: Flow) -> None:
 
 
 @pytest.mark.parametrize("script", ["$inmessage.none.at = 1;", HANGS, "'x'.repeat(1e9)"])
-def test_a_response_script_that_fails_is_answered_502_and_stored(sync_flow: Flow, script: str) -> None:
+def test_a_response_script_that_fails_is_answered_502_and_stored(
+    sync_flow: Flow, script: str
+) -> None:
     answering(sync_flow, script)
     answer = ask(sync_flow)
     assert (answer.status_code, answer.json()["type"]) == (502, "urn:inturn:problem:script-failed")

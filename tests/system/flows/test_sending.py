@@ -26,7 +26,9 @@ def test_a_request_has_the_documented_headers(flow: Flow, receiver: Receiver) ->
     of = flow.subscribe(receiver.endpoint("a"))
     id = flow.publish(BODY)
     (request,) = of.endpoint.wait_for_count(1)
-    sent_at = datetime.datetime.fromtimestamp(int(request.headers["webhook-timestamp"]), datetime.UTC)
+    sent_at = datetime.datetime.fromtimestamp(
+        int(request.headers["webhook-timestamp"]), datetime.UTC
+    )
     assert abs((datetime.datetime.now(datetime.UTC) - sent_at).total_seconds()) < 60
     assert request.id == id
     assert request.headers["inturn-event"] == flow.event_type
@@ -84,7 +86,9 @@ def test_a_rotation_without_overlap_ends_the_old_secret(flow: Flow, receiver: Re
     def is_signed_anew() -> bool:
         request = of.endpoint.received[-1]
         (signature,) = request.headers["webhook-signature"].split()
-        timestamp = datetime.datetime.fromtimestamp(int(request.headers["webhook-timestamp"]), datetime.UTC)
+        timestamp = datetime.datetime.fromtimestamp(
+            int(request.headers["webhook-timestamp"]), datetime.UTC
+        )
         return Webhook(new).sign(request.id, timestamp, request.body.decode()) == signature
 
     # A sender reads changes within two seconds, not at once.

@@ -4,7 +4,9 @@ from tests.support.product import Flow
 from tests.support.receivers import Receiver
 
 
-def test_a_shadow_subscription_receives_later_messages_alone(flow: Flow, receiver: Receiver) -> None:
+def test_a_shadow_subscription_receives_later_messages_alone(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = flow.subscribe(receiver.endpoint("a"))
     other = flow.subscribe(receiver.endpoint("b"))
     flow.rest.patch(f"subscriptions/{of.id}", {"status": "SHADOW"})

@@ -28,7 +28,11 @@ def test_inactive_stops_in_the_middle_of_a_run_while_the_subscribers_others_flow
     flow.rest.patch(f"subscriptions/{stopped.id}", {"status": "INACTIVE"})
     toggled_at = time.monotonic()
     other.endpoint.wait_for_count(400)
-    late = [request for request in stopped.endpoint.received if request.at > toggled_at + INACTIVE_SECONDS]
+    late = [
+        request
+        for request in stopped.endpoint.received
+        if request.at > toggled_at + INACTIVE_SECONDS
+    ]
     assert late == []
     assert len(stopped.endpoint.received) < 400
     statuses = flow.statuses(stopped)
@@ -114,7 +118,9 @@ def test_a_corrected_endpoint_gets_the_blocked_messages(flow: Flow, receiver: Re
     assert flow.wait_until_settled(of) == ["DELIVERED"] * 3
 
 
-def test_a_cancelled_delivery_stays_cancelled_and_the_lane_continues(flow: Flow, receiver: Receiver) -> None:
+def test_a_cancelled_delivery_stays_cancelled_and_the_lane_continues(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = flow.subscribe(receiver.endpoint("a"))
     hold = Hold()
     of.endpoint.next(hold)

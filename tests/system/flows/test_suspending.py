@@ -24,7 +24,9 @@ def subscribe(
 
 
 def wait_until_suspended(flow: Flow, of: StartedSubscription) -> None:
-    eventually(lambda: flow.lane(of)["state"] == "SUSPENDED", f"the lane of {of.subscriber} is SUSPENDED")
+    eventually(
+        lambda: flow.lane(of)["state"] == "SUSPENDED", f"the lane of {of.subscriber} is SUSPENDED"
+    )
 
 
 def journal_of(flow: Flow, of: StartedSubscription) -> list[str]:
@@ -58,7 +60,9 @@ def test_when_the_attempts_are_used_up_it_is_failed_and_the_next_is_sent(
     assert len(of.endpoint.received) == 4
 
 
-def test_a_suspended_lane_resumes_by_itself_when_the_probe_succeeds(flow: Flow, receiver: Receiver) -> None:
+def test_a_suspended_lane_resumes_by_itself_when_the_probe_succeeds(
+    flow: Flow, receiver: Receiver
+) -> None:
     probe = receiver.endpoint(f"probe-{secrets.token_hex(4)}")
     probe.always(Answer(503))
     of = subscribe(flow, receiver, SUSPENDING, probe_url=probe.url)
@@ -99,7 +103,9 @@ def test_a_probe_that_answers_while_the_endpoint_fails_is_called_at_its_interval
     assert all(later.at - earlier.at >= 0.9 for earlier, later in pairwise(asked))
 
 
-def test_without_a_probe_url_a_suspended_lane_waits_for_a_person(flow: Flow, receiver: Receiver) -> None:
+def test_without_a_probe_url_a_suspended_lane_waits_for_a_person(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = subscribe(flow, receiver, SUSPENDING)
     of.endpoint.next(*[Answer(500)] * 3)
     flow.publish_numbered(2)
@@ -117,9 +123,13 @@ def test_without_a_probe_url_a_suspended_lane_waits_for_a_person(flow: Flow, rec
     assert flow.endpoint_state(of) == "UP"
 
 
-def test_making_its_subscription_inactive_frees_a_suspended_lane(flow: Flow, receiver: Receiver) -> None:
+def test_making_its_subscription_inactive_frees_a_suspended_lane(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = subscribe(flow, receiver, SUSPENDING)
-    other = flow.subscribe(receiver.endpoint(f"other-{secrets.token_hex(4)}"), subscriber=of.subscriber)
+    other = flow.subscribe(
+        receiver.endpoint(f"other-{secrets.token_hex(4)}"), subscriber=of.subscriber
+    )
     of.endpoint.always(Answer(500))
     flow.publish()
     wait_until_suspended(flow, of)
@@ -129,7 +139,9 @@ def test_making_its_subscription_inactive_frees_a_suspended_lane(flow: Flow, rec
     assert flow.statuses(of) == ["PENDING"]
 
 
-def test_a_rejection_suspends_a_serial_subscriber_that_wants_it(flow: Flow, receiver: Receiver) -> None:
+def test_a_rejection_suspends_a_serial_subscriber_that_wants_it(
+    flow: Flow, receiver: Receiver
+) -> None:
     probe: ReceiverEndpoint = receiver.endpoint(f"probe-{secrets.token_hex(4)}")
     of = subscribe(flow, receiver, {"suspends_on_reject": True}, probe_url=probe.url)
     of.endpoint.next(Answer(404))

@@ -31,7 +31,9 @@ def receiver() -> Iterator[Receiver]:
 
 def publish(flow: Flow, **headers: str) -> requests.Response:
     given = {"Content-Type": "application/json"} | headers
-    return flow.publisher.ask("POST", f"events/{flow.event_type}/messages", body=BODY, headers=given)
+    return flow.publisher.ask(
+        "POST", f"events/{flow.event_type}/messages", body=BODY, headers=given
+    )
 
 
 def history(flow: Flow, answer: requests.Response) -> Json:
@@ -70,10 +72,14 @@ def test_the_answer_is_the_endpoints_byte_by_byte(
     assert attempt["excerpt"] == VERDICT.decode(errors="replace")
 
 
-def test_the_endpoint_gets_a_normal_request_that_it_can_verify(flow: Flow, receiver: Receiver) -> None:
+def test_the_endpoint_gets_a_normal_request_that_it_can_verify(
+    flow: Flow, receiver: Receiver
+) -> None:
     auth = {"type": "bearer", "token": "t0ken"}
     endpoint = receiver.endpoint("rules")
-    of = flow.subscribe(endpoint, endpoint=f"PUT:{endpoint.url}?key=1", auth=auth, headers={"X-Team": "blue"})
+    of = flow.subscribe(
+        endpoint, endpoint=f"PUT:{endpoint.url}?key=1", auth=auth, headers={"X-Team": "blue"}
+    )
     answer = publish(flow)
     (request,) = endpoint.received
     assert (request.method, request.path, request.body) == ("PUT", "/rules?key=1", BODY)
@@ -113,12 +119,16 @@ def test_of_several_subscriptions_the_first_is_called_and_the_journal_lists_all(
     flow: Flow, receiver: Receiver
 ) -> None:
     second = flow.subscribe(receiver.endpoint("second"), position=2)
-    first = flow.subscribe(receiver.endpoint("first"), filter="$$->'Body'->'number' is not null", position=1)
+    first = flow.subscribe(
+        receiver.endpoint("first"), filter="$$->'Body'->'number' is not null", position=1
+    )
     answer = publish(flow)
     assert (len(first.endpoint.received), len(second.endpoint.received)) == (1, 0)
     ((kind, text),) = journal(flow, answer)
     assert kind == "AMBIGUOUS"
-    assert text.endswith(f"the first is called: {first.subscriber}/first, {second.subscriber}/second.")
+    assert text.endswith(
+        f"the first is called: {first.subscriber}/first, {second.subscriber}/second."
+    )
 
 
 def test_a_late_endpoint_gives_a_problem_or_lets_pass(flow: Flow, receiver: Receiver) -> None:
@@ -138,7 +148,9 @@ def test_a_late_endpoint_gives_a_problem_or_lets_pass(flow: Flow, receiver: Rece
     assert history(flow, answer)["status"] == "FAILED"
 
 
-def test_an_endpoint_that_is_down_gives_a_problem_or_lets_pass(flow: Flow, receiver: Receiver) -> None:
+def test_an_endpoint_that_is_down_gives_a_problem_or_lets_pass(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = flow.subscribe(receiver.endpoint("rules"))
     receiver.refuse_connections()
     answer = publish(flow)
@@ -149,11 +161,15 @@ def test_an_endpoint_that_is_down_gives_a_problem_or_lets_pass(flow: Flow, recei
     assert (answer.status_code, answer.content) == (200, b"")
 
 
-def test_an_address_that_is_not_allowed_is_refused_when_it_is_called(flow: Flow, receiver: Receiver) -> None:
+def test_an_address_that_is_not_allowed_is_refused_when_it_is_called(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = flow.subscribe(receiver.endpoint("rules"))
     # As if the name had resolved to another address when it was saved.
     with flow.product.connect() as connection:
-        private = "UPDATE subscriptions_subscription SET endpoint = 'http://10.0.0.1/rules' WHERE id = %s"
+        private = (
+            "UPDATE subscriptions_subscription SET endpoint = 'http://10.0.0.1/rules' WHERE id = %s"
+        )
         connection.execute(private, [of.id])
     answer = publish(flow)
     assert answer.status_code == 502
@@ -185,14 +201,18 @@ def test_connections_to_the_endpoint_are_used_again(flow: Flow, receiver: Receiv
     assert len(set(peers.ports)) == 1
 
 
-def test_an_endpoint_that_hangs_does_not_stop_the_web_server(flow: Flow, receiver: Receiver) -> None:
+def test_an_endpoint_that_hangs_does_not_stop_the_web_server(
+    flow: Flow, receiver: Receiver
+) -> None:
     of, hold = flow.subscribe(receiver.endpoint("rules")), Hold()
     of.endpoint.always(hold)
     with ThreadPoolExecutor(12) as pool:
         waiting = [pool.submit(publish_alone, flow) for _ in range(12)]
         # Six of the web server's eight threads may wait.
         of.endpoint.wait_for_count(6)
-        eventually(lambda: sum(one.done() for one in waiting) == 6, "the others are told to come again")
+        eventually(
+            lambda: sum(one.done() for one in waiting) == 6, "the others are told to come again"
+        )
         assert flow.product.is_ready()
         hold.release()
         answers = [one.result() for one in waiting]
@@ -227,9 +247,13 @@ def test_a_settled_sync_failure_is_published(flow: Flow, receiver: Receiver) -> 
     of.endpoint.next(Answer(404), OK)
     delivery = history(flow, publish(flow))
     publish(flow)
-    told.endpoint.wait_for(lambda received: any(str(delivery["id"]).encode() in one.body for one in received))
+    told.endpoint.wait_for(
+        lambda received: any(str(delivery["id"]).encode() in one.body for one in received)
+    )
 
 
 def subscribe_to_failures(flow: Flow, receiver: Receiver) -> StartedSubscription:
     filtered = f"$$->'Body'->>'event' = '{flow.event_type}'"
-    return flow.subscribe(receiver.endpoint("told"), event_type="Inturn.Delivery.Failed", filter=filtered)
+    return flow.subscribe(
+        receiver.endpoint("told"), event_type="Inturn.Delivery.Failed", filter=filtered
+    )

@@ -66,7 +66,9 @@ class Plugin:
         if "/v4/" in path:
             return self.send(path, BODY)[0]
         login = path[: path.index("/inbox")] + "/login"
-        credentials = json.dumps({"Username": username, "Password": password}, separators=(",", ":")).encode()
+        credentials = json.dumps(
+            {"Username": username, "Password": password}, separators=(",", ":")
+        ).encode()
         status, answer = self.send(login, credentials)
         if status != 200:
             return 0
@@ -108,7 +110,9 @@ def test_a_build_stays_successful_by_the_address_alone(
     assert got.headers["Content-Type"] == "application/json"
 
 
-def test_a_build_stays_successful_by_login_and_token(flow: Flow, receiver: Receiver, plugin: Plugin) -> None:
+def test_a_build_stays_successful_by_login_and_token(
+    flow: Flow, receiver: Receiver, plugin: Plugin
+) -> None:
     of = flow.subscribe(receiver.endpoint("builds"), filter="$$->'Body'->>'createdBy' = 'Jürgen'")
     path, key = f"/webr/inbox/{flow.event_type}/{publish_id(flow)}", flow.publisher.key
     assert plugin.notify(path, username=flow.event_type, password=key) == 201
@@ -121,7 +125,9 @@ def test_a_wrong_address_is_the_400_that_the_plugin_explains(flow: Flow, plugin:
     assert plugin.notify(f"/v4/inbox/No.Such.Event/{publish_id(flow)}") == 400
 
 
-def test_order_is_that_of_the_native_address(flow: Flow, receiver: Receiver, plugin: Plugin) -> None:
+def test_order_is_that_of_the_native_address(
+    flow: Flow, receiver: Receiver, plugin: Plugin
+) -> None:
     of = flow.subscribe(receiver.endpoint("builds"))
     path = f"/v4/inbox/{flow.event_type}/{publish_id(flow)}"
     for number in range(40):
@@ -140,7 +146,10 @@ def test_the_answer_of_a_sync_endpoint_is_handed_on_as_it_is(
     hook = receiver.endpoint("rules")
     hook.always(Answer(422, headers={"Content-Type": "text/plain"}, body=b"no title"))
     flow.subscribe(hook)
-    assert plugin.send(f"/v4/inbox/{flow.event_type}/{publish_id(flow)}", BODY) == (422, b"no title")
+    assert plugin.send(f"/v4/inbox/{flow.event_type}/{publish_id(flow)}", BODY) == (
+        422,
+        b"no title",
+    )
 
 
 def test_curl_publishes_a_build_and_the_id_is_in_no_log(flow: Flow, tmp_path: Path) -> None:

@@ -56,7 +56,9 @@ def test_an_undelivered_message_expires_and_is_reported(brief: Flow, receiver: R
     of, listening = blocked(brief, receiver), receiver.endpoint("failures")
     wish = {"name": "failures", "endpoint": listening.url, "event_type": "Inturn.Delivery.Failed"}
     owner = brief.subscriber("operator")
-    brief.rest.post("subscriptions", wish | {"subscriber": owner, "header_filter_string": of.subscriber})
+    brief.rest.post(
+        "subscriptions", wish | {"subscriber": owner, "header_filter_string": of.subscriber}
+    )
     message = brief.publish()
     assert brief.wait_until_settled(of) == ["EXPIRED"]
     delivery = brief.delivery(of, message)
@@ -67,7 +69,9 @@ def test_an_undelivered_message_expires_and_is_reported(brief: Flow, receiver: R
     assert len(of.endpoint.received) == 1
 
 
-def test_a_lane_that_it_blocked_flows_on_at_once(product: Product, flow: Flow, receiver: Receiver) -> None:
+def test_a_lane_that_it_blocked_flows_on_at_once(
+    product: Product, flow: Flow, receiver: Receiver
+) -> None:
     of, lasting = blocked(flow, receiver), product.flow("Lasting")
     also = lasting.subscribe(receiver.endpoint("also"), subscriber=of.subscriber)
     flow.publish_numbered(10)
@@ -95,8 +99,12 @@ def test_a_concurrent_subscribers_lane_that_it_blocked_flows_on_too(
     assert flow.wait_until_settled(of) == ["EXPIRED", "DELIVERED"]
 
 
-@pytest.mark.parametrize("processing", ["SERIAL", pytest.param("CONCURRENT", marks=pytest.mark.slow)])
-def test_an_attempt_running_when_the_ttl_ends_counts(flow: Flow, receiver: Receiver, processing: str) -> None:
+@pytest.mark.parametrize(
+    "processing", ["SERIAL", pytest.param("CONCURRENT", marks=pytest.mark.slow)]
+)
+def test_an_attempt_running_when_the_ttl_ends_counts(
+    flow: Flow, receiver: Receiver, processing: str
+) -> None:
     of, other = subscribe(flow, receiver, processing=processing), blocked(flow, receiver)
     hold = Hold()
     of.endpoint.next(hold)

@@ -26,10 +26,15 @@ def test_a_volatile_message_is_delivered(flow: Flow, receiver: Receiver, process
     "policy",
     [
         "teamforge",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("strict", "workfront-2017", "webmethods")),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("strict", "workfront-2017", "webmethods")
+        ),
     ],
 )
-@pytest.mark.parametrize("processing", ["SERIAL", pytest.param("CONCURRENT", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "processing", ["SERIAL", pytest.param("CONCURRENT", marks=pytest.mark.slow)]
+)
 def test_a_failed_volatile_delivery_is_settled_and_the_next_is_sent(
     flow: Flow, receiver: Receiver, policy: str, processing: str
 ) -> None:
@@ -41,7 +46,9 @@ def test_a_failed_volatile_delivery_is_settled_and_the_next_is_sent(
     eventually(lambda: flow.lane(of)["state"] != "BLOCKED", "nothing stops it")
 
 
-@pytest.mark.parametrize("processing", ["SERIAL", pytest.param("CONCURRENT", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "processing", ["SERIAL", pytest.param("CONCURRENT", marks=pytest.mark.slow)]
+)
 def test_a_failed_volatile_delivery_blocks_nothing_even_as_the_last(
     flow: Flow, receiver: Receiver, processing: str
 ) -> None:
@@ -52,7 +59,9 @@ def test_a_failed_volatile_delivery_blocks_nothing_even_as_the_last(
     eventually(lambda: flow.lane(of)["state"] != "BLOCKED", "nothing stops it")
 
 
-def test_a_volatile_queue_message_goes_to_the_next_endpoint(product: Product, receiver: Receiver) -> None:
+def test_a_volatile_queue_message_goes_to_the_next_endpoint(
+    product: Product, receiver: Receiver
+) -> None:
     flow = product.flow("VolatileQueue", kind="QUEUE", durability="VOLATILE")
     group = [flow.subscribe(receiver.endpoint(f"{name}-{secrets.token_hex(4)}")) for name in "ab"]
     group[0].endpoint.always(Answer(500))

@@ -25,12 +25,17 @@ def test_what_is_created_receives_what_its_filters_want(flow: Flow, receiver: Re
     }
     made = requests.post(place, json=wanted, headers=headers, timeout=SECONDS)
     assert made.status_code == 201, made.text
-    assert requests.get(made.headers["Location"], headers=headers, timeout=SECONDS).json()["objCode"] == code
+    assert (
+        requests.get(made.headers["Location"], headers=headers, timeout=SECONDS).json()["objCode"]
+        == code
+    )
     assert requests.post(place, json=wanted, headers=headers, timeout=SECONDS).status_code == 409
 
     states = [("CUR", "CUR"), ("NEW", "CUR"), ("CUR", "CUR"), ("CUR", "DED")]
     bodies = [
-        orjson.dumps({"eventType": "UPDATE", "newState": {"status": new}, "oldState": {"status": old}})
+        orjson.dumps(
+            {"eventType": "UPDATE", "newState": {"status": new}, "oldState": {"status": old}}
+        )
         for old, new in states
     ]
     for body in bodies:
@@ -60,11 +65,15 @@ def test_an_encoded_subscription_gets_both_states_as_base64(flow: Flow, receiver
     made = requests.post(place, json=recorded, headers=headers, timeout=SECONDS)
     assert made.status_code == 201, made.text
     id = made.json()["id"]
-    version = requests.put(f"{place}/{id}/version", json={"version": "v2"}, headers=headers, timeout=SECONDS)
+    version = requests.put(
+        f"{place}/{id}/version", json={"version": "v2"}, headers=headers, timeout=SECONDS
+    )
     assert (version.status_code, version.json()) == (200, {"id": id, "version": "v2"})
 
     states = {"newState": {"status": "CUR", "name": "Ü"}, "oldState": {"status": "NEW"}}
-    flow.publisher.publish(f"Workfront.{code}.UPDATE", orjson.dumps({"eventType": "UPDATE", **states}))
+    flow.publisher.publish(
+        f"Workfront.{code}.UPDATE", orjson.dumps({"eventType": "UPDATE", **states})
+    )
     (got,) = endpoint.wait_for_count(1)
     sent = orjson.loads(got.body)
     assert sent["eventType"] == "UPDATE"

@@ -43,7 +43,9 @@ class Webhook:
 def read(source: str) -> list[Webhook]:
     """Read all payloads of a source; raise an error if the named file is missing."""
     if source == MADE:
-        return [Webhook(event=event, raw=raw, body=json.loads(raw)) for event, raw in made_webhooks()]
+        return [
+            Webhook(event=event, raw=raw, body=json.loads(raw)) for event, raw in made_webhooks()
+        ]
     path = Path(os.environ[PLACE])
     if not path.is_file():
         pytest.fail(f"{PLACE} names {path}, and there is no such file", pytrace=False)

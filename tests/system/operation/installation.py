@@ -78,7 +78,9 @@ class StartedInstallation:
         return self.up.returncode, said
 
     def is_ready(self) -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_SECONDS / 2)
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self.port, timeout=DEADLINE_SECONDS / 2
+        )
         try:
             connection.request("GET", "/readyz")
             return connection.getresponse().status == 200
@@ -100,7 +102,11 @@ class StartedInstallation:
         return _leader(self.whole(part))
 
     def postgres(self) -> set[int]:
-        return {pid for data in self.home.glob("postgresql-*/data") for pid in processes.working_in(data)}
+        return {
+            pid
+            for data in self.home.glob("postgresql-*/data")
+            for pid in processes.working_in(data)
+        }
 
     def postmaster(self) -> int | None:
         """Return the parent of all PostgreSQL processes; each of those leads a session, too."""
@@ -119,7 +125,9 @@ class StartedInstallation:
         eventually(self.is_ready, "the web server has found it")
 
     def guardian(self) -> int | None:
-        return _leader({pid for pid in self.processes() if b"config.up.guardian" in _arguments(pid)})
+        return _leader(
+            {pid for pid in self.processes() if b"config.up.guardian" in _arguments(pid)}
+        )
 
     def kill_up(self) -> None:
         """Kill the supervisor alone."""
@@ -140,7 +148,9 @@ def kill(*pids: int | None) -> None:
         processes.send_signal(signal.SIGKILL, [pid])
 
 
-def eventually(condition: Callable[[], object], claim: str, *, seconds: float = DEADLINE_SECONDS) -> None:
+def eventually(
+    condition: Callable[[], object], claim: str, *, seconds: float = DEADLINE_SECONDS
+) -> None:
     """Wait until the condition holds; the claim appears in the error."""
     began = time.monotonic()
     while not condition():

@@ -46,7 +46,9 @@ class ServedMailbox:
     def publish_batch(self, count: int) -> list[str]:
         """Publish so many messages in one transaction."""
         headers = {"FILTER_STRING": self.name}
-        items = [{"event": self.flow.event_type, "headers": headers, "body": {}} for _ in range(count)]
+        items = [
+            {"event": self.flow.event_type, "headers": headers, "body": {}} for _ in range(count)
+        ]
         return [result["id"] for result in self.flow.publisher.publish_batch(items)]
 
     def raw(self, verb: str, **query: Any) -> bytes:

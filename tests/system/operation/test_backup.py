@@ -76,7 +76,9 @@ def insist_on_signature(request: Received, secret: str) -> None:
     assert request.headers["inturn-redelivery"] == "resubmitted"
 
 
-def test_a_restored_installation_sends_nothing_twice_by_itself(receiver: Receiver, tmp_path: Path) -> None:
+def test_a_restored_installation_sends_nothing_twice_by_itself(
+    receiver: Receiver, tmp_path: Path
+) -> None:
     backup = tmp_path / "backup"
     old, new = Product(tmp_path / "old"), Product(tmp_path / "new")
     slow, down = receiver.endpoint("slow"), receiver.endpoint("down")

@@ -23,7 +23,9 @@ class Demo(Product):
     def start(self) -> None:
         """Start, and wait for the demo: it provisions after the web server is ready."""
         super().start()
-        eventually(lambda: len(self.subscriptions()) == len(SUBSCRIPTIONS), "everything is provisioned")
+        eventually(
+            lambda: len(self.subscriptions()) == len(SUBSCRIPTIONS), "everything is provisioned"
+        )
 
     def subscriptions(self) -> dict[str, Json]:
         """Return the demo's subscriptions, without the built-in ones that callbacks need."""
@@ -38,12 +40,16 @@ class Demo(Product):
 
     def deliveries(self, subscription: str, **query: str) -> list[Json]:
         id = self.subscriptions()[subscription]["id"]
-        found: list[Json] = self.rest.get("deliveries", subscription=id, limit=500, **query)["results"]
+        found: list[Json] = self.rest.get("deliveries", subscription=id, limit=500, **query)[
+            "results"
+        ]
         return found
 
     def wait_until_more(self, subscription: str) -> None:
         before = self.delivered(subscription)
-        eventually(lambda: self.delivered(subscription) > before, f"more of {subscription} is DELIVERED")
+        eventually(
+            lambda: self.delivered(subscription) > before, f"more of {subscription} is DELIVERED"
+        )
 
     def billing(self) -> Json:
         return self.rest.get("lanes/demo-billing")
@@ -66,7 +72,11 @@ def running_demo(demo: Demo) -> Demo:
 
 
 def test_messages_are_delivered_and_one_subscriber_is_blocked(running_demo: Demo) -> None:
-    for subscription in ("demo-reporting/all-created", "demo-reporting/two-projects", "demo-crm/cases"):
+    for subscription in (
+        "demo-reporting/all-created",
+        "demo-reporting/two-projects",
+        "demo-crm/cases",
+    ):
         running_demo.wait_until_more(subscription)
     eventually(lambda: running_demo.billing()["state"] == "BLOCKED", "demo-billing is BLOCKED")
     assert running_demo.billing()["waiting"] > 0
@@ -79,11 +89,15 @@ def test_to_make_the_endpoint_that_is_down_inactive_unblocks_the_other(running_d
     running_demo.rest.patch(invoices, {"status": "INACTIVE"})
     running_demo.wait_until_more("demo-billing/contracts")
     running_demo.rest.patch(invoices, {"status": "ACTIVE", "backlog": "deliver"})
-    eventually(lambda: running_demo.billing()["state"] == "BLOCKED", "demo-billing is BLOCKED again")
+    eventually(
+        lambda: running_demo.billing()["state"] == "BLOCKED", "demo-billing is BLOCKED again"
+    )
 
 
 @pytest.mark.slow
-def test_workers_share_the_jobs_and_do_the_share_of_the_one_that_is_down(running_demo: Demo) -> None:
+def test_workers_share_the_jobs_and_do_the_share_of_the_one_that_is_down(
+    running_demo: Demo,
+) -> None:
     for worker in ("demo-builds/worker-1", "demo-builds/worker-2"):
         running_demo.wait_until_more(worker)
     assert running_demo.deliveries("demo-builds/worker-3", status="REDUNDANT")
@@ -125,7 +139,9 @@ def test_a_slow_reader_acknowledges_its_mailbox(running_demo: Demo) -> None:
 @pytest.mark.slow
 def test_a_message_is_delivered_to_one_subscriber_now_and_then(running_demo: Demo) -> None:
     def delivered() -> list[Json]:
-        found: list[Json] = running_demo.rest.get("messages", destination="demo-reporting")["results"]
+        found: list[Json] = running_demo.rest.get("messages", destination="demo-reporting")[
+            "results"
+        ]
         return found
 
     eventually(lambda: bool(delivered()), "a message is delivered to demo-reporting")

@@ -42,7 +42,10 @@ def test_no_file_of_the_home_can_be_read_by_others(product: Product, receiver: R
     found = [path for path in product.home.iterdir() if is_open(path)]
     # Other users cannot enter a closed folder; but archive and logs may be placed elsewhere.
     found += [
-        path for name in ("archive", "logs") for path in (product.home / name).rglob("*") if is_open(path)
+        path
+        for name in ("archive", "logs")
+        for path in (product.home / name).rglob("*")
+        if is_open(path)
     ]
     assert list((product.home / "archive").rglob("*.parquet"))
     assert found == []

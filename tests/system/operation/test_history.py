@@ -42,7 +42,9 @@ class History:
 
     def let_be_due(self) -> None:
         with self.connected() as connection:
-            connection.execute("UPDATE delivery_pipelineschedule SET next_at = now() WHERE step = 'EXPORT'")
+            connection.execute(
+                "UPDATE delivery_pipelineschedule SET next_at = now() WHERE step = 'EXPORT'"
+            )
 
     def newest(self) -> tuple[int, str, str]:
         """Return id, state and error of the newest export."""
@@ -104,7 +106,9 @@ def test_a_due_schedule_runs_once(history: History) -> None:
     assert row == (True,)
 
 
-def test_the_process_that_waits_for_runs_is_small(history: History, running: StartedInstallation) -> None:
+def test_the_process_that_waits_for_runs_is_small(
+    history: History, running: StartedInstallation
+) -> None:
     eventually(lambda: len(running.whole("cluster")) > 1, "the cluster is there")
     maps = [Path(f"/proc/{pid}/maps") for pid in running.whole("cluster") - history.running()]
     assert maps
@@ -122,7 +126,9 @@ def test_a_killed_run_has_failed_and_the_next_is_done(history: History) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_of_a_killed_worker_starts_again(history: History, running: StartedInstallation) -> None:
+def test_a_run_of_a_killed_worker_starts_again(
+    history: History, running: StartedInstallation
+) -> None:
     with history.held():
         id, pid = history.begin()
         kill(history.worker())

@@ -96,7 +96,9 @@ def test_tls_files_that_cannot_be_used_are_refused_with_the_setting(tmp_path: Pa
     certificate_of_localhost(other)
 
     def refused(key: Path) -> str:
-        return refusal(tmp_path, "web", INTURN_TLS_CERTIFICATE=str(certificate), INTURN_TLS_KEY=str(key))
+        return refusal(
+            tmp_path, "web", INTURN_TLS_CERTIFICATE=str(certificate), INTURN_TLS_KEY=str(key)
+        )
 
     told = refused(other / "key.pem")
     assert told.startswith(

@@ -15,7 +15,13 @@ from config.up import processes
 from delivery.mailbox.notifications import APPLICATION_NAME
 from tests.support.product import Product
 from tests.system.operation.installation import eventually
-from tests.system.operation.mailboxes import LONG, SOON, ServedMailbox, WaitingClient, waiting_clients
+from tests.system.operation.mailboxes import (
+    LONG,
+    SOON,
+    ServedMailbox,
+    WaitingClient,
+    waiting_clients,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +65,9 @@ def join() -> Iterator[Join]:
         yield join
 
 
-def test_a_published_message_reaches_one_waiting_client_at_once(box: ServedMailbox, join: Join) -> None:
+def test_a_published_message_reaches_one_waiting_client_at_once(
+    box: ServedMailbox, join: Join
+) -> None:
     first, second = join(box), join(box)
     began = time.monotonic()
     assert [box.publish()] == first.ids()
@@ -176,7 +184,9 @@ def test_a_waiting_client_survives_a_database_restart(box: ServedMailbox, join: 
     assert [box.publish()] == client.ids()
 
 
-def test_a_waiting_client_gets_an_answer_when_the_web_server_stops(box: ServedMailbox, join: Join) -> None:
+def test_a_waiting_client_gets_an_answer_when_the_web_server_stops(
+    box: ServedMailbox, join: Join
+) -> None:
     clients = [join(box) for _ in range(3)]
     web = box.product.top("web")
     assert web is not None
@@ -189,7 +199,9 @@ def test_a_waiting_client_gets_an_answer_when_the_web_server_stops(box: ServedMa
 
 def connections(product: Product) -> int:
     with product.connect() as connection:
-        row = connection.execute("SELECT count(*) FROM pg_stat_activity WHERE datname IS NOT NULL").fetchone()
+        row = connection.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname IS NOT NULL"
+        ).fetchone()
     assert row is not None
     count: int = row[0]
     return count
@@ -198,7 +210,9 @@ def connections(product: Product) -> int:
 def memory_kilobytes(product: Product) -> int:
     """Return the memory of the largest web process, which has most of the clients."""
     statuses = [Path(f"/proc/{pid}/status").read_text() for pid in product.whole("web")]
-    return max(int(found[1]) for status in statuses if (found := re.search(r"VmRSS:\s+([0-9]+)", status)))
+    return max(
+        int(found[1]) for status in statuses if (found := re.search(r"VmRSS:\s+([0-9]+)", status))
+    )
 
 
 def test_one_process_holds_600_waiting_clients(product: Product) -> None:
@@ -206,7 +220,9 @@ def test_one_process_holds_600_waiting_clients(product: Product) -> None:
     boxes = [ServedMailbox(flow, f"reader{number}") for number in range(60)]
     before, memory = connections(product), memory_kilobytes(product)
     with ExitStack() as stack:
-        clients = [stack.enter_context(box.ask("next", wait=LONG)) for box in boxes for _ in range(10)]
+        clients = [
+            stack.enter_context(box.ask("next", wait=LONG)) for box in boxes for _ in range(10)
+        ]
         eventually(lambda: waiting_clients(product) == 600, "all wait")
         assert len(listening(product)) == 1
         # One for each thread, one that listens, one that notifies; the number of senders'

@@ -152,7 +152,9 @@ def serving(home: Path) -> set[int]:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="others run PostgreSQL as themselves")
 @pytest.mark.skipif(not shutil.which("setpriv"), reason="no setpriv here")
-def test_root_without_user_namespaces_runs_postgresql_as_nobody_in_closed_folders(tmp_path: Path) -> None:
+def test_root_without_user_namespaces_runs_postgresql_as_nobody_in_closed_folders(
+    tmp_path: Path,
+) -> None:
     home = tmp_path / "closed" / "home"
     home.parent.mkdir(mode=0o700)
     with start_without(tmp_path / "path", home, "setpriv") as process:
@@ -164,7 +166,9 @@ def test_root_without_user_namespaces_runs_postgresql_as_nobody_in_closed_folder
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="others run PostgreSQL as themselves")
-@pytest.mark.skipif(not is_open_to_all(find_programs().folder), reason="the programs are in a closed folder")
+@pytest.mark.skipif(
+    not is_open_to_all(find_programs().folder), reason="the programs are in a closed folder"
+)
 def test_root_without_namespaces_runs_postgresql_as_nobody_in_open_folders() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)

@@ -52,7 +52,9 @@ def log_of(server: Server) -> str:
 
 def test_inturn_owns_its_database_and_can_run_no_program(server: Server) -> None:
     with psycopg.connect(server.start(), autocommit=True) as connection:
-        row = connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
+        row = connection.execute(
+            "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"
+        ).fetchone()
         assert row == (False,)
         connection.execute("CREATE TABLE made (id int)")
         with pytest.raises(errors.InsufficientPrivilege):
@@ -75,7 +77,9 @@ def test_the_owner_gets_a_folder_of_an_earlier_version(server: Server) -> None:
     # Found by its URL as long as the earlier version runs.
     assert f"//{SUPERUSER}:" in server.cluster.url()
     with psycopg.connect(server.start(), autocommit=True) as connection:
-        assert connection.execute("INSERT INTO kept (value) VALUES ('too') RETURNING id").fetchone() == (2,)
+        assert connection.execute(
+            "INSERT INTO kept (value) VALUES ('too') RETURNING id"
+        ).fetchone() == (2,)
         assert connection.execute("SELECT value FROM seen").fetchall() == [("here",), ("too",)]
         for change in (
             "ALTER TABLE kept ADD COLUMN more text",
@@ -107,7 +111,9 @@ def make_earlier(server: Server) -> None:
 )
 def test_a_refused_statements_values_are_not_in_the_log(server: Server, refused: str) -> None:
     with psycopg.connect(server.start(), autocommit=True) as connection:
-        connection.execute("CREATE TABLE kept (id int PRIMARY KEY CHECK (id > 0), value text UNIQUE)")
+        connection.execute(
+            "CREATE TABLE kept (id int PRIMARY KEY CHECK (id > 0), value text UNIQUE)"
+        )
         connection.execute("INSERT INTO kept VALUES (1, %s)", [MARKER])
         # As Django does: the values are in the statement.
         with psycopg.ClientCursor(connection) as cursor, pytest.raises(psycopg.Error):
@@ -117,7 +123,9 @@ def test_a_refused_statements_values_are_not_in_the_log(server: Server, refused:
     assert MARKER not in log_of(server)
 
 
-def test_another_major_version_does_not_start_empty_beside_the_data(server: Server, tmp_path: Path) -> None:
+def test_another_major_version_does_not_start_empty_beside_the_data(
+    server: Server, tmp_path: Path
+) -> None:
     server.start()
     server.stop()
     older = server.cluster.folder.rename(server.cluster.folder.with_name("postgresql-9"))

@@ -66,7 +66,9 @@ def test_a_second_prepare_waits_and_prints_so(empty_database: str, tmp_path: Pat
     assert second.returncode == 0
 
 
-def test_a_database_of_another_version_is_refused_unchanged(empty_database: str, tmp_path: Path) -> None:
+def test_a_database_of_another_version_is_refused_unchanged(
+    empty_database: str, tmp_path: Path
+) -> None:
     with psycopg.connect(empty_database, autocommit=True) as connection:
         connection.execute(
             "CREATE TABLE django_migrations (id bigint GENERATED ALWAYS AS IDENTITY, app text, name text, applied timestamptz)"
@@ -76,7 +78,10 @@ def test_a_database_of_another_version_is_refused_unchanged(empty_database: str,
             "('delivery', '0001_initial', now()), ('delivery', '0010_roles', now())"
         )
         told = prepare(tmp_path, empty_database).communicate(timeout=DEADLINE_SECONDS)[0]
-        assert "this database is of another version of Inturn, with the migration delivery.0010_roles" in told
+        assert (
+            "this database is of another version of Inturn, with the migration delivery.0010_roles"
+            in told
+        )
         assert "start with an empty one" in told
         tables = "SELECT array_agg(relname::text) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
         assert connection.execute(tables).fetchone() == (["django_migrations"],)

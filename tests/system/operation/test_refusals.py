@@ -44,7 +44,9 @@ def test_a_wrong_setting_ends_every_command(tmp_path: Path, command: tuple[str, 
 
 
 @pytest.mark.parametrize("command", ["qcluster", "migrate", "rotate_keys"])
-def test_a_database_that_does_not_answer_ends_commands_that_need_it(tmp_path: Path, command: str) -> None:
+def test_a_database_that_does_not_answer_ends_commands_that_need_it(
+    tmp_path: Path, command: str
+) -> None:
     (line,) = refusal(tmp_path, command, DATABASE_URL=NOBODY_THERE).splitlines()
     assert line.startswith("inturn: no database answers (connection ")
     assert line.endswith("start it, or correct DATABASE_URL")

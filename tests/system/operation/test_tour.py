@@ -55,7 +55,9 @@ def test_the_tour_runs_as_it_is_pasted(tmp_path: Path) -> None:
         bash.stdin.write(tour + TELL)
         bash.stdin.flush()
         # curl's answers end without a newline.
-        found = next(found for line in bash.stdout if (found := re.search(r"tour: (\w+) (msg_\d+)$", line)))
+        found = next(
+            found for line in bash.stdout if (found := re.search(r"tour: (\w+) (msg_\d+)$", line))
+        )
         rest = ProductClient(f"http://127.0.0.1:{port}", found[1])
 
         def is_delivered() -> bool:

@@ -4,7 +4,12 @@ import subprocess
 from pathlib import Path
 
 from config.embedded import postgres
-from tests.system.operation.installation import DEADLINE_SECONDS, StartedInstallation, eventually, kill
+from tests.system.operation.installation import (
+    DEADLINE_SECONDS,
+    StartedInstallation,
+    eventually,
+    kill,
+)
 
 
 def refusal(process: subprocess.Popen[str]) -> str:
@@ -23,7 +28,10 @@ def test_a_port_in_use_is_refused_before_anything_starts(
 ) -> None:
     other = StartedInstallation(tmp_path)
     complaint = refusal(other.launch(PORT=str(running.port)))
-    assert complaint == f"inturn: port {running.port} cannot be used (Address already in use): set PORT\n"
+    assert (
+        complaint
+        == f"inturn: port {running.port} cannot be used (Address already in use): set PORT\n"
+    )
     assert other.processes() == set()
 
 

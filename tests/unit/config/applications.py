@@ -112,6 +112,8 @@ TIGHT = Bounds(
 bridged_echo = Bridge(echo, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=10)
 bridged_answers = Bridge(answers, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=10)
 bridged_tight = Bridge(echo, threads=THREADS, bounds=TIGHT, most_at_a_mailbox=10)
-patient_tight = Bridge(echo, threads=THREADS, bounds=replace(TIGHT, grace_seconds=60), most_at_a_mailbox=10)
+patient_tight = Bridge(
+    echo, threads=THREADS, bounds=replace(TIGHT, grace_seconds=60), most_at_a_mailbox=10
+)
 # No client may wait at a mailbox of this one.
 bridged_full = Bridge(waits, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=0)

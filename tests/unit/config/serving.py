@@ -71,7 +71,11 @@ def serving(
             [
                 *(sys.executable, "-m", "granian", f"tests.unit.config.applications:{name}"),
                 *("--port", str(port), "--no-ws"),
-                *(SERVING if interface == "rsgi" else ("--interface", interface, "--blocking-threads", "4")),
+                *(
+                    SERVING
+                    if interface == "rsgi"
+                    else ("--interface", interface, "--blocking-threads", "4")
+                ),
                 *("--workers-kill-timeout", "8"),
                 *options,
             ],

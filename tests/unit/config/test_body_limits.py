@@ -20,7 +20,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def is_known(path: str = "/api/v1/messages:batch", **headers: str) -> bool:
-    environ: dict[str, Any] = {"PATH_INFO": path} | {f"HTTP_{name}": value for name, value in headers.items()}
+    environ: dict[str, Any] = {"PATH_INFO": path} | {
+        f"HTTP_{name}": value for name, value in headers.items()
+    }
     return bool(asyncio.run(Senders()(environ)))
 
 

@@ -9,7 +9,12 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 
-from config.effective_settings import SECRETS, effective_settings, unknown_settings, without_credentials
+from config.effective_settings import (
+    SECRETS,
+    effective_settings,
+    unknown_settings,
+    without_credentials,
+)
 from config.env_values import FoundSetting
 from config.version import version
 from tests.support import factories
@@ -44,7 +49,9 @@ def test_secrets_are_hidden(tmp_path: Path) -> None:
     shown = found(tmp_path, **given)
     assert HIDDEN not in str(shown)
     assert shown["INTURN_SECRET_KEY"].value == "(hidden)"
-    assert shown["DATABASE_URL"].value.endswith("@db.example.com/inturn?sslpassword=***&sslmode=require")
+    assert shown["DATABASE_URL"].value.endswith(
+        "@db.example.com/inturn?sslpassword=***&sslmode=require"
+    )
     assert shown["SPARK_REMOTE"].value.endswith("token=***;user_id=me")
     assert found(tmp_path)["INTURN_SECRET_KEY"].value == "(kept in the home)"
 
@@ -96,6 +103,8 @@ def test_a_support_bundle_has_the_state_of_the_installation_and_no_payload(tmp_p
     assert "posted to http://***@a.example" in content["of-a-test.log"]
     assert HIDDEN not in "".join(content.values())
     # Every statement was accepted.
-    texts = [name for name, text in content.items() if name.endswith(".json") and text.startswith('"')]
+    texts = [
+        name for name, text in content.items() if name.endswith(".json") and text.startswith('"')
+    ]
     assert texts == []
     assert target.stat().st_mode & 0o077 == 0

@@ -22,7 +22,11 @@ WRONG = [
     ("PORT", "abc", "1 to 65535"),
     ("PORT", "70000", "1 to 65535"),
     ("PORT", "9" * 5000, "1 to 65535"),
-    *((name, text, "a whole number from 1 to") for name in WHOLE for text in ("0", "-3", "1.5", "many")),
+    *(
+        (name, text, "a whole number from 1 to")
+        for name in WHOLE
+        for text in ("0", "-3", "1.5", "many")
+    ),
     ("INTURN_DEBUG", "maybe", "true or false"),
     ("INTURN_LOG_LEVEL", "LOUD", "DEBUG, INFO, WARNING"),
     ("INTURN_PUBLISH_RATE_LIMIT", "fast", "like 1000/s"),
@@ -41,9 +45,17 @@ WRONG = [
     ("SPARK_MASTER", "spark.example.com", "spark://spark.example.com:7077"),
     ("SPARK_MASTER", "local[0]", "local[*]"),
     ("SPARK_REMOTE", "spark://spark.example.com", "sc://"),
-    *(("SPARK_DRIVER_MEMORY", text, "at least 512m") for text in ("1", "511m", "0g", "2 GB", "64k")),
+    *(
+        ("SPARK_DRIVER_MEMORY", text, "at least 512m")
+        for text in ("1", "511m", "0g", "2 GB", "64k")
+    ),
 ]
-SECRETS = ["INTURN_SECRET_KEY", "INTURN_ENCRYPTION_KEYS", "INTURN_BOOTSTRAP_KEY", "INTURN_ADMIN_PASSWORD"]
+SECRETS = [
+    "INTURN_SECRET_KEY",
+    "INTURN_ENCRYPTION_KEYS",
+    "INTURN_BOOTSTRAP_KEY",
+    "INTURN_ADMIN_PASSWORD",
+]
 HIDDEN = "hunter2"
 KEY = "0123456789abcdef01234567"
 
@@ -104,8 +116,14 @@ def test_a_database_url_is_accepted_unchanged(read: Read, url: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*SECRETS, "DATABASE_URL", "PORT"])
-def test_the_end_of_a_files_line_is_no_part_of_its_value(read: Read, tmp_path: Path, name: str) -> None:
-    fitting = {"DATABASE_URL": "postgresql://me@host/name", "PORT": "8123", "INTURN_BOOTSTRAP_KEY": KEY}
+def test_the_end_of_a_files_line_is_no_part_of_its_value(
+    read: Read, tmp_path: Path, name: str
+) -> None:
+    fitting = {
+        "DATABASE_URL": "postgresql://me@host/name",
+        "PORT": "8123",
+        "INTURN_BOOTSTRAP_KEY": KEY,
+    }
     value = fitting.get(name, HIDDEN)
     (tmp_path / "given").write_text(f"{value}\n")
     assert read(**{f"{name}_FILE": str(tmp_path / "given")}) == read(**{name: value})
@@ -218,8 +236,13 @@ def test_tls_files_make_every_own_address_https(read: Read) -> None:
     assert (plain.tls, plain.log_to) == (None, "FILES")
     files = {"INTURN_TLS_CERTIFICATE": "/etc/c.pem", "INTURN_TLS_KEY": "/etc/k.pem"}
     encrypted = read(**files)
-    assert (encrypted.own_url, encrypted.base_url) == ("https://127.0.0.1:8000", "https://127.0.0.1:8000")
-    assert "begin it with https://" in complaint(read, **files, INTURN_BASE_URL="http://broker.example.com")
+    assert (encrypted.own_url, encrypted.base_url) == (
+        "https://127.0.0.1:8000",
+        "https://127.0.0.1:8000",
+    )
+    assert "begin it with https://" in complaint(
+        read, **files, INTURN_BASE_URL="http://broker.example.com"
+    )
 
 
 @pytest.mark.parametrize("given", ["INTURN_TLS_CERTIFICATE", "INTURN_TLS_KEY"])

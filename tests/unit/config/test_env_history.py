@@ -15,7 +15,11 @@ def read(home: Path, **given: str) -> env.Environment:
 def test_the_history_defaults_to_this_machine(tmp_path: Path) -> None:
     found = read(tmp_path)
     assert found.history_url == str(tmp_path / "archive")
-    assert (found.spark_master, found.spark_remote, found.spark_driver_memory) == ("local[*]", "", "1g")
+    assert (found.spark_master, found.spark_remote, found.spark_driver_memory) == (
+        "local[*]",
+        "",
+        "1g",
+    )
 
 
 def test_a_folder_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +32,9 @@ def test_a_url_is_kept(tmp_path: Path, url: str) -> None:
     assert read(tmp_path, HISTORY_URL=f"{url}/").history_url == url
 
 
-@pytest.mark.parametrize("master", ["local", "local[4]", "spark://a:7077,b:7077", "yarn", "k8s://https://a"])
+@pytest.mark.parametrize(
+    "master", ["local", "local[4]", "spark://a:7077,b:7077", "yarn", "k8s://https://a"]
+)
 def test_spark_may_run_elsewhere(tmp_path: Path, master: str) -> None:
     assert read(tmp_path, SPARK_MASTER=master).spark_master == master
 

@@ -17,7 +17,9 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_a_file_over_the_limit_is_rotated_and_the_writer_starts_at_its_beginning(tmp_path: Path) -> None:
+def test_a_file_over_the_limit_is_rotated_and_the_writer_starts_at_its_beginning(
+    tmp_path: Path,
+) -> None:
     with open_log(tmp_path, "web") as log:
         log.write(b"0123456789\n")
         log.flush()

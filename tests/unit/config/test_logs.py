@@ -12,7 +12,11 @@ from config.logs import LONGEST_QUOTE, EventFormatter
 def test_a_long_address_is_quoted_only_in_part() -> None:
     address = f"/{'a' * 100_000}"
     record = logging.makeLogRecord(
-        {"msg": "Internal Server Error: %s", "args": (address,), "request": RequestFactory().get(address)}
+        {
+            "msg": "Internal Server Error: %s",
+            "args": (address,),
+            "request": RequestFactory().get(address),
+        }
     )
     line = orjson.loads(EventFormatter().format(record))
     assert len(line["event"]) == len(line["request"]) == LONGEST_QUOTE

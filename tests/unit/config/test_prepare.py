@@ -69,7 +69,9 @@ def newer(db: None) -> None:
 def test_older_code_refuses_a_newer_database(command: str) -> None:
     with pytest.raises(CommandError) as told:
         call_command(command)
-    assert "of a newer version of Inturn, with the migration delivery.9999_tomorrow" in str(told.value)
+    assert "of a newer version of Inturn, with the migration delivery.9999_tomorrow" in str(
+        told.value
+    )
     assert "restore a back-up" in str(told.value)
 
 
@@ -83,6 +85,8 @@ def test_a_web_server_on_a_newer_database_is_not_ready() -> None:
 def test_senders_refuse_a_database_without_all_migrations() -> None:
     require_this_version()
     with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM django_migrations WHERE app = 'delivery' AND name <> '0001_initial'")
+        cursor.execute(
+            "DELETE FROM django_migrations WHERE app = 'delivery' AND name <> '0001_initial'"
+        )
     with pytest.raises(CommandError, match="has no migration"):
         require_this_version()

@@ -58,7 +58,9 @@ def test_an_answer_ends_when_its_client_has_gone(answering: Served) -> None:
     eventually(lambda: closes_one(answering, before), "it is closed")
 
 
-@pytest.mark.parametrize(("path", "error"), [("/raises", "never answered"), ("/exits", "SystemExit")])
+@pytest.mark.parametrize(
+    ("path", "error"), [("/raises", "never answered"), ("/exits", "SystemExit")]
+)
 def test_an_application_that_fails_is_a_problem_and_in_the_log(
     answering: Served, path: str, error: str
 ) -> None:

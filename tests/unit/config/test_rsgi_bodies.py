@@ -50,7 +50,9 @@ def test_a_body_of_known_length_is_passed_on(echoing: Served, size: int) -> None
     assert echoed(echoing, known(size) + body) == (str(size), body)
 
 
-def test_a_body_in_chunks_that_is_too_long_is_refused_as_soon_as_that_shows(echoing: Served) -> None:
+def test_a_body_in_chunks_that_is_too_long_is_refused_as_soon_as_that_shows(
+    echoing: Served,
+) -> None:
     with echoing.connect() as connection:
         connection.sendall(CHUNKED + chunks(b"x" * (MAX_BODY_BYTES + 100_000), size=50_000)[:-5])
         assert refusal(connection) == (413, "too-large")
@@ -105,7 +107,11 @@ def test_slow_bodies_hold_no_thread(echoing: Served) -> None:
 
 def test_a_connection_is_kept_for_the_next_request(echoing: Served) -> None:
     with echoing.connect() as connection:
-        for raw in (known(5) + b"12345", CHUNKED + chunks(b"12345", size=2), known(LONG) + b"x" * LONG):
+        for raw in (
+            known(5) + b"12345",
+            CHUNKED + chunks(b"12345", size=2),
+            known(LONG) + b"x" * LONG,
+        ):
             connection.sendall(raw)
             environ = orjson.loads(answer(connection)[1])
             assert environ["CONTENT_LENGTH"] == str(len(environ["body"]))

@@ -32,7 +32,8 @@ REQUESTS = {
     "two content types": b"POST /x HTTP/1.1\r\nHost: test\r\nContent-Type: a/b\r\nContent-Type: c/d\r\nContent-Length: 0\r\n\r\n",
     "body of a GET": b"GET /x HTTP/1.1\r\nHost: test\r\nContent-Length: 3\r\n\r\nabc",
     "body of a DELETE": b"DELETE /x HTTP/1.1\r\nHost: test\r\nContent-Length: 3\r\n\r\nabc",
-    "long body": b"POST /x HTTP/1.1\r\nHost: test\r\nContent-Length: 400000\r\n\r\n" + b"0123456789" * 40000,
+    "long body": b"POST /x HTTP/1.1\r\nHost: test\r\nContent-Length: 400000\r\n\r\n"
+    + b"0123456789" * 40000,
     "expected": b"POST /x HTTP/1.1\r\nHost: test\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc",
     "chunks of a GET": b"GET /x HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
 }
@@ -59,7 +60,11 @@ def told(served: Served, raw: bytes) -> dict[str, Any]:
         _, body = served.ask(raw)
     environ: dict[str, Any] = orjson.loads(body)
     # WSGI adds the process's environment, which other tests may have changed.
-    return {name: value for name, value in environ.items() if name not in IGNORED and name not in os.environ}
+    return {
+        name: value
+        for name, value in environ.items()
+        if name not in IGNORED and name not in os.environ
+    }
 
 
 @pytest.mark.parametrize("name", REQUESTS)

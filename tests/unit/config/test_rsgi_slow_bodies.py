@@ -36,7 +36,9 @@ def little_memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.mark.parametrize("begun", [known(10), known(10) + b"1", known(LONG) + b"1", CHUNKED + b"1"])
-def test_a_stalled_body_times_out_and_closes_its_connection(short_timeout: Served, begun: bytes) -> None:
+def test_a_stalled_body_times_out_and_closes_its_connection(
+    short_timeout: Served, begun: bytes
+) -> None:
     with short_timeout.connect() as connection:
         connection.sendall(begun)
         assert refusal(connection) == (408, "stalled-body")
@@ -98,7 +100,9 @@ def test_no_sender_uses_all_the_room_for_known_clients(little_memory: Served) ->
 def test_http_2_is_not_spoken(little_memory: Served) -> None:
     """One HTTP/2 connection would be hundreds of requests at once."""
     with little_memory.connect() as connection:
-        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000"))
+        connection.sendall(
+            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000")
+        )
         said = connection.recv(1000)
     assert said == b"" or said.startswith(b"HTTP/1.1 ")
 

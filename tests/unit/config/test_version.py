@@ -25,7 +25,9 @@ def test_the_version_is_that_of_the_project() -> None:
 def test_probes_and_metrics_show_the_version() -> None:
     assert Client().get("/healthz").json() == {"status": "ok", "version": version()}
     text = Client().get("/metrics").text
-    (build,) = [one for one in text_string_to_metric_families(text) if one.name == "inturn_build_info"]
+    (build,) = [
+        one for one in text_string_to_metric_families(text) if one.name == "inturn_build_info"
+    ]
     assert [sample.labels["version"] for sample in build.samples] == [version()]
 
 
@@ -42,7 +44,10 @@ def test_requests_to_endpoints_name_the_version() -> None:
 
 def test_the_command_line_prints_the_version() -> None:
     told = subprocess.run(
-        [sys.executable, str(CHECKOUT / "manage.py"), "--version"], capture_output=True, text=True, check=True
+        [sys.executable, str(CHECKOUT / "manage.py"), "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert told.stdout == f"Inturn {version()}\n"
 

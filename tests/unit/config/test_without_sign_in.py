@@ -13,7 +13,11 @@ pytestmark = pytest.mark.django_db
 
 
 def metrics(**headers: str) -> int:
-    return Client(REMOTE_ADDR=headers.pop("remote", "127.0.0.1")).get("/metrics", headers=headers).status_code
+    return (
+        Client(REMOTE_ADDR=headers.pop("remote", "127.0.0.1"))
+        .get("/metrics", headers=headers)
+        .status_code
+    )
 
 
 def test_metrics_are_for_this_machine() -> None:
@@ -22,7 +26,9 @@ def test_metrics_are_for_this_machine() -> None:
     assert metrics(**{"X-Forwarded-For": "127.0.0.1"}) == 401
 
 
-@pytest.mark.parametrize(("scope", "status"), [(Scope.READ, 200), (Scope.MANAGE, 200), (Scope.FETCH, 401)])
+@pytest.mark.parametrize(
+    ("scope", "status"), [(Scope.READ, 200), (Scope.MANAGE, 200), (Scope.FETCH, 401)]
+)
 def test_metrics_are_for_keys_that_may_read(scope: Scope, status: int) -> None:
     _, key = factories.api_key(scope)
     assert metrics(remote="192.0.2.7", Authorization=f"Bearer {key}") == status

@@ -22,7 +22,9 @@ FAILURES = (
     OutcomeClass.REDIRECT,
 )
 FIXED = RetrySchedule(seconds=600, is_exponential=False, jitter=0, max_attempts=13, suspends=False)
-EXPONENTIAL = RetrySchedule(seconds=84.8, is_exponential=True, jitter=0, max_attempts=12, suspends=False)
+EXPONENTIAL = RetrySchedule(
+    seconds=84.8, is_exponential=True, jitter=0, max_attempts=12, suspends=False
+)
 WORKFRONT_2017 = replace(
     TEAMFORGE, name="workfront-2017", actions=dict.fromkeys(FAILURES, "RETRY_LANE"), schedule=FIXED
 )
@@ -42,7 +44,9 @@ WEBMETHODS = replace(
     actions=dict.fromkeys(IN_PLACE, "IN_PLACE")
     | {OutcomeClass.CLIENT_ERROR: "REJECT", OutcomeClass.REDIRECT: "REJECT"},
     holds_in_doubt=True,
-    schedule=RetrySchedule(seconds=10, is_exponential=False, jitter=0, max_attempts=5, suspends=False),
+    schedule=RetrySchedule(
+        seconds=10, is_exponential=False, jitter=0, max_attempts=5, suspends=False
+    ),
 )
 # The waits of the specification's table, in seconds.
 LISTED = (5.0, 300.0, 1800.0, 7200.0, 18_000.0, 36_000.0, 50_400.0, 72_000.0, 86_400.0)
@@ -104,7 +108,9 @@ def test_standard_webhooks_waits_as_listed_after_each_failure() -> None:
 
 
 def test_retries_after_the_listed_ones_have_the_last_wait() -> None:
-    endless = replace(STANDARD_WEBHOOKS, schedule=replace(STANDARD_WEBHOOKS.schedule, max_attempts=None))
+    endless = replace(
+        STANDARD_WEBHOOKS, schedule=replace(STANDARD_WEBHOOKS.schedule, max_attempts=None)
+    )
     assert judge(failed(), endless, Tries(40)).wait_seconds == LISTED[-1]
 
 
@@ -129,7 +135,9 @@ def test_after_days_without_a_sender_retries_are_spread() -> None:
 
 
 def test_without_the_first_time_the_waits_grow_as_the_offsets_do() -> None:
-    waits = [judge(failed(), WORKFRONT_48H, Tries(failures)).wait_seconds for failures in range(1, 5)]
+    waits = [
+        judge(failed(), WORKFRONT_48H, Tries(failures)).wait_seconds for failures in range(1, 5)
+    ]
     assert waits == pytest.approx([84.8, 169.6, 339.2, 678.4])
 
 

@@ -7,7 +7,16 @@ import pytest
 
 from delivery.outcome import Outcome, answer_class, class_of
 from delivery.states import OutcomeClass, Status
-from delivery.verdict import JITTER, NextStep, RetrySchedule, Rules, Verdict, judge, judge_lost, pause_seconds
+from delivery.verdict import (
+    JITTER,
+    NextStep,
+    RetrySchedule,
+    Rules,
+    Verdict,
+    judge,
+    judge_lost,
+    pause_seconds,
+)
 
 TEAMFORGE = Rules(
     name="teamforge",
@@ -28,7 +37,9 @@ TEAMFORGE = Rules(
     pause_seconds=1,
     pause_max_seconds=60,
     retry_after_max_seconds=3600,
-    schedule=RetrySchedule(seconds=10, is_exponential=False, jitter=0, max_attempts=None, suspends=False),
+    schedule=RetrySchedule(
+        seconds=10, is_exponential=False, jitter=0, max_attempts=None, suspends=False
+    ),
     suspends_on_reject=False,
     probe_seconds=60,
     breaks_circuit=False,
@@ -97,7 +108,13 @@ def test_an_answer_leads_to_the_status_of_the_table(
 
 @pytest.mark.parametrize("rules", [TEAMFORGE, STRICT, SWITCHED], ids=lambda rules: rules.name)
 @pytest.mark.parametrize(
-    "kind", [OutcomeClass.TIMEOUT, OutcomeClass.UNREACHABLE, OutcomeClass.TLS, OutcomeClass.REFUSED_ADDRESS]
+    "kind",
+    [
+        OutcomeClass.TIMEOUT,
+        OutcomeClass.UNREACHABLE,
+        OutcomeClass.TLS,
+        OutcomeClass.REFUSED_ADDRESS,
+    ],
 )
 def test_no_answer_blocks_the_lane(rules: Rules, kind: OutcomeClass) -> None:
     assert judge(outcome(kind), rules).step is NextStep.BLOCK
@@ -111,8 +128,12 @@ def test_a_fault_on_our_side_fails_the_delivery_and_frees_the_lane() -> None:
 @pytest.mark.parametrize(
     ("asked", "waited"), [(None, None), (7.0, 7.0), (-1.0, 0.0), (315_360_000.0, 3600.0)]
 )
-def test_retry_after_is_honoured_within_its_bound(asked: float | None, waited: float | None) -> None:
-    assert judge(outcome(OutcomeClass.UNAVAILABLE, retry_after=asked), SWITCHED).wait_seconds == waited
+def test_retry_after_is_honoured_within_its_bound(
+    asked: float | None, waited: float | None
+) -> None:
+    assert (
+        judge(outcome(OutcomeClass.UNAVAILABLE, retry_after=asked), SWITCHED).wait_seconds == waited
+    )
 
 
 def test_retry_after_is_ignored_without_the_switch() -> None:

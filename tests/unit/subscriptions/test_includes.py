@@ -14,7 +14,9 @@ from subscriptions.scripts.jobs import Job, Output, ScriptFault
 from subscriptions.scripts.pool import Result, pool
 
 DATES = "function day(text) {\n    return text.slice(0, 10);\n}"
-LIBRARY = Library({"dates": DATES, "both": "$include$dates\nvar both = 1;", "setup": "var region = 'eu';"})
+LIBRARY = Library(
+    {"dates": DATES, "both": "$include$dates\nvar both = 1;", "setup": "var region = 'eu';"}
+)
 
 
 def run(script: str, library: Library = LIBRARY) -> Result:
@@ -43,9 +45,7 @@ def test_a_common_script_includes_others() -> None:
 
 
 def test_an_include_inside_a_function_is_replaced_there() -> None:
-    script = (
-        "function own() {\n$include$dates\nreturn day('2026-01-01T');\n}\n$outmessage = own() + typeof day;"
-    )
+    script = "function own() {\n$include$dates\nreturn day('2026-01-01T');\n}\n$outmessage = own() + typeof day;"
     assert output(script) == "2026-01-01undefined"
 
 
@@ -81,7 +81,9 @@ def test_a_script_without_includes_is_the_very_same() -> None:
 def test_an_error_is_located_in_the_script_that_holds_it(
     script: str, source: str, line: int, first: tuple[str, ...]
 ) -> None:
-    library = Library({**LIBRARY.texts, "fails": "var c;\nnone.at;", "outer": "var d;\n\n$include$fails"})
+    library = Library(
+        {**LIBRARY.texts, "fails": "var c;\nnone.at;", "outer": "var d;\n\n$include$fails"}
+    )
     fault = run(script, Library(library.texts, first=first))
     assert isinstance(fault, ScriptFault)
     assert (fault.source, fault.line) == (source, line)

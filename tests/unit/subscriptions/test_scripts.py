@@ -59,7 +59,10 @@ def test_outmessage_is_the_body(pool: ScriptPool, script: str, body: bytes | Non
 
 def test_a_message_that_is_no_json_is_text(pool: ScriptPool) -> None:
     text = Job(
-        script="$outmessage = $inmessage + typeof $inmessage;", message="{x", is_json=False, headers="{}"
+        script="$outmessage = $inmessage + typeof $inmessage;",
+        message="{x",
+        is_json=False,
+        headers="{}",
     )
     (result,) = pool.run([text], seconds=0).result()
     assert made(result).body == b"{xstring"
@@ -67,7 +70,11 @@ def test_a_message_that_is_no_json_is_text(pool: ScriptPool) -> None:
 
 def test_param_headers_and_status_are_collected(pool: ScriptPool) -> None:
     result = made(run(pool, "$param = 'a/b é'; $outheader['X-A'] = 7; $statuscode = 404;"))
-    assert (result.path, result.headers, result.status_code) == ("/a%2Fb%20%C3%A9", {"X-A": "7"}, 404)
+    assert (result.path, result.headers, result.status_code) == (
+        "/a%2Fb%20%C3%A9",
+        {"X-A": "7"},
+        404,
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,21 +85,39 @@ def test_param_headers_and_status_are_collected(pool: ScriptPool) -> None:
         ("throw 'no';", "script: no"),
         ("\nJSON.parse('{');", "script: line 2: SyntaxError: "),
         ("while (true) {}", "script: line 1: stopped after 500 ms of processor time"),
-        ("try { while (true) {} } catch (e) {}", "script: line 1: stopped after 500 ms of processor time"),
+        (
+            "try { while (true) {} } catch (e) {}",
+            "script: line 1: stopped after 500 ms of processor time",
+        ),
         ("new Array(4e8).join('abc');", "script: stopped after 500 ms of processor time"),
         ("'x'.repeat(1e9);", "script: line 1: it needs more than 64 MB of memory"),
         (
             "for (var all = [];;) all.push(new Array(1000));",
             "script: line 1: it needs more than 64 MB of memory",
         ),
-        ("function deeper() { deeper(); }\ndeeper();", "script: line 1: RangeError: Maximum call stack size"),
+        (
+            "function deeper() { deeper(); }\ndeeper();",
+            "script: line 1: RangeError: Maximum call stack size",
+        ),
         ("$outmessage = 'x'.repeat(5e6);", "script: its output is longer than 4 MiB"),
-        ("$outmessage = function () {};", "script: TypeError: $outmessage is neither text nor JSON"),
-        ("$outmessage = []; $outmessage[0] = $outmessage;", "script: TypeError: circular reference"),
+        (
+            "$outmessage = function () {};",
+            "script: TypeError: $outmessage is neither text nor JSON",
+        ),
+        (
+            "$outmessage = []; $outmessage[0] = $outmessage;",
+            "script: TypeError: circular reference",
+        ),
         ("$outmessage = '\\ud800';", "script: its output holds half a character"),
         ("$outmessage = 1n;", "script: TypeError: "),
-        ("$outheader = {'webhook-id': '1'};", "script: $outheader: webhook-id is set by Inturn itself"),
-        ("$outheader = {'X-A': 'a\\r\\nX-B: b'};", "script: $outheader: The value of X-A holds a line break"),
+        (
+            "$outheader = {'webhook-id': '1'};",
+            "script: $outheader: webhook-id is set by Inturn itself",
+        ),
+        (
+            "$outheader = {'X-A': 'a\\r\\nX-B: b'};",
+            "script: $outheader: The value of X-A holds a line break",
+        ),
         ("$outheader = 7;", "script: TypeError: $outheader is no object"),
         ("$param = '..';", "script: $param is part of a path"),
         ("$param = 'x'.repeat(2000);", "script: $param is part of a path"),
@@ -138,7 +163,9 @@ def test_a_slow_script_is_executed_apart_until_it_is_quick_again(pool: ScriptPoo
     assert len(pool.run([quick, quick], seconds=60).result()) == 2
 
 
-def test_a_process_that_is_killed_is_replaced_and_the_script_executed_again(pool: ScriptPool) -> None:
+def test_a_process_that_is_killed_is_replaced_and_the_script_executed_again(
+    pool: ScriptPool,
+) -> None:
     for worker in pool.workers:
         if worker.process_id is not None:
             os.kill(worker.process_id, signal.SIGKILL)
@@ -160,7 +187,9 @@ def test_a_process_that_is_killed_with_a_script_in_it_costs_the_script_a_second_
     for process_id in processes:
         os.kill(process_id, signal.SIGKILL)
     (result,) = future.result()
-    assert (result.body or b"").decode() == said if isinstance(result, Output) else said in result.text
+    assert (
+        (result.body or b"").decode() == said if isinstance(result, Output) else said in result.text
+    )
 
 
 def test_the_process_has_no_environment_and_ends_with_its_socket() -> None:
@@ -200,7 +229,10 @@ def test_what_ends_a_process_is_told() -> None:
         ("var a = 1;\n  var = 1;", ("script: line 2: SyntaxError: variable name expected", 7)),
         ("return 1;", ("script: line 1: SyntaxError: return not in a function", None)),
         ("(" * 50_000, ("script: RangeError: Maximum call stack size exceeded", None)),
-        ("//" + "x" * 100_000, ("script: it has more than 100000 bytes; write a shorter one", None)),
+        (
+            "//" + "x" * 100_000,
+            ("script: it has more than 100000 bytes; write a shorter one", None),
+        ),
     ],
 )
 def test_a_script_is_compiled_without_being_executed(

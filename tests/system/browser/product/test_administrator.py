@@ -67,7 +67,9 @@ def test_sets_up_a_flow_and_sees_its_first_message_delivered(
         "title": "The door does not close",
     }
     eventually(
-        lambda: publisher.get(f"messages/{published['id']}")["deliveries"][0]["status"] == "DELIVERED",
+        lambda: (
+            publisher.get(f"messages/{published['id']}")["deliveries"][0]["status"] == "DELIVERED"
+        ),
         "the answer is settled",
     )
     page.goto(f"/admin/delivery/message/?event_type={name}")

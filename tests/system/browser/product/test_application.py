@@ -10,12 +10,17 @@ from tests.system.browser.product.conftest import Enter
 from tests.system.operation.installation import eventually
 
 
-def test_an_application_publishes_and_reads_the_outcome(flow: Flow, enter: Enter, receiver: Receiver) -> None:
+def test_an_application_publishes_and_reads_the_outcome(
+    flow: Flow, enter: Enter, receiver: Receiver
+) -> None:
     flow.subscribe(receiver.endpoint("orders"))
     id = flow.publish(b'{"order": 4711}')
     receiver.endpoint("orders").wait_for_count(1)
     eventually(
-        lambda: [d["status"] for d in flow.publisher.get(f"messages/{id}")["deliveries"]] == ["DELIVERED"],
+        lambda: (
+            [d["status"] for d in flow.publisher.get(f"messages/{id}")["deliveries"]]
+            == ["DELIVERED"]
+        ),
         "the publisher is told that it was delivered",
     )
     (delivery,) = flow.publisher.get(f"messages/{id}")["deliveries"]
@@ -37,7 +42,9 @@ def test_an_application_fetches_and_acknowledges_its_mailbox(flow: Flow, enter: 
     id = flow.publish(b'{"parcel": 12}')
     (message,) = fetching.post(f"mailboxes/{depot}/next")["messages"]
     assert (message["id"], message["body"]) == (id, {"parcel": 12})
-    (result,) = fetching.post(f"mailboxes/{depot}/ack", {"receipts": [message["receipt"]]})["results"]
+    (result,) = fetching.post(f"mailboxes/{depot}/ack", {"receipts": [message["receipt"]]})[
+        "results"
+    ]
     assert result["ok"]
 
     sam = enter("sam")

@@ -59,7 +59,9 @@ def test_finds_a_message_by_a_word_of_its_body_from_last_week_and_cannot_change_
         assert page.locator("[formaction]").count() == 0, address
         offered = page.locator("main a, main button, #content a").all_inner_texts()
         assert not [
-            text for text in offered if text.startswith(("Resubmit", "Cancel", "Save", "Add", "Edit"))
+            text
+            for text in offered
+            if text.startswith(("Resubmit", "Cancel", "Save", "Add", "Edit"))
         ]
 
 

@@ -39,7 +39,9 @@ def test_one_click_makes_the_other_subscription_flow(
         remedy.get_by_role("button", name="Make INACTIVE").click()
         received = well.endpoint.wait_for_count(3, seconds=SOON_SECONDS)
         with capsys.disabled():
-            print(f"\nafter the click the other subscription flows within {received[-1].at - clicked:.2f} s")
+            print(
+                f"\nafter the click the other subscription flows within {received[-1].at - clicked:.2f} s"
+            )
         assert [request.id for request in received] == ids
         expect(sam.page.get_by_text(f"{crm}/down is INACTIVE")).to_be_visible()
         expect(row).to_have_count(0)

@@ -7,7 +7,13 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from config.backup import unfinished
-from config.backup.manifest import BackupError, Manifest, describe_files, read_manifest, write_manifest
+from config.backup.manifest import (
+    BackupError,
+    Manifest,
+    describe_files,
+    read_manifest,
+    write_manifest,
+)
 from config.backup.restoring import Restore
 from config.env import read_environment
 from config.up.child import print_line
@@ -59,7 +65,9 @@ def test_a_back_up_of_another_format_names_its_version(tmp_path: Path) -> None:
 def test_a_back_up_of_a_newer_version_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     backup, home = tmp_path / "backup", tmp_path / "home"
     backup.mkdir()
-    write_manifest(backup, replace(MANIFEST, version="7.0.0", migrations=["delivery.9999_tomorrow"]))
+    write_manifest(
+        backup, replace(MANIFEST, version="7.0.0", migrations=["delivery.9999_tomorrow"])
+    )
     restore = Restore(backup, read_environment({"INTURN_HOME": str(home)}), print_line)
     with pytest.raises(BackupError, match="which this version does not have"):
         restore.run_restore()

@@ -28,7 +28,8 @@ ASKS_FOR_WHAT_IS_NOWHERE = "--no-index\nnowhere==1 --hash=sha256:" + "0" * 64 + 
 BARE = getattr(sys, "_base_executable", sys.executable)
 NOT_ROOT: Sequence[str] = USER_NAMESPACE if os.geteuid() == 0 else ()
 can_be_refused = pytest.mark.skipif(
-    os.geteuid() == 0 and find_account().prefix != USER_NAMESPACE, reason="root may write everywhere here"
+    os.geteuid() == 0 and find_account().prefix != USER_NAMESPACE,
+    reason="root may write everywhere here",
 )
 
 
@@ -101,7 +102,9 @@ def test_a_changed_lock_is_installed(checkout: Path) -> None:
 
 def test_a_changed_lock_is_detected_from_inside_too(checkout: Path) -> None:
     (checkout / "config" / RUNTIME_LOCK).write_text("# changed\n")
-    prefix, said = entered(launch(checkout, "check", python=str(checkout / ".venv" / "bin" / "python")))
+    prefix, said = entered(
+        launch(checkout, "check", python=str(checkout / ".venv" / "bin" / "python"))
+    )
     assert prefix == str(checkout / ".venv")
     assert "installing" in said
 
@@ -174,7 +177,9 @@ def test_a_checkout_that_may_not_be_written_has_its_environment_in_the_home(tmp_
 def test_an_unwritable_checkout_is_reported_in_one_line(tmp_path: Path) -> None:
     checkout = copy_bootstrap(tmp_path / "checkout")
     checkout.chmod(0o555)
-    complaint = refused(launch(checkout, "check", prefix=NOT_ROOT, INTURN_HOME=str(checkout / "home")))
+    complaint = refused(
+        launch(checkout, "check", prefix=NOT_ROOT, INTURN_HOME=str(checkout / "home"))
+    )
     assert complaint.startswith("inturn: neither")
     assert complaint.count("\n") == 1
 

@@ -41,7 +41,9 @@ def test_an_array_is_published_in_its_order(publishing: Caller) -> None:
     assert {result["deliveries"] for result in answer.body["results"]} == {0}
 
 
-@pytest.mark.parametrize("content_type", ["application/x-ndjson", "application/jsonl; charset=utf-8"])
+@pytest.mark.parametrize(
+    "content_type", ["application/x-ndjson", "application/jsonl; charset=utf-8"]
+)
 def test_lines_are_published_in_their_order(publishing: Caller, content_type: str) -> None:
     lines = '{"event": "A", "body": 1}\n\n{"event": "A", "body": "\u2028 \x85"}\r\n'.encode()
     answer = publishing.ask("POST", "messages:batch", lines, content_type=content_type)
@@ -52,7 +54,10 @@ def test_lines_are_published_in_their_order(publishing: Caller, content_type: st
 def test_each_body_is_stored_as_the_bytes_that_were_sent(publishing: Caller) -> None:
     sent = b'[ {"event":"A","body":{ "x" : 1.10,"y":123456789012345678901234567890 , "body": [ ] }} , {"body":\n[ 1 ] ,"event":"A"}]'
     assert publishing.ask("POST", "messages:batch", sent).status == 202
-    assert bodies() == [b'{ "x" : 1.10,"y":123456789012345678901234567890 , "body": [ ] }', b"[ 1 ]"]
+    assert bodies() == [
+        b'{ "x" : 1.10,"y":123456789012345678901234567890 , "body": [ ] }',
+        b"[ 1 ]",
+    ]
 
 
 def test_a_body_can_be_base64(publishing: Caller) -> None:
@@ -145,7 +150,9 @@ def test_a_batch_has_an_end(publishing: Caller) -> None:
         (orjson.dumps(A), "text/plain"),
     ],
 )
-def test_a_batch_that_is_not_one_is_refused(publishing: Caller, body: bytes, content_type: str) -> None:
+def test_a_batch_that_is_not_one_is_refused(
+    publishing: Caller, body: bytes, content_type: str
+) -> None:
     refused(publishing.ask("POST", "messages:batch", body, content_type=content_type), 400)
     assert bodies() == []
 
@@ -155,7 +162,9 @@ def test_partial_is_true_or_false(publishing: Caller) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_event_type_deleted_meanwhile_fails_only_its_item(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_type_deleted_meanwhile_fails_only_its_item(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def publish_too_late(publisher: Publisher, drafts: list[Draft]) -> list[Accepted]:
         EventType.objects.filter(name="Strict").delete()
         return publish(publisher, drafts)

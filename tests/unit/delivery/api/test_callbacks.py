@@ -68,7 +68,11 @@ def test_a_form_of_another_site_needs_no_csrf_token(callback: Callback) -> None:
 
 
 def test_headers_are_stored_as_of_a_message(anonymous: Caller, callback: Callback) -> None:
-    post(anonymous, callback, headers={"authorization": "Bearer s3cret", "cookie": "a=b", "x-trace": "7"})
+    post(
+        anonymous,
+        callback,
+        headers={"authorization": "Bearer s3cret", "cookie": "a=b", "x-trace": "7"},
+    )
     message = Message.objects.get(event_type__name="Inturn.Callback")
     assert message.headers == {"content-type": "application/json", "x-trace": "7"}
 
@@ -107,7 +111,11 @@ def test_an_expired_one_is_410(anonymous: Caller, callback: Callback) -> None:
 
 
 def test_a_body_over_the_limit_is_413(anonymous: Caller, callback: Callback) -> None:
-    refused(post(anonymous, callback, b"x" * (settings.ENVIRONMENT.max_message_bytes + 1)), 413, "too-large")
+    refused(
+        post(anonymous, callback, b"x" * (settings.ENVIRONMENT.max_message_bytes + 1)),
+        413,
+        "too-large",
+    )
 
 
 def test_a_next_url_is_guarded(anonymous: Caller, callback: Callback) -> None:
@@ -130,7 +138,9 @@ def test_a_callback_accepts_only_post(anonymous: Caller, callback: Callback, met
 
 class TestPublishingOverTheApi:
     def test_a_url_that_cannot_be_called_is_400_with_the_reason(self, publishing: Caller) -> None:
-        problem = refused(publishing.publish(EVENT, CallbackURL="http://10.1.2.3/"), 400, "callback-refused")
+        problem = refused(
+            publishing.publish(EVENT, CallbackURL="http://10.1.2.3/"), 400, "callback-refused"
+        )
         assert "10.0.0.0/8" in problem["detail"]
         assert not Message.objects.exists()
 
@@ -142,7 +152,10 @@ class TestPublishingOverTheApi:
         problem = refused(publishing.post("messages:batch", items), 400, "callback-refused")
         assert problem["index"] == 1
         answer = publishing.post("messages:batch?partial=true", items)
-        assert [set(result) for result in answer.body["results"]] == [{"id", "deliveries"}, {"error"}]
+        assert [set(result) for result in answer.body["results"]] == [
+            {"id", "deliveries"},
+            {"error"},
+        ]
         assert Callback.objects.get().url == URL
 
 
@@ -161,7 +174,9 @@ class TestHistory:
         assert manager.get(id).body["answer_to"] is None
         assert manager.get(f"messages/{answer}").body["answer_to"] == f"msg_{callback.message_id}"
 
-    def test_an_expired_callback_is_shown_as_expired(self, manager: Caller, callback: Callback) -> None:
+    def test_an_expired_callback_is_shown_as_expired(
+        self, manager: Caller, callback: Callback
+    ) -> None:
         Callback.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
         (shown,) = manager.get(f"messages/msg_{callback.message_id}").body["callbacks"]
         assert shown["state"] == "EXPIRED"

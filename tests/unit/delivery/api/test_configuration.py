@@ -88,9 +88,14 @@ def test_the_digest_may_come_as_if_match(manager: Caller) -> None:
         answer.content
         and b'{"document": {"format": 1, "publishers": [{"name": "github", "description": "hooks"}]}}'
     )
-    done = manager.ask("POST", "configuration/apply", body, headers={"if-match": answer.headers["ETag"]})
+    done = manager.ask(
+        "POST", "configuration/apply", body, headers={"if-match": answer.headers["ETag"]}
+    )
     assert done.status == 200
-    assert refused(manager.ask("POST", "configuration/apply", body), 400)["errors"][0]["field"] == "digest"
+    assert (
+        refused(manager.ask("POST", "configuration/apply", body), 400)["errors"][0]["field"]
+        == "digest"
+    )
 
 
 def test_another_plan_is_not_applied(manager: Caller) -> None:

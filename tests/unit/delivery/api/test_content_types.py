@@ -40,7 +40,9 @@ def stored() -> tuple[str, str | None, bytes]:
     return message.content_type, message.headers.get("content-type"), bytes(message.body)
 
 
-@pytest.mark.parametrize("content_type", ["", FORM, f"{FORM}; charset=utf-8", "application/json", "a/b+json"])
+@pytest.mark.parametrize(
+    "content_type", ["", FORM, f"{FORM}; charset=utf-8", "application/json", "a/b+json"]
+)
 @pytest.mark.parametrize("of_type", ["application/json", "application/vnd.order+json"])
 def test_a_body_is_checked_against_the_schema_whatever_its_content_type(
     publishing: Caller, content_type: str, of_type: str
@@ -82,17 +84,27 @@ def test_a_compressed_body_is_refused(publishing: Caller, encoding: str, status:
         assert not Message.objects.exists()
 
 
-@pytest.mark.parametrize("content_type", ["text/plain", "application/xml", "application/octet-stream"])
-def test_another_content_type_is_415_and_names_the_right_one(publishing: Caller, content_type: str) -> None:
+@pytest.mark.parametrize(
+    "content_type", ["text/plain", "application/xml", "application/octet-stream"]
+)
+def test_another_content_type_is_415_and_names_the_right_one(
+    publishing: Caller, content_type: str
+) -> None:
     ordered = event_type(name="Order.Placed")
-    problem = refused(publish(publishing, ordered, b"{}", content_type), 415, "unsupported-media-type")
+    problem = refused(
+        publish(publishing, ordered, b"{}", content_type), 415, "unsupported-media-type"
+    )
     assert f"not {content_type}" in problem["detail"]
     assert "Content-Type: application/json" in problem["detail"]
     assert not Message.objects.exists()
 
 
-@pytest.mark.parametrize("content_type", ["text/plain", FORM, "application/xml", "application/octet-stream"])
-def test_an_event_type_without_json_accepts_any_content_type(publishing: Caller, content_type: str) -> None:
+@pytest.mark.parametrize(
+    "content_type", ["text/plain", FORM, "application/xml", "application/octet-stream"]
+)
+def test_an_event_type_without_json_accepts_any_content_type(
+    publishing: Caller, content_type: str
+) -> None:
     free = event_type(content_type="application/octet-stream")
     assert publish(publishing, free, b"garbage", content_type).status == 202
     assert stored() == (content_type, content_type, b"garbage")
@@ -141,4 +153,7 @@ def test_edited_copies_alike() -> None:
     refused(edit(b'{"id": 1}', **{"Content-Type": "text/plain"}), 415, "unsupported-media-type")
     assert edit(b'{"id": 1}').status == 202
     copy = Message.objects.latest("id")
-    assert (copy.content_type, copy.headers["content-type"]) == ("application/json", "application/json")
+    assert (copy.content_type, copy.headers["content-type"]) == (
+        "application/json",
+        "application/json",
+    )

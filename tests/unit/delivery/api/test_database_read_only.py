@@ -13,7 +13,14 @@ from django.test import Client
 
 from delivery.models import Callback, Delivery, Message, Status
 from delivery.publishing.callback_tokens import callback_key, make_token
-from subscriptions.models import ConfigurationChange, Kind, Mode, Scope, Subscription, SubscriptionStatus
+from subscriptions.models import (
+    ConfigurationChange,
+    Kind,
+    Mode,
+    Scope,
+    Subscription,
+    SubscriptionStatus,
+)
 from tests.support import factories
 from tests.support.read_only_database import set_read_only
 from tests.unit.subscriptions.api.client import ApiAnswer, Caller, caller, refused
@@ -49,12 +56,16 @@ class ChangingCalls:
         self.publisher = caller(Scope.PUBLISH, publisher=publisher)
         owner = factories.subscriber("crm")
         factories.delivery(
-            subscription=factories.subscription(subscriber=owner, mode=Mode.PULL, event_type=event_type)
+            subscription=factories.subscription(
+                subscriber=owner, mode=Mode.PULL, event_type=event_type
+            )
         )
         self.box = caller(Scope.FETCH, subscriber=owner)
         (self.fetched,) = self.box.post("mailboxes/crm/next?max=1").body["messages"]
         factories.delivery(
-            subscription=factories.subscription(subscriber=owner, mode=Mode.PULL, event_type=event_type)
+            subscription=factories.subscription(
+                subscriber=owner, mode=Mode.PULL, event_type=event_type
+            )
         )
         factories.subscription(event_type=factories.event_type("Report", kind=Kind.QUEUE))
         self.publisher.publish("Report", CallbackURL="https://publisher.example/answers")
@@ -71,7 +82,9 @@ class ChangingCalls:
             "sync": lambda: self.publisher.publish("Ask"),
             "callback": lambda: Caller(None).ask("POST", f"/callbacks/{token}", b"{}"),
             "fetch": lambda: self.box.post("mailboxes/crm/next?max=1"),
-            "ack": lambda: self.box.post("mailboxes/crm/ack", {"receipts": [self.fetched["receipt"]]}),
+            "ack": lambda: self.box.post(
+                "mailboxes/crm/ack", {"receipts": [self.fetched["receipt"]]}
+            ),
             "configure": lambda: self.manager.post("event-types", {"name": "New"}),
             "toggle": lambda: self.manager.patch(subscription, {"status": "INACTIVE"}),
             "cancel": lambda: self.manager.post(f"deliveries/{self.row.pk}/cancel"),

@@ -27,7 +27,9 @@ def test_deliveries_are_filtered_by_every_parameter(manager: Caller) -> None:
         f"message={message.public_id}",
         "until=2026-05-04T13:00:00Z",
     ]:
-        assert [row["id"] for row in manager.get(f"deliveries?{query}").body["results"]] == [wanted.pk], query
+        assert [row["id"] for row in manager.get(f"deliveries?{query}").body["results"]] == [
+            wanted.pk
+        ], query
     assert manager.get("deliveries?status=FAILED").body["results"] == []
 
 
@@ -73,7 +75,9 @@ def test_only_the_newest_attempts_of_a_long_tried_delivery_are_read(
 
 
 def test_a_delivery_of_an_inactive_subscription_is_held(manager: Caller) -> None:
-    delivery = factories.delivery(subscription=factories.subscription(status=SubscriptionStatus.INACTIVE))
+    delivery = factories.delivery(
+        subscription=factories.subscription(status=SubscriptionStatus.INACTIVE)
+    )
     assert manager.get(f"deliveries/{delivery.pk}").body["held"] is True
     assert manager.get("deliveries").body["results"][0]["held"] is True
 
@@ -93,7 +97,11 @@ def test_a_delivery_in_the_retry_lane_shows_it_and_its_remaining_attempts(manage
         manager.get(f"messages/{retried.message.public_id}").body["deliveries"][0],
     ):
         assert (body["lane"], body["next_attempt_at"]) == ("retry:0", "2026-05-04T12:00:00Z")
-        assert (body["attempt_count"], body["attempts_before"], body["max_attempts"]) == (15, 13, 13)
+        assert (body["attempt_count"], body["attempts_before"], body["max_attempts"]) == (
+            15,
+            13,
+            13,
+        )
 
 
 def test_a_delivery_is_in_its_subscribers_lane_or_in_none(manager: Caller) -> None:
@@ -148,7 +156,9 @@ def test_lanes_are_listed_by_state_at_a_fixed_cost(
     lane, _ = blocked_lane()
     for _ in range(3):
         factories.delivery()
-    assert [row["name"] for row in manager.get("lanes?state=BLOCKED").body["results"]] == [str(lane)]
+    assert [row["name"] for row in manager.get("lanes?state=BLOCKED").body["results"]] == [
+        str(lane)
+    ]
     with django_assert_num_queries(3):
         names = [row["name"] for row in manager.get("lanes").body["results"]]
     assert [name for name in names if name.startswith("queue:")] == [f"queue:{n}" for n in range(5)]
@@ -160,7 +170,10 @@ def test_lanes_are_listed_by_state_at_a_fixed_cost(
 def test_waiting_deliveries_are_counted_up_to_a_limit(
     manager: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for place in ("delivery.console.lanes.waiting_counts.WAITING_LIMIT", "delivery.api.lanes.WAITING_LIMIT"):
+    for place in (
+        "delivery.console.lanes.waiting_counts.WAITING_LIMIT",
+        "delivery.api.lanes.WAITING_LIMIT",
+    ):
         monkeypatch.setattr(place, 1)
     lane, _ = blocked_lane()
     body = manager.get(f"lanes/{lane}").body

@@ -14,7 +14,9 @@ URL = "https://down.example/hook"
 @pytest.fixture
 def delivery(db: None) -> Delivery:
     policy = factories.policy(breaks_circuit=True)
-    return factories.delivery(subscription=factories.subscription(endpoint=f"PATCH:{URL}", policy=policy))
+    return factories.delivery(
+        subscription=factories.subscription(endpoint=f"PATCH:{URL}", policy=policy)
+    )
 
 
 def state(manager: Caller, delivery: Delivery) -> str:
@@ -34,7 +36,11 @@ def test_the_breakers_state_precedes_the_lanes(manager: Caller, delivery: Delive
     )
     assert state(manager, delivery) == "DISABLED"
     summary = EndpointSummary.objects.get()
-    assert (summary.url, summary.since, summary.next_try_at) == (URL, health.since, health.next_probe_at)
+    assert (summary.url, summary.since, summary.next_try_at) == (
+        URL,
+        health.since,
+        health.next_probe_at,
+    )
     assert summary.reason == "7 attempts at its URL failed in a row"
     health.state, health.next_probe_at = "FROZEN", None
     health.save()
@@ -54,7 +60,10 @@ def test_a_policy_without_breaker_has_no_url_health(manager: Caller) -> None:
 def test_a_change_answers_the_state_after_it(manager: Caller, delivery: Delivery) -> None:
     UrlHealth.objects.create(url="https://127.0.0.1/frozen", state="FROZEN")
     path = f"subscriptions/{delivery.subscription_id}"
-    assert manager.patch(path, {"endpoint": "https://127.0.0.1/frozen"}).body["endpoint_state"] == "FROZEN"
+    assert (
+        manager.patch(path, {"endpoint": "https://127.0.0.1/frozen"}).body["endpoint_state"]
+        == "FROZEN"
+    )
     assert manager.patch(path, {"endpoint_state": "UP"}).status == 400
 
 

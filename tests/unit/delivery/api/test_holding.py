@@ -44,7 +44,9 @@ def test_the_same_again_is_no_change(manager: Caller, paths: dict[str, str]) -> 
     assert (ConfigurationChange.objects.count(), JournalEntry.objects.count()) == (6, 6)
 
 
-def test_what_does_not_fit_is_refused_and_nothing_is_changed(manager: Caller, paths: dict[str, str]) -> None:
+def test_what_does_not_fit_is_refused_and_nothing_is_changed(
+    manager: Caller, paths: dict[str, str]
+) -> None:
     passed = (timezone.now() - timedelta(seconds=1)).isoformat()
     for path, name in paths.items():
         for given, field in (
@@ -61,7 +63,9 @@ def test_what_does_not_fit_is_refused_and_nothing_is_changed(manager: Caller, pa
     assert not ConfigurationChange.objects.exists()
 
 
-def test_a_subscriber_is_made_inactive_and_active_with_its_backlog_cancelled(manager: Caller) -> None:
+def test_a_subscriber_is_made_inactive_and_active_with_its_backlog_cancelled(
+    manager: Caller,
+) -> None:
     delivery = factories.delivery()
     path = f"subscribers/{delivery.subscription.subscriber.name}"
     assert manager.patch(path, {"status": "INACTIVE"}).body["status"] == "INACTIVE"
@@ -94,7 +98,9 @@ def test_a_subscription_alone_may_be_shadow(manager: Caller, paths: dict[str, st
         answer = manager.patch(path, {name: "SHADOW"})
         if path.startswith("subscriptions/"):
             assert (answer.status, answer.body["status"]) == (200, "SHADOW")
-            assert manager.get("subscriptions?status=SHADOW").body["results"][0]["status"] == "SHADOW"
+            assert (
+                manager.get("subscriptions?status=SHADOW").body["results"][0]["status"] == "SHADOW"
+            )
         else:
             assert answer.status == 400
             assert name in fields_of(answer.body)

@@ -90,7 +90,9 @@ def test_any_other_body_is_handed_out_byte_by_byte(
 
 
 def test_json_is_recognised_by_its_suffix(mailbox: FilledMailbox) -> None:
-    mailbox.put(message=factories.message(b"[1]", content_type="application/vnd.order+json; charset=utf-8"))
+    mailbox.put(
+        message=factories.message(b"[1]", content_type="application/vnd.order+json; charset=utf-8")
+    )
     assert mailbox.one()["body"] == [1]
 
 
@@ -109,7 +111,9 @@ def test_the_mailbox_of_another_subscriber_is_not_there(mailbox: FilledMailbox) 
         refused(other.get(f"mailboxes/{name}/status"), 404, "no-such-mailbox")
 
 
-def test_a_receipt_of_another_mailbox_is_refused_and_changes_nothing(mailbox: FilledMailbox) -> None:
+def test_a_receipt_of_another_mailbox_is_refused_and_changes_nothing(
+    mailbox: FilledMailbox,
+) -> None:
     other = box()
     (delivery,) = other.put()
     receipt = other.one()["receipt"]
@@ -119,7 +123,9 @@ def test_a_receipt_of_another_mailbox_is_refused_and_changes_nothing(mailbox: Fi
     assert status_of(delivery) == Status.IN_FLIGHT
 
 
-@pytest.mark.parametrize("garbage", ["", "x", "é" * 40, "A" * 40, "_gE" + "A" * 37, "/" * 40, "a" * 9_000])
+@pytest.mark.parametrize(
+    "garbage", ["", "x", "é" * 40, "A" * 40, "_gE" + "A" * 37, "/" * 40, "a" * 9_000]
+)
 def test_an_invalid_receipt_is_reported_in_its_result(mailbox: FilledMailbox, garbage: str) -> None:
     (delivery,) = mailbox.put()
     receipt = mailbox.one()["receipt"]
@@ -166,7 +172,14 @@ def test_a_wrong_value_is_refused_and_named(
 
 @pytest.mark.parametrize(
     "content",
-    [{}, {"receipts": []}, {"receipts": "x"}, {"receipts": [1]}, {"receipts": ["x"] * 101}, {"x": 1}],
+    [
+        {},
+        {"receipts": []},
+        {"receipts": "x"},
+        {"receipts": [1]},
+        {"receipts": ["x"] * 101},
+        {"x": 1},
+    ],
 )
 def test_a_body_without_receipts_is_refused(mailbox: FilledMailbox, content: Any) -> None:
     answer = mailbox.client.post("mailboxes/crm/ack", content)
@@ -177,7 +190,9 @@ def test_a_receipt_is_in_the_address_or_the_body_but_not_both(mailbox: FilledMai
     assert fields_of(refused(mailbox.ask("ack", ["x"], receipt="x"), 400)) == {"receipt"}
 
 
-def test_a_client_waiting_at_an_empty_mailbox_is_handed_to_the_web_server(mailbox: FilledMailbox) -> None:
+def test_a_client_waiting_at_an_empty_mailbox_is_handed_to_the_web_server(
+    mailbox: FilledMailbox,
+) -> None:
     assert mailbox.ask("next", wait=20).headers["Inturn-Wait"] == str(mailbox.subscriber.pk)
     assert "Inturn-Wait" not in mailbox.ask("next").headers
     mailbox.put()
@@ -214,4 +229,6 @@ def test_no_key_no_mailbox(mailbox: FilledMailbox) -> None:
 
 def test_the_answer_to_a_fetch_is_valid_json_for_any_body(mailbox: FilledMailbox) -> None:
     mailbox.put(message=factories.message(b'"</script>"', headers={"x-city": "Plzeň"}))
-    assert orjson.loads(mailbox.ask("next").content)["messages"][0]["headers"] == {"x-city": "Plzeň"}
+    assert orjson.loads(mailbox.ask("next").content)["messages"][0]["headers"] == {
+        "x-city": "Plzeň"
+    }

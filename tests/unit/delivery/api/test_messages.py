@@ -29,7 +29,9 @@ def test_messages_are_filtered_by_every_parameter(manager: Caller) -> None:
         headers={"filter-string": "proj1", "x-priority": "HIGH"},
         published_at=NOON,
     )
-    new = factories.message(b"\xff\x00", content_type="image/png", published_at=NOON + timedelta(hours=1))
+    new = factories.message(
+        b"\xff\x00", content_type="image/png", published_at=NOON + timedelta(hours=1)
+    )
     factories.delivery(Status.DELIVERED, message=old)
     for query in [
         "event_type=A",
@@ -79,7 +81,9 @@ def test_a_wrong_search_is_refused(manager: Caller, query: str, field: str) -> N
     assert fields_of(refused(manager.get(f"messages?{query}"), 400)) == {field}
 
 
-def test_a_search_that_takes_too_long_is_aborted(manager: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_that_takes_too_long_is_aborted(
+    manager: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
     factories.message()
     monkeypatch.setattr(message_query, "TEXT_SEARCH_SECONDS", 0.05)
     monkeypatch.setattr(search, "_BODY_HOLDS", "pg_sleep(30) IS NOT NULL AND %s <> ''::bytea")
@@ -99,7 +103,9 @@ def test_pages_of_messages_go_from_new_to_old_at_a_fixed_cost(
     # The key, the messages, the counts of their deliveries.
     with django_assert_num_queries(3):
         page = manager.get("messages?limit=3").body
-    assert [row["id"] for row in page["results"]] == [message.public_id for message in messages[:1:-1]]
+    assert [row["id"] for row in page["results"]] == [
+        message.public_id for message in messages[:1:-1]
+    ]
     assert page["results"][0]["deliveries"] == {"DELIVERED": 1, "PENDING": 1}
     assert [row["id"] for row in manager.get(page["next"]).body["results"]] == [
         message.public_id for message in messages[1::-1]
@@ -123,7 +129,11 @@ def test_a_message_is_read_with_its_deliveries_and_attempts(
     assert delivery["status"] == "REJECTED"
     assert delivery["message"] == message.public_id
     (attempt,) = delivery["attempts"]
-    assert (attempt["number"], attempt["outcome"], attempt["status_code"]) == (1, "CLIENT_ERROR", 404)
+    assert (attempt["number"], attempt["outcome"], attempt["status_code"]) == (
+        1,
+        "CLIENT_ERROR",
+        404,
+    )
 
 
 def test_a_message_with_many_deliveries_and_attempts_is_read_in_part(
@@ -131,7 +141,9 @@ def test_a_message_with_many_deliveries_and_attempts_is_read_in_part(
 ) -> None:
     monkeypatch.setattr(messages, "SHOWN_DELIVERIES", 2)
     message = factories.message()
-    first, second, _ = [factories.delivery(message=message, attempts=attempts) for attempts in (15, 0, 0)]
+    first, second, _ = [
+        factories.delivery(message=message, attempts=attempts) for attempts in (15, 0, 0)
+    ]
     for number in range(1, 16):
         factories.attempt(first, number=number)
     body = manager.get(f"messages/{message.public_id}").body
@@ -151,7 +163,9 @@ def test_a_body_that_is_not_json_is_returned_as_base64(manager: Caller, body: by
     assert "body_base64" in answer.body
 
 
-def test_a_publisher_reads_its_own_messages_and_no_others(publishing: Caller, publisher: Publisher) -> None:
+def test_a_publisher_reads_its_own_messages_and_no_others(
+    publishing: Caller, publisher: Publisher
+) -> None:
     own = factories.message(publisher=publisher)
     other = factories.message()
     assert publishing.get(f"messages/{own.public_id}").status == 200
@@ -170,9 +184,15 @@ def test_explain_lists_every_subscription_with_the_reason(manager: Caller) -> No
     factories.subscription("elsewhere")
     message = factories.message(b'{"a": "c"}', event_type=event_type)
     answer = manager.get(f"messages/{message.public_id}/explain")
-    told = {row["subscription"]: (row["qualifies"], row["reason"]) for row in answer.body["results"]}
+    told = {
+        row["subscription"]: (row["qualifies"], row["reason"]) for row in answer.body["results"]
+    }
     assert told["all"][0] is True
-    assert {name for name, (qualifies, _) in told.items() if not qualifies} == {"filtered", "header", "off"}
+    assert {name for name, (qualifies, _) in told.items() if not qualifies} == {
+        "filtered",
+        "header",
+        "off",
+    }
     assert "filter" in told["filtered"][1]
     assert "FILTER_STRING" in told["header"][1]
     assert "INACTIVE" in told["off"][1]
@@ -204,4 +224,8 @@ def test_a_publisher_sees_outcomes_but_no_receiver_details(
     assert "receiver" not in str(told).lower().replace("receive_count", "")
     (shown,) = told["deliveries"]
     (attempt,) = shown["attempts"]
-    assert (shown["status"], attempt["outcome"], attempt["status_code"]) == ("CANCELLED", "SERVER_ERROR", 500)
+    assert (shown["status"], attempt["outcome"], attempt["status_code"]) == (
+        "CANCELLED",
+        "SERVER_ERROR",
+        500,
+    )

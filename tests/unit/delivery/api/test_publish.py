@@ -26,7 +26,9 @@ def event_type(db: None) -> Any:
 
 def nothing_stored() -> bool:
     return (
-        not Message.objects.exists() and not Delivery.objects.exists() and not IdempotencyKey.objects.exists()
+        not Message.objects.exists()
+        and not Delivery.objects.exists()
+        and not IdempotencyKey.objects.exists()
     )
 
 
@@ -45,7 +47,9 @@ def test_a_message_and_its_deliveries_are_stored_and_the_body_byte_by_byte(
     assert Delivery.objects.get().status == "PENDING"
 
 
-def test_headers_are_stored_but_not_hop_by_hop_ones_cookies_and_credentials(publishing: Caller) -> None:
+def test_headers_are_stored_but_not_hop_by_hop_ones_cookies_and_credentials(
+    publishing: Caller,
+) -> None:
     answer = publishing.ask(
         "POST",
         f"events/{EVENT}/messages",
@@ -74,7 +78,9 @@ def test_headers_are_stored_but_not_hop_by_hop_ones_cookies_and_credentials(publ
 
 def test_the_header_filter_string_has_that_very_name(publishing: Caller, event_type: Any) -> None:
     factories.subscription(event_type=event_type, header_filter_string="proj1")
-    answer = publishing.ask("POST", f"events/{EVENT}/messages", b"{}", headers={"FILTER_STRING": "proj1"})
+    answer = publishing.ask(
+        "POST", f"events/{EVENT}/messages", b"{}", headers={"FILTER_STRING": "proj1"}
+    )
     assert answer.body["deliveries"] == 1
 
 
@@ -102,7 +108,9 @@ def test_a_json_body_has_to_be_json(publishing: Caller, body: bytes) -> None:
 def test_a_violated_schema_is_422_with_the_path(publishing: Caller) -> None:
     schema = {"type": "object", "properties": {"items": {"items": {"required": ["id"]}}}}
     factories.event_type("Strict", json_schema=schema)
-    problem = refused(publishing.publish("Strict", b'{"items": [{"id": 1}, {}]}'), 422, "schema-violation")
+    problem = refused(
+        publishing.publish("Strict", b'{"items": [{"id": 1}, {}]}'), 422, "schema-violation"
+    )
     assert "1" in problem["path"]
     assert nothing_stored()
 
@@ -142,7 +150,9 @@ def test_the_same_key_gets_the_first_answer_and_another_body_409(publishing: Cal
     first = publishing.publish(EVENT, b'{"a": 1}', idempotency_key="k1")
     again = publishing.publish(EVENT, b'{"a": 1}', idempotency_key="k1")
     assert again.body == first.body
-    refused(publishing.publish(EVENT, b'{"a": 2}', idempotency_key="k1"), 409, "idempotency-key-reused")
+    refused(
+        publishing.publish(EVENT, b'{"a": 2}', idempotency_key="k1"), 409, "idempotency-key-reused"
+    )
     assert Message.objects.count() == 1
 
 
@@ -201,11 +211,15 @@ def test_a_publisher_that_is_too_fast_waits(
 
 
 def test_a_database_that_is_away_is_503_with_retry_after(publishing: Caller) -> None:
-    with patch("delivery.api.publish.publish", side_effect=OperationalError("server closed the connection")):
+    with patch(
+        "delivery.api.publish.publish", side_effect=OperationalError("server closed the connection")
+    ):
         answer = publishing.publish(EVENT)
     refused(answer, 503, "database-away")
     assert int(answer.headers["Retry-After"]) > 0
-    with patch("subscriptions.api.authentication.key_by_hash", side_effect=OperationalError("refused")):
+    with patch(
+        "subscriptions.api.authentication.key_by_hash", side_effect=OperationalError("refused")
+    ):
         refused(publishing.publish(EVENT), 503, "database-away")
 
 

@@ -22,7 +22,12 @@ def subscription(db: None) -> Subscription:
 
 class TestReplays:
     def test_are_requested(self, manager: Caller, subscription: Subscription) -> None:
-        wish = {"subscription": subscription.pk, "since": SINCE, "rate": 5, "filter": "$$->'Body'->'n' = 1"}
+        wish = {
+            "subscription": subscription.pk,
+            "since": SINCE,
+            "rate": 5,
+            "filter": "$$->'Body'->'n' = 1",
+        }
         answer = manager.post("replays", wish)
         assert answer.status == 201, answer
         assert answer.body["state"] == "SELECTING"
@@ -32,7 +37,9 @@ class TestReplays:
         assert manager.get(f"replays/{answer.body['id']}").body == answer.body
         assert manager.get("replays").body["results"] == [answer.body]
 
-    def test_are_started_and_show_their_progress(self, manager: Caller, subscription: Subscription) -> None:
+    def test_are_started_and_show_their_progress(
+        self, manager: Caller, subscription: Subscription
+    ) -> None:
         replay = ready(subscription, [row.pk for row in stored(subscription.event_type, 2)])
         answer = manager.post(f"replays/{replay.pk}/start")
         assert (answer.status, answer.body["state"]) == (200, "RUNNING")
@@ -51,7 +58,9 @@ class TestReplays:
         answer = manager.post(f"replays/{replay.pk}/cancel")
         assert (answer.status, answer.body["state"]) == (200, "CANCELLED")
 
-    def test_in_selection_cannot_be_started(self, manager: Caller, subscription: Subscription) -> None:
+    def test_in_selection_cannot_be_started(
+        self, manager: Caller, subscription: Subscription
+    ) -> None:
         made = manager.post("replays", {"subscription": subscription.pk, "since": SINCE}).body
         problem = refused(manager.post(f"replays/{made['id']}/start"), 409, "not-ready")
         assert "when it is READY" in problem["detail"]
@@ -63,7 +72,9 @@ class TestReplays:
         (error,) = refused(manager.post("replays", wish), 400, "invalid")["errors"]
         assert (error["field"], error["line"], error["column"]) == ("filter", 1, 7)
 
-    def test_of_unarchived_time_are_refused(self, manager: Caller, subscription: Subscription) -> None:
+    def test_of_unarchived_time_are_refused(
+        self, manager: Caller, subscription: Subscription
+    ) -> None:
         until = (timezone.now() + timedelta(days=1)).isoformat()
         wish = {"subscription": subscription.pk, "since": SINCE, "until": until}
         (error,) = refused(manager.post("replays", wish), 400, "invalid")["errors"]
@@ -74,7 +85,9 @@ class TestReplays:
     def test_without_a_subscription_are_refused(
         self, manager: Caller, subscription: Subscription, id: int
     ) -> None:
-        problem = refused(manager.post("replays", {"subscription": id, "since": SINCE}), 400, "invalid")
+        problem = refused(
+            manager.post("replays", {"subscription": id, "since": SINCE}), 400, "invalid"
+        )
         assert problem["errors"][0]["field"] == "subscription"
 
     def test_take_a_manager(self, manager: Caller, subscription: Subscription) -> None:

@@ -25,7 +25,9 @@ def test_the_reserved_event_type_cannot_be_changed(manager: Caller) -> None:
     assert EventType.objects.filter(name=NAME).exists()
 
 
-def test_the_reserved_event_type_cannot_be_published(publisher: Publisher, publishing: Caller) -> None:
+def test_the_reserved_event_type_cannot_be_published(
+    publisher: Publisher, publishing: Caller
+) -> None:
     refused(publishing.publish(NAME), 403, "reserved")
     refused(publishing.post("messages:batch", [{"event": NAME, "body": {}}]), 403, "reserved")
 

@@ -35,9 +35,13 @@ class TestOne:
         assert (answer.body["redelivery"], answer.body["attempts_before"]) == ("resubmitted", 1)
         refused(manager.post(f"deliveries/{row.pk}/resubmit", given), 409, "not-resubmittable")
 
-    def test_that_was_received_is_refused_with_the_alternative(self, manager: Caller, db: None) -> None:
+    def test_that_was_received_is_refused_with_the_alternative(
+        self, manager: Caller, db: None
+    ) -> None:
         delivered = factories.delivery(Status.DELIVERED)
-        problem = refused(manager.post(f"deliveries/{delivered.pk}/resubmit"), 409, "not-resubmittable")
+        problem = refused(
+            manager.post(f"deliveries/{delivered.pk}/resubmit"), 409, "not-resubmittable"
+        )
         assert "Give a body" in problem["detail"]
 
     def test_in_doubt_is_marked_delivered_once(self, manager: Caller, db: None) -> None:
@@ -58,7 +62,9 @@ class TestOne:
         refused(caller(Scope.READ).post(f"deliveries/{row.pk}/{verb}"), 403, "wrong-scope")
         refused(caller(Scope.PUBLISH).post(f"deliveries/{row.pk}/{verb}"), 403, "wrong-scope")
         refused(manager.post(f"deliveries/1234567/{verb}"), 404)
-        assert fields_of(refused(manager.post(f"deliveries/{row.pk}/{verb}", {"why": "x"}), 400)) == {"why"}
+        assert fields_of(
+            refused(manager.post(f"deliveries/{row.pk}/{verb}", {"why": "x"}), 400)
+        ) == {"why"}
         assert manager.get(f"deliveries/{row.pk}/{verb}").status == 405
 
 
@@ -83,7 +89,11 @@ class TestEditedOverTheApi:
         EventType.objects.update(content_type="text/plain")
         given = {
             "body_base64": base64.b64encode(b"\x00\xff").decode(),
-            "headers": {"Content-Type": "application/octet-stream", "X_Why": "mended", "Cookie": "secret"},
+            "headers": {
+                "Content-Type": "application/octet-stream",
+                "X_Why": "mended",
+                "Cookie": "secret",
+            },
         }
         answer = manager.post(f"deliveries/{row.pk}/resubmit", given)
         message = Message.objects.get(pk=int(answer.body["id"].removeprefix("msg_")))
@@ -114,7 +124,9 @@ class TestEditedOverTheApi:
         event_type = factories.event_type(json_schema={"required": ["id"]})
         subscription = factories.subscription(event_type=event_type)
         row = factories.delivery(Status.REJECTED, subscription=subscription)
-        refused(manager.post(f"deliveries/{row.pk}/resubmit", {"body": {}}), 422, "schema-violation")
+        refused(
+            manager.post(f"deliveries/{row.pk}/resubmit", {"body": {}}), 422, "schema-violation"
+        )
 
 
 class TestManyOverTheApi:
@@ -148,7 +160,12 @@ class TestManyOverTheApi:
         assert read == made.body
         assert (read["filter"], read["rate"]) == (chosen, 2.5)
         assert "key" in read["actor"]
-        assert (read["state"], read["count"], read["done"], read["ended_at"]) == ("RUNNING", 3, 0, None)
+        assert (read["state"], read["count"], read["done"], read["ended_at"]) == (
+            "RUNNING",
+            3,
+            0,
+            None,
+        )
         while advance_job(timezone.now().replace(year=2099)):
             continue
         read = caller(Scope.READ).get("resubmissions").body["results"][0]
@@ -180,7 +197,9 @@ class TestManyOverTheApi:
             ({"filter": {"status": "FAILED"}, "speed": 1}, "speed"),
         ],
     )
-    def test_a_wrong_request_is_refused_at_its_field(self, manager: Caller, wish: Any, field: str) -> None:
+    def test_a_wrong_request_is_refused_at_its_field(
+        self, manager: Caller, wish: Any, field: str
+    ) -> None:
         assert fields_of(refused(manager.post("resubmissions", wish), 400)) == {field}
         assert not Resubmission.objects.exists()
 
@@ -223,7 +242,9 @@ class TestCancellingMany:
         refused(manager.post(f"{address}/cancel"), 409, "ended")
 
     @pytest.mark.parametrize("status", ["REJECTED", "DELIVERED", [], "x"])
-    def test_settled_deliveries_are_not_cancelled(self, manager: Caller, db: None, status: Any) -> None:
+    def test_settled_deliveries_are_not_cancelled(
+        self, manager: Caller, db: None, status: Any
+    ) -> None:
         problem = refused(manager.post("cancellations", {"filter": {"status": status}}), 400)
         assert fields_of(problem) == {"filter.status"}
 

@@ -46,7 +46,9 @@ def test_resuming_makes_it_due_with_all_its_attempts_again(manager: Caller) -> N
     assert entry.actor
 
 
-def test_a_lane_that_a_rejection_suspended_is_resumed_and_the_rejection_stays(manager: Caller) -> None:
+def test_a_lane_that_a_rejection_suspended_is_resumed_and_the_rejection_stays(
+    manager: Caller,
+) -> None:
     for verb in ("resume", "skip"):
         lane, top = suspended_lane(Status.REJECTED)
         assert manager.post(f"lanes/{lane}/{verb}").body["state"] == "BLOCKED"
@@ -74,7 +76,9 @@ def test_retrying_a_suspended_lane_is_refused_with_resume(manager: Caller) -> No
 def test_a_lane_that_is_not_suspended_cannot_be_resumed(manager: Caller) -> None:
     lane = factories.subscriber("crm").lane
     refused(manager.post("lanes/crm/resume"), 409, "not-suspended")
-    Lane.objects.filter(pk=lane.pk).update(state=LaneState.BLOCKED, delivery_id=factories.delivery().pk)
+    Lane.objects.filter(pk=lane.pk).update(
+        state=LaneState.BLOCKED, delivery_id=factories.delivery().pk
+    )
     refused(manager.post("lanes/crm/resume"), 409, "not-suspended")
     refused(manager.post("lanes/crm/resume", {"why": "x"}), 400)
     refused(manager.post("lanes/none/resume"), 404)
@@ -85,7 +89,13 @@ def stopped_url(url: str = URL, state: str = "FROZEN", **fields: object) -> UrlH
     if state == "DISABLED":
         fields.setdefault("next_probe_at", NOON)
     return UrlHealth.objects.create(
-        url=url, state=state, since=NOON, attempts=2100, failures=2050, failures_in_row=2001, **fields
+        url=url,
+        state=state,
+        since=NOON,
+        attempts=2100,
+        failures=2050,
+        failures_in_row=2001,
+        **fields,
     )
 
 
@@ -109,7 +119,9 @@ class TestUrlHealth:
         }
 
     @pytest.mark.parametrize("state", ["FROZEN", "DISABLED"])
-    def test_a_released_url_is_enabled_and_counts_from_zero(self, manager: Caller, state: str) -> None:
+    def test_a_released_url_is_enabled_and_counts_from_zero(
+        self, manager: Caller, state: str
+    ) -> None:
         stopped_url(state=state, last_success_at=NOON)
         answer = manager.post("url-health/release", {"url": URL})
         assert answer.status == 200, answer
@@ -119,7 +131,10 @@ class TestUrlHealth:
         assert counters == [0, 0, 0]
         assert answer.body["last_success_at"] == "2026-05-04T12:00:00Z"
         entry = JournalEntry.objects.get()
-        assert (entry.kind, entry.text) == (JournalKind.ENABLED, f"{URL} was {state} and is released.")
+        assert (entry.kind, entry.text) == (
+            JournalKind.ENABLED,
+            f"{URL} was {state} and is released.",
+        )
         assert entry.actor
 
     def test_only_stopped_known_urls_can_be_released(self, manager: Caller) -> None:

@@ -23,7 +23,9 @@ def tried(manager: Caller, row: Subscription, **body: Any) -> dict[str, Any]:
     return dict(answer.body)
 
 
-def test_a_script_is_tried_on_the_sample_before_it_is_saved(manager: Caller, row: Subscription) -> None:
+def test_a_script_is_tried_on_the_sample_before_it_is_saved(
+    manager: Caller, row: Subscription
+) -> None:
     assert tried(manager, row, script=SCRIPT, headers={"From": "us"}) == {
         "error": None,
         "line": None,
@@ -44,15 +46,21 @@ def test_the_stored_script_is_tried_unless_another_is_given(manager: Caller) -> 
     assert tried(manager, row, body=1)["body"] == "stored"
 
 
-def test_a_script_is_tried_on_a_stored_message_with_its_headers(manager: Caller, row: Subscription) -> None:
-    message = factories.message(b'{"id": "m1"}', event_type=row.event_type, headers={"from": "them"})
+def test_a_script_is_tried_on_a_stored_message_with_its_headers(
+    manager: Caller, row: Subscription
+) -> None:
+    message = factories.message(
+        b'{"id": "m1"}', event_type=row.event_type, headers={"from": "them"}
+    )
     said = tried(manager, row, script=SCRIPT, message=message.public_id)
     assert (said["body"], said["headers"]) == ('{"id":"m1"}', {"X-From": "them"})
 
 
 def test_a_message_of_another_event_type_is_refused(manager: Caller, row: Subscription) -> None:
     other = factories.message()
-    answer = manager.post(f"subscriptions/{row.pk}/try", {"script": "1;", "message": other.public_id})
+    answer = manager.post(
+        f"subscriptions/{row.pk}/try", {"script": "1;", "message": other.public_id}
+    )
     assert fields_of(refused(answer, 400)) == {"message"}
 
 
@@ -78,7 +86,9 @@ def test_a_fault_is_told_with_its_place(
     assert said["body"] is None
 
 
-def test_the_answer_of_a_sync_subscription_is_tried_whatever_its_endpoint(manager: Caller, db: None) -> None:
+def test_the_answer_of_a_sync_subscription_is_tried_whatever_its_endpoint(
+    manager: Caller, db: None
+) -> None:
     row = factories.subscription(event_type=factories.event_type("Asked", kind=Kind.SYNC))
     said = tried(manager, row, script="$statuscode = 400; $outmessage = 'no';", body={})
     assert (said["status_code"], said["body"], said["content_type"]) == (
@@ -90,7 +100,9 @@ def test_the_answer_of_a_sync_subscription_is_tried_whatever_its_endpoint(manage
 
 def test_a_text_is_tried_as_it_is(manager: Caller, db: None) -> None:
     row = factories.subscription(event_type=factories.event_type("Text", content_type="text/plain"))
-    assert tried(manager, row, script="$outmessage = $inmessage.length;", body="four")["body"] == "4"
+    assert (
+        tried(manager, row, script="$outmessage = $inmessage.length;", body="four")["body"] == "4"
+    )
     refusal = refused(manager.post(f"subscriptions/{row.pk}/try", {"script": "1;", "body": 4}), 400)
     assert fields_of(refusal) == {"body"}
 
@@ -110,7 +122,9 @@ def test_a_trial_without_script_or_message_is_refused(
 ) -> None:
     row = factories.subscription()
     problem = refused(manager.post(f"subscriptions/{row.pk}/try", body), 400)
-    assert {error["field"].removesuffix("non_field_errors") for error in problem["errors"]} == {field}
+    assert {error["field"].removesuffix("non_field_errors") for error in problem["errors"]} == {
+        field
+    }
 
 
 def test_a_script_without_effect_is_not_tried(manager: Caller, db: None) -> None:

@@ -64,7 +64,9 @@ def test_a_lost_database_is_503_at_every_view(error: Exception) -> None:
 def test_a_fault_of_ours_is_500_without_a_traceback() -> None:
     _, key = factories.api_key()
     client = Client(raise_request_exception=False, headers={"authorization": f"Bearer {key}"})
-    with patch("subscriptions.api.resource.Resource.list", side_effect=RuntimeError("secret detail")):
+    with patch(
+        "subscriptions.api.resource.Resource.list", side_effect=RuntimeError("secret detail")
+    ):
         answer = ApiAnswer(client.get("/api/v1/event-types"))
     refused(answer, 500, "unexpected")
     assert b"secret detail" not in answer.content

@@ -21,13 +21,17 @@ def statuses() -> list[str]:
     return sorted(Delivery.objects.values_list("status", flat=True))
 
 
-def test_inactive_holds_and_active_delivers_the_backlog(manager: Caller, subscription: Subscription) -> None:
+def test_inactive_holds_and_active_delivers_the_backlog(
+    manager: Caller, subscription: Subscription
+) -> None:
     path = f"subscriptions/{subscription.pk}"
     answer = manager.patch(path, {"status": "INACTIVE"})
     assert answer.status == 200, answer
     assert answer.body["status"] == "INACTIVE"
     assert statuses() == ["DELIVERED", "PENDING"]
-    assert manager.patch(path, {"status": "ACTIVE", "backlog": "deliver"}).body["status"] == "ACTIVE"
+    assert (
+        manager.patch(path, {"status": "ACTIVE", "backlog": "deliver"}).body["status"] == "ACTIVE"
+    )
     assert statuses() == ["DELIVERED", "PENDING"]
 
 
@@ -52,13 +56,19 @@ def test_each_toggle_is_logged_once(manager: Caller, subscription: Subscription)
     assert (change.before, change.after) == ({"status": "ACTIVE"}, {"status": "INACTIVE"})
 
 
-def test_a_toggle_and_another_change_are_made_together(manager: Caller, subscription: Subscription) -> None:
-    answer = manager.patch(f"subscriptions/{subscription.pk}", {"status": "INACTIVE", "timeout_seconds": 7})
+def test_a_toggle_and_another_change_are_made_together(
+    manager: Caller, subscription: Subscription
+) -> None:
+    answer = manager.patch(
+        f"subscriptions/{subscription.pk}", {"status": "INACTIVE", "timeout_seconds": 7}
+    )
     assert (answer.body["status"], answer.body["timeout_seconds"]) == ("INACTIVE", 7)
     assert ConfigurationChange.objects.count() == 2
 
 
-def test_the_answer_contains_the_time_of_the_change(manager: Caller, subscription: Subscription) -> None:
+def test_the_answer_contains_the_time_of_the_change(
+    manager: Caller, subscription: Subscription
+) -> None:
     answer = manager.patch(f"subscriptions/{subscription.pk}", {"status": "INACTIVE"})
     assert answer.body == manager.get(f"subscriptions/{subscription.pk}").body
 
@@ -77,6 +87,8 @@ def test_the_answer_contains_the_time_of_the_change(manager: Caller, subscriptio
 def test_a_wrong_change_changes_nothing(
     manager: Caller, subscription: Subscription, body: object, field: str
 ) -> None:
-    assert fields_of(refused(manager.patch(f"subscriptions/{subscription.pk}", body), 400)) == {field}
+    assert fields_of(refused(manager.patch(f"subscriptions/{subscription.pk}", body), 400)) == {
+        field
+    }
     assert Subscription.objects.get(pk=subscription.pk).status == SubscriptionStatus.ACTIVE
     assert statuses() == ["DELIVERED", "PENDING"]

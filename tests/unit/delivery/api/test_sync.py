@@ -51,16 +51,29 @@ def stored() -> Delivery:
 def test_status_and_body_and_content_type_are_the_endpoints(
     publishing: Caller, asked: Subscription, rules: ReceiverEndpoint, status: int, settled: str
 ) -> None:
-    headers = {"Content-Type": "text/x-verdict", "Set-Cookie": "a=b", "Location": "/x", "X-Own": "1"}
+    headers = {
+        "Content-Type": "text/x-verdict",
+        "Set-Cookie": "a=b",
+        "Location": "/x",
+        "X-Own": "1",
+    }
     rules.always(Answer(status, headers=headers, body=b"no: too dear"))
     answer = publishing.publish(EVENT, BODY)
-    assert (answer.status, answer.content, answer.content_type) == (status, b"no: too dear", "text/x-verdict")
+    assert (answer.status, answer.content, answer.content_type) == (
+        status,
+        b"no: too dear",
+        "text/x-verdict",
+    )
     assert not {"Set-Cookie", "Location", "X-Own"} & set(answer.headers)
     delivery = stored()
     assert answer.headers["inturn-message"] == f"msg_{delivery.message_id}"
     assert (delivery.status, delivery.subscription, delivery.lane) == (settled, asked, None)
     attempt = Attempt.objects.get()
-    assert (attempt.number, attempt.status_code, bytes(attempt.excerpt)) == (1, status, b"no: too dear")
+    assert (attempt.number, attempt.status_code, bytes(attempt.excerpt)) == (
+        1,
+        status,
+        b"no: too dear",
+    )
     assert delivery.attempts == 1
     is_told = FailureNotice.objects.filter(delivery_id=delivery.pk, number=1).exists()
     assert is_told == (settled != "DELIVERED")
@@ -107,7 +120,11 @@ def test_the_first_subscription_by_position_is_called_and_the_journal_lists_all(
             subscriber=factories.subscriber(f"team-{name}"),
         )
     assert publishing.publish(EVENT, BODY).status == 200
-    assert [len(receiver.endpoint(name).received) for name in ("first", "next", "late")] == [1, 0, 0]
+    assert [len(receiver.endpoint(name).received) for name in ("first", "next", "late")] == [
+        1,
+        0,
+        0,
+    ]
     entry = JournalEntry.objects.get()
     delivery = stored()
     assert (entry.kind, entry.message_id, entry.delivery_id) == (
@@ -177,7 +194,9 @@ def test_letting_pass_is_for_want_of_an_answer_and_not_for_a_bad_one(
     publishing: Caller, asked: Subscription, rules: ReceiverEndpoint
 ) -> None:
     Subscription.objects.update(lets_pass_on_timeout=True)
-    rules.next(Answer(500, body=b"broken"), Answer(200, headers={"Content-Encoding": "br"}, body=b"?"))
+    rules.next(
+        Answer(500, body=b"broken"), Answer(200, headers={"Content-Encoding": "br"}, body=b"?")
+    )
     assert (publishing.publish(EVENT).status, publishing.publish(EVENT).status) == (500, 502)
 
 
@@ -204,7 +223,9 @@ def test_an_unreadable_secret_is_our_fault_and_calls_nobody(
 def test_headers_that_make_no_sense_here_are_refused(
     publishing: Caller, asked: Subscription, rules: ReceiverEndpoint, name: str
 ) -> None:
-    answer = publishing.ask("POST", f"events/{EVENT}/messages", BODY, headers={name: "https://a.example/"})
+    answer = publishing.ask(
+        "POST", f"events/{EVENT}/messages", BODY, headers={name: "https://a.example/"}
+    )
     assert name in refused(answer, 400, "not-with-sync")["detail"]
     assert not Message.objects.exists()
     assert rules.received == []
@@ -215,7 +236,9 @@ def test_a_batch_has_no_place_for_an_answer(
     publishing: Caller, asked: Subscription, rules: ReceiverEndpoint, partial: str
 ) -> None:
     answer = publishing.post(f"messages:batch{partial}", [{"event": EVENT, "body": {}}])
-    problem = answer.body["results"][0]["error"] if partial else refused(answer, 400, "not-with-sync")
+    problem = (
+        answer.body["results"][0]["error"] if partial else refused(answer, 400, "not-with-sync")
+    )
     assert problem["type"] == "urn:inturn:problem:not-with-sync"
     assert not Message.objects.exists()
     assert rules.received == []
@@ -232,7 +255,11 @@ def test_a_body_is_checked_before_the_call(
 
 
 def test_explain_shows_the_subscription_that_would_be_called(
-    publishing: Caller, manager: Caller, event_type: EventType, asked: Subscription, receiver: Receiver
+    publishing: Caller,
+    manager: Caller,
+    event_type: EventType,
+    asked: Subscription,
+    receiver: Receiver,
 ) -> None:
     other = factories.subscription(
         "other",
@@ -242,7 +269,9 @@ def test_explain_shows_the_subscription_that_would_be_called(
         filter="$$->'Body' is not null",
     )
     id = publishing.publish(EVENT, BODY).headers["inturn-message"]
-    found = {one["subscription_id"]: one for one in manager.get(f"messages/{id}/explain").body["results"]}
+    found = {
+        one["subscription_id"]: one for one in manager.get(f"messages/{id}/explain").body["results"]
+    }
     assert found[asked.pk]["qualifies"] is True
     assert found[asked.pk]["reason"] == "it qualifies, and is the one that is called"
     assert found[other.pk]["qualifies"] is False

@@ -42,12 +42,18 @@ def test_an_answer_that_is_no_success_code_of_the_policy_is_a_failure_and_still_
     assert ended.outcome.error == "the policy counts only 200 as success"
 
 
-def test_the_endpoint_gets_the_bytes_the_headers_and_the_url_as_they_are(receiver: Receiver) -> None:
+def test_the_endpoint_gets_the_bytes_the_headers_and_the_url_as_they_are(
+    receiver: Receiver,
+) -> None:
     hook = receiver.endpoint("hook")
     own = {"X-Own": "yes", "Authorization": "Bearer t"}
     called(f"{hook.url}?a=b%2Fc&d=%7Ee", method="PATCH", headers=own)
     (request,) = hook.received
-    assert (request.method, request.path, request.body) == ("PATCH", "/hook?a=b%2Fc&d=%7Ee", PARCEL.body)
+    assert (request.method, request.path, request.body) == (
+        "PATCH",
+        "/hook?a=b%2Fc&d=%7Ee",
+        PARCEL.body,
+    )
     assert request.id == "msg_7"
     assert request.headers["inturn-event"] == "Test.Event"
     assert request.headers["Content-Type"] == "application/json"
@@ -83,7 +89,9 @@ def test_an_interrupted_answer_does_not_count() -> None:
     assert ended.outcome.reason == "200: its answer broke off"
 
 
-@pytest.mark.parametrize("answer", [b"nonsense\r\n\r\n", b"HTTP/1.1 999 What\r\nContent-Length: 0\r\n\r\n"])
+@pytest.mark.parametrize(
+    "answer", [b"nonsense\r\n\r\n", b"HTTP/1.1 999 What\r\nContent-Length: 0\r\n\r\n"]
+)
 def test_an_answer_that_is_not_http_does_not_count(answer: bytes) -> None:
     def talk(connection: socket.socket) -> None:
         read_request(connection)
@@ -121,7 +129,9 @@ def test_a_compressed_answer_is_decoded(receiver: Receiver) -> None:
     [("gzip", b"plain"), ("br", b"?"), ("gzip", gzip.compress(b"0" * (MAX_ANSWER_BYTES + 1)))],
     ids=["not gzip", "not requested", "too long when decoded"],
 )
-def test_an_undecodable_answer_does_not_count(receiver: Receiver, encoding: str, body: bytes) -> None:
+def test_an_undecodable_answer_does_not_count(
+    receiver: Receiver, encoding: str, body: bytes
+) -> None:
     hook = receiver.endpoint("hook")
     hook.always(Answer(200, headers={"Content-Encoding": encoding}, body=body))
     ended = called(hook.url, timeout_seconds=20)
@@ -139,7 +149,9 @@ def test_an_undecodable_answer_does_not_count(receiver: Receiver, encoding: str,
 def test_a_content_type_that_no_header_may_hold_is_not_handed_on(sent: bytes, told: str) -> None:
     def talk(connection: socket.socket) -> None:
         read_request(connection)
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Type: " + sent + b"\r\n\r\n")
+        connection.sendall(
+            b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Type: " + sent + b"\r\n\r\n"
+        )
 
     with serving(talk) as port:
         ended = called(f"http://127.0.0.1:{port}/")

@@ -37,7 +37,8 @@ def test_threads_that_call_at_once_do_not_share_one(receiver: Receiver) -> None:
     hook.always(hold)
     ended: list[Called] = []
     threads = [
-        threading.Thread(target=lambda: ended.append(called(hook.url, timeout_seconds=20))) for _ in range(4)
+        threading.Thread(target=lambda: ended.append(called(hook.url, timeout_seconds=20)))
+        for _ in range(4)
     ]
     for thread in threads:
         thread.start()
@@ -80,4 +81,6 @@ def test_a_refused_connection_has_a_readable_error(receiver: Receiver) -> None:
 
 def test_a_name_without_address_has_a_readable_error() -> None:
     ended = called("http://nowhere.invalid/")
-    assert ended.outcome.reason == "unreachable: the host's name has no address (nowhere.invalid:80)"
+    assert (
+        ended.outcome.reason == "unreachable: the host's name has no address (nowhere.invalid:80)"
+    )

@@ -68,7 +68,10 @@ def trusted_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     certificate, context = certificate_of_localhost(tmp_path)
 
     def talk(connection: socket.socket) -> None:
-        with contextlib.suppress(OSError), context.wrap_socket(connection, server_side=True) as secured:
+        with (
+            contextlib.suppress(OSError),
+            context.wrap_socket(connection, server_side=True) as secured,
+        ):
             read_request(secured)
             secured.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 

@@ -71,7 +71,9 @@ def test_message_and_delivery_are_committed_before_the_endpoint_is_called(
     seen: list[object] = []
 
     def look(own: "psycopg.Connection[tuple[object, ...]]") -> None:
-        rows = own.execute("SELECT status, reason, attempts, lane_id FROM delivery_delivery").fetchall()
+        rows = own.execute(
+            "SELECT status, reason, attempts, lane_id FROM delivery_delivery"
+        ).fetchall()
         seen.extend(rows)
 
     rules.always(ActingReceiver(look, Answer(200)))
@@ -120,7 +122,11 @@ def test_an_answer_is_returned_although_it_cannot_be_recorded(
 
 @pytest.mark.parametrize("decided", ["CANCELLED", "DELIVERED"])
 def test_a_persons_decision_during_the_call_stays_and_the_attempt_is_recorded(
-    publisher: Publisher, event_type: EventType, asked: Subscription, rules: ReceiverEndpoint, decided: str
+    publisher: Publisher,
+    event_type: EventType,
+    asked: Subscription,
+    rules: ReceiverEndpoint,
+    decided: str,
 ) -> None:
     def decide(own: "psycopg.Connection[tuple[object, ...]]") -> None:
         own.execute("UPDATE delivery_delivery SET status = %s, reason = 'ann said so'", [decided])

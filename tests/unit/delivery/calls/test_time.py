@@ -15,7 +15,9 @@ HANGS_MS = 20_000
 
 
 @pytest.mark.parametrize("behaviour", [Hold(), Drip()], ids=lambda one: type(one).__name__)
-def test_an_endpoint_is_not_waited_for_longer_than_its_time(receiver: Receiver, behaviour: Behaviour) -> None:
+def test_an_endpoint_is_not_waited_for_longer_than_its_time(
+    receiver: Receiver, behaviour: Behaviour
+) -> None:
     hook = receiver.endpoint("hook")
     hook.always(behaviour)
     ended = called(hook.url, timeout_seconds=LATE)

@@ -33,7 +33,9 @@ def test_a_replay_waiting_for_its_archive_does_not_delay_failure_reports(
 
     duties = {"replays": wait_for_the_archive, "failures": tell}
     for name in ("SLOW", "QUICK"):
-        given = tuple(Duty(duty.name, duties.get(duty.name, lambda _now: 0)) for duty in getattr(loop, name))
+        given = tuple(
+            Duty(duty.name, duties.get(duty.name, lambda _now: 0)) for duty in getattr(loop, name)
+        )
         monkeypatch.setattr(loop, name, given)
     try:
         loop.run_chores()

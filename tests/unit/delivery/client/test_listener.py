@@ -105,7 +105,9 @@ def test_an_acknowledgement_with_a_lost_answer_is_repeated(listening: Listening)
 
 def test_a_message_fetched_by_another_client_meanwhile_is_reported(listening: Listening) -> None:
     listening.endpoint("next").next(fetched_messages("a"))
-    listening.endpoint("ack").next(Answer(409, body=b'{"detail": "Late: it was fetched again since."}'))
+    listening.endpoint("ack").next(
+        Answer(409, body=b'{"detail": "Late: it was fetched again since."}')
+    )
     listener = listening.listener()
     listener.listen(most=1, ends_when_empty=False)
     assert listener.acknowledged == 0
@@ -153,7 +155,9 @@ def test_a_server_without_long_poll_is_called_with_pauses(listening: Listening) 
     assert 0 < listening.pauses[0] <= 1
 
 
-def test_at_the_end_accepted_messages_are_acknowledged_and_others_released(listening: Listening) -> None:
+def test_at_the_end_accepted_messages_are_acknowledged_and_others_released(
+    listening: Listening,
+) -> None:
     listening.endpoint("next").next(fetched_messages("a", "b", "c"))
     listener = listening.listener()
     taken = listening.handle
@@ -186,7 +190,9 @@ def test_a_released_message_is_not_released_again(listening: Listening) -> None:
 
 
 @pytest.mark.parametrize("away", [Close(), AWAY])
-def test_a_stop_does_not_wait_for_an_unreachable_inturn(listening: Listening, away: Behaviour) -> None:
+def test_a_stop_does_not_wait_for_an_unreachable_inturn(
+    listening: Listening, away: Behaviour
+) -> None:
     listening.endpoint("next").next(fetched_messages("a"), away)
     listener = listening.listener()
     with pytest.raises((UnreachableError, RefusedError)):

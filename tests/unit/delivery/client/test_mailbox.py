@@ -59,4 +59,8 @@ def test_no_answer_is_no_message() -> None:
 
 def test_surrounding_fields_are_read_too() -> None:
     (message,) = parse_messages(answer({"body": 1}))
-    assert (message.id, message.receipt, message.headers["body"]) == ("msg_1", "r", "a header of that name")
+    assert (message.id, message.receipt, message.headers["body"]) == (
+        "msg_1",
+        "r",
+        "a header of that name",
+    )

@@ -11,12 +11,16 @@ from delivery.client.terminal_text import visible_json, visible_text
 
 # Characters with an effect on a terminal, such as ESC; marks of direction are of category Cf.
 DIRECTIONS = {"AL", "L", "R", "LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
-CONTROLS = st.characters(max_codepoint=0x9F) | st.sampled_from("\u061c\u200e\u200f\u202a\u202e\u2066\u2069")
+CONTROLS = st.characters(max_codepoint=0x9F) | st.sampled_from(
+    "\u061c\u200e\u200f\u202a\u202e\u2066\u2069"
+)
 
 
 def has_effect(character: str) -> bool:
     category = unicodedata.category(character)
-    return category == "Cc" or (category == "Cf" and unicodedata.bidirectional(character) in DIRECTIONS)
+    return category == "Cc" or (
+        category == "Cf" and unicodedata.bidirectional(character) in DIRECTIONS
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,7 +42,9 @@ def test_no_control_character_is_left(text: str) -> None:
 
 
 @given(
-    st.recursive(st.text(CONTROLS), lambda some: st.lists(some) | st.dictionaries(st.text(CONTROLS), some))
+    st.recursive(
+        st.text(CONTROLS), lambda some: st.lists(some) | st.dictionaries(st.text(CONTROLS), some)
+    )
 )
 def test_json_keeps_its_value(value: object) -> None:
     shown = visible_json(json.dumps(value, ensure_ascii=False))

@@ -68,4 +68,7 @@ def test_each_threads_connections_have_its_own_name() -> None:
     other.start()
     name_of_connection("one")
     other.join()
-    assert {name: text.split()[1] for name, text in names.items()} == {"one": "one", "other": "other"}
+    assert {name: text.split()[1] for name, text in names.items()} == {
+        "one": "one",
+        "other": "other",
+    }

@@ -32,8 +32,14 @@ def ended(*arguments: Any) -> CommandError:
     [
         (["--key", "id"], "id is unknown; put strings and names in single quotes"),
         (["--key", ID, "--status", "done"], "write WORD=STATUS, such as done=DELIVERED"),
-        (["--key", ID, "--status", "done=SENT"], "done=SENT: the status is one of PENDING, DELIVERED"),
-        (["--key", ID, "--since", "2026-11-22", "--until", "2026-11-21"], "since has to be before until"),
+        (
+            ["--key", ID, "--status", "done=SENT"],
+            "done=SENT: the status is one of PENDING, DELIVERED",
+        ),
+        (
+            ["--key", ID, "--since", "2026-11-22", "--until", "2026-11-21"],
+            "since has to be before until",
+        ),
     ],
 )
 def test_a_wrong_option_is_refused_before_a_run(log: Path, arguments: list[str], said: str) -> None:

@@ -77,7 +77,9 @@ def test_a_plan_warns_of_event_types_that_differ_in_case(tmp_path: Path) -> None
     file = saved(tmp_path, document(event_types=[{"name": name} for name in names]))
     code, said = configuration("plan", file)
     assert code == 2
-    warned = [line.split(" differ ")[0] for line in said.splitlines() if line.startswith("warning: ")]
+    warned = [
+        line.split(" differ ")[0] for line in said.splitlines() if line.startswith("warning: ")
+    ]
     assert warned == [
         "warning: the event types Jenkins.Build, jenkins.build",
         "warning: the event types Made.Here, made.here",
@@ -116,7 +118,8 @@ def test_a_plan_that_concerns_no_message_starts_no_run(tmp_path: Path) -> None:
 
 def test_what_is_refused_is_told_whole_and_changes_nothing(tmp_path: Path) -> None:
     file = saved(
-        tmp_path, document(publishers=[{"name": "good"}, {"name": "b d"}], subscribers=[{"name": ""}])
+        tmp_path,
+        document(publishers=[{"name": "good"}, {"name": "b d"}], subscribers=[{"name": ""}]),
     )
     with pytest.raises(CommandError) as caught:
         configuration("plan", file)
@@ -147,7 +150,9 @@ def test_secrets_come_from_the_environment_and_from_files(
     code, said = configuration("plan", file)
     assert code == 2
     assert "(set anew)" in said
-    assert not any(value in said for value in (*SECRET_VALUES, "from-a-file", "from the environment"))
+    assert not any(
+        value in said for value in (*SECRET_VALUES, "from-a-file", "from the environment")
+    )
     configuration("apply", file, "--plan", digest_of(said))
     assert Subscription.objects.get(name="all").auth["token"] == "from-a-file"
     assert Subscription.objects.get(name="project-1008").headers["X-Key"] == "from the environment"

@@ -63,7 +63,13 @@ class TestListing:
         assert "asked for by ann" in rollup
         assert "\x1b" not in export
         assert "room" in export
-        assert verify.split()[2:] == [*verify.split()[2:5], "30.0", "3,000", "100", *verify.split()[8:]]
+        assert verify.split()[2:] == [
+            *verify.split()[2:5],
+            "30.0",
+            "3,000",
+            "100",
+            *verify.split()[8:],
+        ]
 
     def test_a_killed_run_is_shown_as_killed(self) -> None:
         rows.run(state=RunState.RUNNING)

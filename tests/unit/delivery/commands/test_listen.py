@@ -57,7 +57,10 @@ def depot(live_server: LiveServer) -> Depot:
 
 
 def test_listen_prints_and_acknowledges_each_message(depot: Depot) -> None:
-    first, second = depot.put(b'{"n":  1}'), depot.put(b"\xff\x00", content_type="application/octet-stream")
+    first, second = (
+        depot.put(b'{"n":  1}'),
+        depot.put(b"\xff\x00", content_type="application/octet-stream"),
+    )
     depot.listen(once=True)
     lines = depot.out.getvalue().splitlines()
     assert lines[0].startswith(f"msg_{first.message_id}  Parcel.Left  20")
@@ -70,7 +73,8 @@ def test_listen_prints_and_acknowledges_each_message(depot: Depot) -> None:
 
 def test_with_json_each_message_is_one_line_with_its_exact_body(depot: Depot) -> None:
     depot.put(
-        b'{\n "n": 12345678901234567890123 }', headers={"x-trace": "abc", "content-type": "application/json"}
+        b'{\n "n": 12345678901234567890123 }',
+        headers={"x-trace": "abc", "content-type": "application/json"},
     )
     depot.put(b"\xff", content_type="image/png", headers={"content-type": "image/png"})
     depot.listen(once=True, json=True)
@@ -112,7 +116,11 @@ def test_without_acknowledging_listen_gives_messages_back(depot: Depot) -> None:
     depot.listen(no_ack=True, max=2)
     assert depot.out.getvalue().count("Parcel.Left") == 2
     assert depot.statuses() == ["PENDING"] * 3
-    assert list(Delivery.objects.order_by("id").values_list("receive_count", flat=True)) == [1, 1, 0]
+    assert list(Delivery.objects.order_by("id").values_list("receive_count", flat=True)) == [
+        1,
+        1,
+        0,
+    ]
     assert "0 acknowledged, 2 given back" in depot.err.getvalue()
 
 
@@ -173,14 +181,18 @@ def test_a_url_without_listener_is_reported(depot: Depot, receiver: Receiver) ->
         ({"forward": "http://127.0.0.1:9/", "no_ack": True}, "leave them out"),
     ],
 )
-def test_errors_are_reported_with_the_next_step(depot: Depot, options: dict[str, Any], said: str) -> None:
+def test_errors_are_reported_with_the_next_step(
+    depot: Depot, options: dict[str, Any], said: str
+) -> None:
     with pytest.raises(CommandError, match=said):
         depot.listen(**options)
 
 
 def test_once_does_not_wait_for_an_inturn_that_is_away(depot: Depot, receiver: Receiver) -> None:
     receiver.refuse_connections()
-    with pytest.raises(CommandError, match=r"(?s)does not answer.*With --once it is not tried again"):
+    with pytest.raises(
+        CommandError, match=r"(?s)does not answer.*With --once it is not tried again"
+    ):
         depot.listen(once=True, url=f"http://127.0.0.1:{receiver.port}")
 
 
@@ -198,7 +210,15 @@ def test_a_stopped_listen_releases_its_messages(depot: Depot, number: signal.Sig
     depot.put()
     depot.put(orjson.dumps("x" * 1_000_000))
     with subprocess.Popen(
-        [sys.executable, str(CHECKOUT / "manage.py"), "listen", "depot", "--url", depot.url, "--json"],
+        [
+            sys.executable,
+            str(CHECKOUT / "manage.py"),
+            "listen",
+            "depot",
+            "--url",
+            depot.url,
+            "--json",
+        ],
         env=os.environ | {"INTURN_FETCH_KEY": depot.key},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -218,7 +238,9 @@ def test_a_stopped_listen_releases_its_messages(depot: Depot, number: signal.Sig
     assert said.endswith("1 acknowledged, 1 given back\n")
 
 
-def test_a_listen_stopped_while_forwarding_reports_the_release(depot: Depot, receiver: Receiver) -> None:
+def test_a_listen_stopped_while_forwarding_reports_the_release(
+    depot: Depot, receiver: Receiver
+) -> None:
     hook = receiver.endpoint("hook")
     hook.always(Hold())
     depot.put()

@@ -39,7 +39,13 @@ def base_url(server: ReceiverEndpoint) -> str:
 def publish(server: ReceiverEndpoint, *lines: str, **options: Any) -> None:
     file = io.BytesIO("\n".join(lines).encode())
     call_command(
-        "publish", EVENT, file=file, key="key", url=base_url(server), stdout=io.StringIO(), **options
+        "publish",
+        EVENT,
+        file=file,
+        key="key",
+        url=base_url(server),
+        stdout=io.StringIO(),
+        **options,
     )
 
 
@@ -70,7 +76,8 @@ def test_a_continued_call_uses_the_same_keys(server: ReceiverEndpoint) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ['{"body": 1, "idempotency_key": "own"}', '{"headers": {"Idempotency_KEY": "own"}, "body": 1}']
+    "line",
+    ['{"body": 1, "idempotency_key": "own"}', '{"headers": {"Idempotency_KEY": "own"}, "body": 1}'],
 )
 def test_a_key_that_a_line_has_is_kept(server: ReceiverEndpoint, line: str) -> None:
     publish(server, line, envelope=True)
@@ -99,7 +106,11 @@ def test_a_line_cannot_pass_for_more_than_a_body(server: ReceiverEndpoint) -> No
 
 
 def test_a_refusal_names_the_line(server: ReceiverEndpoint) -> None:
-    problem = {"detail": "body: too small", "index": 1, "errors": [{"field": "body", "detail": "too small"}]}
+    problem = {
+        "detail": "body: too small",
+        "index": 1,
+        "errors": [{"field": "body", "detail": "too small"}],
+    }
     server.next(accepting(Received(at=0, method="", path="", headers={}, body=b"1\n2", tries=1)))
     server.next(Answer(422, body=orjson.dumps(problem)))
     with pytest.raises(CommandError) as caught:

@@ -36,7 +36,9 @@ def abc(orders: EventType) -> Subscription:
 
 
 def effects(**fields: Any) -> list[Effect]:
-    return effects_of(plan(document(subscriptions=[{"subscriber": "abc", "name": "s", **fields}]))).effects
+    return effects_of(
+        plan(document(subscriptions=[{"subscriber": "abc", "name": "s", **fields}]))
+    ).effects
 
 
 def test_a_narrower_filter_means_fewer_deliveries(abc: Subscription, orders: EventType) -> None:
@@ -80,7 +82,9 @@ def test_held_means_no_delivery_fewer(abc: Subscription) -> None:
 
 
 @pytest.mark.parametrize(("status", "fewer"), [("INACTIVE", [10]), ("HELD", [])])
-def test_the_status_of_its_subscriber_counts(abc: Subscription, status: str, fewer: list[int]) -> None:
+def test_the_status_of_its_subscriber_counts(
+    abc: Subscription, status: str, fewer: list[int]
+) -> None:
     planned = plan(document(subscribers=[{"name": "abc", "status": status}]))
     assert [effect.fewer for effect in effects_of(planned).effects] == fewer
 
@@ -88,7 +92,9 @@ def test_the_status_of_its_subscriber_counts(abc: Subscription, status: str, few
 def test_an_inactive_subscriber_that_becomes_active_gets_more(abc: Subscription) -> None:
     Subscriber.objects.update(status="INACTIVE")
     assert effects(filter="") == []
-    (effect,) = effects_of(plan(document(subscribers=[{"name": "abc", "status": "ACTIVE"}]))).effects
+    (effect,) = effects_of(
+        plan(document(subscribers=[{"name": "abc", "status": "ACTIVE"}]))
+    ).effects
     assert (effect.more, effect.fewer) == (10, 0)
     assert effect.label == "subscription abc/s"
 
@@ -122,7 +128,8 @@ def test_the_database_says_what_publishing_says(abc: Subscription) -> None:
     kept = [
         price
         for price in range(12)
-        if unmatched_reason("", "$$->'Body'->'price' in (2, 4)", seen({}, b'{"price": %d}' % price)) is None
+        if unmatched_reason("", "$$->'Body'->'price' in (2, 4)", seen({}, b'{"price": %d}' % price))
+        is None
     ]
     assert effect.fewer == 10 - len(kept)
     assert public_id(effect.example_of_fewer or 0) in str(effect)

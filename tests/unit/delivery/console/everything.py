@@ -86,10 +86,16 @@ def make_everything() -> dict[str, dict[str, Any]]:
             "object_id": subscription.pk,
             "secret_id": subscription.secrets.get().pk,
         },
-        "subscriptions_publisher_end_address": {"object_id": publish_id.publisher_id, "id": publish_id.pk},
+        "subscriptions_publisher_end_address": {
+            "object_id": publish_id.publisher_id,
+            "id": publish_id.pk,
+        },
         **_asked_of_the_history(subscription),
         "app_list": {"app_label": "delivery"},
-        "view_on_site": {"content_type_id": ContentType.objects.get_for_model(User).pk, "object_id": 1},
+        "view_on_site": {
+            "content_type_id": ContentType.objects.get_for_model(User).pk,
+            "object_id": 1,
+        },
     }
 
 
@@ -110,7 +116,8 @@ def fingerprint() -> dict[str, str]:
     ours = [
         name
         for name in connection.introspection.table_names()
-        if name.startswith(("delivery_", "subscriptions_", "auth_")) and name not in _WRITTEN_BY_LOOKING
+        if name.startswith(("delivery_", "subscriptions_", "auth_"))
+        and name not in _WRITTEN_BY_LOOKING
     ]
     parts = [
         f"SELECT '{name}', count(*) || ':' || coalesce(md5(string_agg(t::text, '|' ORDER BY t::text)), '') FROM {name} t"  # noqa: S608
@@ -135,7 +142,8 @@ def _change() -> ConfigurationChange:
 def _held_back() -> SignIn:
     visitor = Visitor(username="uma", address="198.51.100.7")
     failures = [
-        sign_in.begin_sign_in(visitor, now=timezone.now()) for _ in range(sign_in.MOST_OF_ACCOUNT_FROM_ORIGIN)
+        sign_in.begin_sign_in(visitor, now=timezone.now())
+        for _ in range(sign_in.MOST_OF_ACCOUNT_FROM_ORIGIN)
     ]
     return failures[-1]
 

@@ -33,7 +33,12 @@ VERIFIED: dict[str, Any] = {
     "deliveries": 3_612_900,
     "attempts": 3_700_001,
     "checks": [
-        {"kind": "ORDER", "checked": 3_100_000, "explained": {"made INACTIVE meanwhile": 12}, "broken": 1},
+        {
+            "kind": "ORDER",
+            "checked": 3_100_000,
+            "explained": {"made INACTIVE meanwhile": 12},
+            "broken": 1,
+        },
         {"kind": "TWICE", "checked": 3_612_900, "explained": {}, "broken": 0},
     ],
 }
@@ -54,7 +59,12 @@ def hour(at: datetime, *, of: Subscription, **fields: Any) -> HistoryHour:
         "bytes": 5_000,
     }
     took = {"latency_p50": 40.0, "latency_p95": 200.0, "latency_p99": 900.0, "latency_max": 1_000.0}
-    answered = {"response_p50": 12.0, "response_p95": 80.0, "response_p99": 300.0, "response_max": 310.0}
+    answered = {
+        "response_p50": 12.0,
+        "response_p95": 80.0,
+        "response_p99": 300.0,
+        "response_max": 310.0,
+    }
     return HistoryHour.objects.create(
         hour=at,
         subscriber=of.subscriber.name,
@@ -95,13 +105,19 @@ def replay(state: ReplayState = ReplayState.READY, **fields: Any) -> Replay:
     fields["subscription"] = fields.get("subscription") or factories.subscription()
     if state != ReplayState.SELECTING:
         preview = [{"event": "Order.Created", "day": "2026-11-20", "count": 40}]
-        fields.setdefault("preview", [*preview, {"event": "Order.Paid", "day": "2026-11-21", "count": 2}])
+        fields.setdefault(
+            "preview", [*preview, {"event": "Order.Paid", "day": "2026-11-21", "count": 2}]
+        )
         fields.setdefault("count", 42)
     if state == ReplayState.RUNNING:
         fields |= {"done": 21, "made": 20}
     if state in (ReplayState.DONE, ReplayState.CANCELLED, ReplayState.FAILED):
         fields.setdefault("ended_at", now)
-    wished = {"event_types": ["Order.Created", "Order.Paid"], "since": now - 3 * DAY, "until": now - DAY}
+    wished = {
+        "event_types": ["Order.Created", "Order.Paid"],
+        "since": now - 3 * DAY,
+        "until": now - DAY,
+    }
     return Replay.objects.create(state=state, asked_by="ann", **wished | fields)
 
 
@@ -136,7 +152,9 @@ def archived_message(archive: str) -> None:
     }
     archiving.write(
         archive,
-        messages=[archiving.message(ARCHIVED, body=b'{"order": 42}', headers='{"priority": "high"}')],
+        messages=[
+            archiving.message(ARCHIVED, body=b'{"order": 42}', headers='{"priority": "high"}')
+        ],
         deliveries=[archiving.delivery(ARCHIVED, status="REJECTED", reason="404 Not Found")],
         attempts=[archiving.attempt(ARCHIVED, **excerpt)],
     )
@@ -148,7 +166,9 @@ def reported() -> PipelineRun:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{factories.unique('report')}.csv"
     file.write_text("delivery,status\r\n1,DELIVERED\r\n")
-    return run(Step.REPORT, options={"format": "csv"}, result={"path": str(file), "rows": 1}, done=1)
+    return run(
+        Step.REPORT, options={"format": "csv"}, result={"path": str(file), "rows": 1}, done=1
+    )
 
 
 def archived(until: datetime | None = None) -> None:
@@ -163,6 +183,8 @@ def make_one_of_each() -> None:
     replay(subscription=subscription)
     archive_file()
     # Each step has one schedule.
-    spare = next((step for step in Step if not PipelineSchedule.objects.filter(step=step).exists()), None)
+    spare = next(
+        (step for step in Step if not PipelineSchedule.objects.filter(step=step).exists()), None
+    )
     if spare is not None:
         PipelineSchedule.objects.create(step=spare, every_minutes=60, is_on=False)

@@ -116,8 +116,12 @@ PAGES = {
     # Tests a filter, and changes nothing.
     "subscriptions_subscription_filter_test": Row(post=ALL, is_action=True),
     "subscriptions_subscription_script_test": Row(post=ADMINISTRATORS, is_action=True),
-    "subscriptions_subscription_send_test": Row(get=ADMINISTRATORS, post=ADMINISTRATORS, is_action=True),
-    "subscriptions_subscription_rewrite": Row(get=ADMINISTRATORS, post=ADMINISTRATORS, is_action=True),
+    "subscriptions_subscription_send_test": Row(
+        get=ADMINISTRATORS, post=ADMINISTRATORS, is_action=True
+    ),
+    "subscriptions_subscription_rewrite": Row(
+        get=ADMINISTRATORS, post=ADMINISTRATORS, is_action=True
+    ),
     "delivery_message_pane": LOOK,
     "delivery_delivery_pane": LOOK,
     "delivery_message_raw": LOOK,
@@ -150,7 +154,11 @@ PAGES = {
     "delivery_archivefile_raw": LOOK,
 }
 MATRIX = (
-    {f"{model}_{page}": row for model, rights in MODELS.items() for page, row in rights.rows().items()}
+    {
+        f"{model}_{page}": row
+        for model, rights in MODELS.items()
+        for page, row in rights.rows().items()
+    }
     | PAGES
     # Actions on the selected rows of a list.
     | dict.fromkeys(

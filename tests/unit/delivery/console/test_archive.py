@@ -43,7 +43,12 @@ def test_the_archive_page_shows_contents_and_end(ann: Client, one: str) -> None:
 def test_files_that_do_not_count_are_not_shown(ann: Client, one: str) -> None:
     now = AT
     done = ArchiveChunk.objects.create(
-        kind=ChunkKind.COMPACTION, state=ChunkState.DONE, run_id=2, since=now, until=now, ended_at=now
+        kind=ChunkKind.COMPACTION,
+        state=ChunkState.DONE,
+        run_id=2,
+        since=now,
+        until=now,
+        ended_at=now,
     )
     writing = ArchiveChunk.objects.create(kind=ChunkKind.COMPACTION, run_id=3, since=now, until=now)
     replaced = ArchiveFile.objects.get(table="messages")
@@ -72,7 +77,13 @@ def test_an_invalid_id_is_reported(ann: Client) -> None:
 
 def test_a_message_is_shown_with_its_deliveries(ann: Client, one: str) -> None:
     page = ann.get(MESSAGE).text
-    for told in ("from the archive", "Retention has removed it", "REJECTED", "404 Not Found", ">gone</pre>"):
+    for told in (
+        "from the archive",
+        "Retention has removed it",
+        "REJECTED",
+        "404 Not Found",
+        ">gone</pre>",
+    ):
         assert told in page
     assert "{&quot;order&quot;: 42}" in page
     assert "priority" in page
@@ -105,7 +116,9 @@ def test_the_exact_bytes_are_downloaded_as_text(ann: Client, one: str) -> None:
 
 
 def test_payloads_need_the_right_to_see_them(reader: Client, one: str) -> None:
-    User.objects.get(username="ray").user_permissions.remove(Permission.objects.get(codename="view_payload"))
+    User.objects.get(username="ray").user_permissions.remove(
+        Permission.objects.get(codename="view_payload")
+    )
     page = reader.get(MESSAGE).text
     assert "You may not see payloads" in page
     for hidden in ("order&quot;", ">high<", ">gone<"):
@@ -125,13 +138,17 @@ def test_a_look_up_needs_the_right_to_see_messages(db: None, one: str) -> None:
 
 
 def test_messages_are_found_by_when_they_were_published(ann: Client, archive: str) -> None:
-    write(archive, messages=[message(id, event_type="B" if id == 3 else "A") for id in (1, 2, 3, 4)])
+    write(
+        archive, messages=[message(id, event_type="B" if id == 3 else "A") for id in (1, 2, 3, 4)]
+    )
     span = {"since": f"{seconds(2):%Y-%m-%dT%H:%M:%S}", "until": f"{seconds(4):%Y-%m-%dT%H:%M:%S}"}
     found = ann.get(f"{PAGE}lookup/", span).context["found"]
     assert [one.id for one in found] == [2, 3]
     found = ann.get(f"{PAGE}lookup/", span | {"event_type": "B"}).context["found"]
     assert [one.id for one in found] == [3]
-    nothing = ann.get(f"{PAGE}lookup/", {"since": "2020-01-01T00:00", "until": "2020-01-01T01:00"}).text
+    nothing = ann.get(
+        f"{PAGE}lookup/", {"since": "2020-01-01T00:00", "until": "2020-01-01T01:00"}
+    ).text
     assert "No archived messages of this time" in nothing
 
 

@@ -25,7 +25,10 @@ URL = "https://publisher.example/answers?<b>"
 def callback(db: None) -> Callback:
     event_type = factories.event_type(kind=Kind.QUEUE)
     factories.subscription(event_type=event_type)
-    publish(factories.publisher(), [Draft(event_type=event_type, headers={"callbackurl": URL}, body=b"{}")])
+    publish(
+        factories.publisher(),
+        [Draft(event_type=event_type, headers={"callbackurl": URL}, body=b"{}")],
+    )
     return Callback.objects.get()
 
 
@@ -50,16 +53,21 @@ def test_an_answer_and_its_message_link_to_each_other(ann: Client, callback: Cal
     shown = page(ann, callback.message_id)
     assert "ANSWERED" in shown
     assert f"/admin/delivery/message/{answer}/change/" in shown
-    assert f'/admin/delivery/message/{callback.message_id}/change/">msg_{callback.message_id}</a>' in page(
-        ann, answer
+    assert (
+        f'/admin/delivery/message/{callback.message_id}/change/">msg_{callback.message_id}</a>'
+        in page(ann, answer)
     )
 
 
-def test_the_overview_and_the_metrics_show_answers_that_wait(ann: Client, callback: Callback) -> None:
+def test_the_overview_and_the_metrics_show_answers_that_wait(
+    ann: Client, callback: Callback
+) -> None:
     assert "Callback lane" not in ann.get("/admin/").text
     answer = answered(callback)
     assert "Callback lane" in ann.get("/admin/").text
-    Delivery.objects.filter(message=answer).update(skipped=True, next_attempt_at=timezone.now(), attempts=1)
+    Delivery.objects.filter(message=answer).update(
+        skipped=True, next_attempt_at=timezone.now(), attempts=1
+    )
     lane = read_callback_lane()
     assert (lane.waiting.found, lane.failed.found) == (1, 1)
     assert lane.next_at is not None
@@ -99,7 +107,10 @@ def test_a_callbacks_url_is_shown_only_with_the_right_to_see_payloads(
     )
 
     def shown() -> list[bool]:
-        return ["publisher.example" in reader.get(f"/admin/delivery/{one}/change/").text for one in pages]
+        return [
+            "publisher.example" in reader.get(f"/admin/delivery/{one}/change/").text
+            for one in pages
+        ]
 
     assert shown() == [True, True, True]
     ray = User.objects.get(username="ray")

@@ -34,13 +34,20 @@ def test_only_deliveries_of_the_failed_endpoint_wait(crm: Subscriber, head: Deli
     factories.delivery(subscription=factories.subscription(subscriber=crm))
     (lane,) = stopped_lanes.lanes(limit=10)
     assert (lane.delivery_id, str(lane.waiting), str(lane.freed)) == (head.pk, "1", "0")
-    assert lane.unblocks == "Its messages are held; other deliveries of this CONCURRENT subscriber continue."
+    assert (
+        lane.unblocks
+        == "Its messages are held; other deliveries of this CONCURRENT subscriber continue."
+    )
 
 
-def test_all_endpoints_that_are_down_are_named(ann: Client, crm: Subscriber, head: Delivery) -> None:
+def test_all_endpoints_that_are_down_are_named(
+    ann: Client, crm: Subscriber, head: Delivery
+) -> None:
     assert stopped_lanes.lanes(limit=10)[0].downs == ""
     for number in range(11):
-        row = factories.delivery(subscription=factories.subscription(f"hook-{number}", subscriber=crm))
+        row = factories.delivery(
+            subscription=factories.subscription(f"hook-{number}", subscriber=crm)
+        )
         factories.endpoint_down(row)
     factories.endpoint_down(factories.delivery())
     names = ", ".join([head.subscription.name, *(f"hook-{number}" for number in range(9))])
@@ -70,7 +77,10 @@ def test_a_waiting_delivery_shows_its_next_try(head: Delivery) -> None:
 
 
 def test_a_blocked_subscriber_without_other_subscriptions_says_so(head: Delivery) -> None:
-    assert stopped_lanes.lanes(limit=10)[0].unblocks == "Its messages are held; no other delivery waits."
+    assert (
+        stopped_lanes.lanes(limit=10)[0].unblocks
+        == "Its messages are held; no other delivery waits."
+    )
 
 
 def test_a_lane_is_shown_although_its_last_failure_is_settled(crm: Subscriber) -> None:

@@ -27,7 +27,9 @@ from subscriptions.values.header_values import HeaderError
 from tests.support import factories
 
 ROOT = "/admin/subscriptions"
-NO_ROWS = {f"{rows}-{n}_FORMS": "0" for rows in ("keys", "publish_ids") for n in ("TOTAL", "INITIAL")}
+NO_ROWS = {
+    f"{rows}-{n}_FORMS": "0" for rows in ("keys", "publish_ids") for n in ("TOTAL", "INITIAL")
+}
 
 
 def errors(answer: Any) -> dict[str, list[str]]:
@@ -136,14 +138,19 @@ class TestSubscription:
         moved = {"subscriber": factories.subscriber().pk, "event_type": factories.event_type().pk}
         ann.post(f"{ROOT}/subscription/{stored.pk}/change/", values | moved)
         kept = Subscription.objects.get()
-        assert (kept.subscriber_id, kept.event_type_id) == (stored.subscriber_id, stored.event_type_id)
+        assert (kept.subscriber_id, kept.event_type_id) == (
+            stored.subscriber_id,
+            stored.event_type_id,
+        )
 
     def test_a_name_in_use_is_refused_at_the_field(
         self, ann: Client, values: dict[str, Any], stored: Subscription
     ) -> None:
         factories.subscription("taken", subscriber=stored.subscriber)
         answer = ann.post(f"{ROOT}/subscription/{stored.pk}/change/", values | {"name": "taken"})
-        assert errors(answer) == {"name": ["crm already has a subscription taken; choose another name."]}
+        assert errors(answer) == {
+            "name": ["crm already has a subscription taken; choose another name."]
+        }
         assert ann.post(f"{ROOT}/subscription/add/", values).status_code == 200
         assert Subscription.objects.filter(name="artifacts").count() == 1
 
@@ -184,7 +191,9 @@ class TestSubscription:
         monkeypatch.setattr(wake, "notify_of_change", lambda: told.append("changed"))
         ann.post(f"{ROOT}/subscription/add/", values)
         subscription = Subscription.objects.get()
-        ann.post(f"{ROOT}/subscription/{subscription.pk}/change/", values | {"timeout_seconds": "10"})
+        ann.post(
+            f"{ROOT}/subscription/{subscription.pk}/change/", values | {"timeout_seconds": "10"}
+        )
         ann.post(f"{ROOT}/subscription/{subscription.pk}/delete/", {"post": "yes"})
         changes = ConfigurationChange.objects.order_by("id")
         assert [(change.actor, change.action) for change in changes] == [
@@ -192,7 +201,10 @@ class TestSubscription:
             ("ann", "changed"),
             ("ann", "deleted"),
         ]
-        assert (changes[1].before, changes[1].after) == ({"timeout_seconds": 30}, {"timeout_seconds": 10})
+        assert (changes[1].before, changes[1].after) == (
+            {"timeout_seconds": 30},
+            {"timeout_seconds": 10},
+        )
         assert told == ["changed"] * 3
 
 
@@ -202,12 +214,16 @@ class TestPolicies:
         policy, _ = Policy.objects.get_or_create(name="strict", defaults={"is_built_in": True})
         return policy
 
-    def test_a_built_in_one_cannot_be_changed_or_deleted(self, ann: Client, built_in: Policy) -> None:
+    def test_a_built_in_one_cannot_be_changed_or_deleted(
+        self, ann: Client, built_in: Policy
+    ) -> None:
         address = f"{ROOT}/policy/{built_in.pk}"
         assert ann.post(f"{address}/change/", {"name": "mine"}).status_code == 403
         assert ann.post(f"{address}/delete/", {"post": "yes"}).status_code == 403
 
-    def test_a_copy_form_starts_with_the_originals_values(self, ann: Client, built_in: Policy) -> None:
+    def test_a_copy_form_starts_with_the_originals_values(
+        self, ann: Client, built_in: Policy
+    ) -> None:
         count = Policy.objects.count()
         form = ann.get(f"{ROOT}/policy/add/?copy={built_in.pk}").context["adminform"].form
         assert form.initial["name"] == "strict-copy"
@@ -230,10 +246,16 @@ class TestPolicies:
         assert "after how many attempts" in wrong["max_attempts"][0]
         assert ann.post(address, values | retrying).status_code == 302
         mine.refresh_from_db()
-        assert (mine.on_unreachable, mine.max_attempts, mine.when_used_up) == ("IN_PLACE", 5, "SUSPEND")
+        assert (mine.on_unreachable, mine.max_attempts, mine.when_used_up) == (
+            "IN_PLACE",
+            5,
+            "SUSPEND",
+        )
 
     def test_is_described_in_plain_words(self) -> None:
-        policy = Policy(on_server_error=Action.BLOCK, on_unavailable=Action.BLOCK, in_doubt=InDoubt.HOLD)
+        policy = Policy(
+            on_server_error=Action.BLOCK, on_unavailable=Action.BLOCK, in_doubt=InDoubt.HOLD
+        )
         words = sentences(policy)
         assert words[2].startswith("When it answers any 5xx: no later message is sent")
         assert "held as IN_DOUBT" in words[-1]
@@ -266,7 +288,9 @@ class TestOtherThings:
             ("ttl_seconds", "0"),
         ],
     )
-    def test_an_event_type_is_checked_as_the_api_does(self, ann: Client, field: str, wrong: str) -> None:
+    def test_an_event_type_is_checked_as_the_api_does(
+        self, ann: Client, field: str, wrong: str
+    ) -> None:
         values = {
             "name": "A",
             "kind": "TOPIC",

@@ -48,7 +48,9 @@ def test_an_upload_shows_what_would_change_and_apply_does_it(ann: Client) -> Non
 
 
 def test_event_types_that_differ_in_case_are_warned_of(ann: Client) -> None:
-    page = uploaded(ann, document(event_types=[{"name": "Jenkins.Build"}, {"name": "jenkins.build"}]))
+    page = uploaded(
+        ann, document(event_types=[{"name": "Jenkins.Build"}, {"name": "jenkins.build"}])
+    )
     assert "the event types Jenkins.Build, jenkins.build differ only in case" in page
     assert "The file was applied: 2 to create" in applied(ann, page).text
 

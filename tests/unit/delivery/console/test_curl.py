@@ -27,7 +27,14 @@ pytestmark = pytest.mark.skipif(
     any(shutil.which(name) is None for name in ("curl", "openssl", "od")),
     reason="the commands need curl, openssl and od",
 )
-BODIES = [b'{"a": "it\'s"}', "Gr\u00fcn $HOME `id` \\n %s".encode(), b"line\nline\n\n", b"'", b"-n x", b" "]
+BODIES = [
+    b'{"a": "it\'s"}',
+    "Gr\u00fcn $HOME `id` \\n %s".encode(),
+    b"line\nline\n\n",
+    b"'",
+    b"-n x",
+    b" ",
+]
 HOSTILE = "$(touch hacked)'\"; touch hacked `touch hacked` \\"
 
 
@@ -67,7 +74,10 @@ def test_the_request_arrives_with_the_exact_body_and_a_signature_that_verifies(
 ) -> None:
     endpoint = receiver.endpoint(factories.unique("hook"))
     row = sent_to(
-        f"PUT:{endpoint.url}", body, headers={"X-Own": "s3cret"}, auth={"type": "bearer", "token": "t"}
+        f"PUT:{endpoint.url}",
+        body,
+        headers={"X-Own": "s3cret"},
+        auth={"type": "bearer", "token": "t"},
     )
     command = curl.send_command(row)
     assert "s3cret" not in command
@@ -86,7 +96,9 @@ def test_the_request_arrives_with_the_exact_body_and_a_signature_that_verifies(
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("body", [b"\xff\x00", b"x" * 40_000, b"a\r\nb"])
-def test_binary_bodies_are_downloaded_first(receiver: Receiver, tmp_path: Path, body: bytes) -> None:
+def test_binary_bodies_are_downloaded_first(
+    receiver: Receiver, tmp_path: Path, body: bytes
+) -> None:
     endpoint = receiver.endpoint(factories.unique("hook"))
     row = sent_to(endpoint.url, body)
     command = curl.send_command(row)
@@ -104,9 +116,16 @@ def test_the_same_message_is_published_again(
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, base_url=live_server.url)
     publisher = factories.publisher()
     _, key = factories.api_key(Scope.PUBLISH, publisher=publisher)
-    headers = {"x-note": HOSTILE, "filter-string": "a 'b'", "idempotency-key": "once", "x-empty": ""}
+    headers = {
+        "x-note": HOSTILE,
+        "filter-string": "a 'b'",
+        "idempotency-key": "once",
+        "x-empty": "",
+    }
     message = factories.message(b'{"a": "it\'s"}', publisher=publisher, headers=headers)
-    assert '"deliveries":0' in shell(curl.publish_command(message), tmp_path, KEY=key).replace(" ", "")
+    assert '"deliveries":0' in shell(curl.publish_command(message), tmp_path, KEY=key).replace(
+        " ", ""
+    )
     copy = Message.objects.exclude(pk=message.pk).get()
     assert (bytes(copy.body), copy.event_type, copy.content_type) == (
         bytes(message.body),
@@ -140,7 +159,9 @@ def test_a_value_that_is_not_shown_is_a_variable(name: str, shown: str) -> None:
 class TestCurlOnThePage:
     def test_both_are_offered_and_no_secret_is_in_them(self, ann: Client, db: None) -> None:
         row = sent_to(
-            "https://receiver.example/hook", b"x", auth={"type": "basic", "username": "u", "password": "p4ss"}
+            "https://receiver.example/hook",
+            b"x",
+            auth={"type": "basic", "username": "u", "password": "p4ss"},
         )
         message = ann.get(f"/admin/delivery/message/{row.message_id}/change/").text
         assert 'data-copy="curl-publish"' in message

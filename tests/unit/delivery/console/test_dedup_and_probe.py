@@ -56,7 +56,11 @@ def test_both_are_saved(ann: Client, values: dict[str, Any]) -> None:
     [
         ({"dedup_mode": "PATH"}, "dedup_path", "Give the path"),
         ({"dedup_mode": "PATH", "dedup_path": "$$->'Body' ="}, "dedup_path", "(line 1, column"),
-        ({"dedup_mode": "KEY", "dedup_window_seconds": "0"}, "dedup_window_seconds", "greater than or equal"),
+        (
+            {"dedup_mode": "KEY", "dedup_window_seconds": "0"},
+            "dedup_window_seconds",
+            "greater than or equal",
+        ),
         ({"probe_url": "PATCH:https://127.0.0.1/"}, "probe_url", "without a method"),
         ({"probe_url": "https://10.0.0.1/"}, "probe_url", "10.0.0.1 is refused"),
     ],
@@ -80,7 +84,9 @@ def test_dedup_of_a_queue_is_refused(ann: Client, values: dict[str, Any]) -> Non
     assert "of kind QUEUE" in " ".join(errors(answer)["dedup_mode"])
 
 
-def test_a_stored_subscription_keeps_its_event_type_checks(ann: Client, values: dict[str, Any]) -> None:
+def test_a_stored_subscription_keeps_its_event_type_checks(
+    ann: Client, values: dict[str, Any]
+) -> None:
     stored = factories.subscription(event_type=factories.event_type(kind=Kind.QUEUE))
     page = f"/admin/subscriptions/subscription/{stored.pk}/change/"
     answer = ann.post(page, values | {"dedup_mode": "KEY"})
@@ -92,12 +98,21 @@ def test_answers_of_callbacks_cannot_be_subscribed_to(ann: Client, values: dict[
     assert "cannot be subscribed to" in " ".join(errors(answer)["event_type"])
 
 
-def test_a_join_is_saved_and_what_the_page_hides_is_forgotten(ann: Client, values: dict[str, Any]) -> None:
+def test_a_join_is_saved_and_what_the_page_hides_is_forgotten(
+    ann: Client, values: dict[str, Any]
+) -> None:
     ann.post(
-        ADD, values | {"join_mode": "ALL", "join_name": "order", "join_path": PATH, "join_seconds": "60"}
+        ADD,
+        values
+        | {"join_mode": "ALL", "join_name": "order", "join_path": PATH, "join_seconds": "60"},
     )
     row = Subscription.objects.get()
-    assert (row.join_mode, row.join_name, row.join_path, row.join_seconds) == ("ALL", "order", PATH, 60)
+    assert (row.join_mode, row.join_name, row.join_path, row.join_seconds) == (
+        "ALL",
+        "order",
+        PATH,
+        60,
+    )
     other = {"name": "other", "join_name": "order", "join_path": PATH}
     ann.post(ADD, values | other)
     assert Subscription.objects.get(name="other").join_name == ""
@@ -107,7 +122,11 @@ def test_a_join_is_saved_and_what_the_page_hides_is_forgotten(ann: Client, value
     ("given", "field", "said"),
     [
         ({"join_mode": "ALL"}, "join_name", "Give the join a name"),
-        ({"join_mode": "ALL", "join_name": "a", "join_path": "$$->"}, "join_path", "(line 1, column"),
+        (
+            {"join_mode": "ALL", "join_name": "a", "join_path": "$$->"},
+            "join_path",
+            "(line 1, column",
+        ),
     ],
 )
 def test_errors_of_a_join_are_shown_at_their_field(

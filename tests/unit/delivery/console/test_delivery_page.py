@@ -86,12 +86,16 @@ class TestRequestAndResponse:
 
     def test_of_an_unanswered_attempt_says_so(self, ann: Client) -> None:
         row = factories.delivery(Status.FAILED, attempts=1)
-        factories.attempt(row, outcome=OutcomeClass.UNREACHABLE, status_code=None, error="connection refused")
+        factories.attempt(
+            row, outcome=OutcomeClass.UNREACHABLE, status_code=None, error="connection refused"
+        )
         assert "No response: connection refused." in page(ann, row)
 
     def test_without_the_right_to_see_payloads_are_hidden(self, client: Client) -> None:
         user = User.objects.create_user("paula", is_staff=True)
-        user.user_permissions.set(Permission.objects.filter(codename__in=["view_message", "view_delivery"]))
+        user.user_permissions.set(
+            Permission.objects.filter(codename__in=["view_message", "view_delivery"])
+        )
         client.force_login(user)
         message = factories.message(b"of-the-body", headers={"x-trace": "of-the-header"})
         row = factories.delivery(Status.REJECTED, message=message, attempts=1)
@@ -150,7 +154,9 @@ class TestNextTry:
         block(head)
         assert next_of(head).words.startswith("blocks lane")
         assert next_of(behind).words.startswith(f"waits behind delivery {head.pk}")
-        assert next_of(head).at == next_of(behind).at == Lane.objects.get(deliveries=head).next_try_at
+        assert (
+            next_of(head).at == next_of(behind).at == Lane.objects.get(deliveries=head).next_try_at
+        )
 
     def test_a_suspended_lane_that_waits_for_a_person(self) -> None:
         row = factories.delivery()
@@ -160,7 +166,9 @@ class TestNextTry:
 
     def test_of_a_stopped_url_is_never_in_the_past(self, ann: Client) -> None:
         policy = factories.policy(breaks_circuit=True)
-        subscription = factories.subscription(endpoint="PATCH:https://down.example/hook", policy=policy)
+        subscription = factories.subscription(
+            endpoint="PATCH:https://down.example/hook", policy=policy
+        )
         past, at = timezone.now() - timedelta(hours=1), timezone.now() + timedelta(minutes=9)
         row = factories.delivery(subscription=subscription, next_attempt_at=past)
         health = UrlHealth.objects.create(

@@ -73,7 +73,13 @@ def test_the_list_answers_at_a_glance(
     factories.event_type("Quiet")
     with django_assert_num_queries(6):
         page = ann.get(f"{ROOT}/").text
-    for said in ("1 ACTIVE, 1 not ACTIVE", "2 h ago", "sample, schema", "never", "An order was made."):
+    for said in (
+        "1 ACTIVE, 1 not ACTIVE",
+        "2 h ago",
+        "sample, schema",
+        "never",
+        "An order was made.",
+    ):
         assert said in page
 
 
@@ -106,8 +112,13 @@ class TestTheSample:
     def test_a_sample_against_the_schema_is_stored_with_a_warning(
         self, ann: Client, values: dict[str, Any]
     ) -> None:
-        page = unescape(ann.post(f"{ROOT}/add/", values | {"sample": '{"number": "7"}'}, follow=True).text)
-        assert "The sample of Paid breaks its JSON Schema at $.number: '7' is not of type 'integer'" in page
+        page = unescape(
+            ann.post(f"{ROOT}/add/", values | {"sample": '{"number": "7"}'}, follow=True).text
+        )
+        assert (
+            "The sample of Paid breaks its JSON Schema at $.number: '7' is not of type 'integer'"
+            in page
+        )
         row = EventType.objects.get(name="Paid")
         assert "breaks the JSON Schema at $.number" in ann.get(f"{ROOT}/{row.pk}/change/").text
 

@@ -64,7 +64,9 @@ def test_no_cell_is_a_formula(ann: Client, begins: str) -> None:
     assert row[2] == f"'{begins}cmd"
 
 
-def test_contains_all_pages_of_the_filtered_list(ann: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_contains_all_pages_of_the_filtered_list(
+    ann: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(export, "ROWS_AT_ONCE", 2)
     wanted = [change(f"wanted {number}", actor="eve").pk for number in range(7)]
     change("other")
@@ -73,7 +75,9 @@ def test_contains_all_pages_of_the_filtered_list(ann: Client, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_an_incomplete_export_says_so(ann: Client, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+def test_an_incomplete_export_says_so(
+    ann: Client, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
     monkeypatch.setattr(export, "ROWS_AT_ONCE", 2)
     for number in range(5):
         change(f"number {number}")
@@ -110,7 +114,9 @@ def test_the_page_links_to_an_export_with_its_filters(ann: Client) -> None:
 
 def test_is_a_file_that_is_not_cached(ann: Client) -> None:
     answer = ann.get(f"{CHANGES}/export/csv/")
-    assert answer.headers["Content-Disposition"].startswith('attachment; filename="configuration-changes-')
+    assert answer.headers["Content-Disposition"].startswith(
+        'attachment; filename="configuration-changes-'
+    )
     assert "no-store" in answer.headers["Cache-Control"]
 
 
@@ -121,7 +127,9 @@ def test_another_format_is_404(ann: Client) -> None:
 @pytest.mark.django_db
 def test_journal_and_payload_views_are_exported_alike(ann: Client) -> None:
     JournalEntry.objects.create(kind="BLOCKED", text="It is.", message_id=7, lane_id=3)
-    (line,) = downloaded(ann, "/admin/delivery/journalentry/export/jsonl/?kind=BLOCKED").splitlines()
+    (line,) = downloaded(
+        ann, "/admin/delivery/journalentry/export/jsonl/?kind=BLOCKED"
+    ).splitlines()
     told = json.loads(line)
     assert (told["kind"], told["text"], told["actor"], told["message"]) == (
         "BLOCKED",

@@ -26,7 +26,9 @@ from tests.unit.delivery.console.fetching import SOON, fetched, released
 def test_shows_its_holder(
     ann: Client, pulled: Subscription, ends_in: timedelta, said: str, of_the_fetch: str
 ) -> None:
-    page = ann.get(f"/admin/delivery/delivery/{fetched(pulled, ends_in=ends_in, count=3).pk}/change/").text
+    page = ann.get(
+        f"/admin/delivery/delivery/{fetched(pulled, ends_in=ends_in, count=3).pk}/change/"
+    ).text
     assert said in page
     assert of_the_fetch in page
     assert "3 of at most 5 times" in page
@@ -41,7 +43,10 @@ def test_out_too_long_can_be_fetched_when_its_subscription_is_active(
 ) -> None:
     out = fetched(pulled, ends_in=-SOON)
     address = f"/admin/delivery/delivery/{out.pk}/change/"
-    assert "the next fetch gets it, and until then a late acknowledgement counts" in ann.get(address).text
+    assert (
+        "the next fetch gets it, and until then a late acknowledgement counts"
+        in ann.get(address).text
+    )
     Subscription.objects.update(status=SubscriptionStatus.INACTIVE)
     assert f"the next fetch, once {pulled} is ACTIVE, gets it" in ann.get(address).text
 
@@ -67,7 +72,11 @@ def test_shows_its_receive_count(
 
 def test_shows_its_reason_once(ann: Client, pulled: Subscription) -> None:
     row = factories.delivery(
-        Status.REJECTED, subscription=pulled, attempts=1, receive_count=1, reason="rejected, as it says"
+        Status.REJECTED,
+        subscription=pulled,
+        attempts=1,
+        receive_count=1,
+        reason="rejected, as it says",
     )
     factories.attempt(row, outcome=OutcomeClass.DECLINED, status_code=None, error=row.reason)
     address = f"/admin/delivery/delivery/{row.pk}/"
@@ -113,7 +122,8 @@ def test_is_found_by_its_status(ann: Client, pulled: Subscription) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "is_offered"), [("", True), ("REJECTED", True), ("IN_FLIGHT", False), ("DELIVERED", False)]
+    ("status", "is_offered"),
+    [("", True), ("REJECTED", True), ("IN_FLIGHT", False), ("DELIVERED", False)],
 )
 def test_to_resubmit_all_is_offered_only_where_some_can_be(
     ann: Client, pulled: Subscription, status: str, is_offered: bool

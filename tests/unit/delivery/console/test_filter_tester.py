@@ -35,7 +35,9 @@ HEADERS: tuple[dict[str, str], ...] = (
 
 def publish_each(event_type: EventType) -> None:
     drafts = [
-        Draft(event_type=event_type, body=body, headers=headers) for body in BODIES for headers in HEADERS
+        Draft(event_type=event_type, body=body, headers=headers)
+        for body in BODIES
+        for headers in HEADERS
     ]
     publish(factories.publisher(), drafts)
 
@@ -47,8 +49,12 @@ def test_the_preview_agrees_with_publishing(db: None, text: str, header_filter_s
         event_type=event_type, filter=text, header_filter_string=header_filter_string
     )
     publish_each(event_type)
-    delivered = set(Delivery.objects.filter(subscription=subscription).values_list("message_id", flat=True))
-    said = preview_filter(event_type.pk, header_filter_string=header_filter_string, filter_text=text)
+    delivered = set(
+        Delivery.objects.filter(subscription=subscription).values_list("message_id", flat=True)
+    )
+    said = preview_filter(
+        event_type.pk, header_filter_string=header_filter_string, filter_text=text
+    )
     assert (said.published, said.matched) == (len(BODIES) * len(HEADERS), len(delivered))
     assert {one.message_id for one in said.matching} <= delivered
     assert not {one.message_id for one in said.others} & delivered
@@ -67,12 +73,16 @@ def test_the_preview_reads_the_newest_messages_of_the_event_type(
     assert (said.evaluated, said.is_cut) == (3, False)
 
 
-def test_the_preview_ends_where_the_bodies_are_long(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_preview_ends_where_the_bodies_are_long(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(filter_preview, "BYTES", 25)
     event_type = factories.event_type()
     for _ in range(5):
         factories.message(b'{"number":1}', event_type=event_type)
-    said = preview_filter(event_type.pk, header_filter_string="", filter_text="$$->'Body'->'number' = 1")
+    said = preview_filter(
+        event_type.pk, header_filter_string="", filter_text="$$->'Body'->'number' = 1"
+    )
     assert (said.evaluated, said.matched, said.bytes, said.is_cut) == (3, 3, 36, True)
 
 
@@ -123,7 +133,10 @@ class TestInTheForm:
         with django_assert_num_queries(2):
             checked = ann.post(ADDRESS, {"filter": text, "check": "1"}).text
         assert "(line 2, column 18)" in checked
-        assert "Valid filter." in ann.post(ADDRESS, {"filter": "$$->'Body' is null", "check": "1"}).text
+        assert (
+            "Valid filter."
+            in ann.post(ADDRESS, {"filter": "$$->'Body' is null", "check": "1"}).text
+        )
 
     @pytest.mark.parametrize(
         ("typed", "text"),
@@ -147,7 +160,9 @@ class TestInTheForm:
         assert "No messages of New yet" in answer
 
     def test_payloads_are_not_shown(self, ann: Client, event_type: EventType) -> None:
-        factories.message(b'{"n": "within"}', event_type=event_type, headers={"filter-string": "beside"})
+        factories.message(
+            b'{"n": "within"}', event_type=event_type, headers={"filter-string": "beside"}
+        )
         typed = {"event_type": event_type.pk, "filter": "", "header_filter_string": "x"}
         answer = said(ann, **typed)
         assert "it has another FILTER_STRING header, or none" in answer
@@ -187,7 +202,8 @@ class TestRightsToTest:
         ray.user_permissions.remove(Permission.objects.get(codename="view_message"))
         assert reader.post(ADDRESS, {"filter": ""}).status_code == 403
         assert (
-            "Test the filter" not in reader.get(f"/admin/subscriptions/subscription/{stored.pk}/change/").text
+            "Test the filter"
+            not in reader.get(f"/admin/subscriptions/subscription/{stored.pk}/change/").text
         )
 
     @pytest.mark.django_db

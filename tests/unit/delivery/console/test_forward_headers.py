@@ -38,12 +38,18 @@ def values(db: None) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("typed", "stored"),
-    [("", ["x-github-*"]), ("*", ["*"]), ("Traceparent, X-Hub-*\r\nX-Hub-*", ["traceparent", "x-hub-*"])],
+    [
+        ("", ["x-github-*"]),
+        ("*", ["*"]),
+        ("Traceparent, X-Hub-*\r\nX-Hub-*", ["traceparent", "x-hub-*"]),
+    ],
 )
 def test_a_new_subscription_takes_what_is_typed_or_what_its_event_type_says(
     ann: Client, values: dict[str, Any], typed: str, stored: list[str]
 ) -> None:
-    page = ann.post(f"{ROOT}/subscription/add/", values | {"forward_headers": typed}, follow=True).text
+    page = ann.post(
+        f"{ROOT}/subscription/add/", values | {"forward_headers": typed}, follow=True
+    ).text
     assert Subscription.objects.get().forward_headers == stored
     assert f"crm/pushes forwards these headers of each message: {', '.join(stored)}." in page
 
@@ -87,7 +93,9 @@ def test_an_event_type_says_what_new_subscriptions_send_along(ann: Client, db: N
     }
     ann.post(f"{ROOT}/eventtype/add/", given | {"forward_headers": "X-A\nX-B-*"})
     assert EventType.objects.get(name="Made").forward_headers == ["x-a", "x-b-*"]
-    assert "x-b-*" in ann.get(f"{ROOT}/eventtype/{EventType.objects.get(name='Made').pk}/change/").text
+    assert (
+        "x-b-*" in ann.get(f"{ROOT}/eventtype/{EventType.objects.get(name='Made').pk}/change/").text
+    )
 
 
 @pytest.fixture
@@ -119,7 +127,9 @@ def test_the_page_shows_them_to_those_who_may_see_payloads(ann: Client, delivery
     assert "push&#x27;" not in denied
 
 
-def test_a_copied_command_sends_them(delivery: Delivery, receiver: Receiver, tmp_path: Path) -> None:
+def test_a_copied_command_sends_them(
+    delivery: Delivery, receiver: Receiver, tmp_path: Path
+) -> None:
     secret = delivery.subscription.secrets.get().secret
     shell(curl.send_command(delivery), tmp_path, SECRET=secret, X_OWN="of mine")
     (got,) = receiver.endpoint(delivery.subscription.endpoint.rpartition("/")[2]).received
@@ -146,7 +156,9 @@ def test_a_test_message_sends_along_what_is_typed(
     assert "s3cret" not in page
 
 
-def test_a_test_message_begins_with_the_names_that_are_sent_along(ann: Client, delivery: Delivery) -> None:
+def test_a_test_message_begins_with_the_names_that_are_sent_along(
+    ann: Client, delivery: Delivery
+) -> None:
     row = delivery.subscription
     address = f"/admin/subscriptions/subscription/{row.pk}/test/"
     Subscription.objects.update(forward_headers=["x-github-event", "x-hub-*"])

@@ -97,7 +97,10 @@ def test_each_section_of_the_console_links_to_its_part_of_the_guide(
 
 def test_the_overview_and_forms_link_to_the_guide(ann: Client) -> None:
     assert 'inturn-guide-link" href="/guide/console/#traffic-and-health"' in ann.get("/admin/").text
-    assert 'inturn-guide-link" href="/guide/policies/"' in ann.get("/admin/subscriptions/policy/add/").text
+    assert (
+        'inturn-guide-link" href="/guide/policies/"'
+        in ann.get("/admin/subscriptions/policy/add/").text
+    )
 
 
 def test_the_login_page_links_to_no_guide(client: Client) -> None:

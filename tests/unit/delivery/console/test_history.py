@@ -8,7 +8,14 @@ from django.test import Client
 from django.utils import timezone
 
 from delivery.console.history import page as history
-from delivery.console.history.range import DAY, HOUR, LONGEST, HistoryRange, HistorySpan, requested_range
+from delivery.console.history.range import (
+    DAY,
+    HOUR,
+    LONGEST,
+    HistoryRange,
+    HistorySpan,
+    requested_range,
+)
 from subscriptions.models import Subscription
 from tests.support import factories
 from tests.unit.delivery.console import history_rows
@@ -22,7 +29,11 @@ TEN = NOW.replace(minute=0)
 class TestQuery:
     def test_the_default_is_the_week_until_the_end_of_this_hour(self) -> None:
         found = requested_range({}, now=NOW)
-        assert (found.span, found.until, found.until - found.since) == (HistorySpan.WEEK, TEN + HOUR, 7 * DAY)
+        assert (found.span, found.until, found.until - found.since) == (
+            HistorySpan.WEEK,
+            TEN + HOUR,
+            7 * DAY,
+        )
 
     def test_since_and_until_are_extended_to_whole_hours(self) -> None:
         found = requested_range({"since": "2026-01-02T03:30", "until": "2026-01-04T05:10"}, now=NOW)
@@ -84,7 +95,9 @@ def test_percentiles_of_one_subscription_and_event_type_are_exact(orders: Subscr
     assert not read(span="month", **names).is_exact
 
 
-def test_failures_stand_at_their_weekday_and_hour_the_most_of_them_darkest(orders: Subscription) -> None:
+def test_failures_stand_at_their_weekday_and_hour_the_most_of_them_darkest(
+    orders: Subscription,
+) -> None:
     history_rows.hour(TEN, of=orders, rejected=2, unsupported=1, failed=1, expired=1)
     history_rows.hour(TEN - 7 * DAY, of=orders, rejected=5)
     history_rows.hour(TEN - HOUR, of=orders, rejected=1)
@@ -96,8 +109,12 @@ def test_failures_stand_at_their_weekday_and_hour_the_most_of_them_darkest(order
 
 def test_the_page_ranks_most_failures_and_longest_blocks(orders: Subscription) -> None:
     calm = factories.subscription("calm", subscriber=orders.subscriber)
-    history_rows.hour(TEN - 2 * HOUR, of=orders, endpoint="https://old.example/", blocked_seconds=1800.0)
-    history_rows.hour(TEN - HOUR, of=orders, endpoint="https://new.example/", blocked_seconds=3600.0)
+    history_rows.hour(
+        TEN - 2 * HOUR, of=orders, endpoint="https://old.example/", blocked_seconds=1800.0
+    )
+    history_rows.hour(
+        TEN - HOUR, of=orders, endpoint="https://new.example/", blocked_seconds=3600.0
+    )
     history_rows.hour(TEN - HOUR, of=calm, rejected=0)
     found = read()
     assert [(row.subscription, row.endpoint, row.failed) for row in found.failing] == [

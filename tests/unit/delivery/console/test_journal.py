@@ -23,7 +23,10 @@ def entries(db: None) -> JournalEntry:
         subscription=factories.subscription("orders", subscriber=factories.subscriber("erp"))
     )
     other = factories.delivery()
-    for text, about in (("Erp is blocked: connection refused", delivery), ("something else", other)):
+    for text, about in (
+        ("Erp is blocked: connection refused", delivery),
+        ("something else", other),
+    ):
         JournalEntry.objects.create(
             kind="BLOCKED",
             text=text,
@@ -47,7 +50,9 @@ def entries(db: None) -> JournalEntry:
         "text=connection+REFUSED",
     ],
 )
-def test_an_entry_is_found_by_every_related_object(ann: Client, entries: JournalEntry, query: str) -> None:
+def test_an_entry_is_found_by_every_related_object(
+    ann: Client, entries: JournalEntry, query: str
+) -> None:
     assert texts(ann, query.format(entries)) == [entries.text]
 
 
@@ -62,7 +67,10 @@ def test_leads_to_all_it_is_about(ann: Client, entries: JournalEntry) -> None:
     page = ann.get(ROOT).text
     for address, text in (
         (f"/admin/delivery/message/{entries.message_id}/change/", f"msg_{entries.message_id}"),
-        (f"/admin/delivery/delivery/{entries.delivery_id}/change/", f"delivery {entries.delivery_id}"),
+        (
+            f"/admin/delivery/delivery/{entries.delivery_id}/change/",
+            f"delivery {entries.delivery_id}",
+        ),
         (f"/admin/subscriptions/subscription/{entries.subscription_id}/", "erp/orders"),
         ("/admin/delivery/lane/?q=erp", "lane erp"),
     ):
@@ -72,12 +80,16 @@ def test_leads_to_all_it_is_about(ann: Client, entries: JournalEntry) -> None:
 def test_a_lane_of_no_subscriber_is_named_too(ann: Client) -> None:
     lane = Lane.objects.get(kind="RETRY")
     JournalEntry.objects.create(kind="SUSPENDED", text="It is.", lane_id=lane.pk)
-    assert '<a class="inturn-link" href="/admin/delivery/lane/">lane retry:0</a>' in ann.get(ROOT).text
+    assert (
+        '<a class="inturn-link" href="/admin/delivery/lane/">lane retry:0</a>' in ann.get(ROOT).text
+    )
     assert texts(ann, "lane=retry:0") == ["It is."]
 
 
 def test_a_removed_object_is_shown_by_its_number(ann: Client) -> None:
-    JournalEntry.objects.create(kind="BLOCKED", text="It was.", subscription_id=987_654, lane_id=987_654)
+    JournalEntry.objects.create(
+        kind="BLOCKED", text="It was.", subscription_id=987_654, lane_id=987_654
+    )
     page = ann.get(ROOT).text
     assert "subscription 987654" in page
     assert "lane 987654" not in page
@@ -91,7 +103,9 @@ def test_words_are_searched_in_the_newest_entries_only(
     assert texts(ann, "text=else") == ["something else"]
 
 
-def test_the_number_of_queries_does_not_depend_on_the_filters(ann: Client, entries: JournalEntry) -> None:
+def test_the_number_of_queries_does_not_depend_on_the_filters(
+    ann: Client, entries: JournalEntry
+) -> None:
     # Session, user, lanes, subscriptions and first id of the filters, newest entry, page, its
     # lanes, its subscriptions.
     query = "kind=BLOCKED&lane=erp&subscription=orders&text=connection&since=2020-01-01T00:00"

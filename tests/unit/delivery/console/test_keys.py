@@ -19,7 +19,9 @@ class TestKeys:
     def test_a_key_is_shown_once_and_only_its_hash_is_kept(self, ann: Client) -> None:
         publisher = factories.publisher()
         page = ann.post(
-            f"{ROOT}/apikey/add/", {"scope": "publish", "publisher": publisher.pk, "name": "ci"}, follow=True
+            f"{ROOT}/apikey/add/",
+            {"scope": "publish", "publisher": publisher.pk, "name": "ci"},
+            follow=True,
         )
         key = page.context["shown"]["secret"]
         assert ApiKey.objects.get().hash == hash_of(key)
@@ -29,7 +31,11 @@ class TestKeys:
 
     @pytest.mark.parametrize(
         ("scope", "owner", "field"),
-        [("publish", None, "publisher"), ("fetch", None, "subscriber"), ("manage", "publisher", "publisher")],
+        [
+            ("publish", None, "publisher"),
+            ("fetch", None, "subscriber"),
+            ("manage", "publisher", "publisher"),
+        ],
     )
     def test_an_owner_that_does_not_fit_the_scope_is_refused(
         self, ann: Client, scope: str, owner: str | None, field: str
@@ -75,7 +81,9 @@ class TestRightsToCreateKeys:
         assert kim.post(f"{ROOT}/apikey/add/", made).status_code == 302
 
     @pytest.mark.parametrize("scope", ["read", "manage"])
-    def test_a_key_that_may_do_more_than_its_maker_is_refused(self, kim: Client, scope: str) -> None:
+    def test_a_key_that_may_do_more_than_its_maker_is_refused(
+        self, kim: Client, scope: str
+    ) -> None:
         answer = kim.post(f"{ROOT}/apikey/add/", {"scope": scope})
         assert list(answer.context["adminform"].form.errors) == ["scope"]
         assert not ApiKey.objects.exists()

@@ -45,9 +45,16 @@ def make_rows() -> None:
     delivery = factories.delivery(Status.REJECTED)
     factories.delivery(message=delivery.message, subscription=factories.subscription())
     UrlHealth.objects.create(url=factories.unique("https://receiver.example/"))
-    JournalEntry.objects.create(kind="UNMATCHED", text="Nobody wants it.", message_id=delivery.message_id)
+    JournalEntry.objects.create(
+        kind="UNMATCHED", text="Nobody wants it.", message_id=delivery.message_id
+    )
     ConfigurationChange.objects.create(
-        actor="ann", action="changed", object_type="policy", object_name="x", before={"a": 1}, after={"a": 2}
+        actor="ann",
+        action="changed",
+        object_type="policy",
+        object_name="x",
+        before={"a": 1},
+        after={"a": 2},
     )
     Resubmission.objects.create(filter={"status": ["FAILED"]}, actor="ann", count=1)
 
@@ -86,14 +93,20 @@ def test_a_choice_is_shown_by_its_word_and_explained_where_it_is_made(ann: Clien
         assert meaning in ann.get(f"/admin/subscriptions/{address}/{row.pk}/change/").text
 
 
-@pytest.mark.parametrize("address", ["delivery/message", "delivery/delivery", "delivery/journalentry"])
+@pytest.mark.parametrize(
+    "address", ["delivery/message", "delivery/delivery", "delivery/journalentry"]
+)
 def test_growing_tables_are_never_counted(ann: Client, address: str) -> None:
     make_rows()
     with CaptureQueriesContext(
         connection,
     ) as queries:
         ann.get(f"/admin/{address}/")
-    page = [query["sql"] for query in queries if "ORDER BY" in query["sql"] and "LIMIT 26" in query["sql"]]
+    page = [
+        query["sql"]
+        for query in queries
+        if "ORDER BY" in query["sql"] and "LIMIT 26" in query["sql"]
+    ]
     assert len(page) == 1
     assert not [query["sql"] for query in queries if 'COUNT(*) AS "__count"' in query["sql"]]
 
@@ -159,7 +172,9 @@ class TestFilters:
     ) -> None:
         now = timezone.now()
         early, late = (
-            factories.message(published_at=now - timedelta(hours=hours), event_type=factories.event_type())
+            factories.message(
+                published_at=now - timedelta(hours=hours), event_type=factories.event_type()
+            )
             for hours in (9, 1)
         )
         rows = [factories.delivery(message=message) for message in (early, late)]
@@ -210,7 +225,12 @@ class TestFilters:
 
 def test_read_only_models_have_no_change_form(ann: Client) -> None:
     make_rows()
-    for address in ("delivery/message", "delivery/delivery", "delivery/lane", "delivery/journalentry"):
+    for address in (
+        "delivery/message",
+        "delivery/delivery",
+        "delivery/lane",
+        "delivery/journalentry",
+    ):
         assert ann.get(f"/admin/{address}/add/").status_code == 403
 
 

@@ -71,7 +71,11 @@ class TestConfiguring:
     def test_the_mode_stays(self, ann: Client, values: dict[str, Any]) -> None:
         ann.post(f"{ROOT}/subscription/add/", values)
         made = Subscription.objects.get()
-        changed = values | {"mode": "PUSH", "endpoint": "https://127.0.0.1/hook", "max_receives": "8"}
+        changed = values | {
+            "mode": "PUSH",
+            "endpoint": "https://127.0.0.1/hook",
+            "max_receives": "8",
+        }
         ann.post(f"{ROOT}/subscription/{made.pk}/change/", changed)
         made.refresh_from_db()
         assert (made.mode, made.endpoint, made.max_receives) == ("PULL", "", 8)
@@ -92,14 +96,18 @@ class TestFigures:
         factories.delivery(Status.DELIVERED, subscription=pulled)
         box = mailboxes.of_subscription(pulled.pk, now=timezone.now())
         assert box is not None
-        assert [str(count) for count in (box.available, box.in_flight, box.delayed, box.held)] == list("3110")
+        assert [
+            str(count) for count in (box.available, box.in_flight, box.delayed, box.held)
+        ] == list("3110")
         assert str(box.holds) == "5"
 
     def test_messages_of_an_inactive_subscription_are_held(self, pulled: Subscription) -> None:
         Subscription.objects.update(status=SubscriptionStatus.INACTIVE)
         factories.delivery(subscription=pulled)
         fetched(pulled)
-        box = mailboxes.of_subscribers([pulled.subscriber_id], now=timezone.now())[pulled.subscriber_id]
+        box = mailboxes.of_subscribers([pulled.subscriber_id], now=timezone.now())[
+            pulled.subscriber_id
+        ]
         assert [str(count) for count in (box.available, box.in_flight, box.held)] == ["0", "1", "1"]
 
     def test_rates_are_of_the_last_minute_that_is_complete(self, pulled: Subscription) -> None:
@@ -140,14 +148,18 @@ def planned(name: str, parameters: dict[str, Any]) -> str:
 
 
 class TestMailboxPages:
-    def test_the_subscriptions_page_shows_its_mailbox(self, ann: Client, pulled: Subscription) -> None:
+    def test_the_subscriptions_page_shows_its_mailbox(
+        self, ann: Client, pulled: Subscription
+    ) -> None:
         fetched(pulled)
         page = ann.get(f"{ROOT}/subscription/{pulled.pk}/").text
         assert "In the mailbox" in page
         assert "fetched, not acknowledged yet" in page
         assert "1 in the mailbox" in page
 
-    def test_the_subscribers_page_shows_how_to_fetch(self, ann: Client, pulled: Subscription) -> None:
+    def test_the_subscribers_page_shows_how_to_fetch(
+        self, ann: Client, pulled: Subscription
+    ) -> None:
         page = ann.get(f"{ROOT}/subscriber/{pulled.subscriber_id}/").text
         assert "/api/v1/mailboxes/depot/next" in page
         assert "manage.py listen depot" in page
@@ -171,20 +183,30 @@ class TestMailboxPages:
         page = ann.get("/admin/").text
         assert page.index("depot") < page.index("office")
 
-    def test_the_backlog_of_a_list_includes_fetched_messages(self, ann: Client, pulled: Subscription) -> None:
+    def test_the_backlog_of_a_list_includes_fetched_messages(
+        self, ann: Client, pulled: Subscription
+    ) -> None:
         factories.delivery(subscription=pulled)
         fetched(pulled)
         released(pulled)
         for address in ("subscription", "subscriber"):
-            assert ">3" in ann.get(f"{ROOT}/{address}/").text.replace("\n", "").replace(" ", ""), address
+            assert ">3" in ann.get(f"{ROOT}/{address}/").text.replace("\n", "").replace(" ", ""), (
+                address
+            )
 
 
 class TestADeliveredMessage:
     def test_differs_from_a_published_one(self, ann: Client) -> None:
         delivered = factories.message(destination="crm/orders")
         published = factories.message()
-        assert "delivered to crm/orders" in ann.get(f"/admin/delivery/message/{delivered.pk}/change/").text
-        assert "all matching subscriptions" in ann.get(f"/admin/delivery/message/{published.pk}/change/").text
+        assert (
+            "delivered to crm/orders"
+            in ann.get(f"/admin/delivery/message/{delivered.pk}/change/").text
+        )
+        assert (
+            "all matching subscriptions"
+            in ann.get(f"/admin/delivery/message/{published.pk}/change/").text
+        )
 
     @pytest.mark.parametrize("asked", ["delivered", "published"])
     def test_is_found_by_its_destination(self, ann: Client, asked: str) -> None:

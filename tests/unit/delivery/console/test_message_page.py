@@ -14,14 +14,23 @@ HOSTILE = b"<script>alert(1)</script>"
 
 
 def test_shows_deliveries_attempts_headers_body_and_reasons(ann: Client) -> None:
-    message = factories.message(b'{"id": "artf1008"}', headers={"x-trace": "abc", "filter-string": "a"})
+    message = factories.message(
+        b'{"id": "artf1008"}', headers={"x-trace": "abc", "filter-string": "a"}
+    )
     subscription = factories.subscription(event_type=message.event_type)
     factories.subscription("other", event_type=message.event_type, header_filter_string="b")
     delivery = factories.delivery(
         Status.REJECTED, message=message, subscription=subscription, reason="404: gone"
     )
     page = ann.get(f"/admin/delivery/message/{message.pk}/change/").text
-    for said in (message.public_id, str(subscription), "404: gone", "CLIENT_ERROR", "x-trace", "artf1008"):
+    for said in (
+        message.public_id,
+        str(subscription),
+        "404: gone",
+        "CLIENT_ERROR",
+        "x-trace",
+        "artf1008",
+    ):
         assert said in page, said
     assert "its FILTER_STRING header is &#x27;a&#x27;, not &#x27;b&#x27;" in page
     assert f"/admin/delivery/delivery/{delivery.pk}/change/" in page
@@ -49,7 +58,11 @@ def test_foreign_text_is_escaped(ann: Client) -> None:
     message = factories.message(HOSTILE, headers={"x-hostile": HOSTILE.decode()})
     subscription = factories.subscription(event_type=message.event_type)
     delivery = factories.delivery(
-        Status.REJECTED, message=message, subscription=subscription, reason=HOSTILE.decode(), attempts=1
+        Status.REJECTED,
+        message=message,
+        subscription=subscription,
+        reason=HOSTILE.decode(),
+        attempts=1,
     )
     factories.attempt(delivery, error=HOSTILE.decode(), excerpt=HOSTILE)
     for address in (f"message/{message.pk}", f"delivery/{delivery.pk}"):
@@ -63,7 +76,9 @@ def test_the_raw_body_is_the_exact_bytes_as_a_file_of_text(ann: Client) -> None:
     answer = ann.get(f"/admin/delivery/message/{message.pk}/raw/")
     assert answer.content == HOSTILE + bytes(range(256))
     assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
-    assert answer.headers["Content-Disposition"] == f'attachment; filename="{message.public_id}.txt"'
+    assert (
+        answer.headers["Content-Disposition"] == f'attachment; filename="{message.public_id}.txt"'
+    )
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 

@@ -33,7 +33,9 @@ def scraped() -> dict[str, float]:
 
 def test_pending_held_and_mailbox_deliveries_have_separate_metrics() -> None:
     now = timezone.now()
-    waiting = factories.delivery(message=factories.message(published_at=now - timedelta(seconds=90)))
+    waiting = factories.delivery(
+        message=factories.message(published_at=now - timedelta(seconds=90))
+    )
     factories.delivery(subscription=factories.subscription(status="INACTIVE"))
     factories.delivery(subscription=factories.subscription(mode=Mode.PULL))
     factories.delivery(Status.IN_DOUBT)
@@ -59,7 +61,10 @@ def test_stopped_lanes_are_counted_by_state() -> None:
         block(factories.delivery())
     suspend(factories.delivery(attempts=5))
     found = scraped()
-    assert (found["inturn_stopped_lanes BLOCKED"], found["inturn_stopped_lanes SUSPENDED"]) == (2, 1)
+    assert (found["inturn_stopped_lanes BLOCKED"], found["inturn_stopped_lanes SUSPENDED"]) == (
+        2,
+        1,
+    )
     assert (found["inturn_stopped_urls DISABLED"], found["inturn_stopped_urls FROZEN"]) == (0, 0)
 
 
@@ -84,7 +89,9 @@ def test_the_cost_of_a_scrape_does_not_depend_on_the_backlog(
 
 
 def test_without_a_database_the_rest_is_answered() -> None:
-    with patch("django.db.backends.utils.CursorWrapper.execute", side_effect=OperationalError("gone")):
+    with patch(
+        "django.db.backends.utils.CursorWrapper.execute", side_effect=OperationalError("gone")
+    ):
         answer = Client().get("/metrics")
     assert answer.status_code == 200
     assert b"inturn_up 0.0" in answer.content

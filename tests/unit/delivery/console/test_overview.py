@@ -56,11 +56,17 @@ class TestTiles:
         for number in range(40):
             at = now - timedelta(milliseconds=100 * number + 100)
             factories.message(event_type=event_type, publisher=publisher, published_at=at)
-        assert overview.read_overview(now=now, user=AnonymousUser()).accepted_per_second == pytest.approx(10)
+        assert overview.read_overview(
+            now=now, user=AnonymousUser()
+        ).accepted_per_second == pytest.approx(10)
 
     def test_an_empty_installation_is_no_error(self) -> None:
         shown = read()
-        assert (shown.accepted_per_second, shown.delivered_per_second, shown.oldest_at) == (0, 0, None)
+        assert (shown.accepted_per_second, shown.delivered_per_second, shown.oldest_at) == (
+            0,
+            0,
+            None,
+        )
         assert not shown.has_subscriptions
         assert str(shown.backlog) == "0"
 
@@ -69,7 +75,9 @@ class TestTiles:
         held = factories.subscription(status="INACTIVE")
         factories.delivery(
             subscription=held,
-            message=factories.message(event_type=held.event_type, published_at=now - timedelta(days=3)),
+            message=factories.message(
+                event_type=held.event_type, published_at=now - timedelta(days=3)
+            ),
         )
         waiting = factories.delivery()
         shown = read()
@@ -83,7 +91,9 @@ class TestTiles:
         factories.delivery(subscription=box, message=old)
         factories.delivery(subscription=box, next_attempt_at=now + timedelta(minutes=5))
         factories.delivery(subscription=factories.subscription(mode=Mode.PULL, status="INACTIVE"))
-        factories.delivery(Status.IN_FLIGHT, subscription=box, lease_expires_at=now - timedelta(minutes=5))
+        factories.delivery(
+            Status.IN_FLIGHT, subscription=box, lease_expires_at=now - timedelta(minutes=5)
+        )
         waiting = factories.delivery()
         shown = read()
         assert (str(shown.backlog), str(shown.in_mailboxes)) == ("4", "3")
@@ -107,12 +117,20 @@ class TestBlockedSubscribers:
         factories.delivery(subscription=factories.subscription(subscriber=crm, status="INACTIVE"))
         block(head)
         (lane,) = read().lanes
-        assert (lane.name, lane.message, lane.subscription) == ("crm", head.message.public_id, down.name)
+        assert (lane.name, lane.message, lane.subscription) == (
+            "crm",
+            head.message.public_id,
+            down.name,
+        )
         assert (str(lane.waiting), str(lane.freed), lane.others) == ("3", "2", 2)
-        assert lane.unblocks == "The other 2 subscriptions of crm with 2 waiting messages flow again."
+        assert (
+            lane.unblocks == "The other 2 subscriptions of crm with 2 waiting messages flow again."
+        )
 
     def test_says_so_when_no_other_subscription_would_continue(self) -> None:
-        head = factories.delivery(subscription=factories.subscription(subscriber=factories.subscriber("crm")))
+        head = factories.delivery(
+            subscription=factories.subscription(subscriber=factories.subscriber("crm"))
+        )
         block(head)
         assert read().lanes[0].unblocks.startswith("crm has no other subscription")
 
@@ -164,7 +182,9 @@ class TestPage:
             ann.get(PART)
 
     def test_the_oldest_delivery_is_shown_with_its_age_and_lane(self, ann: Client) -> None:
-        factories.delivery(message=factories.message(published_at=timezone.now() - timedelta(seconds=317)))
+        factories.delivery(
+            message=factories.message(published_at=timezone.now() - timedelta(seconds=317))
+        )
         page = ann.get(INDEX).text
         assert ">5 min</time>" in page
         assert "in lanes, since publication" in page
@@ -180,7 +200,9 @@ class TestPage:
         for button in ("Make INACTIVE", "Retry now", "Skip this message"):
             assert button not in page
 
-    def test_a_suspended_lane_offers_to_resume_it_and_not_to_retry(self, reader: Client, ann: Client) -> None:
+    def test_a_suspended_lane_offers_to_resume_it_and_not_to_retry(
+        self, reader: Client, ann: Client
+    ) -> None:
         lane = suspend(factories.delivery(attempts=5))
         page = ann.get(INDEX).text
         assert f"/admin/delivery/lane/{lane.pk}/resume/" in page
@@ -192,7 +214,10 @@ class TestPage:
 
     def test_a_suspended_lane_shows_its_probe_and_the_next_call(self, ann: Client) -> None:
         subscription = factories.subscription(probe_url="https://receiver.example/health")
-        suspend(factories.delivery(subscription=subscription, attempts=5), probes_in=timedelta(seconds=40))
+        suspend(
+            factories.delivery(subscription=subscription, attempts=5),
+            probes_in=timedelta(seconds=40),
+        )
         page = ann.get(INDEX).text
         assert "https://receiver.example/health" in page
         assert "waits for a person" not in page

@@ -109,7 +109,9 @@ def test_only_people_with_the_right_may_change(
     assert wrong == []
 
 
-def test_every_action_works_for_people_with_the_right(everything: dict[str, dict[str, Any]]) -> None:
+def test_every_action_works_for_people_with_the_right(
+    everything: dict[str, dict[str, Any]],
+) -> None:
     """A refusal must mean that the right is missing, not that the action does nothing."""
     visitor = visitor_of(ADMINISTRATOR)
     before = fingerprint()
@@ -150,16 +152,23 @@ def test_strangers_are_led_to_the_door(everything: dict[str, dict[str, Any]]) ->
                 "/admin/login/"
             )
             is_reloaded = "HX-Refresh" in answer.headers and not answer.content
-            assert is_sent_away or is_reloaded or answer.status_code in REFUSED, (name, answer.status_code)
+            assert is_sent_away or is_reloaded or answer.status_code in REFUSED, (
+                name,
+                answer.status_code,
+            )
     assert fingerprint() == before
 
 
 @pytest.mark.parametrize("verb", ["resubmit_chosen", "cancel_chosen", "mark_chosen_delivered"])
-def test_an_auditor_has_no_actions_on_selected_rows(everything: dict[str, dict[str, Any]], verb: str) -> None:
+def test_an_auditor_has_no_actions_on_selected_rows(
+    everything: dict[str, dict[str, Any]], verb: str
+) -> None:
     visitor = visitor_of(AUDITOR)
     before = fingerprint()
     picked = list(Delivery.objects.values_list("pk", flat=True))
-    visitor.post("/admin/delivery/delivery/", {"action": verb, "_selected_action": picked, "index": 0})
+    visitor.post(
+        "/admin/delivery/delivery/", {"action": verb, "_selected_action": picked, "index": 0}
+    )
     assert fingerprint() == before
 
 
@@ -183,7 +192,10 @@ class ShownPage(HTMLParser):
             self.posts.add(str(given["formaction"]))
         elif given.get("hx-post"):
             self.posts.add(str(given["hx-post"]))
-        elif self._is_submit(tag, given) and (self._form or {}).get("method", "get").lower() == "post":  # type: ignore[union-attr]
+        elif (
+            self._is_submit(tag, given)
+            and (self._form or {}).get("method", "get").lower() == "post"
+        ):  # type: ignore[union-attr]
             self.posts.add(str((self._form or {}).get("action") or "this page"))
 
     def handle_endtag(self, tag: str) -> None:
@@ -192,7 +204,9 @@ class ShownPage(HTMLParser):
 
     def _is_submit(self, tag: str, given: dict[str, str | None]) -> bool:
         kind = given.get("type")
-        return (tag == "button" and kind in (None, "submit")) or (tag == "input" and kind == "submit")
+        return (tag == "button" and kind in (None, "submit")) or (
+            tag == "input" and kind == "submit"
+        )
 
 
 def row_of(address: str) -> Row | None:
@@ -205,7 +219,9 @@ def row_of(address: str) -> Row | None:
 
 
 @pytest.mark.parametrize("role", sorted(ALL))
-def test_no_page_links_to_a_forbidden_page(everything: dict[str, dict[str, Any]], role: str) -> None:
+def test_no_page_links_to_a_forbidden_page(
+    everything: dict[str, dict[str, Any]], role: str
+) -> None:
     visitor = visitor_of(role)
     wrong = []
     for name, row, address in every_address(everything):
@@ -224,7 +240,9 @@ def test_no_page_links_to_a_forbidden_page(everything: dict[str, dict[str, Any]]
     assert wrong == []
 
 
-def test_an_auditor_sees_no_button_that_changes_anything(everything: dict[str, dict[str, Any]]) -> None:
+def test_an_auditor_sees_no_button_that_changes_anything(
+    everything: dict[str, dict[str, Any]],
+) -> None:
     visitor = visitor_of(AUDITOR)
     for name, row, address in every_address(everything):
         if AUDITOR in row.get:

@@ -59,7 +59,9 @@ class TestRuns:
         assert ann.post(f"{PAGE}ask/{step}/").status_code == 404
 
     def test_progress_refreshes_until_the_run_has_ended(self, ann: Client) -> None:
-        run = history_rows.run(state=RunState.RUNNING, doing="exporting 2026-11-22", done=500, count=2_000)
+        run = history_rows.run(
+            state=RunState.RUNNING, doing="exporting 2026-11-22", done=500, count=2_000
+        )
         part = ann.get(f"{PAGE}{run.pk}/part/")
         assert "Exporting 2026-11-22" in part.text
         assert 'value="0.2500" max="1"' in part.text
@@ -71,10 +73,16 @@ class TestRuns:
 
     def test_a_waiting_run_is_stopped_at_once(self, ann: Client) -> None:
         run = history_rows.run(state=RunState.WAITING)
-        assert "The run is stopping" in ann.post(f"{PAGE}{run.pk}/stop/", {"next": PAGE}, follow=True).text
+        assert (
+            "The run is stopping"
+            in ann.post(f"{PAGE}{run.pk}/stop/", {"next": PAGE}, follow=True).text
+        )
         run.refresh_from_db()
         assert run.state == RunState.CANCELLED
-        assert "Nothing was done" in ann.post(f"{PAGE}{run.pk}/stop/", {"next": PAGE}, follow=True).text
+        assert (
+            "Nothing was done"
+            in ann.post(f"{PAGE}{run.pk}/stop/", {"next": PAGE}, follow=True).text
+        )
 
     def test_a_running_run_gets_the_request_to_stop(self, ann: Client) -> None:
         run = history_rows.run(state=RunState.RUNNING)
@@ -95,7 +103,11 @@ class TestRuns:
         assert "No space left" in ann.get(PAGE).text
 
     def test_a_result_is_shown_in_words(self, ann: Client) -> None:
-        result = {"rows": {"messages": 12_000}, "until": "2026-01-15T10:00:00+00:00", "is_complete": True}
+        result = {
+            "rows": {"messages": 12_000},
+            "until": "2026-01-15T10:00:00+00:00",
+            "is_complete": True,
+        }
         page = ann.get(page_of(history_rows.run(result=result, done=500))).text
         assert '<dt>Rows of messages</dt><dd class="inturn-figure">12,000</dd>' in page
         assert "2026-01-15 10:00:00 UTC" in page
@@ -179,7 +191,9 @@ class TestReports:
         assert run.state == RunState.CANCELLED
 
     def test_with_bodies_need_the_right_to_see_payloads(self, auditor: Client) -> None:
-        Group.objects.get(name="Auditors").permissions.remove(Permission.objects.get(codename="view_payload"))
+        Group.objects.get(name="Auditors").permissions.remove(
+            Permission.objects.get(codename="view_payload")
+        )
         page = auditor.get(f"{PAGE}report/").text
         assert "It has no bodies" in page
         assert "with_bodies" not in page
@@ -210,7 +224,9 @@ class TestReports:
             ({"format": "xlsx"}, "not one of the available choices"),
         ],
     )
-    def test_errors_are_shown_at_their_field(self, ann: Client, wished: dict[str, str], said: str) -> None:
+    def test_errors_are_shown_at_their_field(
+        self, ann: Client, wished: dict[str, str], said: str
+    ) -> None:
         assert said in ann.post(f"{PAGE}report/", WANTED | wished).text
         assert not PipelineRun.objects.exists()
 
@@ -225,7 +241,10 @@ class TestSchedules:
         schedule = PipelineSchedule.objects.get(step=Step.EXPORT)
         assert (schedule.every_minutes, schedule.is_on, schedule.next_at) == (15, True, next_at)
         change = ConfigurationChange.objects.get()
-        assert (change.object_type, (change.after or {})["every_minutes"]) == ("pipeline schedule", 15)
+        assert (change.object_type, (change.after or {})["every_minutes"]) == (
+            "pipeline schedule",
+            15,
+        )
         assert "every 15 minutes" in ann.get(PAGE).text
 
     def test_an_interval_of_zero_is_refused(self, ann: Client) -> None:

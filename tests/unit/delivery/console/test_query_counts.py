@@ -71,7 +71,12 @@ def make_rows() -> None:
         lane_id=delivery.lane_id,
     )
     ConfigurationChange.objects.create(
-        actor="ann", action="changed", object_type="policy", object_name="x", before={"a": 1}, after={"a": 2}
+        actor="ann",
+        action="changed",
+        object_type="policy",
+        object_name="x",
+        before={"a": 1},
+        after={"a": 2},
     )
     Resubmission.objects.create(filter={"status": ["FAILED"]}, actor="ann", count=1)
     RetentionRun.objects.create(state="DONE", ended_at=timezone.now())
@@ -100,8 +105,12 @@ def test_a_list_costs_the_same_number_of_queries_however_many_rows_it_has(ann: C
         for _ in range(count):
             make_rows()
         asked = {name: queries_of(ann, model) for name, model in lists().items()}
-        changed = {name: queries for name, queries in asked.items() if len(queries) != QUERIES.get(name)}
-        told = [f"{name}: {len(queries)}\n" + "\n".join(queries) for name, queries in changed.items()]
+        changed = {
+            name: queries for name, queries in asked.items() if len(queries) != QUERIES.get(name)
+        }
+        told = [
+            f"{name}: {len(queries)}\n" + "\n".join(queries) for name, queries in changed.items()
+        ]
         assert not changed, "\n\n".join(told)
 
 

@@ -90,7 +90,9 @@ class TestQueueGroups:
         )
         jobs.publish(*jobs.endpoints)
         assert down() == []
-        url = UrlHealth.objects.create(url="https://frozen.example/", state="FROZEN", failures_in_row=51)
+        url = UrlHealth.objects.create(
+            url="https://frozen.example/", state="FROZEN", failures_in_row=51
+        )
         (group,) = down()
         reasons = {endpoint.subscription: endpoint.reason for endpoint in group.endpoints}
         assert reasons[str(frozen)] == "51 attempts at its URL failed in a row"
@@ -164,7 +166,9 @@ class TestGroupsOfAnEventType:
 
 def retried(due_at: datetime, *, subscription: Subscription | None = None) -> Delivery:
     lane = Lane.objects.get(kind="RETRY")
-    return factories.delivery(subscription=subscription, lane=lane, attempts=1, next_attempt_at=due_at)
+    return factories.delivery(
+        subscription=subscription, lane=lane, attempts=1, next_attempt_at=due_at
+    )
 
 
 class TestRetryLane:
@@ -193,10 +197,16 @@ class TestRetryLane:
         for subscription in (inactive, frozen):
             retried(past, subscription=subscription)
         shown = retry_lane.read_retry_lane()
-        assert (str(shown.retries.waiting), str(shown.retries.due), str(shown.held)) == ("2", "0", "2")
+        assert (str(shown.retries.waiting), str(shown.retries.due), str(shown.held)) == (
+            "2",
+            "0",
+            "2",
+        )
         assert (shown.disabled_urls, shown.frozen_urls) == (0, 1)
 
-    def test_the_overview_shows_it_while_deliveries_wait_or_a_url_is_stopped(self, ann: Client) -> None:
+    def test_the_overview_shows_it_while_deliveries_wait_or_a_url_is_stopped(
+        self, ann: Client
+    ) -> None:
         assert "Retry lane" not in ann.get(INDEX).text
         UrlHealth.objects.create(url="https://frozen.example/", state="FROZEN")
         assert "1 FROZEN" in ann.get(INDEX).text
@@ -215,7 +225,10 @@ class TestRetryLane:
         page = ann.get(f"/admin/delivery/delivery/{delivery.pk}/change/").text
         assert "in the retry lane" in page
         assert "1 of 13" in page
-        assert "attempt 2 of 13" in ann.get(f"/admin/delivery/message/{delivery.message_id}/change/").text
+        assert (
+            "attempt 2 of 13"
+            in ann.get(f"/admin/delivery/message/{delivery.message_id}/change/").text
+        )
         listed = ann.get("/admin/delivery/delivery/").text
         assert "in the retry lane" in listed
         assert "next try" in listed

@@ -57,7 +57,9 @@ def test_before_anything_is_archived_it_offers_the_export(ann: Client) -> None:
     assert "/admin/delivery/pipelinerun/ask/export/" in page
 
 
-def test_a_request_starts_the_selection_and_sends_nothing(ann: Client, orders: Subscription) -> None:
+def test_a_request_starts_the_selection_and_sends_nothing(
+    ann: Client, orders: Subscription
+) -> None:
     page = ask(ann, orders, rate="5", filter="")
     replay = Replay.objects.get()
     assert (replay.state, replay.rate, replay.filter) == (ReplayState.SELECTING, 5.0, "")
@@ -118,13 +120,17 @@ def test_an_empty_selection_cannot_be_started(ann: Client) -> None:
 def test_a_replay_is_started_once_and_cancelled(ann: Client) -> None:
     replay = history_rows.replay()
     assert "are being created" in ann.post(f"{PAGE}{replay.pk}/start/", follow=True).text
-    assert "Nothing was done: it is RUNNING" in ann.post(f"{PAGE}{replay.pk}/start/", follow=True).text
+    assert (
+        "Nothing was done: it is RUNNING" in ann.post(f"{PAGE}{replay.pk}/start/", follow=True).text
+    )
     Replay.objects.filter(pk=replay.pk).update(done=21, made=20)
     part = ann.get(f"{PAGE}{replay.pk}/part/")
     assert "21 of 42 messages" in part.text
     assert "20 deliveries created; 1 not created" in part.text
     assert f"?replay={replay.pk}" in part.text
-    assert "Cancelled; the 20 deliveries" in ann.post(f"{PAGE}{replay.pk}/cancel/", follow=True).text
+    assert (
+        "Cancelled; the 20 deliveries" in ann.post(f"{PAGE}{replay.pk}/cancel/", follow=True).text
+    )
     replay.refresh_from_db()
     assert replay.state == ReplayState.CANCELLED
     assert "hx-get" not in ann.get(f"{PAGE}{replay.pk}/part/").text

@@ -43,7 +43,9 @@ class TestButtons:
             (Status.IN_DOUBT, {"resubmit", "edit", "mark-delivered", "cancel"}),
         ],
     )
-    def test_a_page_offers_the_possible_actions(self, ann: Client, status: Status, offered: set[str]) -> None:
+    def test_a_page_offers_the_possible_actions(
+        self, ann: Client, status: Status, offered: set[str]
+    ) -> None:
         row = factories.delivery(status)
         page = ann.get(f"{DELIVERY}/{row.pk}/change/").text
         assert {verb for verb in BUTTONS if f"{DELIVERY}/{row.pk}/{verb}/" in page} == offered
@@ -61,23 +63,36 @@ class TestButtons:
         assert JournalEntry.objects.get().kind == JournalKind.RESUBMITTED
 
     def test_a_delivery_in_doubt_is_decided(self, ann: Client, db: None) -> None:
-        received, unwanted = factories.delivery(Status.IN_DOUBT), factories.delivery(Status.IN_DOUBT)
+        received, unwanted = (
+            factories.delivery(Status.IN_DOUBT),
+            factories.delivery(Status.IN_DOUBT),
+        )
         assert "is marked as DELIVERED" in posted(ann, f"{DELIVERY}/{received.pk}/mark-delivered/")
         assert "is CANCELLED" in posted(ann, f"{DELIVERY}/{unwanted.pk}/cancel/")
-        assert [now_of(row).status for row in (received, unwanted)] == [Status.DELIVERED, Status.CANCELLED]
+        assert [now_of(row).status for row in (received, unwanted)] == [
+            Status.DELIVERED,
+            Status.CANCELLED,
+        ]
         assert "Nothing was done" in posted(ann, f"{DELIVERY}/{received.pk}/mark-delivered/")
 
-    def test_selected_deliveries_are_resubmitted_where_possible(self, ann: Client, row: Delivery) -> None:
+    def test_selected_deliveries_are_resubmitted_where_possible(
+        self, ann: Client, row: Delivery
+    ) -> None:
         delivered = factories.delivery(Status.DELIVERED)
         chosen = {"action": "resubmit_chosen", "_selected_action": [row.pk, delivered.pk]}
         page = ann.post(f"{DELIVERY}/", chosen, follow=True).text
         assert "1 resubmitted. 1 cannot be resubmitted" in page
-        assert [now_of(one).status for one in (row, delivered)] == [Status.PENDING, Status.DELIVERED]
+        assert [now_of(one).status for one in (row, delivered)] == [
+            Status.PENDING,
+            Status.DELIVERED,
+        ]
 
     def test_selected_deliveries_are_marked_delivered(self, ann: Client, row: Delivery) -> None:
         doubtful = factories.delivery(Status.IN_DOUBT)
         chosen = {"action": "mark_chosen_delivered", "_selected_action": [row.pk, doubtful.pk]}
-        assert "1 DELIVERED. 1 were not IN_DOUBT" in ann.post(f"{DELIVERY}/", chosen, follow=True).text
+        assert (
+            "1 DELIVERED. 1 were not IN_DOUBT" in ann.post(f"{DELIVERY}/", chosen, follow=True).text
+        )
         assert now_of(doubtful).status == Status.DELIVERED
 
 
@@ -93,11 +108,17 @@ class TestEditing:
         original = ann.get(f"/admin/delivery/message/{row.message_id}/change/").text
         assert f'/admin/delivery/message/{copy.pk}/change/">{copy.public_id}<' in original
         edited = ann.get(f"/admin/delivery/message/{copy.pk}/change/").text
-        assert f'/admin/delivery/message/{row.message_id}/change/">{row.message.public_id}<' in edited
+        assert (
+            f'/admin/delivery/message/{row.message_id}/change/">{row.message.public_id}<' in edited
+        )
 
     @pytest.mark.parametrize(
         ("body", "sent", "stored"),
-        [(b"a\nb", "a\r\nc", b"a\nc"), (b"a\r\nb", "a\r\nc", b"a\r\nc"), (b"\n a ", "\r\n b ", b"\n b ")],
+        [
+            (b"a\nb", "a\r\nc", b"a\nc"),
+            (b"a\r\nb", "a\r\nc", b"a\r\nc"),
+            (b"\n a ", "\r\n b ", b"\n b "),
+        ],
     )
     def test_line_breaks_and_spaces_are_kept(
         self, ann: Client, db: None, body: bytes, sent: str, stored: bytes
@@ -109,7 +130,9 @@ class TestEditing:
         ann.post(f"{DELIVERY}/{row.pk}/edit/", {"body": sent})
         assert bytes(Message.objects.get(edited_from=message).body) == stored
 
-    def test_an_unpublishable_body_is_refused_at_its_field(self, ann: Client, row: Delivery) -> None:
+    def test_an_unpublishable_body_is_refused_at_its_field(
+        self, ann: Client, row: Delivery
+    ) -> None:
         page = posted(ann, f"{DELIVERY}/{row.pk}/edit/", body='{"number": ')
         assert "The body is not JSON" in page
         assert "{&quot;number&quot;: </textarea>" in page
@@ -144,7 +167,12 @@ class TestManyInTheConsole:
         rejected(3)
         page = posted(ann, f"{RESUBMISSION}/add/?status=REJECTED", status="REJECTED", rate="2")
         job = Resubmission.objects.get()
-        assert (job.filter, job.rate, job.actor, job.count) == ({"status": ["REJECTED"]}, 2, "ann", 3)
+        assert (job.filter, job.rate, job.actor, job.count) == (
+            {"status": ["REJECTED"]},
+            2,
+            "ann",
+            3,
+        )
         assert "0 of 3" in page
         part = f"{RESUBMISSION}/{job.pk}/part/"
         assert f'hx-get="{part}"' in page
@@ -178,7 +206,10 @@ class TestManyInTheConsole:
         assert f"Cancellation {job.pk}" in page
         advance_job(timezone.now())
         assert "1 cancelled." in ann.get(f"{RESUBMISSION}/{job.pk}/part/").text
-        assert [now_of(one).status for one in (row, doubtful)] == [Status.CANCELLED, Status.IN_DOUBT]
+        assert [now_of(one).status for one in (row, doubtful)] == [
+            Status.CANCELLED,
+            Status.IN_DOUBT,
+        ]
 
     @pytest.mark.parametrize(
         ("status", "offered"),
@@ -244,7 +275,10 @@ class TestRights:
         assert reader.get(f"{RESUBMISSION}/").status_code == 200
         assert reader.get(f"{RESUBMISSION}/add/?status=REJECTED").status_code == 403
         assert reader.post(f"{RESUBMISSION}/add/", {"status": "REJECTED"}).status_code == 403
-        assert reader.post(f"{RESUBMISSION}/add/?verb=CANCEL", {"status": "PENDING"}).status_code == 403
+        assert (
+            reader.post(f"{RESUBMISSION}/add/?verb=CANCEL", {"status": "PENDING"}).status_code
+            == 403
+        )
         assert f"{RESUBMISSION}/add/" not in reader.get(f"{DELIVERY}/").text
 
     def test_editing_needs_the_right_to_see_messages(self, client: Client, row: Delivery) -> None:
@@ -268,7 +302,9 @@ class TestReserved:
         event_type = factories.event_type("Inturn.Other")
         page = ann.get(f"/admin/subscriptions/eventtype/{event_type.pk}/change/").text
         assert 'name="_save"' not in page
-        assert ann.post(f"/admin/subscriptions/eventtype/{event_type.pk}/delete/").status_code == 403
+        assert (
+            ann.post(f"/admin/subscriptions/eventtype/{event_type.pk}/delete/").status_code == 403
+        )
 
     def test_no_other_is_made_with_its_name(self, ann: Client, db: None) -> None:
         values = {"name": "Inturn.Mine", "kind": "TOPIC", "content_type": "text/plain"}

@@ -19,7 +19,9 @@ pytestmark = pytest.mark.django_db
 
 
 def test_the_page_shows_the_retention_periods(ann: Client, settings: Settings) -> None:
-    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, retention_days={**DEFAULT_DAYS, "DELIVERED": 1})
+    settings.ENVIRONMENT = replace(
+        settings.ENVIRONMENT, retention_days={**DEFAULT_DAYS, "DELIVERED": 1}
+    )
     page = ann.get(PAGE).text
     for how_long, what in (
         ("1 day", "DELIVERED"),

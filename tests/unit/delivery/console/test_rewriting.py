@@ -26,7 +26,12 @@ class TestReplacing:
                 "https://b.example/x?y=1",
             ),
             ("https://a.example", "https://b.example", "https://a.example", "https://b.example"),
-            ("https://a.example", "https://b.example", "https://a.example?y", "https://b.example?y"),
+            (
+                "https://a.example",
+                "https://b.example",
+                "https://a.example?y",
+                "https://b.example?y",
+            ),
             ("https://a.example", "https://b.example", "https://a.example.org/x", None),
             ("https://a.example", "https://b.example", "https://a.example:8443/x", None),
             (
@@ -42,7 +47,12 @@ class TestReplacing:
                 "PATCH:https://a.example/x",
                 "PATCH:https://b.example/x",
             ),
-            ("https://a.example/", "https://b.example/", "https://c.example/https://a.example/", None),
+            (
+                "https://a.example/",
+                "https://b.example/",
+                "https://c.example/https://a.example/",
+                None,
+            ),
             ("https://a.example/", "https://b.example/", "", None),
         ],
     )
@@ -71,7 +81,9 @@ class TestRewritingPage:
     def moving(self, db: None) -> list[Subscription]:
         crm = factories.subscriber("crm")
         return [
-            factories.subscription("orders", subscriber=crm, endpoint="https://127.0.0.1/orders?a=1"),
+            factories.subscription(
+                "orders", subscriber=crm, endpoint="https://127.0.0.1/orders?a=1"
+            ),
             factories.subscription(
                 "patched",
                 subscriber=factories.subscriber("erp"),
@@ -102,7 +114,11 @@ class TestRewritingPage:
         before = self.endpoints()
         page = self.preview(ann)
         assert "2 subscriptions would change" in page.text
-        for text in ("https://127.0.0.2:8443/in/orders?a=1", "PATCH:https://127.0.0.2:8443/in/p", "in/up"):
+        for text in (
+            "https://127.0.0.2:8443/in/orders?a=1",
+            "PATCH:https://127.0.0.2:8443/in/p",
+            "in/up",
+        ):
             assert text in page.text
         assert "127.0.0.3" not in page.text
         assert self.endpoints() == before
@@ -165,9 +181,13 @@ class TestRewritingPage:
         assert self.endpoints() == before
         assert not ConfigurationChange.objects.exists()
         # The preview in that answer can be applied.
-        assert "were rewritten" in self.post(ann, answer, status="ACTIVE").text or change == "another"
+        assert (
+            "were rewritten" in self.post(ann, answer, status="ACTIVE").text or change == "another"
+        )
 
-    def test_refused_urls_stay_with_their_reason(self, ann: Client, moving: list[Subscription]) -> None:
+    def test_refused_urls_stay_with_their_reason(
+        self, ann: Client, moving: list[Subscription]
+    ) -> None:
         long = "https://127.0.0.1/" + "x" * 1975
         factories.subscription("long", subscriber=factories.subscriber("zoo"), endpoint=long)
         page = self.preview(ann)
@@ -185,7 +205,9 @@ class TestRewritingPage:
         assert "The address 10.0.0.1 is refused" in page.text
         assert 'name="seen"' not in page.text
 
-    def test_filters_of_the_list_narrow_it_down(self, ann: Client, moving: list[Subscription]) -> None:
+    def test_filters_of_the_list_narrow_it_down(
+        self, ann: Client, moving: list[Subscription]
+    ) -> None:
         listed = ann.get("/admin/subscriptions/subscription/?subscriber=crm&q=x").text
         assert f'href="{ADDRESS}?subscriber=crm"' in listed
         assert 'value="crm"' in ann.get(ADDRESS, {"subscriber": "crm"}).text

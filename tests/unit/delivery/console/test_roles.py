@@ -16,7 +16,9 @@ OURS = ("delivery", "subscriptions", "auth")
 
 
 def rights_of(role: str) -> set[str]:
-    return role_words.names_of(Group.objects.get(name=role).permissions.select_related("content_type"))
+    return role_words.names_of(
+        Group.objects.get(name=role).permissions.select_related("content_type")
+    )
 
 
 def all_rights() -> set[str]:
@@ -60,7 +62,9 @@ class TestMigration:
         assert Group.objects.count() == 3
 
     def test_makes_no_permission_twice_nor_under_another_name(self) -> None:
-        named = Permission.objects.filter(content_type__app_label="delivery", codename="view_payloadview")
+        named = Permission.objects.filter(
+            content_type__app_label="delivery", codename="view_payloadview"
+        )
         assert [permission.name for permission in named] == ["Can view payload view"]
 
 
@@ -75,7 +79,12 @@ class TestPeople:
     def test_are_made_with_a_role_and_can_sign_in(self, ann: Client) -> None:
         role = Group.objects.get(name="Support")
         password = "correct horse battery"
-        given = {"username": "sue", "password1": password, "password2": password, "groups": [role.pk]}
+        given = {
+            "username": "sue",
+            "password1": password,
+            "password2": password,
+            "groups": [role.pk],
+        }
         given |= {"usable_password": "true"}
         assert ann.post("/admin/auth/user/add/", given).status_code == 302
         sue = User.objects.get(username="sue")
@@ -90,7 +99,8 @@ class TestPeople:
         assert "Administrators: everything" in page
         assert "Changes nothing." in page
         assert (
-            "Makes subscriptions and subscribers ACTIVE, HELD and INACTIVE, and subscriptions SHADOW." in page
+            "Makes subscriptions and subscribers ACTIVE, HELD and INACTIVE, and subscriptions SHADOW."
+            in page
         )
 
     def test_nobody_grants_more_than_they_have(self, db: None) -> None:
@@ -103,19 +113,26 @@ class TestPeople:
         assert not User.objects.get(pk=adam.pk).is_superuser
         new = {"password1": "another long password", "password2": "another long password"}
         assert client.post(f"/admin/auth/user/{root.pk}/password/", new).status_code == 403
-        assert client.post(f"/admin/auth/user/{root.pk}/delete/", {"post": "yes"}).status_code == 403
+        assert (
+            client.post(f"/admin/auth/user/{root.pk}/delete/", {"post": "yes"}).status_code == 403
+        )
 
     def test_nobody_locks_themselves_out(self, ann: Client) -> None:
         me = User.objects.get(username="ann")
         given = _given(me) | {"is_superuser": "on"}
         del given["is_active"]
-        assert "You would lock out yourself" in ann.post(f"/admin/auth/user/{me.pk}/change/", given).text
+        assert (
+            "You would lock out yourself"
+            in ann.post(f"/admin/auth/user/{me.pk}/change/", given).text
+        )
         assert ann.post(f"/admin/auth/user/{me.pk}/delete/", {"post": "yes"}).status_code == 403
         assert User.objects.get(pk=me.pk).is_active
 
     def test_the_list_shows_each_persons_rights(self, ann: Client) -> None:
         User.objects.create_user("una", is_staff=True)
-        User.objects.create_user("adi", is_staff=True).groups.add(Group.objects.get(name="Auditors"))
+        User.objects.create_user("adi", is_staff=True).groups.add(
+            Group.objects.get(name="Auditors")
+        )
         page = ann.get("/admin/auth/user/").text
         for said in ("none", "Auditors", "everything"):
             assert said in page
@@ -125,7 +142,15 @@ class TestPeople:
         assert "una" not in page
 
 
-LEADS = ("view_user", "add_user", "change_user", "delete_user", "view_group", "change_group", "delete_group")
+LEADS = (
+    "view_user",
+    "add_user",
+    "change_user",
+    "delete_user",
+    "view_group",
+    "change_group",
+    "delete_group",
+)
 
 
 class TestLeads:
@@ -134,7 +159,9 @@ class TestLeads:
     @pytest.fixture
     def lena(self, db: None) -> User:
         leads = Group.objects.create(name="Leads")
-        leads.permissions.set(Permission.objects.filter(codename__in=LEADS, content_type__app_label="auth"))
+        leads.permissions.set(
+            Permission.objects.filter(codename__in=LEADS, content_type__app_label="auth")
+        )
         lena = User.objects.create_user("lena", is_staff=True)
         lena.groups.add(leads)
         return lena
@@ -170,7 +197,9 @@ class TestLeads:
         assert [group.name for group in lena.groups.all()] == ["Leads"]
 
     @pytest.mark.parametrize("is_active", [True, False])
-    def test_cannot_change_people_with_more_rights(self, lead: Client, adam: User, is_active: bool) -> None:
+    def test_cannot_change_people_with_more_rights(
+        self, lead: Client, adam: User, is_active: bool
+    ) -> None:
         User.objects.filter(pk=adam.pk).update(is_active=is_active)
         address = f"/admin/auth/user/{adam.pk}"
         new = {"password1": "another long password", "password2": "another long password"}
@@ -217,4 +246,8 @@ class TestWords:
 
 
 def _given(user: User) -> dict[str, Any]:
-    return {"username": user.username, "is_active": "on", "groups": [group.pk for group in user.groups.all()]}
+    return {
+        "username": user.username,
+        "is_active": "on",
+        "groups": [group.pk for group in user.groups.all()],
+    }

@@ -39,7 +39,9 @@ def test_a_script_is_tried_on_a_message_of_ones_own(ann: Client, event_type: Eve
     assert "Line 1 is not a header" in tried(ann, event_type, tried_on="own", tried_headers="none")
 
 
-def test_a_script_is_tried_on_the_newest_message_or_a_chosen_one(ann: Client, event_type: EventType) -> None:
+def test_a_script_is_tried_on_the_newest_message_or_a_chosen_one(
+    ann: Client, event_type: EventType
+) -> None:
     first, second = (
         factories.message(json.dumps({"id": f"seen-{number}"}).encode(), event_type=event_type)
         for number in range(2)
@@ -87,7 +89,9 @@ def test_the_syntax_is_checked_while_somebody_types(ann: Client, event_type: Eve
 
 
 def test_the_answer_of_a_sync_subscription_is_shown_with_its_status(ann: Client, db: None) -> None:
-    row = factories.subscription(event_type=factories.event_type("Asked", kind=Kind.SYNC, sample={}))
+    row = factories.subscription(
+        event_type=factories.event_type("Asked", kind=Kind.SYNC, sample={})
+    )
     script = "$statuscode = 403; $outmessage = 'refused';"
     said = ann.post(ADDRESS, {"tried_subscription": row.pk, "script": script}).text
     assert "Answer to the publisher" in said
@@ -123,4 +127,7 @@ def test_only_those_who_edit_scripts_try_them(event_type: EventType, role: str) 
     row = factories.subscription(event_type=event_type, script="$outmessage = 1;")
     assert client.post(ADDRESS, {"tried_subscription": row.pk, "script": SCRIPT}).status_code == 403
     assert client.post(ADDRESS, {"event_type": event_type.pk, "script": SCRIPT}).status_code == 403
-    assert "Try the script" not in client.get(f"/admin/subscriptions/subscription/{row.pk}/change/").text
+    assert (
+        "Try the script"
+        not in client.get(f"/admin/subscriptions/subscription/{row.pk}/change/").text
+    )

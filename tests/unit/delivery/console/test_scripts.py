@@ -38,14 +38,20 @@ def errors(answer: Any) -> dict[str, list[str]]:
     return dict(answer.context["adminform"].form.errors)
 
 
-def test_a_script_is_saved_with_the_lines_of_its_author(ann: Client, values: dict[str, Any]) -> None:
+def test_a_script_is_saved_with_the_lines_of_its_author(
+    ann: Client, values: dict[str, Any]
+) -> None:
     ann.post(ADD, values | {"script": "var a;\r\n$outmessage = a;\r\n"})
     assert Subscription.objects.get().script == "var a;\n$outmessage = a;\n"
 
 
-def test_a_response_script_is_saved_with_the_endpoint_webr(ann: Client, values: dict[str, Any]) -> None:
+def test_a_response_script_is_saved_with_the_endpoint_webr(
+    ann: Client, values: dict[str, Any]
+) -> None:
     sync = factories.event_type("Asked", kind=Kind.SYNC).pk
-    ann.post(ADD, values | {"event_type": sync, "endpoint": "webr://", "script": "$statuscode = 400;"})
+    ann.post(
+        ADD, values | {"event_type": sync, "endpoint": "webr://", "script": "$statuscode = 400;"}
+    )
     assert Subscription.objects.get().endpoint == "webr://"
 
 
@@ -90,7 +96,11 @@ def made(db: None) -> Delivery:
     )
     row = factories.delivery(Status.REJECTED, subscription=subscription)
     ScriptOutput.objects.create(
-        pk=row.pk, script_version=1, body=b"<made>", headers={"X-Key": "seen-in-payload"}, path="/artf1"
+        pk=row.pk,
+        script_version=1,
+        body=b"<made>",
+        headers={"X-Key": "seen-in-payload"},
+        path="/artf1",
     )
     return Delivery.objects.select_related("message__event_type", "subscription").get(pk=row.pk)
 
@@ -102,8 +112,12 @@ def test_a_deliverys_page_shows_what_the_script_made(ann: Client, made: Delivery
     assert "X-Key: seen-in-payload" in page
 
 
-def test_who_may_not_see_payloads_sees_nothing_a_script_made_of_one(reader: Client, made: Delivery) -> None:
-    User.objects.get(username="ray").user_permissions.remove(Permission.objects.get(codename="view_payload"))
+def test_who_may_not_see_payloads_sees_nothing_a_script_made_of_one(
+    reader: Client, made: Delivery
+) -> None:
+    User.objects.get(username="ray").user_permissions.remove(
+        Permission.objects.get(codename="view_payload")
+    )
     page = reader.get(f"/admin/delivery/delivery/{made.pk}/change/").text
     assert "https://receiver.example/hook/•••?a=1" in page
     assert "seen-in-payload" not in page

@@ -39,7 +39,9 @@ def test_a_search_with_since_is_not_redirected(ann: Client, given: str) -> None:
 
 
 def test_all_filters_apply_together(ann: Client) -> None:
-    row = factories.delivery(Status.REJECTED, message=factories.message(b"needle", headers={"a": "b"}))
+    row = factories.delivery(
+        Status.REJECTED, message=factories.message(b"needle", headers={"a": "b"})
+    )
     factories.message(b"needle", event_type=row.message.event_type)
     kind = row.message.event_type.name
     query = f"body=needle&header=A: B&status=REJECTED&event_type={kind}&since=2026-01-01T00:00:00"
@@ -55,7 +57,9 @@ def test_a_range_of_ids_is_found_and_an_invalid_id_finds_nothing(ann: Client) ->
     assert ids(ann.get(f"{MESSAGES}?id_from=x")) == []
 
 
-def test_pages_lead_to_the_end_and_back_to_the_newest(ann: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_lead_to_the_end_and_back_to_the_newest(
+    ann: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(KeysetAdmin, "list_per_page", 2)
     made = [factories.message(b"needle").pk for _ in range(3)][::-1]
     first = ann.get(f"{MESSAGES}?body=needle&since=2026-01-01T00:00:00")
@@ -92,21 +96,29 @@ def test_an_interrupted_search_shows_its_progress_and_continues(
 def test_a_search_costs_the_same_number_of_queries_however_many_are_found(
     ann: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    made = [factories.delivery(Status.REJECTED, message=factories.message(b"needle")) for _ in range(6)]
+    made = [
+        factories.delivery(Status.REJECTED, message=factories.message(b"needle")) for _ in range(6)
+    ]
     # So few ids that one part has them all, whatever ran before.
     ids_of_them = f"id_from={made[0].message_id}&id_to={made[-1].message_id}"
     # Session, user, the first id of the filter, the newest id, the first id of the time, the page
     # in a transaction with a limit of time (four more), the counts, suggestions of two filters.
     with django_assert_num_queries(13):
-        answer = ann.get(f"{MESSAGES}?body=needle&status=REJECTED&since=2026-01-01T00:00:00&{ids_of_them}")
+        answer = ann.get(
+            f"{MESSAGES}?body=needle&status=REJECTED&since=2026-01-01T00:00:00&{ids_of_them}"
+        )
     assert len(ids(answer)) == 6
 
 
 def test_without_the_right_to_see_payloads_texts_are_not_searched(client: Client, db: None) -> None:
     user = User.objects.create_user("paula", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=["view_message", "view_delivery"]))
+    user.user_permissions.set(
+        Permission.objects.filter(codename__in=["view_message", "view_delivery"])
+    )
     client.force_login(user)
-    factories.delivery(Status.REJECTED, message=factories.message(b"needle", headers={"a": "needle"}))
+    factories.delivery(
+        Status.REJECTED, message=factories.message(b"needle", headers={"a": "needle"})
+    )
     for query in ("body=needle", "header=needle", "body=needle&status=REJECTED"):
         answer = client.get(f"{MESSAGES}?{query}&since=2026-01-01T00:00:00")
         assert ids(answer) == []

@@ -52,21 +52,29 @@ def test_readers_cannot_distinguish_secrets(reader: Client, subscription: Subscr
         assert f"secrets/{secret.pk}/end/" not in page
 
 
-def test_a_secret_that_cannot_be_deciphered_hides_no_other(ann: Client, subscription: Subscription) -> None:
+def test_a_secret_that_cannot_be_deciphered_hides_no_other(
+    ann: Client, subscription: Subscription
+) -> None:
     newest, _, old = of(subscription)
     from django.db import connection
 
     with connection.cursor() as cursor:
-        cursor.execute("UPDATE subscriptions_signingsecret SET secret = 'broken' WHERE id = %s", [old.pk])
+        cursor.execute(
+            "UPDATE subscriptions_signingsecret SET secret = 'broken' WHERE id = %s", [old.pk]
+        )
     page = ann.get(f"{ROOT}/{subscription.pk}/").text
     assert "cannot be deciphered" in page
     assert f"{newest.secret[:9]}•••" in page
 
 
-def test_an_old_one_is_ended_early_and_the_senders_notice(ann: Client, subscription: Subscription) -> None:
+def test_an_old_one_is_ended_early_and_the_senders_notice(
+    ann: Client, subscription: Subscription
+) -> None:
     newest, _, old = of(subscription)
     assert "no longer signs requests" in end(ann, old)
-    assert list(SigningSecret.objects.filter(subscription=subscription).valid(now=timezone.now())) == [newest]
+    assert list(
+        SigningSecret.objects.filter(subscription=subscription).valid(now=timezone.now())
+    ) == [newest]
     assert Subscription.objects.get(pk=subscription.pk).updated_at > subscription.updated_at
     change = ConfigurationChange.objects.get()
     assert (change.actor, change.action) == ("ann", "ended")
@@ -88,13 +96,17 @@ def test_an_ended_secret_stays_ended(ann: Client, subscription: Subscription) ->
     assert not ConfigurationChange.objects.exists()
 
 
-def test_a_secret_is_found_at_its_own_subscription_only(ann: Client, subscription: Subscription) -> None:
+def test_a_secret_is_found_at_its_own_subscription_only(
+    ann: Client, subscription: Subscription
+) -> None:
     old = of(subscription)[2]
     answer = ann.post(f"{ROOT}/{factories.subscription().pk}/secrets/{old.pk}/end/")
     assert answer.status_code == 404
 
 
-def test_rotating_needs_the_right_to_change_subscriptions(reader: Client, subscription: Subscription) -> None:
+def test_rotating_needs_the_right_to_change_subscriptions(
+    reader: Client, subscription: Subscription
+) -> None:
     old = of(subscription)[2]
     assert reader.post(f"{ROOT}/{subscription.pk}/secrets/{old.pk}/end/").status_code == 403
 

@@ -21,7 +21,9 @@ def sha256_of(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-@pytest.fixture(params=["/admin/login/", "/admin/", "/admin/subscriptions/subscription/", "message"])
+@pytest.fixture(
+    params=["/admin/login/", "/admin/", "/admin/subscriptions/subscription/", "message"]
+)
 def page(request: pytest.FixtureRequest, ann: Client) -> str:
     if request.param == "message":
         return ann.get(f"/admin/delivery/message/{factories.message().pk}/change/").text

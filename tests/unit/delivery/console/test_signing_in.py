@@ -53,7 +53,9 @@ def kinds() -> list[str]:
 
 
 class TestRecord:
-    def test_sign_ins_and_sign_outs_are_recorded_with_the_address(self, una: User, client: Client) -> None:
+    def test_sign_ins_and_sign_outs_are_recorded_with_the_address(
+        self, una: User, client: Client
+    ) -> None:
         try_to(client)
         try_to(client, password=PASSWORD)
         client.post("/admin/logout/")
@@ -72,7 +74,9 @@ class TestRecord:
         client.post("/admin/logout/")
         assert kinds() == []
 
-    def test_a_person_without_access_to_the_console_counts_as_failed(self, una: User, client: Client) -> None:
+    def test_a_person_without_access_to_the_console_counts_as_failed(
+        self, una: User, client: Client
+    ) -> None:
         User.objects.update(is_staff=False)
         try_to(client, password=PASSWORD)
         assert kinds() == ["FAILED"]
@@ -83,11 +87,15 @@ class TestRecord:
         page = client.get("/admin/subscriptions/signin/?kind=SIGNED_IN&username=una").text
         assert OTHER in page
         assert OTHER in client.get(f"/admin/subscriptions/signin/?address={OTHER}").text
-        assert "No sign-ins found" in client.get("/admin/subscriptions/signin/?username=nobody").text
+        assert (
+            "No sign-ins found" in client.get("/admin/subscriptions/signin/?username=nobody").text
+        )
 
 
 class TestThrottling:
-    def test_after_five_failures_even_the_right_password_has_to_wait(self, una: User, client: Client) -> None:
+    def test_after_five_failures_even_the_right_password_has_to_wait(
+        self, una: User, client: Client
+    ) -> None:
         fail(client, 5)
         answer = try_to(client, password=PASSWORD)
         assert answer.status_code == 429
@@ -96,7 +104,9 @@ class TestThrottling:
         assert "UTC, or ask an administrator" in answer.text
         assert "_auth_user_id" not in client.session
 
-    def test_ends_when_the_first_failure_is_a_quarter_of_an_hour_old(self, una: User, client: Client) -> None:
+    def test_ends_when_the_first_failure_is_a_quarter_of_an_hour_old(
+        self, una: User, client: Client
+    ) -> None:
         fail(client, 5)
         pass_time(timedelta(minutes=15))
         assert try_to(client, password=PASSWORD).status_code == 302
@@ -115,7 +125,9 @@ class TestThrottling:
         fail(client, 5, REMOTE_ADDR=OTHER)
         assert try_to(client, password=PASSWORD).status_code == 302
 
-    def test_does_not_hold_back_others_of_the_same_place_at_first(self, una: User, client: Client) -> None:
+    def test_does_not_hold_back_others_of_the_same_place_at_first(
+        self, una: User, client: Client
+    ) -> None:
         fail(client, 5, name="somebody")
         assert try_to(client, password=PASSWORD).status_code == 302
 
@@ -150,7 +162,9 @@ class TestThrottling:
     def test_all_addresses_of_an_ipv6_network_count_as_one(self, una: User) -> None:
         now = timezone.now()
         for number in range(5):
-            sign_in.begin_sign_in(Visitor(username="una", address=f"2001:db8:1:2::{number}"), now=now)
+            sign_in.begin_sign_in(
+                Visitor(username="una", address=f"2001:db8:1:2::{number}"), now=now
+            )
         with pytest.raises(HeldBackError):
             sign_in.begin_sign_in(Visitor(username="una", address="2001:db8:1:2:ffff::1"), now=now)
         sign_in.begin_sign_in(Visitor(username="una", address="2001:db8:1:3::1"), now=now)
@@ -231,4 +245,8 @@ def test_changing_ones_own_password_is_a_recorded_change(una: User, client: Clie
     given = {"old_password": PASSWORD, "new_password1": new, "new_password2": new}
     assert client.post("/admin/password_change/", given).status_code == 302
     change = ConfigurationChange.objects.get()
-    assert (change.actor, change.object_name, change.after) == ("una", "una", {"password": "•••, new value"})
+    assert (change.actor, change.object_name, change.after) == (
+        "una",
+        "una",
+        {"password": "•••, new value"},
+    )

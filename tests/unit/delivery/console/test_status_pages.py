@@ -44,7 +44,9 @@ class TestStrips:
     def test_leave_out_held_deliveries(self, head: Delivery) -> None:
         subscriber = head.subscription.subscriber
         factories.delivery(
-            subscription=factories.subscription(subscriber=subscriber, status=SubscriptionStatus.HELD)
+            subscription=factories.subscription(
+                subscriber=subscriber, status=SubscriptionStatus.HELD
+            )
         )
         (strip,) = strips.read_strips([lane_of(head).pk])
         assert [block.id for block in strip.blocks] == [head.pk]
@@ -121,7 +123,13 @@ class TestSubscriberPage:
             ann.get(f"{ROOT}/subscriber/{head.subscription.subscriber_id}/live/")
 
     def test_saving_the_form_leads_to_it(self, ann: Client) -> None:
-        values = {"name": "depot", "match_mode": "ALL", "processing": "SERIAL", **SENDING, **NO_KEYS}
+        values = {
+            "name": "depot",
+            "match_mode": "ALL",
+            "processing": "SERIAL",
+            **SENDING,
+            **NO_KEYS,
+        }
         answer = ann.post(f"{ROOT}/subscriber/add/", values)
         made = Subscriber.objects.get(name="depot")
         assert answer.headers["Location"] == f"{ROOT}/subscriber/{made.pk}/"
@@ -137,7 +145,9 @@ class TestSubscriptionPage:
         assert page.index("because FAILED") < page.index("because REJECTED")
         assert f"delivery {failed[1].pk}" not in page
 
-    def test_the_one_that_stops_the_lane_shows_the_remedies(self, head: Delivery, ann: Client) -> None:
+    def test_the_one_that_stops_the_lane_shows_the_remedies(
+        self, head: Delivery, ann: Client
+    ) -> None:
         lane = block(head)
         other = factories.subscription(subscriber=head.subscription.subscriber)
         retry = f"/admin/delivery/lane/{lane.pk}/retry/"

@@ -80,7 +80,9 @@ def test_its_id_belongs_to_no_message(
 def test_the_page_shows_status_time_headers_and_the_first_of_the_answer(
     ann: Client, subscription: Subscription, endpoint: ReceiverEndpoint
 ) -> None:
-    endpoint.always(Answer(status=422, headers={"X-Trace": "t-1"}, body=b"<b>no</b>" + b"." * 10_000))
+    endpoint.always(
+        Answer(status=422, headers={"X-Trace": "t-1"}, body=b"<b>no</b>" + b"." * 10_000)
+    )
     page = send(ann, subscription).text
     for said in ("422", "X-Trace", "t-1", "&lt;b&gt;no&lt;/b&gt;", "first 4.0", "X-Tenant"):
         assert said in page
@@ -116,7 +118,9 @@ def test_the_journal_has_it_before_the_answer(
     assert JournalEntry.objects.get().text.endswith("as a test message; no answer is recorded.")
 
 
-def test_an_address_that_is_not_allowed_is_not_called(ann: Client, subscription: Subscription) -> None:
+def test_an_address_that_is_not_allowed_is_not_called(
+    ann: Client, subscription: Subscription
+) -> None:
     Subscription.objects.update(endpoint="http://10.0.0.1/hook")
     page = send(ann, subscription).text
     assert "The address 10.0.0.1 is refused" in page
@@ -124,7 +128,10 @@ def test_an_address_that_is_not_allowed_is_not_called(ann: Client, subscription:
 
 
 def test_a_hanging_endpoint_times_out(
-    ann: Client, subscription: Subscription, endpoint: ReceiverEndpoint, monkeypatch: pytest.MonkeyPatch
+    ann: Client,
+    subscription: Subscription,
+    endpoint: ReceiverEndpoint,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Long enough for the answer to begin, however busy the machine is.
     monkeypatch.setattr(trial, "LONGEST_WAIT_SECONDS", 3.0)
@@ -148,7 +155,10 @@ def test_the_number_of_simultaneous_tests_is_limited(
 
 
 def test_a_subscription_deleted_meanwhile_is_reported(
-    ann: Client, subscription: Subscription, endpoint: ReceiverEndpoint, monkeypatch: pytest.MonkeyPatch
+    ann: Client,
+    subscription: Subscription,
+    endpoint: ReceiverEndpoint,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def deleted_first(*asked: Any, **more: Any) -> trial.Tested:
         Subscription.objects.get(pk=subscription.pk).delete()
@@ -172,7 +182,11 @@ def test_a_subscription_deleted_meanwhile_is_reported(
     ],
 )
 def test_an_unsendable_body_is_refused_at_its_field(
-    ann: Client, subscription: Subscription, endpoint: ReceiverEndpoint, typed: dict[str, str], said: str
+    ann: Client,
+    subscription: Subscription,
+    endpoint: ReceiverEndpoint,
+    typed: dict[str, str],
+    said: str,
 ) -> None:
     assert said in send(ann, subscription, **typed).text
     assert not endpoint.received
@@ -185,7 +199,9 @@ def test_a_mailbox_is_fetched_from_instead(ann: Client, db: None) -> None:
     assert "Send test message" not in page
 
 
-def test_testing_needs_the_right_to_change_subscriptions(reader: Client, subscription: Subscription) -> None:
+def test_testing_needs_the_right_to_change_subscriptions(
+    reader: Client, subscription: Subscription
+) -> None:
     assert reader.get(address(subscription)).status_code == 403
     assert send(reader, subscription).status_code == 403
     page = reader.get(f"/admin/subscriptions/subscription/{subscription.pk}/").text

@@ -31,7 +31,12 @@ def minute(at: datetime, **counts: int) -> None:
 
 
 def quarter(
-    subscription: Subscription, *, hours_ago: float, step: int = 3, now: datetime = NOON, **counts: int
+    subscription: Subscription,
+    *,
+    hours_ago: float,
+    step: int = 3,
+    now: datetime = NOON,
+    **counts: int,
 ) -> None:
     at = now - timedelta(seconds=now.timestamp() % 900) - timedelta(hours=hours_ago)
     SubscriptionTraffic.objects.create(subscription=subscription, at=at, step=step, **counts)
@@ -71,12 +76,19 @@ class TestChart:
 
 
 class TestOverview:
-    def test_has_the_figures_in_words_in_a_table_and_for_the_browser_to_draw(self, ann: Client) -> None:
+    def test_has_the_figures_in_words_in_a_table_and_for_the_browser_to_draw(
+        self, ann: Client
+    ) -> None:
         now = timezone.now()
         TrafficMark.objects.create(pk=1, until=now)
         minute(now - timedelta(minutes=5), accepted=1200, delivered=2400, failed=7)
         page = ann.get("/admin/").text
-        for words in ("1,200 messages accepted", "2,400 deliveries delivered", "7 failed", "As a table"):
+        for words in (
+            "1,200 messages accepted",
+            "2,400 deliveries delivered",
+            "7 failed",
+            "As a table",
+        ):
             assert words in page
         part = ann.get("/admin/overview/traffic/?span=hour")
         assert sum(orjson.loads(part.context["chart"].values)["failed"]) == 7
@@ -140,7 +152,12 @@ class TestHealth:
         assert (found.delivered, found.failed) == (4, 2)
 
     def test_is_read_by_the_primary_key(self) -> None:
-        asked: dict[str, Any] = {"subscriptions": [1], "subscribers": [], "since": NOON, "step": health.HOUR}
+        asked: dict[str, Any] = {
+            "subscriptions": [1],
+            "subscribers": [],
+            "since": NOON,
+            "step": health.HOUR,
+        }
         with connection.cursor() as cursor:
             cursor.execute(f"EXPLAIN {statement('traffic_of_subscriptions')}", asked)
             plan = "\n".join(line[0] for line in cursor.fetchall())
@@ -169,7 +186,10 @@ class TestTrafficPages:
         row = factories.subscription()
         quarter(row, hours_ago=1, now=timezone.now(), delivered=3, failed=1)
         for address in (f"subscription/{row.pk}", f"subscriber/{row.subscriber_id}"):
-            for page in (ann.get(f"{ROOT}/{address}/").text, ann.get(f"{ROOT}/{address}/live/").text):
+            for page in (
+                ann.get(f"{ROOT}/{address}/").text,
+                ann.get(f"{ROOT}/{address}/live/").text,
+            ):
                 assert "Success rate" in page, address
                 assert "75 %" in page, address
 

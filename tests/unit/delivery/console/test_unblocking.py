@@ -49,12 +49,16 @@ def test_made_shadow_and_undone_with_two_posts(ann: Client, head: Delivery) -> N
     shown = ann.get(f"{SUBSCRIPTION}/{subscription.pk}/").text
     assert "SHADOW deliveries" in shown
     assert "1 SHADOW subscription</a> records matches" in ann.get("/admin/").text
-    assert ">held<" in ann.get(f"/admin/delivery/message/{head.message_id}/change/").text.replace("\n", "")
+    assert ">held<" in ann.get(f"/admin/delivery/message/{head.message_id}/change/").text.replace(
+        "\n", ""
+    )
     assert subscription.name in ann.get(f"{SUBSCRIPTION}/?status=SHADOW").text
     ann.post(undo)
     subscription.refresh_from_db()
     assert subscription.status == "ACTIVE"
-    ann.post(f"{SUBSCRIPTION}/", {"action": "shadow_chosen", "_selected_action": [str(subscription.pk)]})
+    ann.post(
+        f"{SUBSCRIPTION}/", {"action": "shadow_chosen", "_selected_action": [str(subscription.pk)]}
+    )
     subscription.refresh_from_db()
     assert subscription.status == "SHADOW"
 
@@ -68,16 +72,23 @@ def test_the_button_warns_that_messages_published_meanwhile_are_not_kept(
     assert "will not be kept" in page
 
 
-def test_page_and_journal_say_afterwards_that_messages_are_not_kept(ann: Client, head: Delivery) -> None:
+def test_page_and_journal_say_afterwards_that_messages_are_not_kept(
+    ann: Client, head: Delivery
+) -> None:
     page = messages_after(ann, f"{SUBSCRIPTION}/{head.subscription_id}/deactivate/")
     assert "messages published from now on are not kept for it" in page
-    assert "messages published meanwhile are not kept for it" in ann.get("/admin/delivery/journalentry/").text
+    assert (
+        "messages published meanwhile are not kept for it"
+        in ann.get("/admin/delivery/journalentry/").text
+    )
 
 
 def test_the_api_warns_that_messages_published_meanwhile_are_not_kept(client: Client) -> None:
     description = client.get("/api/schema/?format=json").json()
     change = description["paths"]["/api/v1/subscriptions/{id}"]["patch"]["description"]
-    assert "published while a subscription is INACTIVE are not kept for it" in " ".join(change.split())
+    assert "published while a subscription is INACTIVE are not kept for it" in " ".join(
+        change.split()
+    )
 
 
 def test_made_active_without_the_backlog(ann: Client, head: Delivery) -> None:
@@ -119,7 +130,9 @@ def test_skips_only_the_message_that_the_page_showed(ann: Client, head: Delivery
 
 def test_retrying_a_flowing_lane_is_explained(ann: Client, head: Delivery) -> None:
     Lane.objects.update(state="IDLE")
-    assert "is no longer blocked by that message" in messages_after(ann, f"{LANE}/{head.lane_id}/retry/")
+    assert "is no longer blocked by that message" in messages_after(
+        ann, f"{LANE}/{head.lane_id}/retry/"
+    )
     assert not JournalEntry.objects.filter(kind=JournalKind.RETRIED).exists()
 
 
@@ -142,7 +155,9 @@ def test_skips_the_delivery_that_suspended_a_lane(ann: Client, head: Delivery) -
     assert "was settled already" in page
 
 
-def test_retrying_a_lane_suspended_meanwhile_recommends_resuming(ann: Client, head: Delivery) -> None:
+def test_retrying_a_lane_suspended_meanwhile_recommends_resuming(
+    ann: Client, head: Delivery
+) -> None:
     suspend(head)
     page = messages_after(ann, f"{LANE}/{head.lane_id}/retry/")
     assert "was suspended meanwhile. Resume it." in page

@@ -43,7 +43,11 @@ def test_the_list_starts_with_urls_that_wait_for_a_person(ann: Client, frozen: U
     )
     factories.subscription(endpoint=f"PUT:{URL}")
     answer = ann.get(f"{LIST}/")
-    assert [row.state for row in answer.context["cl"].result_list] == ["FROZEN", "DISABLED", "ENABLED"]
+    assert [row.state for row in answer.context["cl"].result_list] == [
+        "FROZEN",
+        "DISABLED",
+        "ENABLED",
+    ]
     assert answer.context["cl"].result_list[0].counted == 1
     assert "71 % of 101" in answer.text
     assert "2,001" in answer.text
@@ -83,7 +87,9 @@ def test_an_unknown_url_is_404(ann: Client, db: None) -> None:
     assert ann.get(f"{LIST}/nothing/release/").status_code == 405
 
 
-def test_the_page_of_a_subscription_shows_that_its_url_is_stopped(ann: Client, frozen: UrlHealth) -> None:
+def test_the_page_of_a_subscription_shows_that_its_url_is_stopped(
+    ann: Client, frozen: UrlHealth
+) -> None:
     held = factories.subscription(endpoint=f"PATCH:{URL}", policy=factories.policy("workfront-48h"))
     other = factories.subscription(endpoint=URL)
     page = ann.get(f"/admin/subscriptions/subscription/{held.pk}/").text

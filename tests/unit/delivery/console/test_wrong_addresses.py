@@ -45,7 +45,10 @@ def test_a_form_ignores_an_invalid_id(ann: Client, address: str) -> None:
 def test_a_form_starts_with_the_values_of_its_link(ann: Client) -> None:
     publisher = factories.publisher()
     page = ann.get(f"/admin/subscriptions/apikey/add/?publisher={publisher.pk}&scope=publish")
-    assert page.context["adminform"].form.initial == {"publisher": str(publisher.pk), "scope": "publish"}
+    assert page.context["adminform"].form.initial == {
+        "publisher": str(publisher.pk),
+        "scope": "publish",
+    }
 
 
 def test_a_search_for_too_large_a_number_finds_nothing(ann: Client) -> None:

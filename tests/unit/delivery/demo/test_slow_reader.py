@@ -33,4 +33,6 @@ def test_an_unreachable_server_is_reported(
     factories.subscriber(READER)
     receiver.refuse_connections()
     slow_reader.read_while_possible(remembered, f"http://127.0.0.1:{receiver.port}")
-    assert [record.message for record in caplog.records] == ["the demo's mailbox is not read for a while"]
+    assert [record.message for record in caplog.records] == [
+        "the demo's mailbox is not read for a while"
+    ]

@@ -21,7 +21,9 @@ LOOPBACK = [ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128")
 
 
 @pytest.fixture
-def secured(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+def secured(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[int]:
     """The port of a trusted TLS server; the parameter is the certificate's days."""
     certificate, context = certificate_of_localhost(tmp_path, days=request.param)
 
@@ -43,7 +45,9 @@ def failed(findings: list[CheckResult]) -> dict[str, CheckResult]:
     [(400, Severity.OK, ""), (3, Severity.WARNING, "ends in 2 days")],
     indirect=["secured"],
 )
-def test_certificate_that_ends_soon_is_a_warning(secured: int, severity: Severity, words: str) -> None:
+def test_certificate_that_ends_soon_is_a_warning(
+    secured: int, severity: Severity, words: str
+) -> None:
     reached = check_host(Host("https", "localhost", secured), allowed_networks=LOOPBACK)
     assert (reached.severity, words in reached.fault) == (severity, True), reached
 

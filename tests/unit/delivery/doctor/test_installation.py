@@ -23,7 +23,9 @@ CLOSED = "http://127.0.0.1:9"
 
 @pytest.mark.django_db
 def test_no_probe_is_published_where_nothing_answers() -> None:
-    findings = {found.check: found for found in check_installation(CLOSED, key="none", home=Path("/"))}
+    findings = {
+        found.check: found for found in check_installation(CLOSED, key="none", home=Path("/"))
+    }
     assert findings["proxy"].severity is Severity.FAILED
     assert "does not answer" in findings["proxy"].text
     assert "FILTER_STRING" not in findings
@@ -53,7 +55,10 @@ def test_proxy_that_answers_callbacks_itself_is_found(receiver: Receiver) -> Non
     proxy = receiver.endpoint("callbacks/doctor")
     proxy.always(Answer(404, body=b"not found"))
     found = check_callbacks(proxy.url.removesuffix("/callbacks/doctor"))
-    assert (found.severity, "answers 404, and not Inturn's" in found.text) == (Severity.FAILED, True)
+    assert (found.severity, "answers 404, and not Inturn's" in found.text) == (
+        Severity.FAILED,
+        True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,7 +70,9 @@ def test_proxy_that_answers_callbacks_itself_is_found(receiver: Receiver) -> Non
         ("https://hooks.example/inturn", Severity.OK, "https://hooks.example/inturn"),
     ],
 )
-def test_base_url_is_judged_by_host_and_scheme(base_url: str, severity: Severity, words: str) -> None:
+def test_base_url_is_judged_by_host_and_scheme(
+    base_url: str, severity: Severity, words: str
+) -> None:
     found = check_base_url(base_url)
     assert (found.severity, words in found.text) == (severity, True)
 

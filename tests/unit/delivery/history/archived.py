@@ -157,7 +157,12 @@ def write(
 
     `until`, the new watermark, is just after the last of them by default.
     """
-    rows = {"messages": messages, "deliveries": deliveries, "attempts": attempts, "journal": journal}
+    rows = {
+        "messages": messages,
+        "deliveries": deliveries,
+        "attempts": attempts,
+        "journal": journal,
+    }
     times = [row[BY_NAME[name].at] for name, found in rows.items() for row in found]
     until = until or max(times, default=AT) + timedelta(milliseconds=1)
     chunk = ArchiveChunk.objects.create(
@@ -180,11 +185,17 @@ def _write_days(archive: Archive, table: Table, rows: Sequence[Row], chunk: Arch
         days.setdefault(row[table.at].date(), []).append(row)
     for day, found in days.items():
         _write_file(
-            archive, table, sorted(found, key=lambda row: [row[name] for name in table.key]), chunk, day
+            archive,
+            table,
+            sorted(found, key=lambda row: [row[name] for name in table.key]),
+            chunk,
+            day,
         )
 
 
-def _write_file(archive: Archive, table: Table, rows: list[Row], chunk: ArchiveChunk, day: date) -> None:
+def _write_file(
+    archive: Archive, table: Table, rows: list[Row], chunk: ArchiveChunk, day: date
+) -> None:
     path = f"{table.name}/{DAY}={day}/{chunk.pk}-{next(_parts)}.parquet"
     archive.files.create_dir(archive.path(f"{table.name}/{DAY}={day}"), recursive=True)
     parquet.write_table(
@@ -240,7 +251,11 @@ class RecordedProgress:
 
 @contextmanager
 def job(
-    url: Path | str, *, spark: SparkSession, run_id: int = 1, progress: RecordedProgress | None = None
+    url: Path | str,
+    *,
+    spark: SparkSession,
+    run_id: int = 1,
+    progress: RecordedProgress | None = None,
 ) -> Iterator[StepJob]:
     """Yield a job with its own connection; for transactional tests, so that it sees their rows."""
     conninfo = make_conninfo(**connection_parameters())

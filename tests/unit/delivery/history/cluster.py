@@ -42,7 +42,9 @@ def cluster(folder: Path) -> Iterator[SparkCluster]:
     java.chmod(0o755)
     with _started(folder, "master.Master", until=r"Starting Spark master at (spark://\S+)") as url:
         arguments = ("--cores", "2", "--memory", "1g", "--work-dir", str(work), url)
-        with _started(folder, "worker.Worker", *arguments, until=r"(Successfully registered) with master"):
+        with _started(
+            folder, "worker.Worker", *arguments, until=r"(Successfully registered) with master"
+        ):
             yield SparkCluster(url, work)
 
 
@@ -65,7 +67,8 @@ def _started(folder: Path, part: str, *arguments: str, until: str) -> Iterator[s
         )
     try:
         eventually(
-            lambda: re.search(until, log.read_text()) or process.poll() is not None, f"{part} is there"
+            lambda: re.search(until, log.read_text()) or process.poll() is not None,
+            f"{part} is there",
         )
         found = re.search(until, log.read_text())
         assert found, log.read_text()
@@ -77,7 +80,11 @@ def _started(folder: Path, part: str, *arguments: str, until: str) -> Iterator[s
 
 def _environment(folder: Path) -> dict[str, str]:
     """Return a cluster machine's environment: `spark-env.sh`, without the product's variables."""
-    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "TMPDIR", "LANG"}}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in {"PATH", "HOME", "TMPDIR", "LANG"}
+    }
     return kept | {
         "JAVA_HOME": str(folder / "java"),
         "SPARK_HOME": str(spark_home()),

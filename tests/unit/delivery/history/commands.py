@@ -26,7 +26,11 @@ SECONDS = 600
 def history(*arguments: str, archive: Path, **environment: str) -> str:
     """Run it to its end, and return its output; it has to succeed."""
     done: subprocess.CompletedProcess[str] = subprocess.run(
-        **_what(arguments, archive, environment), capture_output=True, text=True, timeout=SECONDS, check=False
+        **_what(arguments, archive, environment),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     said: str = done.stdout
@@ -56,10 +60,14 @@ def kill_where_it_writes(table: str, *arguments: str, archive: Path) -> None:
 
 
 def _what(arguments: tuple[str, ...], archive: Path, environment: dict[str, str]) -> dict[str, Any]:
-    url = urlsplit(settings.ENVIRONMENT.database_url)._replace(path=f"/{connection.settings_dict['NAME']}")
+    url = urlsplit(settings.ENVIRONMENT.database_url)._replace(
+        path=f"/{connection.settings_dict['NAME']}"
+    )
     return {
         "args": [sys.executable, str(CHECKOUT / "manage.py"), "history", *arguments],
-        "env": os.environ | {"DATABASE_URL": url.geturl(), "HISTORY_URL": str(archive)} | environment,
+        "env": os.environ
+        | {"DATABASE_URL": url.geturl(), "HISTORY_URL": str(archive)}
+        | environment,
         # A folder without the product's modules.
         "cwd": archive.parent,
     }

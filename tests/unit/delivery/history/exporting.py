@@ -36,5 +36,7 @@ def settled(status: Status = Status.DELIVERED, *, days: float = 1, **fields: Any
 def visible(folder: Path) -> list[str]:
     """Return the files that any reader of Parquet finds in the tables."""
     return sorted(
-        str(file.relative_to(folder)) for table in TABLES for file in (folder / table.name).rglob("*.parquet")
+        str(file.relative_to(folder))
+        for table in TABLES
+        for file in (folder / table.name).rglob("*.parquet")
     )

@@ -47,5 +47,7 @@ def archive(product: Product) -> None:
         row = connection.execute("SELECT clock_timestamp()").fetchone()
         assert row is not None
         # Each round takes as long as a JVM does; the test's own limit ends it.
-        while not connection.execute("SELECT 1 FROM delivery_archived WHERE until > %s", row).fetchone():
+        while not connection.execute(
+            "SELECT 1 FROM delivery_archived WHERE until > %s", row
+        ).fetchone():
             history(product, "export")

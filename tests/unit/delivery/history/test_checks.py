@@ -14,7 +14,9 @@ from tests.unit.delivery.history.archived import Row, attempt, delivery, frame, 
 
 def of(spark: SparkSession, deliveries: list[Row], attempts: list[Row]) -> DataFrame:
     nothing = spark.createDataFrame([], UNARCHIVED.spark)
-    return known_deliveries(frame(spark, DELIVERIES, deliveries), frame(spark, ATTEMPTS, attempts), nothing)
+    return known_deliveries(
+        frame(spark, DELIVERIES, deliveries), frame(spark, ATTEMPTS, attempts), nothing
+    )
 
 
 def found(checked: DataFrame) -> list[tuple[str, int | None, int | None]]:
@@ -25,7 +27,9 @@ def found(checked: DataFrame) -> list[tuple[str, int | None, int | None]]:
 def test_the_newest_settlement_counts_with_the_attempts_of_all(spark: SparkSession) -> None:
     deliveries = [
         delivery(1, status="FAILED", attempts=2),
-        delivery(1, settled_at=seconds(90), attempts=3, attempts_before=2, redelivery="resubmitted"),
+        delivery(
+            1, settled_at=seconds(90), attempts=3, attempts_before=2, redelivery="resubmitted"
+        ),
         delivery(2, status="CANCELLED", attempts=0),
         delivery(2, settled_at=seconds(90)),
         delivery(3, status="SHADOW", attempts=0),
@@ -36,7 +40,16 @@ def test_the_newest_settlement_counts_with_the_attempts_of_all(spark: SparkSessi
         attempt(1, 3, settled_at=seconds(90)),
         attempt(2, settled_at=seconds(90)),
     ]
-    columns = ("id", "status", "settlements", "attempts", "tried", "success_number", "lost", "is_untried")
+    columns = (
+        "id",
+        "status",
+        "settlements",
+        "attempts",
+        "tried",
+        "success_number",
+        "lost",
+        "is_untried",
+    )
     rows = of(spark, deliveries, attempts).orderBy("id").select(*columns).collect()
     assert [tuple(row) for row in rows] == [
         (1, "DELIVERED", 2, 3, 3, 3, 1, 0),
@@ -59,7 +72,13 @@ def test_attempts_must_be_complete_and_end_with_a_success(spark: SparkSession) -
     ]
     attempts = [
         attempt(1, 1, outcome="LOST"),
-        *(attempt(1, 2), attempt(2, 1), attempt(2, 2, outcome="TIMEOUT"), attempt(3, 1), attempt(3, 2)),
+        *(
+            attempt(1, 2),
+            attempt(2, 1),
+            attempt(2, 2, outcome="TIMEOUT"),
+            attempt(3, 1),
+            attempt(3, 2),
+        ),
         *(attempt(4, 1, outcome="TIMEOUT"), attempt(4, 3), attempt(5, 1)),
     ]
     checked = check_attempts(of(spark, deliveries, attempts))
@@ -72,7 +91,11 @@ def test_attempts_must_be_complete_and_end_with_a_success(spark: SparkSession) -
 
 def test_rows_that_belong_nowhere_or_are_there_twice_are_found(spark: SparkSession) -> None:
     checked = check_attempts(
-        of(spark, [delivery(1), delivery(1), delivery(2)], [attempt(1), attempt(2), attempt(2), attempt(3)])
+        of(
+            spark,
+            [delivery(1), delivery(1), delivery(2)],
+            [attempt(1), attempt(2), attempt(2), attempt(3)],
+        )
     )
     assert found(checked) == [("STRAY", 1, None), ("STRAY", 2, None), ("STRAY", 3, None)]
 
@@ -93,7 +116,10 @@ def test_of_a_group_one_endpoint_takes_the_message(spark: SparkSession) -> None:
         for (about, group), found in statuses.items()
         for status in found
     ]
-    assert found(check_groups(of(spark, deliveries, []))) == [("GROUP", 13, 14), ("GROUP", 15, None)]
+    assert found(check_groups(of(spark, deliveries, []))) == [
+        ("GROUP", 13, 14),
+        ("GROUP", 15, None),
+    ]
 
 
 def test_a_message_has_the_deliveries_it_was_accepted_with(spark: SparkSession) -> None:
@@ -108,7 +134,9 @@ def test_a_message_has_the_deliveries_it_was_accepted_with(spark: SparkSession) 
         message(5, owed=0),
         *(message(6), message(6)),
     ]
-    deliveries = [delivery(id) for id in (1, 2, 3, 4, 6, 7)] + [delivery(8, message_id=3, replay_id=1)]
+    deliveries = [delivery(id) for id in (1, 2, 3, 4, 6, 7)] + [
+        delivery(8, message_id=3, replay_id=1)
+    ]
     checked = check_owed(frame(spark, MESSAGES, messages), of(spark, deliveries, []))
     assert found(checked) == [("OWED", 2, None), ("STRAY", 6, None), ("STRAY", 7, None)]
 
@@ -131,4 +159,6 @@ def test_settlements_must_be_there_as_often_as_they_count(spark: SparkSession) -
 
 def settled_again(id: int, *numbers: int) -> list[Row]:
     """Return settlements of a delivery, each with the number of earlier ones."""
-    return [delivery(id, settled_at=seconds(60 + number), settled_before=number) for number in numbers]
+    return [
+        delivery(id, settled_at=seconds(60 + number), settled_before=number) for number in numbers
+    ]

@@ -48,9 +48,12 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 def test_the_whole_pipeline_runs_on_a_cluster(running: SparkCluster, tmp_path: Path) -> None:
     for days in (2, 1):
         factories.delivery(
-            Status.DELIVERED, message=factories.message(published_at=timezone.now() - timedelta(days=days))
+            Status.DELIVERED,
+            message=factories.message(published_at=timezone.now() - timedelta(days=days)),
         )
-    history("all", archive=tmp_path / "archive", SPARK_MASTER=running.url, SPARK_LOCAL_IP="127.0.0.1")
+    history(
+        "all", archive=tmp_path / "archive", SPARK_MASTER=running.url, SPARK_LOCAL_IP="127.0.0.1"
+    )
     assert set(PipelineRun.objects.values_list("step", "state")) == {
         (step, RunState.DONE) for step in ("EXPORT", "ROLLUP", "VERIFY")
     }

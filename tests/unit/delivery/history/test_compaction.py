@@ -67,7 +67,9 @@ def test_files_read_by_a_run_are_not_removed(in_three_files: Path, spark: SparkS
     before = on_disk(in_three_files)
     with archived.job(in_three_files, spark=spark) as job:
         with archived.job(in_three_files, spark=spark) as reading:
-            ledger.read_files(reading.database, before_waiting=lambda: pytest.fail("nobody compacts yet"))
+            ledger.read_files(
+                reading.database, before_waiting=lambda: pytest.fail("nobody compacts yet")
+            )
             assert compact_files(job, many=3) == 0
             assert on_disk(in_three_files) == before
             # As the end of its connection does, a moment later.

@@ -12,7 +12,15 @@ from delivery.history.steps.compare import compare_logs
 from delivery.history.steps.compare_request import ComparisonError
 from delivery.history.transforms.comparison import comparison_rows, rows_within
 from delivery.history.transforms.their_log import their_rows
-from tests.unit.delivery.history.archived import Row, attempt, delivery, job, message, seconds, write
+from tests.unit.delivery.history.archived import (
+    Row,
+    attempt,
+    delivery,
+    job,
+    message,
+    seconds,
+    write,
+)
 
 LOG = "subscription string, key string, status_text string, time_text string"
 OURS = "subscription string, key string, status string, at timestamp, message_id bigint, delivery_id bigint"
@@ -31,8 +39,12 @@ def results(
     there = spark.createDataFrame(
         [("", key, status, second and time(second)) for key, status, second in log], LOG
     )
-    here = [("", key, status, seconds(second), 100 + second, second) for key, status, second in ours]
-    keyed = spark.createDataFrame([(message_id, key) for _, key, _, _, message_id, _ in here], KEYED)
+    here = [
+        ("", key, status, seconds(second), 100 + second, second) for key, status, second in ours
+    ]
+    keyed = spark.createDataFrame(
+        [(message_id, key) for _, key, _, _, message_id, _ in here], KEYED
+    )
     rows = comparison_rows(their_rows(there, statuses={}), spark.createDataFrame(here, OURS), keyed)
     return sorted((row.key, row.result, row.overtook) for row in rows.collect())
 
@@ -83,10 +95,17 @@ class TestComparedRows:
 
     @pytest.mark.parametrize(
         "status",
-        ["REDUNDANT", *(pytest.param(one, marks=pytest.mark.slow) for one in ("CANCELLED", "DUPLICATE"))],
+        [
+            "REDUNDANT",
+            *(pytest.param(one, marks=pytest.mark.slow) for one in ("CANCELLED", "DUPLICATE")),
+        ],
     )
-    def test_that_were_not_sent_here_either_are_no_difference(self, spark: SparkSession, status: str) -> None:
-        assert results(spark, [], [("a", status, 1), ("b", "FAILED", 1)]) == [("b", "ONLY_HERE", None)]
+    def test_that_were_not_sent_here_either_are_no_difference(
+        self, spark: SparkSession, status: str
+    ) -> None:
+        assert results(spark, [], [("a", status, 1), ("b", "FAILED", 1)]) == [
+            ("b", "ONLY_HERE", None)
+        ]
 
     def test_are_chosen_by_the_time_there(self, spark: SparkSession) -> None:
         there = spark.createDataFrame(
@@ -94,10 +113,15 @@ class TestComparedRows:
         )
         here = [("", key, "DELIVERED", seconds(9), 1, 1) for key in ("a", "c")]
         keyed = spark.createDataFrame([(1, "a")], KEYED)
-        rows = comparison_rows(their_rows(there, statuses={}), spark.createDataFrame(here, OURS), keyed)
+        rows = comparison_rows(
+            their_rows(there, statuses={}), spark.createDataFrame(here, OURS), keyed
+        )
         found = rows_within(rows, since=seconds(2), until=seconds(9))
         assert found.collect() == []
-        assert sorted(row.key for row in rows_within(rows, since=seconds(2)).collect()) == ["b", "c"]
+        assert sorted(row.key for row in rows_within(rows, since=seconds(2)).collect()) == [
+            "b",
+            "c",
+        ]
 
 
 class TestRowsOfTheLog:
@@ -158,7 +182,9 @@ class TestTheComparison:
 
     def theirs(self, archive: Path) -> str:
         rows = [f"{key},200,{time(second)}" for second, key in enumerate("abcde", start=1)]
-        return self.log(archive, *rows, f"x,200,{time(9)}", f"later,200,{time(99)}", f",200,{time(1)}")
+        return self.log(
+            archive, *rows, f"x,200,{time(9)}", f"later,200,{time(99)}", f",200,{time(1)}"
+        )
 
     def made(self, archive: Path, spark: SparkSession, **asked: Any) -> Row:
         options = {"key": "$$->'Body'->>'id'"} | asked
@@ -212,11 +238,16 @@ class TestTheComparison:
     @pytest.mark.slow
     def test_of_an_interval_has_its_rows_alone(self, archive: Path, spark: SparkSession) -> None:
         result = self.made(archive, spark, since=time(3), until=time(5))
-        counts = [result[name] for name in ("same", "only_there", "only_here", "other_status", "other_order")]
+        counts = [
+            result[name]
+            for name in ("same", "only_there", "only_here", "other_status", "other_order")
+        ]
         assert counts == [1, 0, 0, 0, 1]
 
     @pytest.mark.slow
-    def test_of_one_subscription_reads_its_rows_of_the_log(self, archive: Path, spark: SparkSession) -> None:
+    def test_of_one_subscription_reads_its_rows_of_the_log(
+        self, archive: Path, spark: SparkSession
+    ) -> None:
         rows = [f"a,200,{time(1)},{PUSHES}", f"f,200,{time(2)},other/one"]
         log = self.log(archive, *rows, header="key,status,time,subscription")
         result = self.made(archive, spark, theirs=log, subscription=PUSHES, subscription_id=1)
@@ -229,7 +260,9 @@ class TestTheComparison:
     def test_reads_columns_of_other_names(self, archive: Path, spark: SparkSession) -> None:
         log = self.log(archive, '"a",done,"with, comma"', header="msg.id,State,note")
         columns = {"key": "msg.id", "status": "State"}
-        result = self.made(archive, spark, theirs=log, columns=columns, statuses={"done": "delivered"})
+        result = self.made(
+            archive, spark, theirs=log, columns=columns, statuses={"done": "delivered"}
+        )
         assert (result["same"], result["only_there"]) == (1, 0)
 
     @pytest.mark.parametrize(
@@ -247,13 +280,21 @@ class TestTheComparison:
         ],
     )
     def test_of_an_unreadable_log_is_refused_with_the_correction(
-        self, archive: Path, spark: SparkSession, header: str, row: str, asked: dict[str, Any], error: str
+        self,
+        archive: Path,
+        spark: SparkSession,
+        header: str,
+        row: str,
+        asked: dict[str, Any],
+        error: str,
     ) -> None:
         with pytest.raises(ComparisonError, match=error):
             self.made(archive, spark, theirs=self.log(archive, row, header=header), **asked)
 
     @pytest.mark.slow
-    def test_of_a_shadow_match_has_its_key_and_order(self, tmp_path: Path, spark: SparkSession) -> None:
+    def test_of_a_shadow_match_has_its_key_and_order(
+        self, tmp_path: Path, spark: SparkSession
+    ) -> None:
         archive = tmp_path / "archive"
         write(
             archive,
@@ -263,7 +304,10 @@ class TestTheComparison:
         )
         log = self.log(archive, f"1,404,{time(1)}", f"3,200,{time(2)}", f"2,200,{time(3)}")
         result = self.made(archive, spark, theirs=log)
-        counts = [result[name] for name in ("same", "only_there", "only_here", "other_status", "other_order")]
+        counts = [
+            result[name]
+            for name in ("same", "only_there", "only_here", "other_status", "other_order")
+        ]
         assert counts == [2, 0, 0, 0, 1]
 
     def test_before_the_first_export_is_refused_with_the_next_step(

@@ -27,7 +27,13 @@ def figures(
 ) -> tuple[int, int, int, int | None, int | None]:
     change = ConditionChange(event_type=EVENT, before=before, after=after)
     (row,) = effects(frame(spark, MESSAGES, rows), [change], event_type=EVENT).collect()
-    return (row["asked"], row["more"], row["fewer"], row["example_of_more"], row["example_of_fewer"])
+    return (
+        row["asked"],
+        row["more"],
+        row["fewer"],
+        row["example_of_more"],
+        row["example_of_fewer"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,7 +60,12 @@ def test_a_header_filter_string_counts(spark: SparkSession) -> None:
 
 
 def test_other_event_types_destinations_and_edited_copies_are_left_out(spark: SparkSession) -> None:
-    rows = [message(1), message(2, event_type="B"), message(3, destination="crm"), message(4, edited_from=1)]
+    rows = [
+        message(1),
+        message(2, event_type="B"),
+        message(3, destination="crm"),
+        message(4, edited_from=1),
+    ]
     assert figures(spark, rows, None, ("", "")) == (1, 1, 0, 1, None)
 
 
@@ -64,7 +75,9 @@ def test_each_change_has_its_number(spark: SparkSession) -> None:
         for event_type, text in ((EVENT, CHEAP), ("B", ""), (EVENT, CHEAPER))
     ]
     rows = frame(spark, MESSAGES, [*PRICES, message(20, event_type="B")])
-    found = {row["number"]: row["more"] for row in effects(rows, changes, event_type=EVENT).collect()}
+    found = {
+        row["number"]: row["more"] for row in effects(rows, changes, event_type=EVENT).collect()
+    }
     assert found == {0: 10, 2: 3}
 
 
@@ -72,7 +85,10 @@ def test_each_change_has_its_number(spark: SparkSession) -> None:
 class TestEffectOfAPlan:
     def planned(self, **fields: Any) -> Any:
         row = factories.subscription(
-            "s", subscriber=factories.subscriber("abc"), event_type=factories.event_type(EVENT), filter=CHEAP
+            "s",
+            subscriber=factories.subscriber("abc"),
+            event_type=factories.event_type(EVENT),
+            filter=CHEAP,
         )
         return plan(document(subscriptions=[{"subscriber": "abc", "name": row.name, **fields}]))
 
@@ -93,7 +109,11 @@ class TestEffectOfAPlan:
         Subscriber.objects.update(status="INACTIVE")
         planned = plan(document(subscribers=[{"name": "abc", "status": "ACTIVE"}]))
         (found,) = measure_effect(job, **effect_options(planned, days=1, now=AT))["effects"]
-        assert (found["subscription"], found["more"], found["fewer"]) == ("subscription abc/s", 10, 0)
+        assert (found["subscription"], found["more"], found["fewer"]) == (
+            "subscription abc/s",
+            10,
+            0,
+        )
 
     def test_of_what_decides_nothing_needs_no_spark(self, job: StepJob, tmp_path: Path) -> None:
         write(tmp_path, messages=PRICES)

@@ -118,12 +118,19 @@ class TestArchivedRows:
 
     def test_days_are_utc_days(self, job: StepJob, tmp_path: Path) -> None:
         factories.message(published_at=datetime(2026, 3, 1, 0, 0, tzinfo=UTC))
-        factories.message(published_at=datetime(2026, 3, 1, 0, 0, tzinfo=UTC) - timedelta(microseconds=1))
+        factories.message(
+            published_at=datetime(2026, 3, 1, 0, 0, tzinfo=UTC) - timedelta(microseconds=1)
+        )
         export_history(job)
-        assert [path.split("/")[1] for path in visible(tmp_path)] == ["day=2026-02-28", "day=2026-03-01"]
+        assert [path.split("/")[1] for path in visible(tmp_path)] == [
+            "day=2026-02-28",
+            "day=2026-03-01",
+        ]
 
     @pytest.mark.slow
-    def test_a_folder_of_any_name_is_read_by_spark_too(self, tmp_path: Path, spark: SparkSession) -> None:
+    def test_a_folder_of_any_name_is_read_by_spark_too(
+        self, tmp_path: Path, spark: SparkSession
+    ) -> None:
         message = factories.message(published_at=timezone.now() - timedelta(days=1))
         with archived.job(tmp_path / "Inturn's 100 % ä", spark=spark) as given:
             export_history(given)
@@ -137,7 +144,9 @@ class TestArchivedRows:
             assert [row["id"] for row in rows(given, MESSAGES)] == [message.pk]
 
     def test_days_are_utc_days_whatever_the_servers_time_zone(self, tmp_path: Path) -> None:
-        conninfo = make_conninfo(**connection_parameters() | {"options": "-c timezone=America/New_York"})
+        conninfo = make_conninfo(
+            **connection_parameters() | {"options": "-c timezone=America/New_York"}
+        )
         with whole_job(
             run_id=1,
             conninfo=conninfo,
@@ -157,7 +166,9 @@ class TestArchivedRows:
 
     @pytest.mark.slow
     @pytest.mark.parametrize(("made", "chunks"), [(6, 1), (7, 2)])
-    def test_a_small_remainder_joins_the_last_chunk(self, job: StepJob, made: int, chunks: int) -> None:
+    def test_a_small_remainder_joins_the_last_chunk(
+        self, job: StepJob, made: int, chunks: int
+    ) -> None:
         ids = [settled(days=10 - number).pk for number in range(made)]
         assert export_history(job, rows=4)["chunks"] == chunks
         assert [row["id"] for row in rows(job, DELIVERIES)] == ids

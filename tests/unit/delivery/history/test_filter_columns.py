@@ -37,7 +37,9 @@ class SparkPlan:
 
     def of(self, text: str) -> str:
         """Return Spark's plan of counting the matches of the filter."""
-        column = to_spark(parse_filter(text), header=self._messages.headers, body=self._messages.body)
+        column = to_spark(
+            parse_filter(text), header=self._messages.headers, body=self._messages.body
+        )
         self._messages.where(column).groupBy().count().explain()
         return self._capsys.readouterr().out
 
@@ -49,7 +51,9 @@ def test_a_filter_of_headers_needs_no_python(plan: SparkPlan) -> None:
 
 
 @pytest.mark.parametrize("text", [f"{OPENED} and {LOW}", f"not (not {OPENED} or not {LOW})"])
-def test_python_evaluates_only_rows_that_pass_the_header_conditions(plan: SparkPlan, text: str) -> None:
+def test_python_evaluates_only_rows_that_pass_the_header_conditions(
+    plan: SparkPlan, text: str
+) -> None:
     beneath = plan.of(text).partition("ArrowEvalPython")[2]
     assert "Filter" in beneath
     assert "= low" in beneath

@@ -30,7 +30,13 @@ from subscriptions.filters.tree import (
 from tests.system.flows import webhooks
 from tests.unit.subscriptions.filters.evaluation import answers
 from tests.unit.subscriptions.filters.random_filters import cases, places_in, trees
-from tests.unit.subscriptions.filters.random_messages import HEADERS, ODDITIES, WORDS, Message, messages
+from tests.unit.subscriptions.filters.random_messages import (
+    HEADERS,
+    ODDITIES,
+    WORDS,
+    Message,
+    messages,
+)
 from tests.unit.subscriptions.filters.test_every_combination import LITERALS, PIECES, TEXTS
 
 # Columns of a job: many more take Spark longer to compile than to run.
@@ -56,7 +62,9 @@ def asked(messages: DataFrame, trees: Sequence[Condition]) -> list[tuple[Any, ..
     return [tuple(row)[1:] for row in messages.select("at", *columns).orderBy("at").collect()]
 
 
-def expected(trees: Sequence[Condition], messages: Sequence[Message]) -> list[tuple[bool | None, ...]]:
+def expected(
+    trees: Sequence[Condition], messages: Sequence[Message]
+) -> list[tuple[bool | None, ...]]:
     """Return the closures' results, as `truth` does for one filter and message.
 
     Here each closure is built once, and each body read once.
@@ -134,21 +142,34 @@ def test_every_operator_on_every_pair_of_headers(spark: SparkSession) -> None:
     ]
     messages += [({"priority": one}, b"") for one in words] + [({}, b"")]
     conditions: list[Condition] = [Comparison(PRIORITY, operator, OTHER) for operator in Operator]
-    conditions += [IsNull(PRIORITY), IsNull(OTHER), Exists(Path(Root.HEADER, (), False), "filter-string")]
+    conditions += [
+        IsNull(PRIORITY),
+        IsNull(OTHER),
+        Exists(Path(Root.HEADER, (), False), "filter-string"),
+    ]
     agree(spark, [*conditions, *map(Not, conditions)], messages)
 
 
 def test_every_operator_on_every_header_and_literal(spark: SparkSession) -> None:
     compared: list[Condition] = [
         Comparison(PRIORITY, operator, literal)
-        for operator, literal in product(Operator, [*LITERALS, "z", "é", "𝒳", "\ue000", "\U0001f600"])
+        for operator, literal in product(
+            Operator, [*LITERALS, "z", "é", "𝒳", "\ue000", "\U0001f600"]
+        )
         if not (operator.is_order and isinstance(literal, bool))
     ]
     listed: list[Condition] = [
         Membership(PRIORITY, pair) for pair in product([None, True, 5, "5", "a"], repeat=2)
     ]
-    many: list[Condition] = [Membership(PRIORITY, tuple(WORDS)), Not(Membership(PRIORITY, tuple(WORDS[::2])))]
-    agree(spark, [*compared, *listed, *many], [*[({"priority": word}, b"") for word in WORDS], ({}, b"")])
+    many: list[Condition] = [
+        Membership(PRIORITY, tuple(WORDS)),
+        Not(Membership(PRIORITY, tuple(WORDS[::2]))),
+    ]
+    agree(
+        spark,
+        [*compared, *listed, *many],
+        [*[({"priority": word}, b"") for word in WORDS], ({}, b"")],
+    )
 
 
 def test_every_pattern_on_every_header(spark: SparkSession) -> None:
@@ -160,7 +181,11 @@ def test_every_pattern_on_every_header(spark: SparkSession) -> None:
     ]
     patterns += [f"%{one}%\U0001f600_" for one in [*".*+?()[]{}^$|#&~-/", "\n", "\\\\E", " "]]
     texts = [*TEXTS, *WORDS, *[f"x{one}\U0001f600é" for one in ".*+?()[]{}^$|#&~-/\n "]]
-    agree(spark, [Like(PRIORITY, one) for one in patterns], [({"priority": text}, b"") for text in texts])
+    agree(
+        spark,
+        [Like(PRIORITY, one) for one in patterns],
+        [({"priority": text}, b"") for text in texts],
+    )
 
 
 def test_logic_has_three_values_however_it_is_cut(spark: SparkSession) -> None:
@@ -180,7 +205,9 @@ def test_logic_has_three_values_however_it_is_cut(spark: SparkSession) -> None:
         {"priority": "a", "filter-string": "b"},
     ]
     bodies = [b"{}", b'{"a": "a"}', b'{"a": "b"}', b'{"a": "a", "b": "b"}', b"no JSON"]
-    agree(spark, [*pairs, *map(Not, pairs), *nested, *map(Not, nested)], [*product(headers, bodies)])
+    agree(
+        spark, [*pairs, *map(Not, pairs), *nested, *map(Not, nested)], [*product(headers, bodies)]
+    )
 
 
 FILTERS = [
@@ -225,13 +252,17 @@ def test_payloads_match_the_same_filters_everywhere(spark: SparkSession, source:
     ids=["or", "and", "body", "deep"],
 )
 def test_the_longest_filters_compile(spark: SparkSession, text: str) -> None:
-    messages: list[Message] = [({f"a{at % 10}": str(at)}, b'{"a": %d}' % at) for at in range(0, 400, 13)]
+    messages: list[Message] = [
+        ({f"a{at % 10}": str(at)}, b'{"a": %d}' % at) for at in range(0, 400, 13)
+    ]
     agree(spark, [parse_filter(text)], messages)
 
 
 def test_header_names_are_used_unchanged(spark: SparkSession) -> None:
     names = [*HEADERS, "x'y", "x.y", "x`y", "$", "x[0]", "*", "a?", "ß", "ſ", "s", "x\\y", "0", ""]
-    conditions = [Comparison(Path(Root.HEADER, (name,), True), Operator.EQUAL, name) for name in names]
+    conditions = [
+        Comparison(Path(Root.HEADER, (name,), True), Operator.EQUAL, name) for name in names
+    ]
     agree(
         spark,
         conditions,

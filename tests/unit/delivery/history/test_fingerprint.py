@@ -10,12 +10,23 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from delivery.database.connections import connection_parameters
-from delivery.history.archive.fingerprint import Fingerprint, fingerprint_of, in_postgresql, of_batches
+from delivery.history.archive.fingerprint import (
+    Fingerprint,
+    fingerprint_of,
+    in_postgresql,
+    of_batches,
+)
 from delivery.history.schemas import ATTEMPTS, TABLES, Table
 from tests.unit.delivery.history import archived
 from tests.unit.delivery.history.archived import Row
 
-_TYPES = {"bigint": "bigint", "int": "int", "string": "text", "binary": "bytea", "timestamp": "timestamptz"}
+_TYPES = {
+    "bigint": "bigint",
+    "int": "int",
+    "string": "text",
+    "binary": "bytea",
+    "timestamp": "timestamptz",
+}
 _ODD: dict[str, list[Any]] = {
     "bigint": [0, 1, 2**63 - 1, -(2**40), 2**31],
     "int": [0, 1, 2**31 - 1, -1, -(2**31)],
@@ -32,14 +43,17 @@ def odd_rows(table: Table) -> list[Row]:
     """Return five rows of odd values, and one with null wherever it is allowed."""
     rows = [{column.name: _ODD[column.type][at] for column in table.columns} for at in range(5)]
     nulls = {
-        column.name: None if column.is_nullable else _ODD[column.type][2] for column in table.columns[1:]
+        column.name: None if column.is_nullable else _ODD[column.type][2]
+        for column in table.columns[1:]
     }
     return [*rows, {table.key[0]: 77} | nulls]
 
 
 def by_arrow(table: Table, rows: list[Row], *, batches: int = 1) -> Fingerprint:
     parts = [rows[at::batches] for at in range(batches)]
-    return of_batches(table.columns, [pa.RecordBatch.from_pylist(part, table.arrow) for part in parts])
+    return of_batches(
+        table.columns, [pa.RecordBatch.from_pylist(part, table.arrow) for part in parts]
+    )
 
 
 def by_postgresql(table: Table, rows: list[Row]) -> Fingerprint:
@@ -55,7 +69,9 @@ def by_postgresql(table: Table, rows: list[Row]) -> Fingerprint:
         for row in rows
     )
     checksum = sql.SQL(in_postgresql(table.columns))
-    select = sql.SQL("SELECT {} FROM (VALUES {}) AS found ({})").format(checksum, values, sql.SQL(names))
+    select = sql.SQL("SELECT {} FROM (VALUES {}) AS found ({})").format(
+        checksum, values, sql.SQL(names)
+    )
     with psycopg.connect(make_conninfo(**connection_parameters()), autocommit=True) as connection:
         sent = [row[0] for row in connection.execute(select).fetchall()]
     return fingerprint_of(pa.array(sent, pa.int64()))
@@ -136,10 +152,17 @@ def close_rows(table: Table) -> list[Row]:
     for number in range(400):
         message, place = divmod(number, 200)
         id = 1_000_100 + number
-        given = {"id": id, "message_id": 7_000 + message, "subscription_id": place, "delivery_id": id}
+        given = {
+            "id": id,
+            "message_id": 7_000 + message,
+            "subscription_id": place,
+            "delivery_id": id,
+        }
         given |= {"number": 1, "attempts": 1, "lane_id": place, "subscriber_id": place}
         given |= {"transaction_id": 9_000 + message, "seen_before": 9_000 + message}
-        times = dict.fromkeys(("settled_at", "published_at", "started_at", "at"), archived.seconds(message))
+        times = dict.fromkeys(
+            ("settled_at", "published_at", "started_at", "at"), archived.seconds(message)
+        )
         rows.append({column.name: (given | times).get(column.name) for column in table.columns})
     return rows
 
@@ -149,6 +172,7 @@ def close_rows(table: Table) -> list[Row]:
 def test_no_two_neighbours_have_the_same(table: Table, part: str) -> None:
     rows = pa.RecordBatch.from_pylist(close_rows(table), table.arrow)
     found = {
-        of_batches(getattr(table, part), [rows.slice(place, 1)]).checksum for place in range(rows.num_rows)
+        of_batches(getattr(table, part), [rows.slice(place, 1)]).checksum
+        for place in range(rows.num_rows)
     }
     assert len(found) == rows.num_rows

@@ -61,7 +61,9 @@ READERS = (by_arrow, by_duckdb)
 
 def by_postgresql(table: Table) -> Rows:
     """Return the rows up to the watermark, with the day of each."""
-    with psycopg.connect(make_conninfo(**connection_parameters()), row_factory=dict_row) as connection:
+    with psycopg.connect(
+        make_conninfo(**connection_parameters()), row_factory=dict_row
+    ) as connection:
         connection.execute("SET TIME ZONE 'UTC'")
         (until,) = connection.execute("SELECT until FROM delivery_archived").fetchone().values()  # type: ignore[union-attr]
         piece = Piece(table=table.name, since=datetime(2000, 1, 1, tzinfo=UTC), until=until)
@@ -108,11 +110,15 @@ def varied_rows() -> None:
         )
         factories.delivery(status, subscription=pushed, message=message, reason="a\nb")
     last = Message.objects.latest("pk")
-    factories.message(b"", publisher=None, edited_from=last, published_at=now - timedelta(days=1), owed=0)
+    factories.message(
+        b"", publisher=None, edited_from=last, published_at=now - timedelta(days=1), owed=0
+    )
     factories.delivery(
         Status.DELIVERED,
         subscription=fetched,
-        message=factories.message(event_type=fetched.event_type, published_at=now - timedelta(hours=30)),
+        message=factories.message(
+            event_type=fetched.event_type, published_at=now - timedelta(hours=30)
+        ),
         receive_count=3,
     )
     redundant = factories.subscription(event_type=queue)
@@ -122,7 +128,9 @@ def varied_rows() -> None:
         message=factories.message(event_type=queue, published_at=now - timedelta(hours=2)),
         queue_group=0,
     )
-    entry = JournalEntry.objects.create(kind=JournalKind.FAILED, text="it\nfailed", delivery_id=done.pk)
+    entry = JournalEntry.objects.create(
+        kind=JournalKind.FAILED, text="it\nfailed", delivery_id=done.pk
+    )
     JournalEntry.objects.filter(pk=entry.pk).update(at=now - timedelta(days=2))
 
 
@@ -132,7 +140,9 @@ class TestReadArchive:
         export_history(job)
         check(archive)
         assert all(by_arrow(archive, table) for table in TABLES)
-        assert {row["status"] for row in by_arrow(archive, DELIVERIES)} == set(Status.values) - set(OPEN)
+        assert {row["status"] for row in by_arrow(archive, DELIVERIES)} == set(Status.values) - set(
+            OPEN
+        )
 
     @pytest.mark.slow
     def test_is_the_same_after_compaction(self, job: StepJob, archive: Path) -> None:
@@ -165,7 +175,9 @@ class TestKilled:
         export_history(job)
         check(archive)
         counted = {file.path for one in TABLES for file in _ledger(one)}
-        assert counted == {str(file.relative_to(archive)) for file in archive.rglob("*") if file.is_file()}
+        assert counted == {
+            str(file.relative_to(archive)) for file in archive.rglob("*") if file.is_file()
+        }
 
 
 def test_a_column_that_was_added_later_is_null_in_older_files(
@@ -181,8 +193,13 @@ def test_a_column_that_was_added_later_is_null_in_older_files(
     job.database.execute("UPDATE delivery_archived SET until = until - interval '2 days'")
     export_history(job)
     for read in READERS:
-        assert [(row["id"], row["owed"]) for row in read(archive, MESSAGES)] == [(old.pk, None), (new.pk, 3)]
-    frame = job.archive.frame(spark, MESSAGES, ledger.files(job.database, MESSAGES.name)).orderBy("id")
+        assert [(row["id"], row["owed"]) for row in read(archive, MESSAGES)] == [
+            (old.pk, None),
+            (new.pk, 3),
+        ]
+    frame = job.archive.frame(spark, MESSAGES, ledger.files(job.database, MESSAGES.name)).orderBy(
+        "id"
+    )
     assert [(row.id, row.owed) for row in frame.collect()] == [(old.pk, None), (new.pk, 3)]
 
 

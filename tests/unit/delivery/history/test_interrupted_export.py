@@ -19,7 +19,14 @@ from delivery.history.postgres.window import LAG
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES
 from delivery.history.steps.export import MismatchError, export_history
 from delivery.lifecycle import transitions
-from delivery.models import ArchiveChunk, Archived, ArchiveFile, ChunkState, Delivery, EarlierSettlement
+from delivery.models import (
+    ArchiveChunk,
+    Archived,
+    ArchiveFile,
+    ChunkState,
+    Delivery,
+    EarlierSettlement,
+)
 from delivery.states import Status
 from tests.support import factories
 from tests.unit.delivery.history import archived
@@ -150,7 +157,9 @@ class TestCrash:
             parquet.write_table(rows.set_column(place, rows.schema.field(place), changed), written)
 
         told.when("comparing", change_a_file)
-        with pytest.raises(MismatchError, match=rf"Of {table}, PostgreSQL has 1 rows, it sent 1, and "):
+        with pytest.raises(
+            MismatchError, match=rf"Of {table}, PostgreSQL has 1 rows, it sent 1, and "
+        ):
             export_history(job)
         assert archived_until(job.database) is None
 
@@ -172,7 +181,9 @@ class TestAClockThatGoesBack:
         Delivery.objects.update(settled_at=archived_until - hour)
         EarlierSettlement.objects.all().delete()
         export_history(job, lag=AT_ONCE)
-        assert [(row["id"], row["status"]) for row in rows(job, DELIVERIES)] == [(delivery.pk, "CANCELLED")]
+        assert [(row["id"], row["status"]) for row in rows(job, DELIVERIES)] == [
+            (delivery.pk, "CANCELLED")
+        ]
 
     def test_while_the_clock_is_behind_nothing_is_exported(self, job: StepJob) -> None:
         """As if the clock had gone back just after the export chose its end."""

@@ -7,7 +7,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from delivery.history.schemas import ATTEMPTS, DELIVERIES
-from delivery.history.transforms.measures import COLUMNS, COUNTS, STATUSES, hourly_measures, with_stops
+from delivery.history.transforms.measures import (
+    COLUMNS,
+    COUNTS,
+    STATUSES,
+    hourly_measures,
+    with_stops,
+)
 from tests.unit.delivery.history.archived import AT, Row, attempt, delivery, frame, seconds
 
 HOUR = timedelta(hours=1)
@@ -29,7 +35,15 @@ def counted(row: dict[str, Any]) -> dict[str, int]:
 
 
 def test_each_status_has_its_count(spark: SparkSession) -> None:
-    statuses = ["DELIVERED", "DELIVERED", "REJECTED", "3xxNOTSUPPORTED", "REDUNDANT", "FAILED", "IN_DOUBT"]
+    statuses = [
+        "DELIVERED",
+        "DELIVERED",
+        "REJECTED",
+        "3xxNOTSUPPORTED",
+        "REDUNDANT",
+        "FAILED",
+        "IN_DOUBT",
+    ]
     statuses += ["EXPIRED", "CANCELLED", "DUPLICATE", "SHADOW"]
     deliveries = [delivery(id, status=status) for id, status in enumerate(statuses, start=1)]
     (row,) = rows(of(spark, deliveries, []))
@@ -77,13 +91,20 @@ def test_attempts_belong_to_the_hour_of_the_settlement_they_led_to(spark: SparkS
 
 
 def test_percentiles_are_exact(spark: SparkSession) -> None:
-    deliveries = [delivery(id, settled_at=seconds(id) + timedelta(milliseconds=id)) for id in range(1, 102)]
+    deliveries = [
+        delivery(id, settled_at=seconds(id) + timedelta(milliseconds=id)) for id in range(1, 102)
+    ]
     attempts = [
         attempt(id, settled_at=seconds(id) + timedelta(milliseconds=id), duration_ms=10 * id)
         for id in range(1, 102)
     ]
     (row,) = rows(of(spark, deliveries, attempts))
-    assert [row[f"latency_{place}"] for place in ("p50", "p95", "p99", "max")] == [51.0, 96.0, 100.0, 101.0]
+    assert [row[f"latency_{place}"] for place in ("p50", "p95", "p99", "max")] == [
+        51.0,
+        96.0,
+        100.0,
+        101.0,
+    ]
     assert [row[f"response_{place}"] for place in ("p50", "p95", "p99", "max")] == [
         510.0,
         960.0,

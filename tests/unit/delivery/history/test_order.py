@@ -47,7 +47,9 @@ def history(
     nothing = spark.createDataFrame([], UNARCHIVED.spark)
     # Cached as in a run, which reads it repeatedly, and does not plan it each time.
     holds = times_of_holds(frame(spark, JOURNAL, journal), places(rows), owners(rows)).cache()
-    return in_turn(known_deliveries(rows, frame(spark, ATTEMPTS, attempts), nothing).cache(), holds).cache()
+    return in_turn(
+        known_deliveries(rows, frame(spark, ATTEMPTS, attempts), nothing).cache(), holds
+    ).cache()
 
 
 def owners(rows: DataFrame) -> DataFrame:
@@ -63,7 +65,11 @@ def found(turns: DataFrame) -> Found:
 def explained(turns: DataFrame) -> dict[str, int]:
     row = mark_doubtful(turns).agg(order_counts().alias("counts")).first()
     assert row is not None
-    return {name: count for name, count in row["counts"].asDict().items() if count and name not in IGNORED}
+    return {
+        name: count
+        for name, count in row["counts"].asDict().items()
+        if count and name not in IGNORED
+    }
 
 
 def test_ordered_attempts_pass_and_overtaking_ones_are_found(spark: SparkSession) -> None:
@@ -78,7 +84,9 @@ def test_ordered_attempts_pass_and_overtaking_ones_are_found(spark: SparkSession
 
 @pytest.mark.slow
 def test_each_subscriber_and_each_replay_has_an_order_of_its_own(spark: SparkSession) -> None:
-    turns = history(spark, {1: 20, 2: 15, 3: 10, 4: 5}, subscriber_id={2: 2}, replay_id={3: 7, 4: 8})
+    turns = history(
+        spark, {1: 20, 2: 15, 3: 10, 4: 5}, subscriber_id={2: 2}, replay_id={3: 7, 4: 8}
+    )
     assert found(turns) == []
 
 
@@ -111,7 +119,9 @@ def test_publications_at_the_same_time_have_no_order(spark: SparkSession) -> Non
 
 @pytest.mark.slow
 def test_messages_without_a_recorded_transaction_prove_nothing(spark: SparkSession) -> None:
-    turns = history(spark, {1: 10, 2: 9}, transaction_id={1: None, 2: None}, seen_before={1: None, 2: None})
+    turns = history(
+        spark, {1: 10, 2: 9}, transaction_id={1: None, 2: None}, seen_before={1: None, 2: None}
+    )
     assert found(turns) == []
     assert explained(turns) == {"not_provable": 2}
 
@@ -135,9 +145,18 @@ def test_an_inactive_subscription_may_be_overtaken(spark: SparkSession) -> None:
 @pytest.mark.slow
 def test_a_stopped_url_may_be_overtaken(spark: SparkSession) -> None:
     stopped = [
-        entry(1, "DISABLED", at=seconds(1.5), text="https://receiver.example/hook is disabled: 9 of 9"),
-        entry(2, "FROZEN", at=seconds(10), text="https://receiver.example/hook is frozen: 9 attempts"),
-        entry(3, "ENABLED", at=seconds(50), text="https://receiver.example/hook was FROZEN and is released."),
+        entry(
+            1, "DISABLED", at=seconds(1.5), text="https://receiver.example/hook is disabled: 9 of 9"
+        ),
+        entry(
+            2, "FROZEN", at=seconds(10), text="https://receiver.example/hook is frozen: 9 attempts"
+        ),
+        entry(
+            3,
+            "ENABLED",
+            at=seconds(50),
+            text="https://receiver.example/hook was FROZEN and is released.",
+        ),
     ]
     endpoints = {
         1: "PATCH:https://receiver.example/hook",
@@ -146,7 +165,11 @@ def test_a_stopped_url_may_be_overtaken(spark: SparkSession) -> None:
     }
     subscriptions = {2: 2, 3: 3}
     turns = history(
-        spark, {1: 60, 2: 20, 3: 30}, endpoint=endpoints, subscription_id=subscriptions, journal=stopped
+        spark,
+        {1: 60, 2: 20, 3: 30},
+        endpoint=endpoints,
+        subscription_id=subscriptions,
+        journal=stopped,
     )
     assert found(turns) == []
     assert explained(turns) == {"held": 1}
@@ -162,7 +185,9 @@ def test_a_cancelled_delivery_that_is_sent_again_keeps_no_place(spark: SparkSess
 @pytest.mark.slow
 def test_a_resubmission_is_no_first_attempt(spark: SparkSession) -> None:
     rows = frame(
-        spark, DELIVERIES, [delivery(1), delivery(2), delivery(1, settled_at=seconds(90), attempts=2)]
+        spark,
+        DELIVERIES,
+        [delivery(1), delivery(2), delivery(1, settled_at=seconds(90), attempts=2)],
     )
     tried = [
         attempt(1, outcome="TIMEOUT"),

@@ -15,14 +15,24 @@ from delivery.replays import replays as asking
 from delivery.replays.replays import request_replay
 from subscriptions.models import Subscription
 from tests.support import factories
-from tests.unit.delivery.history.archived import AT, RecordedProgress, frame, job, message, seconds, write
+from tests.unit.delivery.history.archived import (
+    AT,
+    RecordedProgress,
+    frame,
+    job,
+    message,
+    seconds,
+    write,
+)
 
 EVENT = "Test.Event"
 
 
 def wanted(**fields: Any) -> ReplaySelection:
     fields.setdefault("event_types", (EVENT,))
-    return ReplaySelection(since=fields.pop("since", AT), until=fields.pop("until", seconds(100)), **fields)
+    return ReplaySelection(
+        since=fields.pop("since", AT), until=fields.pop("until", seconds(100)), **fields
+    )
 
 
 def selected(spark: SparkSession, rows: list[dict[str, Any]], **fields: Any) -> list[int]:
@@ -47,7 +57,8 @@ class TestSelectedMessage:
     def test_has_the_header_filter_string_exactly(self, spark: SparkSession) -> None:
         texts = ["a", "a ", "A", "ä\\u00e9"]
         rows = [
-            message(id, headers=f'{{"filter-string": "{text}"}}') for id, text in enumerate(texts, start=1)
+            message(id, headers=f'{{"filter-string": "{text}"}}')
+            for id, text in enumerate(texts, start=1)
         ]
         rows.append(message(9, headers="{}"))
         assert selected(spark, rows, header_filter_string="a") == [1]
@@ -71,7 +82,9 @@ class TestSelectedMessage:
 
     def test_is_counted_by_event_type_and_day(self, spark: SparkSession) -> None:
         rows = [message(1), message(2), message(3, published_at=AT + timedelta(days=1))]
-        found = matching_messages(frame(spark, MESSAGES, rows), wanted(until=AT + timedelta(days=2)))
+        found = matching_messages(
+            frame(spark, MESSAGES, rows), wanted(until=AT + timedelta(days=2))
+        )
         days = sorted(str(row["day"]) for row in found.collect())
         assert days == ["2026-11-22", "2026-11-22", "2026-11-23"]
 
@@ -85,7 +98,12 @@ class TestSelecting:
     @pytest.fixture
     def asked(self, tmp_path: Path, subscription: Subscription) -> Replay:
         later = AT + timedelta(days=1)
-        rows = [message(1), message(2), message(5, published_at=later), message(4, event_type="Other")]
+        rows = [
+            message(1),
+            message(2),
+            message(5, published_at=later),
+            message(4, event_type="Other"),
+        ]
         write(tmp_path, messages=rows)
         return request_replay(subscription, since=AT, actor="ann")
 
@@ -101,7 +119,9 @@ class TestSelecting:
             {"event": EVENT, "day": "2026-11-23", "count": 1},
         ]
         assert (result["state"], result["count"], result["preview"]) == ("READY", 3, asked.preview)
-        assert list(ReplayItem.objects.order_by("message_id").values_list("message_id", flat=True)) == [
+        assert list(
+            ReplayItem.objects.order_by("message_id").values_list("message_id", flat=True)
+        ) == [
             1,
             2,
             5,

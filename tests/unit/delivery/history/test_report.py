@@ -43,7 +43,9 @@ def asked(**fields: Any) -> ReportOptions:
 
 
 def found(spark: SparkSession, rows: list[dict[str, Any]], **fields: Any) -> list[int]:
-    kept = requested_settlements(frame(spark, DELIVERIES, rows), read_report_request(asked(**fields)))
+    kept = requested_settlements(
+        frame(spark, DELIVERIES, rows), read_report_request(asked(**fields))
+    )
     return sorted(row["id"] for row in kept.collect())
 
 
@@ -75,7 +77,11 @@ class TestReport:
         ],
     )
     def test_matches_the_request(
-        self, spark: SparkSession, rows: list[dict[str, Any]], fields: dict[str, Any], expected: list[int]
+        self,
+        spark: SparkSession,
+        rows: list[dict[str, Any]],
+        fields: dict[str, Any],
+        expected: list[int],
     ) -> None:
         assert found(spark, rows, **fields) == expected
 
@@ -94,17 +100,24 @@ class TestReport:
             ),
             attempt(1, 3, settled_at=again, started_at=seconds(59)),
         ]
-        first, second = attempt_figures(frame(spark, ATTEMPTS, rows)).orderBy("settled_at").collect()
+        first, second = (
+            attempt_figures(frame(spark, ATTEMPTS, rows)).orderBy("settled_at").collect()
+        )
         assert (first.recorded_attempts, first.last_outcome, first.last_status_code) == (
             2,
             "CLIENT_ERROR",
             404,
         )
         assert (first.last_error, first.last_duration_ms) == ("404", 7)
-        assert (second.recorded_attempts, second.last_outcome, second.last_status_code) == (1, "SUCCESS", 200)
+        assert (second.recorded_attempts, second.last_outcome, second.last_status_code) == (
+            1,
+            "SUCCESS",
+            200,
+        )
 
     @pytest.mark.parametrize(
-        "fields", [{"format": "xls"}, {"until": AT.isoformat()}, {"since": seconds(9999).isoformat()}]
+        "fields",
+        [{"format": "xls"}, {"until": AT.isoformat()}, {"since": seconds(9999).isoformat()}],
     )
     def test_with_contradictory_options_is_refused(self, fields: dict[str, Any]) -> None:
         with pytest.raises(ReportError):
@@ -149,7 +162,13 @@ class TestTheFile:
                 delivery(3, reason="=cmd"),
                 delivery(1, status="FAILED", attempts=2),
                 delivery(2),
-                delivery(1, settled_at=seconds(90), attempts=3, attempts_before=2, redelivery="resubmitted"),
+                delivery(
+                    1,
+                    settled_at=seconds(90),
+                    attempts=3,
+                    attempts_before=2,
+                    redelivery="resubmitted",
+                ),
             ],
             attempts=[
                 attempt(1),
@@ -184,13 +203,19 @@ class TestTheFile:
     def test_is_rfc_4180_with_unchanged_bodies(self, archive: Path, spark: SparkSession) -> None:
         path = Path(self.made(archive, spark, with_bodies=True)["path"])
         content = path.read_bytes()
-        assert content.split(b"\r\n")[0].decode().split(",")[-3:] == ["headers", "body", "body_base64"]
+        assert content.split(b"\r\n")[0].decode().split(",")[-3:] == [
+            "headers",
+            "body",
+            "body_base64",
+        ]
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         bodies = [(row["body"], row["body_base64"]) for row in rows[:3]]
         assert bodies == [('{"text": "a, \\"b\\"",\r\n"n": "ä"}', ""), ("", "/wA="), ("'=1+1", "")]
 
-    def test_in_parquet_is_readable_by_other_readers(self, archive: Path, spark: SparkSession) -> None:
+    def test_in_parquet_is_readable_by_other_readers(
+        self, archive: Path, spark: SparkSession
+    ) -> None:
         result = self.made(archive, spark, format="parquet", with_bodies=True)
         read = duckdb.read_parquet(result["path"]).order("settled_at")
         rows = read.project("delivery_id, status, body, last_status_code").fetchall()
@@ -207,7 +232,9 @@ class TestTheFile:
         assert result["rows"] == 2
 
     @pytest.mark.slow
-    def test_without_rows_contains_the_column_names(self, archive: Path, spark: SparkSession) -> None:
+    def test_without_rows_contains_the_column_names(
+        self, archive: Path, spark: SparkSession
+    ) -> None:
         result = self.made(archive, spark, subscriber="nobody")
         assert (result["rows"], Path(result["path"]).read_text().count("\n")) == (0, 1)
 
@@ -249,5 +276,8 @@ class TestTheFile:
     def test_before_the_first_export_is_refused_with_the_next_step(
         self, tmp_path: Path, spark: SparkSession
     ) -> None:
-        with job(tmp_path, spark=spark) as given, pytest.raises(ReportError, match="run the export first"):
+        with (
+            job(tmp_path, spark=spark) as given,
+            pytest.raises(ReportError, match="run the export first"),
+        ):
             write_report(given, **asked(to=str(tmp_path)))

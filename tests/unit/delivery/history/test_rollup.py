@@ -81,7 +81,9 @@ def test_a_chunk_is_measured_once(tmp_path: Path, spark: SparkSession) -> None:
     assert ArchiveChunk.objects.get().is_rolled_up
 
 
-def test_late_rows_of_an_hour_are_measured_with_the_others(tmp_path: Path, spark: SparkSession) -> None:
+def test_late_rows_of_an_hour_are_measured_with_the_others(
+    tmp_path: Path, spark: SparkSession
+) -> None:
     write(tmp_path, deliveries=[delivery(1)], attempts=[attempt(1)])
     with job(tmp_path, spark=spark) as given:
         measure_hours(given)
@@ -111,7 +113,9 @@ def test_hours_without_a_new_chunk_are_not_recomputed(tmp_path: Path, spark: Spa
 
 
 @pytest.mark.slow
-def test_everything_forgets_hours_that_the_archive_does_not_have(tmp_path: Path, spark: SparkSession) -> None:
+def test_everything_forgets_hours_that_the_archive_does_not_have(
+    tmp_path: Path, spark: SparkSession
+) -> None:
     HistoryHour.objects.create(hour=AT - 100 * HOUR, subscription_id=1)
     write(tmp_path, deliveries=[delivery(1)])
     with job(tmp_path, spark=spark) as given:
@@ -119,7 +123,9 @@ def test_everything_forgets_hours_that_the_archive_does_not_have(tmp_path: Path,
     assert hours() == [(0, 1, 0, 0)]
 
 
-def test_a_stop_is_counted_in_each_hour_up_to_the_watermark(tmp_path: Path, spark: SparkSession) -> None:
+def test_a_stop_is_counted_in_each_hour_up_to_the_watermark(
+    tmp_path: Path, spark: SparkSession
+) -> None:
     subscription = factories.subscription("slow")
     stopped = entry(1, "BLOCKED", at=AT + HOUR / 2, lane_id=1, subscription_id=subscription.pk)
     write(tmp_path, journal=[stopped], until=AT + HOUR * 1.5)
@@ -135,14 +141,20 @@ def test_a_stop_is_counted_in_each_hour_up_to_the_watermark(tmp_path: Path, spar
 
 
 @pytest.mark.slow
-def test_a_stop_is_counted_in_hours_without_settlements(tmp_path: Path, spark: SparkSession) -> None:
+def test_a_stop_is_counted_in_hours_without_settlements(
+    tmp_path: Path, spark: SparkSession
+) -> None:
     subscription = factories.subscription()
     stopped = entry(1, "BLOCKED", at=AT + HOUR / 2, lane_id=1, subscription_id=subscription.pk)
     write(tmp_path, journal=[stopped], until=AT + HOUR * 0.75)
     with job(tmp_path, spark=spark) as given:
         measure_hours(given)
         # An export makes no chunk of a time without events.
-        write(tmp_path, journal=[entry(2, "RESUMED", at=AT + HOUR * 3, lane_id=1)], until=AT + HOUR * 3.5)
+        write(
+            tmp_path,
+            journal=[entry(2, "RESUMED", at=AT + HOUR * 3, lane_id=1)],
+            until=AT + HOUR * 3.5,
+        )
         measure_hours(given)
     assert hours() == [(0, 0, 0, 1800), (1, 0, 0, 3600), (2, 0, 0, 3600)]
 
@@ -186,8 +198,23 @@ def test_a_connection_that_dies_while_writing_leaves_the_old_hours(
 
 
 def test_names_are_stored_to_the_letter(tmp_path: Path, spark: SparkSession) -> None:
-    names = [" a ", 'say "a", "b"', "a\nb\r\nc", "\\", '\\"', "", "Zoë ☃", "a\tb", "\\.", "NULL", "'"]
-    write(tmp_path, deliveries=[delivery(id, subscriber=name) for id, name in enumerate(names, start=1)])
+    names = [
+        " a ",
+        'say "a", "b"',
+        "a\nb\r\nc",
+        "\\",
+        '\\"',
+        "",
+        "Zoë ☃",
+        "a\tb",
+        "\\.",
+        "NULL",
+        "'",
+    ]
+    write(
+        tmp_path,
+        deliveries=[delivery(id, subscriber=name) for id, name in enumerate(names, start=1)],
+    )
     with job(tmp_path, spark=spark) as given:
         measure_hours(given)
     assert sorted(HistoryHour.objects.values_list("subscriber", flat=True)) == sorted(names)

@@ -56,7 +56,9 @@ def test_sessions_can_be_opened_one_after_another(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_runs_that_share_one_have_their_errors_in_words_and_leave_it_to_the_next(tmp_path: Path) -> None:
+def test_runs_that_share_one_have_their_errors_in_words_and_leave_it_to_the_next(
+    tmp_path: Path,
+) -> None:
     command = [sys.executable, "-c", SHARED, str(tmp_path / "log")]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\nTrue\n1\n", "")
@@ -74,7 +76,10 @@ def test_the_jvm_has_low_priority_and_ends_with_its_python(tmp_path: Path) -> No
         assert child.stdout is not None
         assert child.stdout.readline() == "5\n"
         (java,) = _children(child.pid)
-        assert os.getpriority(os.PRIO_PROCESS, java) == os.getpriority(os.PRIO_PROCESS, child.pid) + NICE
+        assert (
+            os.getpriority(os.PRIO_PROCESS, java)
+            == os.getpriority(os.PRIO_PROCESS, child.pid) + NICE
+        )
         watched = os.pidfd_open(java)
         child.send_signal(signal.SIGKILL)
         child.wait()

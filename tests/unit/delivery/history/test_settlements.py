@@ -24,7 +24,15 @@ from delivery.history.steps.rollup import measure_hours
 from delivery.history.steps.verify import verify_history
 from delivery.lifecycle import transitions
 from delivery.maintenance import expiry
-from delivery.models import Delivery, EarlierSettlement, Finding, HistoryHour, OutcomeClass, PipelineRun, Step
+from delivery.models import (
+    Delivery,
+    EarlierSettlement,
+    Finding,
+    HistoryHour,
+    OutcomeClass,
+    PipelineRun,
+    Step,
+)
 from delivery.senders.group_statements import queries
 from delivery.states import Status
 from delivery.support import bulk_jobs, resolve, resubmit
@@ -62,7 +70,9 @@ def resubmitted(delivery: Delivery) -> None:
 
 
 def resubmitted_by_a_filter(delivery: Delivery) -> None:
-    job = bulk_jobs.start_job({"subscriber": delivery.subscription.subscriber.name}, rate=None, actor=ANN)
+    job = bulk_jobs.start_job(
+        {"subscriber": delivery.subscription.subscriber.name}, rate=None, actor=ANN
+    )
     while job.state == "RUNNING":
         with transaction.atomic():
             assert bulk_jobs.advance_job(timezone.now())
@@ -105,9 +115,13 @@ def test_a_delivery_rejected_three_times_between_exports_has_three_rows(
     assert sum(hours.values_list("attempts", flat=True)) == 3
     day = timedelta(days=1)
     since, until = (timezone.now() + way * day for way in (-1, 1))
-    made = write_report(job, since=since.isoformat(), until=until.isoformat(), to=str(tmp_path / "reports"))
+    made = write_report(
+        job, since=since.isoformat(), until=until.isoformat(), to=str(tmp_path / "reports")
+    )
     with Path(made["path"]).open(newline="", encoding="utf-8") as file:
-        reported = [(row["status"], row["attempts"], row["attempts_before"]) for row in csv.DictReader(file)]
+        reported = [
+            (row["status"], row["attempts"], row["attempts_before"]) for row in csv.DictReader(file)
+        ]
     assert reported == [("REJECTED", "1", "0"), ("REJECTED", "2", "1"), ("REJECTED", "3", "2")]
     assert verdict(job) == "proven"
 

@@ -30,7 +30,9 @@ def conninfo() -> str:
 
 
 @contextmanager
-def reading(spark: SparkSession, conninfo: str, table: str, bounds: list[int]) -> Iterator[DataFrame]:
+def reading(
+    spark: SparkSession, conninfo: str, table: str, bounds: list[int]
+) -> Iterator[DataFrame]:
     spark.dataSource.register(InturnSource)
     with snapshot(conninfo) as seen:
         options = {
@@ -84,14 +86,18 @@ def test_conditions_are_pushed_down(spark: SparkSession, conninfo: str) -> None:
         (Not(EqualTo(("id",), 5)), None),
     ],
 )
-def test_only_conditions_equal_in_postgresql_are_pushed_down(condition: Filter, text: str | None) -> None:
+def test_only_conditions_equal_in_postgresql_are_pushed_down(
+    condition: Filter, text: str | None
+) -> None:
     assert source.condition_of(condition) == text
 
 
 @pytest.mark.parametrize("table", [table.name for table in TABLES])
 def test_without_the_driver_of_arrow_the_rows_are_the_same(conninfo: str, table: str) -> None:
     for status in (Status.DELIVERED, Status.REJECTED):
-        settled = factories.delivery(status, message=factories.message(bytes(range(256)), headers={"a": "☃"}))
+        settled = factories.delivery(
+            status, message=factories.message(bytes(range(256)), headers={"a": "☃"})
+        )
         JournalEntry.objects.create(kind=JournalKind.CANCELLED, text="Zoë", delivery_id=settled.pk)
     schema = arrow_schema(BY_NAME[table].bare)
     select = Piece(table=table, since=SINCE, until=UNTIL).select

@@ -41,7 +41,9 @@ def test_a_stop_lasts_from_blocked_to_resumed(spark: SparkSession) -> None:
     assert_df_equality(found, expected, ignore_row_order=True, ignore_nullable=True)
 
 
-def test_a_lane_blocked_again_continues_the_stop_for_the_other_subscription(spark: SparkSession) -> None:
+def test_a_lane_blocked_again_continues_the_stop_for_the_other_subscription(
+    spark: SparkSession,
+) -> None:
     found = of(spark, lane(1, "BLOCKED"), lane(4, "SUSPENDED", 8), lane(6, "RESUMED", None))
     expected = stop_frame(spark, (7, seconds(1), seconds(4)), (8, seconds(4), seconds(6)))
     assert_df_equality(found, expected, ignore_row_order=True, ignore_nullable=True)
@@ -59,7 +61,11 @@ def test_stops_are_cut_into_hours(spark: SparkSession) -> None:
 
 
 def test_two_lanes_that_stand_at_once_count_once(spark: SparkSession) -> None:
-    pieces = [(7, seconds(0), seconds(60)), (7, seconds(10), seconds(20)), (7, seconds(50), seconds(70))]
+    pieces = [
+        (7, seconds(0), seconds(60)),
+        (7, seconds(10), seconds(20)),
+        (7, seconds(50), seconds(70)),
+    ]
     found = stopped_seconds(
         stop_frame(spark, *pieces, (8, seconds(5), seconds(6)), (8, seconds(9), seconds(9)))
     )

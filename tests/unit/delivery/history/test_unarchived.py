@@ -21,7 +21,9 @@ def read(spark: SparkSession) -> tuple[list[dict[str, Any]], list[dict[str, Any]
     conninfo = make_conninfo(**connection_parameters())
     with snapshot(conninfo) as seen:
         rest = Rest(spark=spark, conninfo=conninfo, snapshot=seen.name, since=EVER)
-        deliveries, journal = (frame.orderBy("id").collect() for frame in (rest.deliveries(), rest.journal()))
+        deliveries, journal = (
+            frame.orderBy("id").collect() for frame in (rest.deliveries(), rest.journal())
+        )
     return [row.asDict() for row in deliveries], [row.asDict() for row in journal]
 
 

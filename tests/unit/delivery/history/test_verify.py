@@ -29,7 +29,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 Found = tuple[str, int | None, int | None, int | None]
 
 
-def verified(url: Path, spark: SparkSession, told: RecordedProgress | None = None) -> dict[str, Any]:
+def verified(
+    url: Path, spark: SparkSession, told: RecordedProgress | None = None
+) -> dict[str, Any]:
     run = PipelineRun.objects.create(step=Step.VERIFY, state=RunState.RUNNING)
     with job(url, spark=spark, run_id=run.pk, progress=told) as given:
         result = verify_history(given)
@@ -67,7 +69,9 @@ def test_a_sound_history_is_proven(tmp_path: Path, spark: SparkSession) -> None:
     chunk = write(tmp_path, **sound_rows(range(1, 6)))
     result = verified(tmp_path, spark)
     assert found() == []
-    assert {name: result[name] for name in ("verdict", "messages", "deliveries", "attempts", "until")} == {
+    assert {
+        name: result[name] for name in ("verdict", "messages", "deliveries", "attempts", "until")
+    } == {
         "verdict": "proven",
         "messages": 5,
         "deliveries": 5,
@@ -194,7 +198,8 @@ def test_a_waiting_delivery_that_was_overtaken_is_found_unless_it_is_held(
     assert found() == [("GAPS", later, number, waiting.pk)]
     assert "waits still" in Finding.objects.get().text
     write(
-        tmp_path, journal=[entry(1, "DEACTIVATED", at=seconds(0.5), subscription_id=waiting.subscription_id)]
+        tmp_path,
+        journal=[entry(1, "DEACTIVATED", at=seconds(0.5), subscription_id=waiting.subscription_id)],
     )
     result = verified(tmp_path, spark)
     assert check(result, "ORDER")["explained"]["held"] == 1
@@ -222,7 +227,9 @@ def test_a_second_run_writes_its_own_findings(tmp_path: Path, spark: SparkSessio
 
 
 @pytest.mark.slow
-def test_no_more_than_a_thousand_findings_of_a_kind_are_written(tmp_path: Path, spark: SparkSession) -> None:
+def test_no_more_than_a_thousand_findings_of_a_kind_are_written(
+    tmp_path: Path, spark: SparkSession
+) -> None:
     write(tmp_path, messages=[message(id, published_at=seconds(0)) for id in range(1, 1_202)])
     result = verified(tmp_path, spark)
     assert check(result, "OWED")["broken"] == 1_201

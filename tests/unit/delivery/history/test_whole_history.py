@@ -71,7 +71,9 @@ def insist_that_every_promise_was_kept(verified: str, product: Product) -> None:
 
 
 def insist_that_all_there_is_was_checked(verified: str, product: Product) -> None:
-    assert counted(product, "message") >= 2 * sum(len(webhooks.read(source)) for source in webhooks.SOURCES)
+    assert counted(product, "message") >= 2 * sum(
+        len(webhooks.read(source)) for source in webhooks.SOURCES
+    )
     assert f"attempts: {counted(product, 'attempt'):,}" in verified
     for kind in ("ORDER", "TWICE", "OWED", "GROUP", "GAPS", "STRAY"):
         (line,) = [line for line in verified.splitlines() if f"kind {kind}" in line]
@@ -79,14 +81,16 @@ def insist_that_all_there_is_was_checked(verified: str, product: Product) -> Non
 
 
 def insist_that_a_foreign_reader_finds_all_of_it_once(product: Product) -> None:
-    assert archived(product, "messages: SELECT count(DISTINCT id) FROM {}") == counted(product, "message")
+    assert archived(product, "messages: SELECT count(DISTINCT id) FROM {}") == counted(
+        product, "message"
+    )
     assert archived(product, "messages: SELECT count(*) FROM {}") == counted(product, "message")
     assert archived(product, "deliveries: SELECT count(*) FROM {}") == counted(
         product, "delivery", "settled_at IS NOT NULL"
     )
-    assert archived(product, "attempts: SELECT count(DISTINCT (delivery_id, number)) FROM {}") == counted(
-        product, "attempt"
-    )
+    assert archived(
+        product, "attempts: SELECT count(DISTINCT (delivery_id, number)) FROM {}"
+    ) == counted(product, "attempt")
 
 
 def insist_that_its_hours_add_up(product: Product) -> None:

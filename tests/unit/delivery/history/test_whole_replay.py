@@ -34,7 +34,8 @@ def remove(product: Product, ids: list[int]) -> None:
             "DELETE FROM delivery_delivery WHERE message_id = ANY (%s) RETURNING id", [ids]
         ).fetchall()
         connection.execute(
-            "DELETE FROM delivery_loggedattempt WHERE delivery_id = ANY (%s)", [[id for (id,) in rows]]
+            "DELETE FROM delivery_loggedattempt WHERE delivery_id = ANY (%s)",
+            [[id for (id,) in rows]],
         )
         connection.execute("DELETE FROM delivery_message WHERE id = ANY (%s)", [ids])
 
@@ -65,7 +66,9 @@ def test_a_new_subscription_gets_earlier_messages(
     last = late.endpoint.wait_for_last(newest)
     assert [request.id for request in last] == [*published[1:], newest]
     assert "inturn-replay" not in last[-1].headers
-    assert [one["replay"] for one in flow.deliveries(late)] == [int(_newest(flow))] * (COUNT - 1) + [None]
+    assert [one["replay"] for one in flow.deliveries(late)] == [int(_newest(flow))] * (
+        COUNT - 1
+    ) + [None]
     _is_reported(product, late, to=tmp_path)
 
 
@@ -75,7 +78,12 @@ def _newest(flow: Flow) -> str:
 
 def _is_reported(product: Product, of: StartedSubscription, *, to: Path) -> None:
     archive(product)
-    arguments = ("--since=2020-01-01", "--until=2100-01-01", f"--subscriber={of.subscriber}", f"--to={to}")
+    arguments = (
+        "--since=2020-01-01",
+        "--until=2100-01-01",
+        f"--subscriber={of.subscriber}",
+        f"--to={to}",
+    )
     history(product, "report", *arguments)
     (file,) = to.glob("*.csv")
     assert file.read_text().count("DELIVERED") == COUNT

@@ -30,7 +30,9 @@ def event_type(db: None) -> EventType:
 
 @pytest.fixture
 def subscription(event_type: EventType) -> Subscription:
-    return factories.subscription("orders", subscriber=factories.subscriber("crm"), event_type=event_type)
+    return factories.subscription(
+        "orders", subscriber=factories.subscriber("crm"), event_type=event_type
+    )
 
 
 def line(number: int, **fields: Any) -> dict[str, Any]:
@@ -61,7 +63,9 @@ def imported(path: Path, *more: str) -> tuple[int, str]:
 
 def bodies() -> list[Any]:
     """Return the bodies in the order in which their lane sends them."""
-    waiting = Delivery.objects.filter(status=Status.PENDING).order_by("id").select_related("message")
+    waiting = (
+        Delivery.objects.filter(status=Status.PENDING).order_by("id").select_related("message")
+    )
     return [json.loads(bytes(one.message.body))["n"] for one in waiting]
 
 
@@ -71,7 +75,9 @@ def publish_one(event_type: EventType, number: int, **headers: str) -> None:
     publish(Publisher.objects.get(), [Draft(event_type=event_type, headers=headers, body=body)])
 
 
-def test_without_apply_it_reports_and_changes_nothing(subscription: Subscription, tmp_path: Path) -> None:
+def test_without_apply_it_reports_and_changes_nothing(
+    subscription: Subscription, tmp_path: Path
+) -> None:
     path = written(tmp_path, [line(number) for number in range(3)])
     code, out = run("backlog", str(path), "--publisher", "shop")
     assert code == 2
@@ -81,7 +87,9 @@ def test_without_apply_it_reports_and_changes_nothing(subscription: Subscription
     assert not ImportedKey.objects.exists()
 
 
-def test_messages_are_stored_in_the_order_of_the_file(subscription: Subscription, tmp_path: Path) -> None:
+def test_messages_are_stored_in_the_order_of_the_file(
+    subscription: Subscription, tmp_path: Path
+) -> None:
     lines = [line(number, published_at="2026-11-01T10:00:00") for number in range(5)]
     assert imported(written(tmp_path, lines))[0] == 0
     assert bodies() == [0, 1, 2, 3, 4]
@@ -140,7 +148,10 @@ def test_a_backlog_longer_than_the_reservation_comes_after_the_waiting(
     run("reserve", "1")
     publish_one(event_type, 101)
     _, out = imported(written(tmp_path, [line(1), line(2)]))
-    assert "sent after the 1 deliveries that wait for crm, because no places were reserved for it" in out
+    assert (
+        "sent after the 1 deliveries that wait for crm, because no places were reserved for it"
+        in out
+    )
     assert bodies() == [101, 1, 2]
 
 
@@ -238,9 +249,13 @@ def test_lines_that_are_not_json_or_too_long_are_told_by_number(
     subscription: Subscription, tmp_path: Path
 ) -> None:
     path = tmp_path / "backlog.jsonl"
-    path.write_bytes(b'{"key": \n\n[1]\n"' + b"x" * 3_000_000 + b'"\n' + json.dumps(line(1)).encode())
+    path.write_bytes(
+        b'{"key": \n\n[1]\n"' + b"x" * 3_000_000 + b'"\n' + json.dumps(line(1)).encode()
+    )
     _, out = imported(path)
-    assert "line 1: this is not JSON: Expecting value (column 8). Write one JSON object a line." in out
+    assert (
+        "line 1: this is not JSON: Expecting value (column 8). Write one JSON object a line." in out
+    )
     assert "line 3: write a JSON object" in out
     assert "line 4: it is longer than" in out
     assert "3 of 4 lines cannot be imported" in out
@@ -248,7 +263,9 @@ def test_lines_that_are_not_json_or_too_long_are_told_by_number(
 
 def test_a_csv_row_is_told_by_its_first_line(subscription: Subscription, tmp_path: Path) -> None:
     path = tmp_path / "backlog.csv"
-    path.write_text('key,event,body\n1,Orders.Created,"{\n}"\n2,No.Such,{}\n3,Orders.Created,{},more\n')
+    path.write_text(
+        'key,event,body\n1,Orders.Created,"{\n}"\n2,No.Such,{}\n3,Orders.Created,{},more\n'
+    )
     _, out = imported(path)
     assert "line 4: event: there is no event type" in out
     assert "line 5: it has more cells than the header row" in out

@@ -47,7 +47,9 @@ def last() -> Delivery:
     return Delivery.objects.latest("id")
 
 
-def test_without_apply_it_reports_and_changes_nothing(subscription: Subscription, tmp_path: Path) -> None:
+def test_without_apply_it_reports_and_changes_nothing(
+    subscription: Subscription, tmp_path: Path
+) -> None:
     code, out = run("delivered", str(written(tmp_path, [line("a"), line("b")])))
     assert code == 2
     assert "Taken over (2)\n  crm/orders: 2 keys\n" in out
@@ -105,14 +107,18 @@ def test_a_failure_of_inturn_is_not_repeated_after_the_old_brokers_delivery(
     assert last().status == Status.DUPLICATE
 
 
-def test_keys_older_than_the_window_are_left_out(subscription: Subscription, tmp_path: Path) -> None:
+def test_keys_older_than_the_window_are_left_out(
+    subscription: Subscription, tmp_path: Path
+) -> None:
     old = timezone.now() - timedelta(seconds=subscription.dedup_window_seconds + 1)
     code, out = imported(tmp_path, line("a", delivered_at=old.isoformat()))
     assert (code, DedupKey.objects.count()) == (0, 0)
     assert "1 keys are left out: they are older than the subscription's dedup_window_seconds" in out
 
 
-def test_the_window_begins_with_the_old_delivery(subscription: Subscription, tmp_path: Path) -> None:
+def test_the_window_begins_with_the_old_delivery(
+    subscription: Subscription, tmp_path: Path
+) -> None:
     at = timezone.now() - timedelta(hours=1)
     imported(tmp_path, line("a", delivered_at=at.isoformat()))
     assert DedupKey.objects.get().seen_at == at
@@ -143,7 +149,12 @@ def test_a_path_takes_the_text_or_the_body(
     ],
 )
 def test_a_faulty_line_refuses_the_file(
-    subscription: Subscription, tmp_path: Path, mode: str, path: str, fields: dict[str, Any], reason: str
+    subscription: Subscription,
+    tmp_path: Path,
+    mode: str,
+    path: str,
+    fields: dict[str, Any],
+    reason: str,
 ) -> None:
     Subscription.objects.update(dedup_mode=mode, dedup_path=path)
     code, out = imported(tmp_path, line("a", **fields))

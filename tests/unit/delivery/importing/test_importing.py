@@ -80,7 +80,9 @@ def test_teamforges_rows_become_subscriptions() -> None:
             "header_filter_string": "proj1",
             "filter": "$$->'Body'->>'id' = '1'",
             "endpoint": "https://8.8.8.8/hook",
-            "headers": {"X-Key": {"from": "env:BUILD_SERVER_TEAMFORGE_ARTIFACT_CREATE_HEADER_X_KEY"}},
+            "headers": {
+                "X-Key": {"from": "env:BUILD_SERVER_TEAMFORGE_ARTIFACT_CREATE_HEADER_X_KEY"}
+            },
             "status": "ACTIVE",
         },
         {
@@ -135,7 +137,12 @@ def test_what_is_imported_can_be_applied() -> None:
     ("kind", "endpoint", "script", "reason"),
     [
         ("TOPIC", "https://8.8.8.8/", "$outmessage =", "its script is refused (script: line 2"),
-        ("TOPIC", "https://8.8.8.8/", "$include$fields; $outmessage = 1;", "its script uses $include$"),
+        (
+            "TOPIC",
+            "https://8.8.8.8/",
+            "$include$fields; $outmessage = 1;",
+            "its script uses $include$",
+        ),
         ("TOPIC", "webr://", "$outmessage = 1;", "webr:// is for SYNC"),
         ("SYNC", "webr://", "", "With the endpoint webr:// a script makes the answer"),
         ("SYNC", "https://8.8.8.8/", "$outmessage = 1;", "The endpoint answers"),
@@ -155,10 +162,19 @@ def test_a_script_that_cannot_be_taken_over_is_reported(
 
 
 def test_a_response_script_answers_sync_messages() -> None:
-    row = {"EventName": "A", "EventType": "SYNC", "SubscriberName": "s", "WebhookEndpoint": "webr://"}
+    row = {
+        "EventName": "A",
+        "EventType": "SYNC",
+        "SubscriberName": "s",
+        "WebhookEndpoint": "webr://",
+    }
     imported = import_teamforge(json.dumps([row | {"CustomScript": "$statuscode = 400;"}]))
     (entry,) = imported.document()["subscriptions"]
-    assert (entry["endpoint"], entry["script"], imported.impossible) == ("webr://", "$statuscode = 400;", [])
+    assert (entry["endpoint"], entry["script"], imported.impossible) == (
+        "webr://",
+        "$statuscode = 400;",
+        [],
+    )
 
 
 @pytest.mark.django_db
@@ -175,7 +191,9 @@ def test_queues_become_mailboxes() -> None:
         {**pull, "name": "User.Made", "event_type": "User.Made"},
         {"subscriber": "q-2", "name": "q-2", "event_type": "q-2", "mode": "PULL"},
     ]
-    assert imported.differently == ["queue q-2: the source names no events, so its event type is q-2"]
+    assert imported.differently == [
+        "queue q-2: the source names no events, so its event type is q-2"
+    ]
     apply(document)
     assert plan(document).changes == []
 
@@ -199,7 +217,9 @@ def test_what_is_no_list_of_queues_is_refused(text: str) -> None:
 def test_an_import_can_begin_without_sending(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text(TEAMFORGE)
     out = io.StringIO()
-    call_command("import", "teamforge", tmp_path / "rows.csv", shadow=True, stdout=out, stderr=io.StringIO())
+    call_command(
+        "import", "teamforge", tmp_path / "rows.csv", shadow=True, stdout=out, stderr=io.StringIO()
+    )
     statuses = [entry["status"] for entry in json.loads(out.getvalue())["subscriptions"]]
     assert set(statuses) == {"SHADOW", "INACTIVE"}
 
@@ -207,7 +227,9 @@ def test_an_import_can_begin_without_sending(tmp_path: Path) -> None:
 def test_the_command_writes_document_report_and_secrets(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text(TEAMFORGE)
     out, err, secrets = io.StringIO(), io.StringIO(), tmp_path / "secrets"
-    call_command("import", "teamforge", tmp_path / "rows.csv", secrets=secrets, stdout=out, stderr=err)
+    call_command(
+        "import", "teamforge", tmp_path / "rows.csv", secrets=secrets, stdout=out, stderr=err
+    )
     assert json.loads(out.getvalue()) == import_teamforge(TEAMFORGE).document()
     assert "s3cret" not in out.getvalue() + err.getvalue()
     assert secrets.read_text().splitlines() == [
@@ -216,4 +238,6 @@ def test_the_command_writes_document_report_and_secrets(tmp_path: Path) -> None:
     ]
     assert stat.S_IMODE(secrets.stat().st_mode) == 0o600
     with pytest.raises(CommandError, match="cannot be written"):
-        call_command("import", "teamforge", tmp_path / "rows.csv", secrets=secrets, stdout=out, stderr=err)
+        call_command(
+            "import", "teamforge", tmp_path / "rows.csv", secrets=secrets, stdout=out, stderr=err
+        )

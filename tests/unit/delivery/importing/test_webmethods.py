@@ -81,7 +81,11 @@ def test_the_names_of_the_trigger_report_are_read_too() -> None:
     (found,) = import_webmethods(json.dumps({"server": SERVER, "triggers": [trigger]})).document()[
         "subscriptions"
     ]
-    assert (found["name"], found["event_type"], found["filter"]) == ("c", "d.E", "$$->'Body'->>'x' = 1")
+    assert (found["name"], found["event_type"], found["filter"]) == (
+        "c",
+        "d.E",
+        "$$->'Body'->>'x' = 1",
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,7 +101,11 @@ def test_a_join_is_taken_over_and_named(fields: Any, mode: str, seconds: int) ->
     *parts, other = found.document()["subscriptions"]
     assert [one["event_type"] for one in parts] == ["a.A", "a.B"]
     for one in parts:
-        assert (one["join_mode"], one["join_name"], one["join_seconds"]) == (mode, "joined", seconds)
+        assert (one["join_mode"], one["join_name"], one["join_seconds"]) == (
+            mode,
+            "joined",
+            seconds,
+        )
     assert "join_mode" not in other
     (line,) = (line for line in found.differently if "the join" in line)
     assert "of a:A, a:B" in line
@@ -127,19 +135,28 @@ def test_a_join_of_one_document_type_is_none() -> None:
             {"isConcurrent": "true", "maxExecutionThreads": "8"},
             {"processing": "CONCURRENT", "max_in_flight": 8},
         ),
-        ({"queueCapacity": "50", "queueRefillLevel": "20"}, {"max_queued_to_send": 50, "refill_level": 20}),
+        (
+            {"queueCapacity": "50", "queueRefillLevel": "20"},
+            {"max_queued_to_send": 50, "refill_level": 20},
+        ),
         ({"isConcurrent": "true", "priorityEnabled": "true"}, {"by_priority": True}),
         ({"queueCapacity": 5, "queueRefillLevel": 5}, {"max_queued_to_send": 5, "refill_level": 4}),
         ({"executeEnabled": "false"}, {"status": "INACTIVE"}),
     ],
 )
-def test_order_threads_and_queue_are_the_subscribers(properties: Any, fields: dict[str, Any]) -> None:
+def test_order_threads_and_queue_are_the_subscribers(
+    properties: Any, fields: dict[str, Any]
+) -> None:
     assert subscriber(**properties).items() >= fields.items()
 
 
 @pytest.mark.parametrize("state", ["suspended", "suspended-temp"])
 def test_a_suspended_trigger_is_held(state: str) -> None:
-    trigger = {"triggerName": "t", "conditions": [condition()], "processingStatus": {"state": state}}
+    trigger = {
+        "triggerName": "t",
+        "conditions": [condition()],
+        "processingStatus": {"state": state},
+    }
     document = import_webmethods(json.dumps({"server": SERVER, "triggers": [trigger]})).document()
     assert document["subscribers"][0]["status"] == "HELD"
 
@@ -148,7 +165,10 @@ def test_a_suspended_trigger_is_held(state: str) -> None:
     ("properties", "fields"),
     [
         ({}, {"name": "webmethods-1-attempts-10s", "max_attempts": 1, "when_used_up": "FAIL"}),
-        ({"maxRetryAttempts": "-1", "retryInterval": "2500"}, {"max_attempts": None, "retry_seconds": 2.5}),
+        (
+            {"maxRetryAttempts": "-1", "retryInterval": "2500"},
+            {"max_attempts": None, "retry_seconds": 2.5},
+        ),
         (
             {"maxRetryAttempts": "3", "redeliveryAction": "1", "serialSuspendOnError": "true"},
             {"max_attempts": 4, "when_used_up": "SUSPEND", "suspends_on_reject": True},
@@ -202,11 +222,16 @@ def test_a_filter_that_cannot_be_said_is_impossible() -> None:
 
 def test_without_a_server_an_endpoint_is_needed() -> None:
     given = [
-        {"triggerName": "t", "conditions": [condition("a"), condition("b", endpoint="https://8.8.8.8/b")]}
+        {
+            "triggerName": "t",
+            "conditions": [condition("a"), condition("b", endpoint="https://8.8.8.8/b")],
+        }
     ]
     found = import_webmethods(json.dumps(given))
     assert [one["endpoint"] for one in found.document()["subscriptions"]] == ["https://8.8.8.8/b"]
-    assert any("nothing says where its service orders:a is called" in line for line in found.impossible)
+    assert any(
+        "nothing says where its service orders:a is called" in line for line in found.impossible
+    )
 
 
 @pytest.mark.django_db

@@ -56,7 +56,10 @@ def test_a_filter_matches_what_it_matched(text: str, expected: bool) -> None:
 
 def test_a_translated_filter_is_readable() -> None:
     text = '%address/state% L_EQUALS "VA" and %total% > 100'
-    assert translated_filter(text) == "$$->'Body'->'address'->>'state' = 'VA' AND $$->'Body'->>'total' > 100"
+    assert (
+        translated_filter(text)
+        == "$$->'Body'->'address'->>'state' = 'VA' AND $$->'Body'->>'total' > 100"
+    )
 
 
 @pytest.mark.parametrize(

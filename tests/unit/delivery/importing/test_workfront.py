@@ -19,11 +19,18 @@ FIRST: dict[str, Any] = {
     "url": "https://8.8.8.8/hook",
     "eventType": "UPDATE",
     "authToken": "************************cks1",
-    "filters": [{"fieldName": "status", "fieldValue": "CUR", "comparison": "eq", "state": "newState"}],
+    "filters": [
+        {"fieldName": "status", "fieldValue": "CUR", "comparison": "eq", "state": "newState"}
+    ],
     "filterConnector": "AND",
     "base64Encoding": False,
     "version": "v2",
-    "subscription_url": {"url": "https://8.8.8.8/hook", "successes": 7, "failures": 0, "frozen_at": None},
+    "subscription_url": {
+        "url": "https://8.8.8.8/hook",
+        "successes": 7,
+        "failures": 0,
+        "frozen_at": None,
+    },
 }
 TOKEN = "WORKFRONT_8_8_8_8_WORKFRONT_{}_TOKEN"
 FIRST_TOKEN = TOKEN.format("750A636C_5628_48F5_BA26_26B7CE537AC2")
@@ -94,12 +101,17 @@ def test_version_1_is_reported() -> None:
     ("given", "reason"),
     [
         ({"eventType": "SHARE"}, "eventType: Give CREATE"),
-        ({"filters": [{"fieldName": "a", "fieldValue": 1, "comparison": "like"}]}, "filters.0.comparison: "),
+        (
+            {"filters": [{"fieldName": "a", "fieldValue": 1, "comparison": "like"}]},
+            "filters.0.comparison: ",
+        ),
         ({"url": "nowhere"}, "url: "),
         ({"url": None}, "url: "),
     ],
 )
-def test_what_cannot_be_said_is_impossible_with_the_reason(given: dict[str, Any], reason: str) -> None:
+def test_what_cannot_be_said_is_impossible_with_the_reason(
+    given: dict[str, Any], reason: str
+) -> None:
     found = imported(FIRST, FIRST | {"id": "b"} | given)
     assert len(subscriptions(found)) == 1
     assert [line for line in found.impossible if reason in line] == found.impossible
@@ -108,7 +120,9 @@ def test_what_cannot_be_said_is_impossible_with_the_reason(given: dict[str, Any]
 
 def test_differences_are_reported() -> None:
     filters = [{"fieldName": "name", "fieldValue": "x", "comparison": "contains"}]
-    assert any("name contains: " in line for line in imported(FIRST | {"filters": filters}).differently)
+    assert any(
+        "name contains: " in line for line in imported(FIRST | {"filters": filters}).differently
+    )
 
 
 def test_pages_that_are_missing_are_reported() -> None:
@@ -122,7 +136,13 @@ def test_pages_that_are_missing_are_reported() -> None:
 
 def test_the_deprecated_list_is_read_too() -> None:
     listed = [
-        {"id": "a", "obj_code": "TASK", "event_type": "CREATE", "url": "https://8.8.8.8/", "auth_token": "t"}
+        {
+            "id": "a",
+            "obj_code": "TASK",
+            "event_type": "CREATE",
+            "url": "https://8.8.8.8/",
+            "auth_token": "t",
+        }
     ]
     found = import_workfront(json.dumps(listed))
     assert [one["event_type"] for one in subscriptions(found)] == ["Workfront.TASK.CREATE"]

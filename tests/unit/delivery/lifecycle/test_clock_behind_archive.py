@@ -153,7 +153,9 @@ def test_a_clock_that_is_ahead_of_the_archive_is_believed(db: None) -> None:
 
 
 def test_retention_keeps_it_until_it_is_archived(until: datetime, settings: Settings) -> None:
-    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, retention_days=dict.fromkeys(DEFAULT_DAYS, 0))
+    settings.ENVIRONMENT = replace(
+        settings.ENVIRONMENT, retention_days=dict.fromkeys(DEFAULT_DAYS, 0)
+    )
     (delivery,) = by_a_sender()
     Message.objects.update(published_at=timezone.now() - timedelta(days=400))
     years_later = timezone.now() + timedelta(days=4000)

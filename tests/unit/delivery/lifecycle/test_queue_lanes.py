@@ -32,7 +32,10 @@ def test_messages_are_shared_out_by_their_ids(event_type: EventType) -> None:
     published(event_type, 12)
     for delivery in Delivery.objects.select_related("lane"):
         assert delivery.lane is not None
-        assert (delivery.lane.kind, delivery.lane.number) == (LaneKind.QUEUE, delivery.message_id % 5)
+        assert (delivery.lane.kind, delivery.lane.number) == (
+            LaneKind.QUEUE,
+            delivery.message_id % 5,
+        )
 
 
 def test_the_setting_is_the_number_of_lanes(event_type: EventType, settings: Settings) -> None:
@@ -49,7 +52,10 @@ def test_the_same_filter_and_header_string_make_a_group(event_type: EventType) -
     subscriber = factories.subscriber(match_mode=MatchMode.FIRST)
     wishes = [{}, {}, {"filter": "$$->'Body'->>'a' is null"}, {"header_filter_string": "x"}]
     # The subscriber is ignored, and so is its match mode.
-    made = [factories.subscription(event_type=event_type, subscriber=subscriber, **wish) for wish in wishes]
+    made = [
+        factories.subscription(event_type=event_type, subscriber=subscriber, **wish)
+        for wish in wishes
+    ]
     published(event_type)
     groups = {row.subscription_id: row.queue_group for row in Delivery.objects.all()}
     first, second, filtered, by_string = (groups[subscription.pk] for subscription in made)

@@ -21,11 +21,15 @@ def test_a_notification_survives_encoding_and_decoding(
 
 
 @given(ids, ids)
-def test_news_of_mailboxes_does_not_reach_senders(mailboxes: frozenset[int], lanes: frozenset[int]) -> None:
+def test_news_of_mailboxes_does_not_reach_senders(
+    mailboxes: frozenset[int], lanes: frozenset[int]
+) -> None:
     told = notifications({f"mailbox {id}" for id in mailboxes} | {f"work {id}" for id in lanes})
     ids = [payload.split(",") for channel, payload in told if channel == MAILBOX_CHANNEL]
     assert frozenset(int(id) for some in ids for id in some) == mailboxes
-    assert notification_of([payload for channel, payload in told if channel == CHANNEL]).lanes == lanes
+    assert (
+        notification_of([payload for channel, payload in told if channel == CHANNEL]).lanes == lanes
+    )
 
 
 @given(ids)

@@ -87,7 +87,11 @@ def status_of(delivery: Delivery) -> Status:
 
 
 def outcomes(delivery: Delivery) -> list[tuple[int, str]]:
-    return list(Attempt.objects.filter(delivery=delivery).order_by("number").values_list("number", "outcome"))
+    return list(
+        Attempt.objects.filter(delivery=delivery)
+        .order_by("number")
+        .values_list("number", "outcome")
+    )
 
 
 def move(*deliveries: Delivery, **moments: timedelta) -> None:

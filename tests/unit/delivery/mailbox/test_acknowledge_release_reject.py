@@ -118,7 +118,9 @@ def test_an_acknowledgement_of_a_delivery_settled_meanwhile_is_refused_with_the_
     (delivery,) = mailbox.put()
     message = mailbox.one()
     lease = {"lease_token": None, "lease_expires_at": None, "leased_at": None}
-    Delivery.objects.filter(pk=delivery.pk).update(status=status, settled_at=timezone.now(), **lease)
+    Delivery.objects.filter(pk=delivery.pk).update(
+        status=status, settled_at=timezone.now(), **lease
+    )
     problem = refused(mailbox.ask("ack", [message["receipt"]]), 409)
     assert f"it is {status} since" in problem["detail"]
     assert status_of(delivery) == status

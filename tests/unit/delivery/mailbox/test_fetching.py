@@ -97,7 +97,9 @@ def test_returned_messages_precede_newer_waiting_ones(mailbox: FilledMailbox) ->
     assert ids(mailbox.next(3)) == public_ids(put[:3])
 
 
-def test_of_returned_messages_the_oldest_is_first_whichever_ended_first(mailbox: FilledMailbox) -> None:
+def test_of_returned_messages_the_oldest_is_first_whichever_ended_first(
+    mailbox: FilledMailbox,
+) -> None:
     put = mailbox.put(3)
     mailbox.next(3)
     for delivery, seconds in zip(put, [1, 3, 2], strict=True):
@@ -123,7 +125,9 @@ def test_several_subscriptions_share_one_mailbox_and_one_order(mailbox: FilledMa
     assert ids(mailbox.next(4)) == public_ids(put[4:])
 
 
-def test_push_deliveries_of_the_same_subscriber_are_not_in_the_mailbox(mailbox: FilledMailbox) -> None:
+def test_push_deliveries_of_the_same_subscriber_are_not_in_the_mailbox(
+    mailbox: FilledMailbox,
+) -> None:
     pushed = factories.subscription(subscriber=mailbox.subscriber)
     (sent,) = mailbox.put(subscription=pushed)
     (pulled,) = mailbox.put()
@@ -171,7 +175,9 @@ def test_a_resubmitted_message_gets_its_receives_again(db: None) -> None:
     assert now_of(delivery).attempts == 1
 
 
-@pytest.mark.parametrize(("fields", "is_available"), [({}, True), ({"server_started_at": ENDED}, False)])
+@pytest.mark.parametrize(
+    ("fields", "is_available"), [({}, True), ({"server_started_at": ENDED}, False)]
+)
 def test_volatile_messages_of_a_server_that_is_gone_are_not_handed_out(
     mailbox: FilledMailbox, fields: dict[str, Any], is_available: bool
 ) -> None:
@@ -187,7 +193,10 @@ def test_an_inactive_subscription_holds_its_messages_back(mailbox: FilledMailbox
     mailbox.subscription.save()
     assert mailbox.next(10) == []
     assert mailbox.say("ack", message)
-    assert [status_of(delivery) for delivery in (waiting, held)] == [Status.DELIVERED, Status.PENDING]
+    assert [status_of(delivery) for delivery in (waiting, held)] == [
+        Status.DELIVERED,
+        Status.PENDING,
+    ]
 
 
 def test_large_messages_are_split_over_several_fetches(mailbox: FilledMailbox) -> None:

@@ -21,7 +21,11 @@ HOUR = timedelta(hours=1)
 
 def leased(ends_in: timedelta, **fields: Any) -> dict[str, Any]:
     ends_at = timezone.now() + ends_in
-    lease = {"lease_token": uuid.uuid4(), "lease_expires_at": ends_at, "leased_at": ends_at - 2 * HOUR}
+    lease = {
+        "lease_token": uuid.uuid4(),
+        "lease_expires_at": ends_at,
+        "leased_at": ends_at - 2 * HOUR,
+    }
     return {"status": Status.IN_FLIGHT, "receive_count": 1} | lease | fields
 
 
@@ -41,7 +45,10 @@ CASES: dict[str, Any] = {
     "visibility over": lambda: ({}, leased(-HOUR)),
     "used up": lambda: ({"max_receives": 1}, leased(-HOUR)),
     "not used up": lambda: ({"max_receives": 2}, leased(-HOUR)),
-    "resubmitted after it was used up": lambda: ({"max_receives": 1}, leased(-HOUR, attempts_before=1)),
+    "resubmitted after it was used up": lambda: (
+        {"max_receives": 1},
+        leased(-HOUR, attempts_before=1),
+    ),
     "past its time": lambda: ({}, {"expires_at": timezone.now() - HOUR}),
     "in time": lambda: ({}, {"expires_at": timezone.now() + HOUR}),
     "visibility over, past its time": lambda: ({}, leased(-HOUR, expires_at=timezone.now() - HOUR)),
@@ -79,7 +86,9 @@ def test_each_mailbox_is_named_once_and_no_other() -> None:
     reader, other = factories.subscriber(), factories.subscriber()
     for subscriber in (reader, reader, other):
         for _ in range(2):
-            factories.delivery(subscription=factories.subscription(mode=Mode.PULL, subscriber=subscriber))
+            factories.delivery(
+                subscription=factories.subscription(mode=Mode.PULL, subscriber=subscriber)
+            )
     idle = factories.subscription(mode=Mode.PULL).subscriber
     factories.delivery(subscription=factories.subscription())
     assert with_messages(reader.pk, idle.pk) == [reader.pk]

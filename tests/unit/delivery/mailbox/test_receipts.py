@@ -29,7 +29,9 @@ def test_other_texts_are_invalid_or_spelled_like_a_receipt(text: str) -> None:
 
 @given(receipts, st.integers(0, 39), st.characters(codec="utf-8"))
 @example(Receipt(1, 1, UUID(int=2**128 - 1)), 30, "/")
-def test_a_changed_receipt_is_another_or_invalid(receipt: Receipt, place: int, character: str) -> None:
+def test_a_changed_receipt_is_another_or_invalid(
+    receipt: Receipt, place: int, character: str
+) -> None:
     text = str(receipt)
     changed = text[:place] + character + text[place + 1 :]
     assert changed == text or parse_receipt(changed) != receipt

@@ -26,7 +26,9 @@ from tests.unit.delivery.mailbox.box import (
 )
 from tests.unit.delivery.support.test_bulk_resubmissions import finish
 
-EDIT = Edit(headers={"content-type": "application/json"}, content_type="application/json", body=b'{"n": 2}')
+EDIT = Edit(
+    headers={"content-type": "application/json"}, content_type="application/json", body=b'{"n": 2}'
+)
 DAYS = timedelta(days=settings.ENVIRONMENT.mailbox_days)
 
 
@@ -60,8 +62,12 @@ def test_a_resubmitted_message_returns_to_the_mailbox_with_its_whole_time(
     assert outcomes(delivery)[-1] == (2, "ACKNOWLEDGED")
 
 
-@pytest.mark.parametrize("status", [Status.DELIVERED, Status.DUPLICATE, Status.PENDING, Status.IN_FLIGHT])
-def test_received_or_open_messages_are_not_resubmitted(mailbox: FilledMailbox, status: Status) -> None:
+@pytest.mark.parametrize(
+    "status", [Status.DELIVERED, Status.DUPLICATE, Status.PENDING, Status.IN_FLIGHT]
+)
+def test_received_or_open_messages_are_not_resubmitted(
+    mailbox: FilledMailbox, status: Status
+) -> None:
     (delivery,) = mailbox.put(status=status)
     with pytest.raises(resubmit.NotResubmittedError, match=f"It is {status}"):
         resubmit.resubmit_delivery(delivery.pk, actor="ann")
@@ -80,7 +86,10 @@ def test_an_edited_copy_goes_into_the_mailbox(mailbox: FilledMailbox) -> None:
     delivery = settled(mailbox, Status.REJECTED)
     copy = resubmit.resubmit_edited(delivery, EDIT, actor="ann")
     message = mailbox.one()
-    assert (message["id"], message["body"]) == (Message.objects.get(pk=copy.message_id).public_id, {"n": 2})
+    assert (message["id"], message["body"]) == (
+        Message.objects.get(pk=copy.message_id).public_id,
+        {"n": 2},
+    )
     held = Delivery.objects.get(pk=copy.delivery_id)
     assert held.lane_id is None
     assert held.expires_at is not None
@@ -111,7 +120,10 @@ def test_a_message_in_doubt_is_decided(mailbox: FilledMailbox) -> None:
     first, second = mailbox.put(2, status=Status.IN_DOUBT)
     resolve.mark_delivered(first.pk, actor="ann")
     resolve.cancel_delivery(second.pk, actor="ann")
-    assert [status_of(delivery) for delivery in (first, second)] == [Status.DELIVERED, Status.CANCELLED]
+    assert [status_of(delivery) for delivery in (first, second)] == [
+        Status.DELIVERED,
+        Status.CANCELLED,
+    ]
     assert mailbox.next() == []
 
 

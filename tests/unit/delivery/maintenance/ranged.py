@@ -30,7 +30,9 @@ def ids_put_back() -> Iterator[None]:
 def range_of(size: int = 100, *, is_over: bool = True) -> Iterator[MessageRange]:
     """Yield a new range with the block's messages; if it `is_over`, later ones come after it."""
     newest = MessageRange.objects.latest("first_id")
-    queries.execute_statement("make_range", {"first": newest.until_id, "until": newest.until_id + size})
+    queries.execute_statement(
+        "make_range", {"first": newest.until_id, "until": newest.until_id + size}
+    )
     go_on_from(newest.until_id)
     yield MessageRange.objects.get(pk=newest.until_id)
     if is_over:

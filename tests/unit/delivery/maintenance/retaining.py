@@ -23,7 +23,9 @@ def old(status: Status = Status.DELIVERED, *, days: float = 400, **fields: objec
     """Create a delivery settled so many days ago, of a message published shortly before."""
     subscription = fields.pop("subscription", None) or factories.subscription()
     if "message" not in fields:
-        fields["message"] = factories.message(event_type=subscription.event_type, published_at=past(days))  # type: ignore[attr-defined]
+        fields["message"] = factories.message(
+            event_type=subscription.event_type, published_at=past(days)
+        )  # type: ignore[attr-defined]
     return factories.delivery(status, subscription=subscription, **fields)
 
 
@@ -53,6 +55,8 @@ def is_there(row: Delivery) -> bool:
 def rows_in_all_tables() -> Counter[str]:
     """Return the number of rows of each of Inturn's tables."""
     models = [
-        model for name in ("delivery", "subscriptions") for model in apps.get_app_config(name).get_models()
+        model
+        for name in ("delivery", "subscriptions")
+        for model in apps.get_app_config(name).get_models()
     ]
     return Counter({model._meta.db_table: model._default_manager.count() for model in models})

@@ -15,7 +15,9 @@ def step(milliseconds: int) -> int:
     return bisect_right(BOUNDS_MS, milliseconds)
 
 
-@given(st.lists(st.integers(min_value=0, max_value=300_000), min_size=1), st.sampled_from([0.5, 0.95]))
+@given(
+    st.lists(st.integers(min_value=0, max_value=300_000), min_size=1), st.sampled_from([0.5, 0.95])
+)
 def test_an_estimate_is_off_by_a_fifth_at_most(durations: list[int], share: float) -> None:
     exact = sorted(durations)[max(-int(-share * len(durations) // 1), 1) - 1]
     estimate = percentile(Counter(map(step, durations)), share)

@@ -27,8 +27,12 @@ def failure_of(
     errors_to: str | None = None, *, publisher: Publisher | None = None, **fields: Any
 ) -> Delivery:
     headers = {} if errors_to is None else {"errorsto": errors_to}
-    message = factories.message(headers=headers, publisher=publisher or factories.publisher(), **fields)
-    return failed(message=message, subscription=factories.subscription(event_type=message.event_type))
+    message = factories.message(
+        headers=headers, publisher=publisher or factories.publisher(), **fields
+    )
+    return failed(
+        message=message, subscription=factories.subscription(event_type=message.event_type)
+    )
 
 
 def notified_subscriptions() -> set[int]:
@@ -43,7 +47,9 @@ class TestBody:
         Delivery.objects.filter(pk=row.pk).update(redelivery="resubmitted")
         tell()
         (body,) = told()
-        given = {name: body[name] for name in ("publisher", "destination", "published_at", "redelivery")}
+        given = {
+            name: body[name] for name in ("publisher", "destination", "published_at", "redelivery")
+        }
         assert given == {
             "publisher": "teamforge",
             "destination": "crm/all",
@@ -58,17 +64,26 @@ class TestBody:
             failure_of(publisher=factories.publisher(name))
         tell()
         messages = Message.objects.filter(event_type=event_type())
-        got = {(m.headers["publisher"], d.subscription.name) for m in messages for d in m.deliveries.all()}
+        got = {
+            (m.headers["publisher"], d.subscription.name)
+            for m in messages
+            for d in m.deliveries.all()
+        }
         assert got == {("first", "first"), ("second", "second")}
 
     def test_an_edited_copy_belongs_to_who_published_the_original(self, ops: Subscription) -> None:
         publisher = factories.publisher("teamforge", errors_to="ops")
         original = factories.message(publisher=publisher)
-        copy = factories.message(publisher=None, edited_from=original, event_type=original.event_type)
+        copy = factories.message(
+            publisher=None, edited_from=original, event_type=original.event_type
+        )
         again = factories.message(publisher=None, edited_from=copy, event_type=original.event_type)
         failed(message=again)
         tell()
-        assert ([body["publisher"] for body in told()], notified_subscriptions()) == (["teamforge"], {ops.pk})
+        assert ([body["publisher"] for body in told()], notified_subscriptions()) == (
+            ["teamforge"],
+            {ops.pk},
+        )
 
 
 class TestWhom:
@@ -245,8 +260,12 @@ class TestErrorsToAtPublication:
             refused(publisher.publish(event, ErrorsTo=name), 404, "no-such-errors-to")
         assert not Message.objects.exists()
 
-    def test_each_item_of_a_batch_has_its_own(self, ops: Subscription, publisher: Caller, event: str) -> None:
-        items = [{"event": event, "body": 1, "headers": {"ErrorsTo": name}} for name in ("ops", "-")]
+    def test_each_item_of_a_batch_has_its_own(
+        self, ops: Subscription, publisher: Caller, event: str
+    ) -> None:
+        items = [
+            {"event": event, "body": 1, "headers": {"ErrorsTo": name}} for name in ("ops", "-")
+        ]
         assert publisher.post("messages:batch", items).status == 202
         stored = Message.objects.order_by("id").values_list("headers__errorsto", flat=True)
         assert list(stored) == ["ops", "-"]
@@ -262,7 +281,9 @@ class TestErrorsToAtPublication:
         first = publisher.publish(event, ErrorsTo="ops", Idempotency_Key="k")
         ops.delete()
         assert publisher.publish(event, ErrorsTo="ops", Idempotency_Key="k").body == first.body
-        refused(publisher.publish(event, ErrorsTo="ops", Idempotency_Key="l"), 404, "no-such-errors-to")
+        refused(
+            publisher.publish(event, ErrorsTo="ops", Idempotency_Key="l"), 404, "no-such-errors-to"
+        )
 
     def test_a_publishers_default_is_checked_and_may_be_taken_back(self, ops: Subscription) -> None:
         manager = caller()
@@ -286,4 +307,7 @@ def test_what_is_told_is_told_in_the_transaction_that_takes_it(ops: Subscription
         transaction.set_rollback(True)
     assert (told(), FailureNotice.objects.count()) == ([], 1)
     tell()
-    assert orjson.loads(bytes(Message.objects.get(event_type=event_type()).body))["status"] == "REJECTED"
+    assert (
+        orjson.loads(bytes(Message.objects.get(event_type=event_type()).body))["status"]
+        == "REJECTED"
+    )

@@ -145,7 +145,9 @@ class TestVolatile:
             (moment,) = cursor.fetchone() or (None,)
         return moment
 
-    def test_volatile_deliveries_of_an_earlier_postgresql_start_are_dropped(self, started_at: Any) -> None:
+    def test_volatile_deliveries_of_an_earlier_postgresql_start_are_dropped(
+        self, started_at: Any
+    ) -> None:
         of = factories.subscription()
         now = factories.delivery(subscription=of, server_started_at=started_at)
         before = factories.delivery(subscription=of, server_started_at=started_at - MINUTE)
@@ -154,7 +156,11 @@ class TestVolatile:
         )
         record_run(under_way)
         assert settle() == 1
-        assert [status(row) for row in (now, before, under_way)] == ["PENDING", "EXPIRED", "PENDING"]
+        assert [status(row) for row in (now, before, under_way)] == [
+            "PENDING",
+            "EXPIRED",
+            "PENDING",
+        ]
         assert before.reason.startswith(
             "dropped: it is VOLATILE, and the database server restarted at "
             f"{started_at:%Y-%m-%d %H:%M:%S} UTC"
@@ -195,8 +201,16 @@ class TestReportingExpiry:
         entries = set(JournalEntry.objects.values_list("kind", "subscription_id", "text"))
         lived = "expired: not delivered within its time to live of"
         assert entries == {
-            (JournalKind.EXPIRED, one.pk, f"4 deliveries of {one.subscriber}/orders {lived} 60 s to 120 s."),
-            (JournalKind.EXPIRED, other.pk, f"1 delivery of {other.subscriber}/bills {lived} 60 s."),
+            (
+                JournalKind.EXPIRED,
+                one.pk,
+                f"4 deliveries of {one.subscriber}/orders {lived} 60 s to 120 s.",
+            ),
+            (
+                JournalKind.EXPIRED,
+                other.pk,
+                f"1 delivery of {other.subscriber}/bills {lived} 60 s.",
+            ),
         }
 
     def test_resubmitted_mailbox_deliveries_expire_one_by_one_with_one_journal_entry(self) -> None:
@@ -239,7 +253,10 @@ class TestExpiringGroups:
     def test_a_refused_member_keeps_its_status(self, group: list[Delivery]) -> None:
         group[0].delete()
         refused = factories.delivery(
-            Status.REJECTED, subscription=group[1].subscription, message=group[1].message, queue_group=0
+            Status.REJECTED,
+            subscription=group[1].subscription,
+            message=group[1].message,
+            queue_group=0,
         )
         assert settle() == 1
         assert (status(refused), status(group[1])) == (Status.REJECTED, Status.EXPIRED)

@@ -28,7 +28,11 @@ def deliver(row: Delivery) -> None:
         status=Status.DELIVERED, attempts=1, settled_at=timezone.now()
     )
     if row.queue_group is not None:
-        group = {"message_id": row.message_id, "queue_group": row.queue_group, "delivery_id": row.pk}
+        group = {
+            "message_id": row.message_id,
+            "queue_group": row.queue_group,
+            "delivery_id": row.pk,
+        }
         with connection.cursor() as cursor:
             cursor.execute(statement("make_redundant"), {"rows": orjson.dumps([group]).decode()})
 

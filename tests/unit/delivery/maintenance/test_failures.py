@@ -160,10 +160,14 @@ def test_a_failure_is_reported_before_a_person_changes_it(act: Any) -> None:
 
 def test_failures_of_chosen_deliveries_are_found_without_reading_others() -> None:
     """The plan has no CASE any more: Django's statements are planned with their values."""
-    FailureNotice.objects.bulk_create(FailureNotice(delivery_id=id, number=1) for id in range(1, 5_001))
+    FailureNotice.objects.bulk_create(
+        FailureNotice(delivery_id=id, number=1) for id in range(1, 5_001)
+    )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE delivery_failurenotice")
-        cursor.execute(f"EXPLAIN {statement('take_failures')}", {"limit": None, "delivery": [*range(1, 6)]})
+        cursor.execute(
+            f"EXPLAIN {statement('take_failures')}", {"limit": None, "delivery": [*range(1, 6)]}
+        )
         plan = "\n".join(row[0] for row in cursor.fetchall())
     assert "failure_notice_of_an_attempt" in plan
     assert "CASE" not in plan

@@ -21,7 +21,9 @@ def newest() -> MessageRange:
 
 def partition_of(message: Message) -> str:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT tableoid::regclass::text FROM delivery_message WHERE id = %s", [message.pk])
+        cursor.execute(
+            "SELECT tableoid::regclass::text FROM delivery_message WHERE id = %s", [message.pk]
+        )
         (name,) = cursor.fetchone() or ("",)
     return str(name)
 
@@ -56,7 +58,9 @@ class TestMakingAhead:
         assert ranges.make_ahead() == 1
         assert newest().until_id - newest().first_id == pytest.approx(500, abs=1)
 
-    def test_without_a_range_messages_are_stored_and_the_next_range_starts_behind_them(self) -> None:
+    def test_without_a_range_messages_are_stored_and_the_next_range_starts_behind_them(
+        self,
+    ) -> None:
         go_on_from(newest().until_id + 5_000)
         message = factories.message()
         delivered = factories.delivery(Status.DELIVERED, message=message)

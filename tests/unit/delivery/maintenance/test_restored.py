@@ -33,7 +33,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kept_sequences")]
 
 def marked(*, hours: float = 1, nothing_sent_since: bool = False) -> MarkedRestore:
     now = timezone.now()
-    return mark_restored(made_at=now - timedelta(hours=hours), nothing_sent_since=nothing_sent_since, now=now)
+    return mark_restored(
+        made_at=now - timedelta(hours=hours), nothing_sent_since=nothing_sent_since, now=now
+    )
 
 
 def test_every_open_delivery_of_a_lane_is_in_doubt_with_a_lost_attempt() -> None:
@@ -52,7 +54,9 @@ def test_every_open_delivery_of_a_lane_is_in_doubt_with_a_lost_attempt() -> None
 def test_mailboxes_are_in_doubt_and_a_fetch_under_way_is_an_attempt() -> None:
     mailbox = factories.subscription(mode=Mode.PULL)
     available = factories.delivery(subscription=mailbox)
-    fetched = factories.delivery(Status.IN_FLIGHT, subscription=mailbox, receive_count=3, attempts=2)
+    fetched = factories.delivery(
+        Status.IN_FLIGHT, subscription=mailbox, receive_count=3, attempts=2
+    )
     assert marked().in_doubt == 2
     fetched.refresh_from_db()
     available.refresh_from_db()
@@ -63,10 +67,14 @@ def test_mailboxes_are_in_doubt_and_a_fetch_under_way_is_an_attempt() -> None:
 
 
 def test_settled_and_volatile_deliveries_stay_as_they_are() -> None:
-    settled = [factories.delivery(status) for status in (Status.DELIVERED, Status.FAILED, Status.CANCELLED)]
+    settled = [
+        factories.delivery(status) for status in (Status.DELIVERED, Status.FAILED, Status.CANCELLED)
+    ]
     volatile = factories.delivery(server_started_at=timezone.now() - timedelta(days=1))
     assert marked().in_doubt == 0
-    assert [Delivery.objects.get(pk=row.pk).status for row in settled] == [row.status for row in settled]
+    assert [Delivery.objects.get(pk=row.pk).status for row in settled] == [
+        row.status for row in settled
+    ]
     assert Delivery.objects.get(pk=volatile.pk).status == Status.PENDING
 
 
@@ -87,7 +95,10 @@ def test_jobs_that_send_are_cancelled() -> None:
     assert marked().jobs == 1
     sending.refresh_from_db()
     cancelling.refresh_from_db()
-    assert (sending.state, cancelling.state) == (ResubmissionState.CANCELLED, ResubmissionState.RUNNING)
+    assert (sending.state, cancelling.state) == (
+        ResubmissionState.CANCELLED,
+        ResubmissionState.RUNNING,
+    )
 
 
 def test_new_messages_get_ids_that_were_never_used() -> None:

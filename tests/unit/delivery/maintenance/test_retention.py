@@ -68,7 +68,9 @@ class TestAge:
             "JOURNAL",
         }
 
-    def test_deliveries_in_doubt_stay_unless_the_setting_has_a_period(self, settings: Settings) -> None:
+    def test_deliveries_in_doubt_stay_unless_the_setting_has_a_period(
+        self, settings: Settings
+    ) -> None:
         row = old(Status.IN_DOUBT)
         run_whole()
         assert is_there(row)
@@ -90,7 +92,10 @@ class TestAge:
         assert is_there(row)
 
     def test_the_period_of_an_unmatched_message_starts_at_its_publication(self) -> None:
-        over, under = factories.message(published_at=past(31)), factories.message(published_at=past(29))
+        over, under = (
+            factories.message(published_at=past(31)),
+            factories.message(published_at=past(29)),
+        )
         run_whole()
         assert are_there(over, under) == [False, True]
 
@@ -149,7 +154,10 @@ class TestWholeMessages:
         gone = old(Status.REJECTED, subscription=subscription)
         for number in (2, 3):
             factories.attempt(gone, number=number)
-        old(message=gone.message, subscription=factories.subscription(event_type=gone.message.event_type))
+        old(
+            message=gone.message,
+            subscription=factories.subscription(event_type=gone.message.event_type),
+        )
         before = rows_in_all_tables()
         run = run_whole()
         assert (run.messages, run.deliveries, run.attempts) == (1, 2, 4)
@@ -157,7 +165,9 @@ class TestWholeMessages:
         assert lost == Counter(
             delivery_message=1, delivery_delivery=2, delivery_attempt=4, delivery_loggedattempt=4
         )
-        assert rows_in_all_tables() - before == Counter(delivery_retentionrun=1, delivery_journalentry=1)
+        assert rows_in_all_tables() - before == Counter(
+            delivery_retentionrun=1, delivery_journalentry=1
+        )
         assert is_there(kept)
         assert not Attempt.objects.filter(delivery_id=gone.pk).exists()
 
@@ -183,12 +193,15 @@ class TestPasses:
     def test_a_pass_starts_each_hour(self) -> None:
         now = timezone.now()
         passed = [
-            retention.advance_pass(now + timedelta(minutes=minutes)) > 0 for minutes in (0, 0, 59, 60, 61)
+            retention.advance_pass(now + timedelta(minutes=minutes)) > 0
+            for minutes in (0, 0, 59, 60, 61)
         ]
         assert passed == [True, False, False, True, False]
         assert RetentionRun.objects.count() == 2
 
-    def test_a_pass_goes_in_batches_with_its_progress(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_pass_goes_in_batches_with_its_progress(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(retention, "BATCH", 2)
         rows = [old() for _ in range(5)]
         assert retention.advance_pass(timezone.now()) == 1
@@ -198,7 +211,9 @@ class TestPasses:
         assert [is_there(row) for row in rows] == [False, False, True, True, True]
         assert run_whole().messages == 5
 
-    def test_kept_messages_are_passed_in_larger_steps(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_kept_messages_are_passed_in_larger_steps(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(retention, "LOOK", 3)
         rows = [old(status) for status in [*[Status.PENDING] * 4, Status.DELIVERED]]
         retention.advance_pass(timezone.now())
@@ -213,7 +228,10 @@ class TestPasses:
         run = run_whole()
         entry = JournalEntry.objects.get()
         assert entry.kind == JournalKind.REMOVED
-        assert f"Pass {run.pk} of retention removed 1 messages with 1 deliveries and 1 attempts" in entry.text
+        assert (
+            f"Pass {run.pk} of retention removed 1 messages with 1 deliveries and 1 attempts"
+            in entry.text
+        )
 
     def test_a_person_begins_one_and_of_two_at_once_one_is_refused(self) -> None:
         row = old()
@@ -280,7 +298,9 @@ class TestForgetting:
         run_whole()
         assert JournalEntry.objects.count() == 0
 
-    def test_keys_are_removed_in_batches_before_messages(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_keys_are_removed_in_batches_before_messages(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(retention, "FORGET", 2)
         row = old()
         for number in range(5):

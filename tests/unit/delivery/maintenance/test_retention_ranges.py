@@ -37,7 +37,13 @@ from tests.unit.delivery.maintenance.ranged import (
     is_there,
     range_of,
 )
-from tests.unit.delivery.maintenance.retaining import are_there, old, past, rows_in_all_tables, run_whole
+from tests.unit.delivery.maintenance.retaining import (
+    are_there,
+    old,
+    past,
+    rows_in_all_tables,
+    run_whole,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -76,7 +82,9 @@ class TestWholeRanges:
             old(Status.FAILED, message=first.message, subscription=subscription, attempts=2)
             reopened = old(Status.FAILED, subscription=subscription)
             transitions.reopen_deliveries([reopened.pk], reason="")
-            Delivery.objects.filter(pk=reopened.pk).update(status=Status.DELIVERED, settled_at=past(300))
+            Delivery.objects.filter(pk=reopened.pk).update(
+                status=Status.DELIVERED, settled_at=past(300)
+            )
             unwanted = factories.message(published_at=past(31))
             edited = factories.message(published_at=past(300), edited_from=first.message)
             old(message=edited, subscription=subscription)
@@ -110,7 +118,9 @@ class TestWholeRanges:
         while RetentionRun.objects.get(pk=begun.pk).state == "RUNNING":
             retention.advance_pass(timezone.now())
             check_constraints()
-            seen.append((is_there(first), is_there(second), RetentionRun.objects.get(pk=begun.pk).messages))
+            seen.append(
+                (is_there(first), is_there(second), RetentionRun.objects.get(pk=begun.pk).messages)
+            )
         assert list(dict.fromkeys(seen)) == [(False, True, 1), (False, False, 2)]
 
     def test_messages_between_two_ranges_go_row_by_row(self, row_by_row: list[int]) -> None:
@@ -167,12 +177,17 @@ def unwanted_and_young(_: Delivery) -> None:
 
 def key(row: Delivery) -> None:
     IdempotencyKey.objects.create(
-        publisher=row.message.publisher or factories.publisher(), key="k", digest=b"", message=row.message
+        publisher=row.message.publisher or factories.publisher(),
+        key="k",
+        digest=b"",
+        message=row.message,
     )
 
 
 def open_callback(row: Delivery) -> None:
-    Callback.objects.create(message=row.message, queue_group=0, url="https://a.example/", expires_at=past(-1))
+    Callback.objects.create(
+        message=row.message, queue_group=0, url="https://a.example/", expires_at=past(-1)
+    )
 
 
 def running_replay(row: Delivery) -> None:

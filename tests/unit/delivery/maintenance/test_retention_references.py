@@ -54,7 +54,10 @@ class TestReferences:
     def test_the_first_answer_to_an_idempotency_key(self) -> None:
         row = old()
         key = IdempotencyKey.objects.create(
-            publisher=row.message.publisher or factories.publisher(), key="k", digest=b"", message=row.message
+            publisher=row.message.publisher or factories.publisher(),
+            key="k",
+            digest=b"",
+            message=row.message,
         )
         run_whole()
         assert is_there(row)
@@ -66,9 +69,13 @@ class TestReferences:
     @pytest.mark.parametrize(
         ("mode", "spared"), [(DedupMode.KEY, True), (DedupMode.PATH, True), (DedupMode.NONE, False)]
     )
-    def test_the_reference_of_a_dedup_window_keeps_its_message(self, mode: DedupMode, spared: bool) -> None:
+    def test_the_reference_of_a_dedup_window_keeps_its_message(
+        self, mode: DedupMode, spared: bool
+    ) -> None:
         path = {"dedup_path": "$$->'Body'->>'id'"} if mode == DedupMode.PATH else {}
-        subscription = factories.subscription(dedup_mode=mode, dedup_window_seconds=31 * 86_400, **path)
+        subscription = factories.subscription(
+            dedup_mode=mode, dedup_window_seconds=31 * 86_400, **path
+        )
         within, beyond = (old(days=days, subscription=subscription) for days in (30.9, 31.1))
         run_whole()
         assert [is_there(row) for row in (within, beyond)] == [spared, False]
@@ -87,7 +94,9 @@ class TestReferences:
         rows = [old() for _ in range(30)]
         for number in range(10):
             lane = factories.subscriber().lane
-            Lane.objects.filter(pk=lane.pk).update(state=LaneState.BLOCKED, delivery_id=10_000 + number)
+            Lane.objects.filter(pk=lane.pk).update(
+                state=LaneState.BLOCKED, delivery_id=10_000 + number
+            )
         asked = {
             "messages": [row.message_id for row in rows],
             "deliveries": [row.pk for row in rows],
@@ -114,7 +123,9 @@ class TestReferences:
         assert not is_there(row)
         assert lanes.get().run_ids == [row.pk]
 
-    @pytest.mark.parametrize(("status", "spared"), [(Status.FAILED, True), (Status.DELIVERED, False)])
+    @pytest.mark.parametrize(
+        ("status", "spared"), [(Status.FAILED, True), (Status.DELIVERED, False)]
+    )
     def test_a_running_resubmission_keeps_its_messages(self, status: Status, spared: bool) -> None:
         rows = [old(status) for _ in range(2)]
         job = bulk_jobs.start_job({"status": ["FAILED"]}, rate=1, actor="ann")
@@ -161,9 +172,17 @@ class TestCallbacks:
         """Create a QUEUE message that was delivered, with its callback."""
         event_type = factories.event_type(kind=Kind.QUEUE)
         message = factories.message(event_type=event_type, published_at=past(days))
-        old(message=message, subscription=factories.subscription(event_type=event_type), queue_group=0)
+        old(
+            message=message,
+            subscription=factories.subscription(event_type=event_type),
+            queue_group=0,
+        )
         return Callback.objects.create(
-            message=message, queue_group=0, url="https://a.example/", expires_at=past(expires), **fields
+            message=message,
+            queue_group=0,
+            url="https://a.example/",
+            expires_at=past(expires),
+            **fields,
         )
 
     def answered(
@@ -203,7 +222,8 @@ class TestCallbacks:
             message=first.message, queue_group=1, url="https://a.example/", expires_at=past(56)
         )
         answers = [
-            self.answered(callback, days=days).message for callback, days in ((first, 59), (second, 40))
+            self.answered(callback, days=days).message
+            for callback, days in ((first, 59), (second, 40))
         ]
         assert run_whole().messages == 3
         assert are_there(first.message, *answers) == [False] * 3
@@ -226,7 +246,11 @@ class TestCallbacks:
         first = self.question()
         answer = self.answered(first)
         second = Callback.objects.create(
-            message=answer.message, queue_group=0, url="https://b.example/", hop=2, expires_at=past(50)
+            message=answer.message,
+            queue_group=0,
+            url="https://b.example/",
+            hop=2,
+            expires_at=past(50),
         )
         last = self.answered(second, days=55)
         copy = factories.message(published_at=past(31), edited_from=last.message)

@@ -69,11 +69,17 @@ class TestCounting:
         subscription = factories.subscription()
         for minute, milliseconds in ((1, 3), (14, 3), (16, 3), (1, 5000)):
             made = settled(
-                Status.DELIVERED, at + minute * MINUTE, attempts=2, subscription=subscription, lane=None
+                Status.DELIVERED,
+                at + minute * MINUTE,
+                attempts=2,
+                subscription=subscription,
+                lane=None,
             )
             factories.attempt(made, number=1, duration_ms=70)
             factories.attempt(made, number=2, duration_ms=milliseconds)
-        fast, slow = (sum(bound <= milliseconds for bound in BOUNDS_MS) for milliseconds in (3, 5000))
+        fast, slow = (
+            sum(bound <= milliseconds for bound in BOUNDS_MS) for milliseconds in (3, 5000)
+        )
         count_all()
         rows = SubscriptionTraffic.objects.filter(subscription=subscription).values_list(
             "at", "step", "delivered"
@@ -144,7 +150,9 @@ class TestMark:
         subscription = factories.subscription()
         for hours in (1, 25, 49):
             TrafficMinute.objects.create(at=ago(hours=hours))
-            SubscriptionTraffic.objects.create(subscription=subscription, at=ago(hours=hours), step=1)
+            SubscriptionTraffic.objects.create(
+                subscription=subscription, at=ago(hours=hours), step=1
+            )
         count_all()
         assert TrafficMinute.objects.filter(at__lt=ago(hours=48)).count() == 0
         assert TrafficMinute.objects.filter(at__lt=ago(hours=24)).count() == 1
@@ -153,7 +161,9 @@ class TestMark:
 
 @pytest.mark.django_db(transaction=True)
 class TestOpenTransactions:
-    def test_an_open_writing_transaction_delays_the_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_open_writing_transaction_delays_the_count(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(traffic, "LAG", timedelta(0))
 
         def settle() -> None:

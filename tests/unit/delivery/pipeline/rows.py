@@ -29,7 +29,10 @@ def run(step: Step = Step.EXPORT, state: RunState = RunState.WAITING, **fields: 
 def replay() -> Replay:
     now = timezone.now()
     return Replay.objects.create(
-        subscription=factories.subscription(), since=now - timedelta(days=1), until=now, asked_by="ann"
+        subscription=factories.subscription(),
+        since=now - timedelta(days=1),
+        until=now,
+        asked_by="ann",
     )
 
 

@@ -66,7 +66,9 @@ def test_recent_and_open_runs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_reports_of_long_ago_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(settings, "ENVIRONMENT", dataclasses.replace(settings.ENVIRONMENT, home=tmp_path))
+    monkeypatch.setattr(
+        settings, "ENVIRONMENT", dataclasses.replace(settings.ENVIRONMENT, home=tmp_path)
+    )
     assert cleanup.forget_reports(timezone.now()) == 0
     surroundings.reports().mkdir()
     for name in ("new.csv", "old.csv"):

@@ -99,7 +99,9 @@ def interrupted(course: RunProgress) -> RunProgress:
     return course
 
 
-def test_a_step_without_progress_is_interrupted(run: PipelineRun, database: psycopg.Connection) -> None:
+def test_a_step_without_progress_is_interrupted(
+    run: PipelineRun, database: psycopg.Connection
+) -> None:
     stop_run(run, actor="ann")
     assert interrupted(RunProgress(run.pk, database)).interruption == Interruption.PERSON
 

@@ -26,7 +26,9 @@ def only_run() -> PipelineRun:
 
 
 @contextmanager
-def acting_during_run(act: Callable[[], object], *, held: str = "delivery_archivechunk") -> Iterator[None]:
+def acting_during_run(
+    act: Callable[[], object], *, held: str = "delivery_archivechunk"
+) -> Iterator[None]:
     """Hold the run at a table that it needs, in its step, and then act in another thread."""
 
     def interfere() -> None:
@@ -88,7 +90,10 @@ def test_a_waiting_run_is_used_instead_of_a_new_one() -> None:
 
 def test_two_exports_at_once_are_refused_and_the_first_is_named() -> None:
     first = rows.run(state=RunState.RUNNING)
-    with rows.held(first), pytest.raises(RunOpenError, match=f"export {first.pk} has been running since"):
+    with (
+        rows.held(first),
+        pytest.raises(RunOpenError, match=f"export {first.pk} has been running since"),
+    ):
         run_now(Step.EXPORT, options={}, actor="ann")
 
 
@@ -137,7 +142,9 @@ def test_a_signal_returns_the_clusters_run_to_waiting() -> None:
 
 def test_a_signal_while_it_begins_does_not_make_it_a_failure() -> None:
     run = rows.run()
-    with acting_during_run(lambda: os.kill(os.getpid(), signal.SIGTERM), held="delivery_pipelinerun"):
+    with acting_during_run(
+        lambda: os.kill(os.getpid(), signal.SIGTERM), held="delivery_pipelinerun"
+    ):
         ran = run_waiting(run.pk, gives_back=True)
     assert ran is not None
     assert (ran.run.state, ran.interrupted_by) == (RunState.WAITING, signal.SIGTERM)

@@ -29,7 +29,9 @@ def test_an_administrators_connection_options_are_kept(monkeypatch: pytest.Monke
     assert conninfo_to_dict(surroundings.conninfo("test"))["options"] == "-c search_path=inturn"
 
 
-def test_spark_is_configured_from_the_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_spark_is_configured_from_the_settings(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     given = dataclasses.replace(
         settings.ENVIRONMENT,
         home=tmp_path,

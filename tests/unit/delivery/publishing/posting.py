@@ -36,7 +36,12 @@ class Posting:
     intake: Intake
 
     async def post(
-        self, event_type: str, body: bytes = b"{}", *, key: str, headers: Mapping[str, str] | None = None
+        self,
+        event_type: str,
+        body: bytes = b"{}",
+        *,
+        key: str,
+        headers: Mapping[str, str] | None = None,
     ) -> PostAnswer:
         return await self.answer(environ_of(event_type, body, key=key, headers=headers or {}), body)
 
@@ -62,7 +67,12 @@ def stored(public_id: str) -> dict[str, Any]:
     message = Message.objects.get(pk=id)
     deliveries = Delivery.objects.filter(message=message).order_by("id")
     return {
-        "message": (message.event_type_id, message.headers, message.content_type, message.destination),
+        "message": (
+            message.event_type_id,
+            message.headers,
+            message.content_type,
+            message.destination,
+        ),
         "body": bytes(message.body),
         "owed": message.owed,
         "deliveries": [
@@ -118,7 +128,9 @@ def environ_of_batch(
     return environ | {"PATH_INFO": "/api/v1/messages:batch", "QUERY_STRING": query}
 
 
-def environ_of(event_type: str, body: bytes, *, key: str, headers: Mapping[str, str]) -> dict[str, Any]:
+def environ_of(
+    event_type: str, body: bytes, *, key: str, headers: Mapping[str, str]
+) -> dict[str, Any]:
     sent = {"Host": settings.ALLOWED_HOSTS[0], "Authorization": f"Bearer {key}", **headers}
     environ = {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in sent.items()}
     if "HTTP_CONTENT_TYPE" in environ:

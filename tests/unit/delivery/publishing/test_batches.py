@@ -17,7 +17,13 @@ from delivery.models.message import parse_public_id
 from subscriptions.models import EventType
 from tests.support import factories
 from tests.support.read_only_database import set_read_only
-from tests.unit.delivery.publishing.posting import JSON, PostAnswer, Posting, environ_of_batch, with_intake
+from tests.unit.delivery.publishing.posting import (
+    JSON,
+    PostAnswer,
+    Posting,
+    environ_of_batch,
+    with_intake,
+)
 from tests.unit.delivery.publishing.test_intake import end_committers, end_those_that_wait
 from tests.unit.delivery.senders.running import elsewhere
 
@@ -37,7 +43,9 @@ def ids_of(answer: PostAnswer) -> list[int]:
 
 
 @pytest.mark.parametrize("query", ["", "partial=true"])
-def test_a_plain_batch_is_one_transaction_in_its_order(key: str, wanted: EventType, query: str) -> None:
+def test_a_plain_batch_is_one_transaction_in_its_order(
+    key: str, wanted: EventType, query: str
+) -> None:
     items = [ITEM | {"body": number} for number in range(20)] + keyed("1", "2")
 
     async def scenario(posting: Posting) -> None:
@@ -66,7 +74,10 @@ def test_lines_are_plain_as_well(key: str, wanted: EventType) -> None:
         assert (answer.status, answer.is_short) == (202, True)
 
     with_intake(scenario)
-    assert [bytes(message.body) for message in Message.objects.order_by("id")] == [b'{ "n" :1.0}', b"2"]
+    assert [bytes(message.body) for message in Message.objects.order_by("id")] == [
+        b'{ "n" :1.0}',
+        b"2",
+    ]
 
 
 def test_under_partial_a_bad_item_fails_alone(key: str, wanted: EventType) -> None:
@@ -119,7 +130,8 @@ def test_a_conflict_rolls_its_batch_back(key: str, wanted: EventType) -> None:
     async def scenario(posting: Posting) -> None:
         await posting.batch(keyed("1"), key=key)
         conflict, neighbour = await asyncio.gather(
-            posting.batch(keyed("0", "1", "2", body="another"), key=key), posting.batch([ITEM], key=key)
+            posting.batch(keyed("0", "1", "2", body="another"), key=key),
+            posting.batch([ITEM], key=key),
         )
         assert (conflict.status, conflict.content["index"]) == (409, 1)
         assert (neighbour.status, neighbour.is_short) == (202, True)
@@ -137,7 +149,9 @@ def test_a_locked_row_holds_up_no_other_batch(key: str, wanted: EventType) -> No
     async def scenario(posting: Posting) -> None:
         await posting.batch([ITEM], key=key)
         with psycopg.connect(**connection_parameters()) as holding:
-            holding.execute("SELECT FROM subscriptions_eventtype WHERE id = %s FOR UPDATE", [wanted.pk])
+            holding.execute(
+                "SELECT FROM subscriptions_eventtype WHERE id = %s FOR UPDATE", [wanted.pk]
+            )
             held = asyncio.create_task(posting.batch([ITEM] * 2, key=key))
             others = await asyncio.gather(*(posting.batch(another, key=key) for _ in range(4)))
             assert [answer.status for answer in others] == [202] * 4
@@ -155,7 +169,9 @@ def test_a_connection_that_breaks_on_the_way_leaves_no_half_batch(
     async def scenario(posting: Posting) -> None:
         await posting.batch([ITEM], key=key)
         with psycopg.connect(**connection_parameters()) as holding:
-            holding.execute("SELECT FROM subscriptions_eventtype WHERE id = %s FOR UPDATE", [wanted.pk])
+            holding.execute(
+                "SELECT FROM subscriptions_eventtype WHERE id = %s FOR UPDATE", [wanted.pk]
+            )
             broken = asyncio.create_task(posting.batch(items, key=key))
             while not await elsewhere(end_those_that_wait):
                 assert not broken.done()
@@ -188,7 +204,9 @@ def test_a_read_only_database_stores_nothing(key: str, wanted: EventType) -> Non
 def test_a_change_counts_for_the_next_batch(key: str, wanted: EventType) -> None:
     async def scenario(posting: Posting) -> None:
         assert (await posting.batch([ITEM, BAD], key=key, query="partial=true")).is_short
-        await elsewhere(lambda: EventType.objects.filter(pk=wanted.pk).update(content_type="text/plain"))
+        await elsewhere(
+            lambda: EventType.objects.filter(pk=wanted.pk).update(content_type="text/plain")
+        )
         after = await posting.batch([ITEM, BAD], key=key, query="partial=true")
         assert [result["deliveries"] for result in after.content["results"]] == [2, 2]
 

@@ -22,7 +22,9 @@ def test_a_token_leads_to_its_callback_and_no_other(id: int) -> None:
 
 def test_the_same_token_is_made_after_a_restart_and_on_every_machine_with_the_secret() -> None:
     callback_key.cache_clear()
-    assert make_token(7, key=callback_key("the secret of this installation")) == make_token(7, key=KEY)
+    assert make_token(7, key=callback_key("the secret of this installation")) == make_token(
+        7, key=KEY
+    )
     # Fixed: another version must accept the tokens of this one.
     assert make_token(7, key=KEY) == "7.kQCGiXOgla4UyDfNuz3Mdzs2"
 

@@ -55,18 +55,24 @@ def posted(body: bytes = b"done", url: str | None = None) -> CallbackAnswer:
 
 def answer(callback: Callback, given: CallbackAnswer, *, now: datetime | None = None) -> int:
     """Answer as the view does, with the current row."""
-    return callbacks.answer_callback(Callback.objects.get(pk=callback.pk), given, now=now or timezone.now())
+    return callbacks.answer_callback(
+        Callback.objects.get(pk=callback.pk), given, now=now or timezone.now()
+    )
 
 
 class TestPublishing:
-    def test_there_is_one_callback_for_each_group_of_the_message(self, event_type: EventType) -> None:
+    def test_there_is_one_callback_for_each_group_of_the_message(
+        self, event_type: EventType
+    ) -> None:
         for wish in ("", "", "$$->'Body'->>'n' is null"):
             factories.subscription(event_type=event_type, filter=wish)
         (accepted,) = publish(factories.publisher(), [draft(event_type)])
         made = list(Callback.objects.filter(message=accepted.message_id).order_by("queue_group"))
         assert [(one.queue_group, one.url, one.hop) for one in made] == [(0, URL, 1), (1, URL, 1)]
 
-    def test_a_callback_can_be_answered_for_the_days_of_the_setting(self, event_type: EventType) -> None:
+    def test_a_callback_can_be_answered_for_the_days_of_the_setting(
+        self, event_type: EventType
+    ) -> None:
         callback = published(event_type)
         assert callback.expires_at - callback.message.published_at == timedelta(days=4)
 
@@ -117,10 +123,15 @@ class TestPublishing:
         factories.subscription(event_type=event_type)
         with name_server({}) as names:
             monkeypatch.setattr(endpoints, "resolver", Resolver(servers=[names.address]))
-            assert published(event_type, "https://never-answered.test/").url == "https://never-answered.test/"
+            assert (
+                published(event_type, "https://never-answered.test/").url
+                == "https://never-answered.test/"
+            )
             assert names.asked == []
 
-    def test_a_repetition_by_idempotency_key_makes_no_second_callback(self, event_type: EventType) -> None:
+    def test_a_repetition_by_idempotency_key_makes_no_second_callback(
+        self, event_type: EventType
+    ) -> None:
         factories.subscription(event_type=event_type)
         publisher = factories.publisher()
         keyed = replace(draft(event_type), idempotency_key="k")
@@ -138,7 +149,9 @@ class TestAnswering:
         message = Message.objects.select_related("event_type").get(pk=message_id)
         assert (bytes(message.body), message.content_type) == (b"\x00\xff", "text/plain")
         assert (message.event_type.name, message.publisher_id) == ("Inturn.Callback", None)
-        delivery = Delivery.objects.select_related("lane", "subscription__policy").get(message=message)
+        delivery = Delivery.objects.select_related("lane", "subscription__policy").get(
+            message=message
+        )
         assert delivery.callback_id == callback.pk
         assert delivery.status == Status.PENDING
         assert delivery.lane is not None
@@ -156,7 +169,9 @@ class TestAnswering:
         assert entry.message_id == callback.message_id
         assert f"msg_{message_id}" in entry.text
 
-    def test_a_repeated_answer_gets_the_first_result_and_stores_nothing(self, event_type: EventType) -> None:
+    def test_a_repeated_answer_gets_the_first_result_and_stores_nothing(
+        self, event_type: EventType
+    ) -> None:
         callback = published(event_type)
         assert answer(callback, posted()) == answer(callback, posted())
         assert Delivery.objects.filter(callback=callback).count() == 1
@@ -190,7 +205,9 @@ class TestAnswering:
         refusal(callback, posted(b"other"), status=409)
 
     @pytest.mark.django_db(transaction=True)
-    @pytest.mark.parametrize("bodies", [[b"same"] * 8, [b"%d" % n for n in range(8)]], ids=["same", "other"])
+    @pytest.mark.parametrize(
+        "bodies", [[b"same"] * 8, [b"%d" % n for n in range(8)]], ids=["same", "other"]
+    )
     def test_of_many_simultaneous_answers_one_is_stored(self, bodies: Sequence[bytes]) -> None:
         callback = published(factories.event_type(kind=Kind.QUEUE))
         together = threading.Barrier(len(bodies))
@@ -209,7 +226,9 @@ class TestAnswering:
         with ThreadPoolExecutor(len(bodies)) as threads:
             answers = list(threads.map(post, bodies))
         (delivery,) = Delivery.objects.filter(callback=callback)
-        winners = [body for body, got in zip(bodies, answers, strict=True) if got == delivery.message_id]
+        winners = [
+            body for body, got in zip(bodies, answers, strict=True) if got == delivery.message_id
+        ]
         if len(set(bodies)) == 1:
             assert len(winners) == len(bodies)
         else:
@@ -220,11 +239,17 @@ class TestAnswering:
 
 
 class TestHops:
-    def test_an_answer_that_wants_an_answer_brings_the_next_callback(self, event_type: EventType) -> None:
+    def test_an_answer_that_wants_an_answer_brings_the_next_callback(
+        self, event_type: EventType
+    ) -> None:
         callback = published(event_type)
         message_id = answer(callback, posted(url="https://worker.example/more"))
         following = Callback.objects.get(message=message_id)
-        assert (following.url, following.hop, following.queue_group) == ("https://worker.example/more", 2, 0)
+        assert (following.url, following.hop, following.queue_group) == (
+            "https://worker.example/more",
+            2,
+            0,
+        )
         assert following.expires_at > timezone.now() + timedelta(days=3)
 
     def test_a_chain_ends_after_ten_hops(self, event_type: EventType) -> None:
@@ -257,12 +282,16 @@ class TestHops:
         with pytest.raises(PublishRefusedError, match="More than 10"):
             published(event_type, callback_url(callback.pk, base_url="https://us.example", key=key))
 
-    def test_a_url_that_only_looks_like_a_callback_of_ours_is_no_chain(self, event_type: EventType) -> None:
+    def test_a_url_that_only_looks_like_a_callback_of_ours_is_no_chain(
+        self, event_type: EventType
+    ) -> None:
         token = make_token(1, key=callback_key("of another installation"))
         assert published(event_type, f"https://other.example/callbacks/{token}").hop == 1
 
 
-def refusal(callback: Callback, given: CallbackAnswer, *, status: int, now: datetime | None = None) -> None:
+def refusal(
+    callback: Callback, given: CallbackAnswer, *, status: int, now: datetime | None = None
+) -> None:
     with pytest.raises(CallbackRefusedError) as refused:
         answer(callback, given, now=now)
     assert refused.value.status == status

@@ -9,7 +9,14 @@ from django.db import connection
 from django.utils import timezone
 
 from delivery.database.connections import connection_parameters
-from subscriptions.models import EventType, MatchMode, Mode, Subscriber, Subscription, SubscriptionStatus
+from subscriptions.models import (
+    EventType,
+    MatchMode,
+    Mode,
+    Subscriber,
+    Subscription,
+    SubscriptionStatus,
+)
 from tests.support import factories
 from tests.unit.delivery.publishing.posting import JSON, Posting, with_intake
 from tests.unit.delivery.senders.running import elsewhere
@@ -25,14 +32,19 @@ def _revoke() -> None:
 CHANGES: dict[str, tuple[Callable[[], Any], tuple[int, int | None]]] = {
     "nothing": (lambda: None, (202, 2)),
     "a subscription is made INACTIVE": (
-        lambda: Subscription.objects.filter(mode=Mode.PULL).update(status=SubscriptionStatus.INACTIVE),
+        lambda: Subscription.objects.filter(mode=Mode.PULL).update(
+            status=SubscriptionStatus.INACTIVE
+        ),
         (202, 1),
     ),
     "a subscription is made ACTIVE": (
         lambda: Subscription.objects.update(status=SubscriptionStatus.ACTIVE),
         (202, 3),
     ),
-    "a filter is removed": (lambda: Subscription.objects.update(filter="", filter_identity=""), (202, 3)),
+    "a filter is removed": (
+        lambda: Subscription.objects.update(filter="", filter_identity=""),
+        (202, 3),
+    ),
     "a subscription is new": (
         lambda: factories.subscription(event_type=EventType.objects.get(name="Build.Done")),
         (202, 3),
@@ -74,7 +86,9 @@ def test_a_change_that_commits_late_counts_from_then_on(key: str, wanted: EventT
             return number
 
         with psycopg.connect(**connection_parameters()) as slow:
-            slow.execute("UPDATE subscriptions_subscription SET status = 'INACTIVE' WHERE mode = 'PULL'")
+            slow.execute(
+                "UPDATE subscriptions_subscription SET status = 'INACTIVE' WHERE mode = 'PULL'"
+            )
             # Begun later, committed earlier.
             await elsewhere(factories.event_type)
             assert [await deliveries() for _ in range(3)] == [2, 2, 2]

@@ -28,11 +28,15 @@ def by_key(event_type: EventType, **fields: Any) -> Subscription:
 
 
 def by_path(event_type: EventType, path: str = ID, **fields: Any) -> Subscription:
-    return factories.subscription(event_type=event_type, dedup_mode=DedupMode.PATH, dedup_path=path, **fields)
+    return factories.subscription(
+        event_type=event_type, dedup_mode=DedupMode.PATH, dedup_path=path, **fields
+    )
 
 
 def keyed(event_type: EventType, key: str = "k", body: bytes = b"{}") -> Draft:
-    return Draft(event_type=event_type, headers={"idempotency-key": key}, body=body, idempotency_key=key)
+    return Draft(
+        event_type=event_type, headers={"idempotency-key": key}, body=body, idempotency_key=key
+    )
 
 
 def plain(event_type: EventType, body: bytes, **headers: str) -> Draft:
@@ -193,7 +197,9 @@ class TestPaths:
         assert published(plain(event_type, other))[0].status == Status.PENDING
 
     @pytest.mark.parametrize("body", [b"{}", b'{"id": null}', b"no JSON at all", b"\xff\x00", b""])
-    def test_a_message_without_a_value_is_never_a_duplicate(self, event_type: EventType, body: bytes) -> None:
+    def test_a_message_without_a_value_is_never_a_duplicate(
+        self, event_type: EventType, body: bytes
+    ) -> None:
         by_path(event_type)
         same = plain(event_type, body)
         assert [one.status for one in published(same, same)] == [Status.PENDING] * 2
@@ -205,7 +211,11 @@ class TestPaths:
             plain(event_type, b"other bytes", x_order="1"),
             plain(event_type, b"\xff", x_order="2"),
         )
-        assert [one.status, two.status, three.status] == [Status.PENDING, Status.IN_DOUBT, Status.PENDING]
+        assert [one.status, two.status, three.status] == [
+            Status.PENDING,
+            Status.IN_DOUBT,
+            Status.PENDING,
+        ]
 
     def test_a_key_and_a_value_of_the_same_spelling_are_two(self, event_type: EventType) -> None:
         subscription = by_key(event_type)
@@ -224,14 +234,18 @@ class TestDedupInBatches:
         assert statuses == [Status.PENDING] * 2 + [Status.IN_DOUBT] * 3
         assert DedupKey.objects.count() == 2
 
-    def test_in_a_batch_after_a_delivered_message_all_are_duplicates(self, event_type: EventType) -> None:
+    def test_in_a_batch_after_a_delivered_message_all_are_duplicates(
+        self, event_type: EventType
+    ) -> None:
         by_path(event_type)
         same = plain(event_type, b'{"id": 2}')
         (one,) = published(same)
         settle(one, Status.DELIVERED)
         assert [one.status for one in published(same, same)] == [Status.DUPLICATE] * 2
 
-    def test_in_a_batch_after_a_failed_message_the_first_is_new(self, event_type: EventType) -> None:
+    def test_in_a_batch_after_a_failed_message_the_first_is_new(
+        self, event_type: EventType
+    ) -> None:
         by_path(event_type)
         same = plain(event_type, b'{"id": 2}')
         (one,) = published(same)
@@ -241,7 +255,9 @@ class TestDedupInBatches:
         assert three.reason.startswith(f"it came before as delivery {two.pk},")
         assert DedupKey.objects.get().delivery_id == two.pk
 
-    def test_event_types_and_subscriptions_are_compared_separately(self, event_type: EventType) -> None:
+    def test_event_types_and_subscriptions_are_compared_separately(
+        self, event_type: EventType
+    ) -> None:
         other = factories.event_type()
         by_path(event_type), by_path(other)
         body = b'{"id": 2}'
@@ -257,7 +273,10 @@ def test_messages_that_inturn_publishes_are_deduplicated_too(event_type: EventTy
     by_path(event_type)
     for _ in range(2):
         publish_own([plain(event_type, b'{"id": 1}')])
-    assert list(Delivery.objects.order_by("id").values_list("status", flat=True)) == ["PENDING", "IN_DOUBT"]
+    assert list(Delivery.objects.order_by("id").values_list("status", flat=True)) == [
+        "PENDING",
+        "IN_DOUBT",
+    ]
 
 
 def test_a_person_may_cancel_the_first_and_the_next_is_new(event_type: EventType) -> None:
@@ -272,7 +291,9 @@ def test_no_sender_sees_a_duplicate(event_type: EventType) -> None:
     subscription = by_key(event_type)
     (one,) = published(keyed(event_type))
     published(keyed(event_type))
-    waiting = Delivery.objects.pending().filter(lane=Lane.objects.get(subscriber=subscription.subscriber))
+    waiting = Delivery.objects.pending().filter(
+        lane=Lane.objects.get(subscriber=subscription.subscriber)
+    )
     assert [row.pk for row in waiting] == [one.pk]
 
 
@@ -285,5 +306,6 @@ def test_a_mailbox_gets_no_duplicate_either(event_type: EventType) -> None:
     assert (status_of(third), third.subscription) == ("DUPLICATE", subscription)
     (fetched,) = published(keyed(event_type, "other"))
     assert [
-        one.delivery_id for one in fetch.fetch_messages(subscription.subscriber_id, most=9, visibility=30)
+        one.delivery_id
+        for one in fetch.fetch_messages(subscription.subscriber_id, most=9, visibility=30)
     ] == [fetched.pk]

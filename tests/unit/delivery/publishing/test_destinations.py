@@ -33,7 +33,9 @@ def event_type(db: None) -> EventType:
 
 @pytest.fixture
 def orders(event_type: EventType) -> Subscription:
-    return factories.subscription("orders", subscriber=factories.subscriber("crm"), event_type=event_type)
+    return factories.subscription(
+        "orders", subscriber=factories.subscriber("crm"), event_type=event_type
+    )
 
 
 def deliver(event_type: EventType, to: str, **headers: str) -> Message:
@@ -46,7 +48,9 @@ def receivers(message: Message) -> set[Subscription]:
     return {delivery.subscription for delivery in Delivery.objects.filter(message=message)}
 
 
-def test_a_message_to_a_subscriber_reaches_only_its_matching_subscriptions(orders: Subscription) -> None:
+def test_a_message_to_a_subscriber_reaches_only_its_matching_subscriptions(
+    orders: Subscription,
+) -> None:
     crm, event_type = orders.subscriber, orders.event_type
     also = factories.subscription(subscriber=crm, event_type=event_type, mode=Mode.PULL)
     factories.subscription(subscriber=crm, event_type=event_type, filter="$$->'Body'->>'n' = '2'")
@@ -69,7 +73,9 @@ def test_the_second_of_a_first_subscriber_can_be_named(orders: Subscription) -> 
     crm = orders.subscriber
     crm.match_mode = MatchMode.FIRST
     crm.save()
-    second = factories.subscription("second", subscriber=crm, event_type=orders.event_type, position=2)
+    second = factories.subscription(
+        "second", subscriber=crm, event_type=orders.event_type, position=2
+    )
     assert receivers(deliver(orders.event_type, "crm")) == {orders}
     assert receivers(deliver(orders.event_type, "crm/second")) == {second}
 
@@ -130,7 +136,9 @@ def test_the_value_of_a_header_is_not_in_the_journal(orders: Subscription) -> No
     assert "secret" not in entry.text
 
 
-def test_without_a_match_at_a_whole_subscriber_no_subscription_is_named(orders: Subscription) -> None:
+def test_without_a_match_at_a_whole_subscriber_no_subscription_is_named(
+    orders: Subscription,
+) -> None:
     orders.status = SubscriptionStatus.INACTIVE
     orders.save()
     message = deliver(orders.event_type, "crm")
@@ -150,7 +158,9 @@ def test_only_the_destinations_endpoints_of_a_queue_are_tried(db: None) -> None:
 def test_a_sync_message_calls_its_destination(transactional_db: None, settings: Any) -> None:
     event_type = factories.event_type(kind=Kind.SYNC)
     factories.subscription(event_type=event_type, filter="$$->'Body'->>'n' is null", position=1)
-    crm = factories.subscription(event_type=event_type, subscriber=factories.subscriber("crm"), position=2)
+    crm = factories.subscription(
+        event_type=event_type, subscriber=factories.subscriber("crm"), position=2
+    )
     sent = Draft(event_type=event_type, headers={"destination": "crm"}, body=b"{}")
     assert exchange_message(factories.publisher(), sent).subscription == crm
 
@@ -210,7 +220,9 @@ def test_an_idempotency_key_is_valid_for_one_destination(orders: Subscription) -
     assert publish(publisher, [keyed(orders.event_type, "crm")]) == first
 
 
-def test_a_repetition_gets_its_answer_also_when_the_destination_is_gone(orders: Subscription) -> None:
+def test_a_repetition_gets_its_answer_also_when_the_destination_is_gone(
+    orders: Subscription,
+) -> None:
     publisher = factories.publisher()
     first = publish(publisher, [keyed(orders.event_type, "crm")])
     Subscriber.objects.filter(name="crm").update(name="renamed")
@@ -224,11 +236,15 @@ def test_a_repetition_gets_its_answer_also_when_the_destination_is_gone(orders: 
 def test_a_destination_is_looked_up_once_for_a_batch(
     orders: Subscription, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
-    drafts = [Draft(event_type=orders.event_type, headers={"destination": "crm/orders"}, body=b"{}")] * 50
+    drafts = [
+        Draft(event_type=orders.event_type, headers={"destination": "crm/orders"}, body=b"{}")
+    ] * 50
     publisher = factories.publisher()
     with django_assert_max_num_queries(6):
         publish(publisher, drafts)
 
 
 def keyed(event_type: EventType, to: str) -> Draft:
-    return Draft(event_type=event_type, headers={"destination": to}, body=b"{}", idempotency_key="k")
+    return Draft(
+        event_type=event_type, headers={"destination": to}, body=b"{}", idempotency_key="k"
+    )

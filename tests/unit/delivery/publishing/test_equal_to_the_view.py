@@ -95,20 +95,25 @@ class PostRequest:
 
 
 def _single(headers: dict[str, str], body: str) -> PostRequest:
-    return PostRequest(lambda key, sent: environ_of("Build.Done", sent, key=key, headers=headers), body)
+    return PostRequest(
+        lambda key, sent: environ_of("Build.Done", sent, key=key, headers=headers), body
+    )
 
 
 def _batch(items: Sequence[str], query: str, *, is_lines: bool) -> PostRequest:
     content_type = "application/x-ndjson" if is_lines else "application/json"
     body = "\n".join(items) if is_lines else f"[{', '.join(items)}]"
     return PostRequest(
-        lambda key, sent: environ_of_batch(sent, key=key, content_type=content_type, query=query), body
+        lambda key, sent: environ_of_batch(sent, key=key, content_type=content_type, query=query),
+        body,
     )
 
 
 singles = st.builds(
     _single,
-    st.sampled_from([JSON, {}, JSON | {"FILTER_STRING": "proj1008"}, {"Content-Type": "text/plain"}]),
+    st.sampled_from(
+        [JSON, {}, JSON | {"FILTER_STRING": "proj1008"}, {"Content-Type": "text/plain"}]
+    ),
     st.sampled_from(["{}", '{"is": "red"}', "{"]),
 )
 plain = st.sampled_from(ITEMS)
@@ -175,7 +180,9 @@ def _whole(content: Any, publisher: Publisher) -> Any:
 
 @given(requests=st.lists(st.one_of(singles, batches, batches), min_size=1, max_size=8))
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-def test_together_as_one_by_one(publishers: list[tuple[Publisher, str]], requests: list[PostRequest]) -> None:
+def test_together_as_one_by_one(
+    publishers: list[tuple[Publisher, str]], requests: list[PostRequest]
+) -> None:
     (grouped, key), (lone, lone_key) = publishers
     run = next(_runs)
 
@@ -187,7 +194,10 @@ def test_together_as_one_by_one(publishers: list[tuple[Publisher, str]], request
             for each in (key, lone_key):
                 await elsewhere(by_view, *used.of(each, f"{run} {place}"))
         together = await asyncio.gather(
-            *(posting.answer(*request.of(key, f"{run} {place}")) for place, request in enumerate(requests))
+            *(
+                posting.answer(*request.of(key, f"{run} {place}"))
+                for place, request in enumerate(requests)
+            )
         )
         for place, (request, answer) in enumerate(zip(requests, together, strict=True)):
             alone = await elsewhere(by_view, *request.of(lone_key, f"{run} {place}"))

@@ -55,7 +55,9 @@ PLAIN: dict[str, tuple[bytes, Mapping[str, str]]] = {
 
 
 @pytest.mark.parametrize("kind", [Kind.TOPIC, Kind.QUEUE])
-def test_messages_of_a_group_are_stored_like_single_ones(key: str, wanted: EventType, kind: Kind) -> None:
+def test_messages_of_a_group_are_stored_like_single_ones(
+    key: str, wanted: EventType, kind: Kind
+) -> None:
     EventType.objects.filter(pk=wanted.pk).update(kind=kind)
     Subscription.objects.filter(mode=Mode.PULL).delete()
     nobodys = factories.event_type("Nobody.Cares")
@@ -73,7 +75,9 @@ def test_messages_of_a_group_are_stored_like_single_ones(key: str, wanted: Event
                 alone.status,
                 alone.content["deliveries"],
             )
-            alike = {name: value for name, value in alone.headers.items() if name != "Content-Length"}
+            alike = {
+                name: value for name, value in alone.headers.items() if name != "Content-Length"
+            }
             assert dict(answer.headers) == alike
             assert await elsewhere(stored, answer.content["id"]) == await elsewhere(
                 stored, alone.content["id"]
@@ -176,7 +180,9 @@ def test_a_locked_row_delays_no_other_publishers_post(key: str, wanted: EventTyp
     async def scenario(posting: Posting) -> None:
         await posting.post(wanted.name, key=key, headers=JSON)
         with psycopg.connect(**connection_parameters()) as holding:
-            holding.execute("SELECT FROM subscriptions_eventtype WHERE id = %s FOR UPDATE", [wanted.pk])
+            holding.execute(
+                "SELECT FROM subscriptions_eventtype WHERE id = %s FOR UPDATE", [wanted.pk]
+            )
             held = asyncio.create_task(posting.post(wanted.name, key=key, headers=JSON))
             others = await asyncio.gather(
                 *(posting.post(another.name, key=key, headers=JSON) for _ in range(10))
@@ -205,7 +211,9 @@ def test_a_connection_that_breaks_on_the_way_leaves_an_answer(key: str, wanted: 
     async def scenario(posting: Posting) -> None:
         await posting.post(wanted.name, key=key, headers=JSON)
         with psycopg.connect(**connection_parameters()) as holding:
-            holding.execute("SELECT FROM subscriptions_eventtype WHERE id = %s FOR UPDATE", [wanted.pk])
+            holding.execute(
+                "SELECT FROM subscriptions_eventtype WHERE id = %s FOR UPDATE", [wanted.pk]
+            )
             broken = asyncio.create_task(posting.post(wanted.name, key=key, headers=JSON))
             while not await elsewhere(end_those_that_wait):
                 assert not broken.done()

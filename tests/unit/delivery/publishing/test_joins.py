@@ -17,7 +17,15 @@ from delivery.publishing.publish import publish
 from delivery.support import resubmit
 from subscriptions.filters import document
 from subscriptions.matching.match import explain_matches
-from subscriptions.models import DedupMode, JoinMode, MatchMode, Mode, Scope, Subscriber, Subscription
+from subscriptions.models import (
+    DedupMode,
+    JoinMode,
+    MatchMode,
+    Mode,
+    Scope,
+    Subscriber,
+    Subscription,
+)
 from tests.support import factories
 from tests.unit.delivery.publishing.posting import Posting, with_intake
 
@@ -29,8 +37,14 @@ def owner() -> Subscriber:
     return factories.subscriber("owner", match_mode=MatchMode.FIRST)
 
 
-def joining(owner: Subscriber, name: str, how: JoinMode = JoinMode.ALL, **fields: Any) -> Subscription:
-    given = {"join_mode": how, "join_name": "order", "event_type": factories.event_type(name)} | fields
+def joining(
+    owner: Subscriber, name: str, how: JoinMode = JoinMode.ALL, **fields: Any
+) -> Subscription:
+    given = {
+        "join_mode": how,
+        "join_name": "order",
+        "event_type": factories.event_type(name),
+    } | fields
     return factories.subscription(name, subscriber=owner, **given)
 
 
@@ -138,7 +152,9 @@ class TestAll:
         send(second)
         assert send(second).status == Status.PENDING
 
-    def test_a_part_that_waited_too_long_is_expired_reported_and_can_be_sent(self, owner: Subscriber) -> None:
+    def test_a_part_that_waited_too_long_is_expired_reported_and_can_be_sent(
+        self, owner: Subscriber
+    ) -> None:
         first, second = joining(owner, "a.A", join_seconds=60), joining(owner, "b.B")
         half = send(first)
         overdue(half)
@@ -193,13 +209,17 @@ class TestOnlyOne:
 def test_explain_names_the_join(owner: Subscriber) -> None:
     first = joining(owner, "a.A")
     (found,) = explain_matches(first.event_type, document({}, b"{}"))
-    assert found.reason == "it qualifies, and is sent together with the other messages of its join order"
+    assert (
+        found.reason
+        == "it qualifies, and is sent together with the other messages of its join order"
+    )
 
 
 def overdue(row: Delivery) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE delivery_waiting SET expires_at = now() - interval '1 second' WHERE id = %s", [row.pk]
+            "UPDATE delivery_waiting SET expires_at = now() - interval '1 second' WHERE id = %s",
+            [row.pk],
         )
 
 

@@ -20,7 +20,11 @@ def violation(json_schema: Any, value: Any) -> Violation | None:
 
 
 _scalars = (
-    st.none() | st.booleans() | st.integers(-3, 3) | st.floats(-3, 3) | st.sampled_from(["", "a", "ab", "b1"])
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.floats(-3, 3)
+    | st.sampled_from(["", "a", "ab", "b1"])
 )
 _values = st.recursive(
     _scalars,
@@ -42,22 +46,37 @@ _schemas = st.sampled_from(
         {"properties": {"a": {}}, "additionalProperties": {"type": "array", "uniqueItems": True}},
         {"additionalProperties": True},
         {"prefixItems": [{"type": "integer"}], "unevaluatedItems": False},
-        {"prefixItems": [True], "anyOf": [{"prefixItems": [True, True]}, True], "unevaluatedItems": False},
+        {
+            "prefixItems": [True],
+            "anyOf": [{"prefixItems": [True, True]}, True],
+            "unevaluatedItems": False,
+        },
         {"properties": {"a": True}, "unevaluatedProperties": {"type": "string"}},
-        {"properties": {"a": True}, "allOf": [{"properties": {"b": True}}], "unevaluatedProperties": False},
+        {
+            "properties": {"a": True},
+            "allOf": [{"properties": {"b": True}}],
+            "unevaluatedProperties": False,
+        },
     ]
 )
 
 
 @given(_schemas, _values)
 def test_the_keywords_give_the_librarys_messages(json_schema: Any, value: Any) -> None:
-    assert BoundedValidator(json_schema).is_valid(value) is Draft202012Validator(json_schema).is_valid(value)
+    assert BoundedValidator(json_schema).is_valid(value) is Draft202012Validator(
+        json_schema
+    ).is_valid(value)
 
 
 @pytest.mark.parametrize("number", [1, 1.0])
 def test_equal_elements_are_found_however_they_are_written(number: float) -> None:
-    assert violation({"uniqueItems": True}, [{"a": 1, "b": [2.0]}, {"b": [2], "a": number}]) is not None
-    assert violation({"uniqueItems": True}, [1, True, "1", [1], 1.5, None, "null", 0, False]) is None
+    assert (
+        violation({"uniqueItems": True}, [{"a": 1, "b": [2.0]}, {"b": [2], "a": number}])
+        is not None
+    )
+    assert (
+        violation({"uniqueItems": True}, [1, True, "1", [1], 1.5, None, "null", 0, False]) is None
+    )
 
 
 def test_many_elements_are_compared_in_one_pass(

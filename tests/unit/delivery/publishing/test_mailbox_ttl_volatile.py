@@ -34,7 +34,9 @@ def seconds_to_live(delivery: Delivery) -> float | None:
 def test_a_pull_subscription_gets_a_message_into_its_mailbox(db: None) -> None:
     event_type = factories.event_type()
     pushed = factories.subscription(event_type=event_type)
-    pulled = factories.subscription(event_type=event_type, subscriber=pushed.subscriber, mode=Mode.PULL)
+    pulled = factories.subscription(
+        event_type=event_type, subscriber=pushed.subscriber, mode=Mode.PULL
+    )
     lanes = {delivery.subscription_id: delivery.lane_id for delivery in delivered(event_type)}
     assert lanes == {pushed.pk: pushed.subscriber.lane.pk, pulled.pk: None}
 
@@ -83,11 +85,19 @@ def test_volatile_messages_are_not_waited_for_and_belong_to_the_server_that_runs
         assert cursor.fetchone() == (delivery.server_started_at, "on")
 
 
-def test_a_guaranteed_message_waits_for_the_disk_together_with_a_volatile_one(transactional_db: None) -> None:
-    volatile, guaranteed = factories.event_type(durability=Durability.VOLATILE), factories.event_type()
+def test_a_guaranteed_message_waits_for_the_disk_together_with_a_volatile_one(
+    transactional_db: None,
+) -> None:
+    volatile, guaranteed = (
+        factories.event_type(durability=Durability.VOLATILE),
+        factories.event_type(),
+    )
     for event_type in (volatile, guaranteed):
         factories.subscription(event_type=event_type)
-    drafts = [Draft(event_type=event_type, headers={}, body=b"{}") for event_type in (volatile, guaranteed)]
+    drafts = [
+        Draft(event_type=event_type, headers={}, body=b"{}")
+        for event_type in (volatile, guaranteed)
+    ]
     with CaptureQueriesContext(connection) as executed:
         publish(factories.publisher(), drafts)
     assert not any("synchronous_commit" in query["sql"] for query in executed)
@@ -95,7 +105,9 @@ def test_a_guaranteed_message_waits_for_the_disk_together_with_a_volatile_one(tr
     assert [at is not None for at in started] == [True, False]
 
 
-@pytest.mark.parametrize(("mode", "wanted"), [(MatchMode.ALL, ["a", "b", "c"]), (MatchMode.FIRST, ["b"])])
+@pytest.mark.parametrize(
+    ("mode", "wanted"), [(MatchMode.ALL, ["a", "b", "c"]), (MatchMode.FIRST, ["b"])]
+)
 def test_equal_subscriptions_all_get_a_message_or_the_first_by_position(
     db: None, mode: MatchMode, wanted: list[str]
 ) -> None:

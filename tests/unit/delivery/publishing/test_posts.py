@@ -14,7 +14,9 @@ MakePost = Callable[..., Post]
 @pytest.fixture
 def post() -> Iterator[MakePost]:
     loop = asyncio.new_event_loop()
-    yield lambda key, body=b"{}", messages=1: Post(key, "E", {}, body, loop.create_future(), messages)
+    yield lambda key, body=b"{}", messages=1: Post(
+        key, "E", {}, body, loop.create_future(), messages
+    )
     loop.close()
 
 

@@ -67,9 +67,9 @@ def test_a_first_subscriber_gets_only_the_first_that_qualifies_by_position(db: N
 
     (accepted,) = publish(factories.publisher(), [draft(event_type)])
 
-    assert [row.subscription_id for row in Delivery.objects.filter(message_id=accepted.message_id)] == [
-        chosen.pk
-    ]
+    assert [
+        row.subscription_id for row in Delivery.objects.filter(message_id=accepted.message_id)
+    ] == [chosen.pk]
 
 
 def test_a_message_without_subscription_is_stored_with_one_journal_entry(db: None) -> None:
@@ -95,9 +95,16 @@ def test_a_batch_is_numbered_in_array_order(db: None) -> None:
 
 @pytest.mark.parametrize(
     ("body", "words"),
-    [(b"", "not JSON"), (b"{", "line 1, column"), (b'{"a": NaN}', "not JSON"), (b"\xff", "not JSON")],
+    [
+        (b"", "not JSON"),
+        (b"{", "line 1, column"),
+        (b'{"a": NaN}', "not JSON"),
+        (b"\xff", "not JSON"),
+    ],
 )
-def test_an_invalid_json_body_is_refused_and_stores_nothing(db: None, body: bytes, words: str) -> None:
+def test_an_invalid_json_body_is_refused_and_stores_nothing(
+    db: None, body: bytes, words: str
+) -> None:
     event_type = factories.event_type()
     with pytest.raises(PublishRefusedError, match=words) as refused:
         publish(factories.publisher(), [draft(event_type), draft(event_type, body)])
@@ -136,11 +143,15 @@ def test_objects_deleted_meanwhile_are_reported(key: str | None) -> None:
     event_type, publisher = factories.event_type("Gone"), factories.publisher("shop")
     drafts = [draft(factories.event_type()), draft(event_type, idempotency_key=key)]
     EventType.objects.filter(pk=event_type.pk).delete()
-    with pytest.raises(PublishRefusedError, match="event type Gone has just been deleted") as refused:
+    with pytest.raises(
+        PublishRefusedError, match="event type Gone has just been deleted"
+    ) as refused:
         publish(publisher, drafts)
     assert (refused.value.status, refused.value.index) == (404, 1)
     Publisher.objects.filter(pk=publisher.pk).delete()
-    with pytest.raises(PublishRefusedError, match="publisher shop has just been deleted") as refused:
+    with pytest.raises(
+        PublishRefusedError, match="publisher shop has just been deleted"
+    ) as refused:
         publish(publisher, drafts[:1])
     assert refused.value.status == 404
     assert not Message.objects.exists()
@@ -164,7 +175,9 @@ class TestIdempotency:
         assert publish(publisher, [draft(event_type, idempotency_key="k")]) == first
         assert Message.objects.count() == 1
 
-    def test_another_body_with_that_key_is_refused(self, publisher: Publisher, event_type: EventType) -> None:
+    def test_another_body_with_that_key_is_refused(
+        self, publisher: Publisher, event_type: EventType
+    ) -> None:
         publish(publisher, [draft(event_type, idempotency_key="k")])
         with pytest.raises(PublishRefusedError) as refused:
             publish(publisher, [draft(event_type, b"{}", idempotency_key="k")])
@@ -178,7 +191,9 @@ class TestIdempotency:
         publish(factories.publisher(), [draft(event_type, idempotency_key="k")])
         assert Message.objects.count() == 2
 
-    def test_after_24_hours_the_key_is_free(self, publisher: Publisher, event_type: EventType) -> None:
+    def test_after_24_hours_the_key_is_free(
+        self, publisher: Publisher, event_type: EventType
+    ) -> None:
         (first,) = publish(publisher, [draft(event_type, idempotency_key="k")])
         IdempotencyKey.objects.update(created_at=timezone.now() - timedelta(hours=24, seconds=1))
         (second,) = publish(publisher, [draft(event_type, b"{}", idempotency_key="k")])
@@ -188,7 +203,9 @@ class TestIdempotency:
         self, publisher: Publisher, event_type: EventType
     ) -> None:
         keys = ["a", "b", "a"]
-        first, second, third = publish(publisher, [draft(event_type, idempotency_key=key) for key in keys])
+        first, second, third = publish(
+            publisher, [draft(event_type, idempotency_key=key) for key in keys]
+        )
         assert first == third != second
         assert Message.objects.count() == 2
 
@@ -207,11 +224,16 @@ class TestIdempotency:
         assert again == old
         assert len({old.message_id, fresh.message_id, keyless.message_id}) == 3
 
-    def test_a_refused_message_releases_its_key(self, publisher: Publisher, event_type: EventType) -> None:
+    def test_a_refused_message_releases_its_key(
+        self, publisher: Publisher, event_type: EventType
+    ) -> None:
         with pytest.raises(PublishRefusedError):
             publish(
                 publisher,
-                [draft(event_type, idempotency_key="k"), draft(event_type, b"{", idempotency_key="l")],
+                [
+                    draft(event_type, idempotency_key="k"),
+                    draft(event_type, b"{", idempotency_key="l"),
+                ],
             )
         assert publish(publisher, [draft(event_type, idempotency_key="k")])
 

@@ -100,10 +100,17 @@ def test_cancelling_a_backlog_does_not_wait_for_publishing(subscription: Subscri
 
 
 @pytest.mark.parametrize("path", ["eventtype/{event_type_id}/change/", "subscription/{pk}/rotate/"])
-def test_a_change_in_the_console_does_not_wait_for_publishing(subscription: Subscription, path: str) -> None:
+def test_a_change_in_the_console_does_not_wait_for_publishing(
+    subscription: Subscription, path: str
+) -> None:
     ann = Client()
     ann.force_login(User.objects.create_superuser("ann"))
-    values = {"name": "A", "kind": "TOPIC", "content_type": "text/plain", "durability": "GUARANTEED"}
+    values = {
+        "name": "A",
+        "kind": "TOPIC",
+        "content_type": "text/plain",
+        "durability": "GUARANTEED",
+    }
     values |= {"errors_when": "DELIVERY"}
     address = path.format(pk=subscription.pk, event_type_id=subscription.event_type_id)
     with concurrent_publisher() as could_publish:

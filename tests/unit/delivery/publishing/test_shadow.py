@@ -30,7 +30,10 @@ def published(event_type: EventType, **headers: str) -> dict[int, Delivery]:
     """Publish a message; return its deliveries by subscription."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     draft = Draft(
-        event_type=event_type, headers=named, body=b"{}", idempotency_key=named.get("idempotency-key", "")
+        event_type=event_type,
+        headers=named,
+        body=b"{}",
+        idempotency_key=named.get("idempotency-key", ""),
     )
     (message,) = publish(factories.publisher(), [draft])
     found = Delivery.objects.filter(message=message.message_id).order_by("id")
@@ -56,7 +59,10 @@ def test_other_subscriptions_get_the_message() -> None:
     other = factories.subscription(event_type=subscription.event_type)
     rows = published(subscription.event_type)
     assert rows[subscription.pk].status == Status.SHADOW
-    assert (rows[other.pk].status, rows[other.pk].lane_id) == (Status.PENDING, other.subscriber.lane.pk)
+    assert (rows[other.pk].status, rows[other.pk].lane_id) == (
+        Status.PENDING,
+        other.subscriber.lane.pk,
+    )
 
 
 def test_a_mailbox_has_none_of_its_messages() -> None:
@@ -83,7 +89,9 @@ def test_a_queue_group_has_the_others_alone() -> None:
 def test_a_sync_message_calls_another_and_records_nothing() -> None:
     event_type = factories.event_type(kind=Kind.SYNC)
     subscription = shadow(event_type=event_type)
-    ended = exchange_message(factories.publisher(), Draft(event_type=event_type, headers={}, body=b"{}"))
+    ended = exchange_message(
+        factories.publisher(), Draft(event_type=event_type, headers={}, body=b"{}")
+    )
     assert (ended.subscription, Delivery.objects.count()) == (None, 0)
     message = factories.message(event_type=event_type)
     (explanation,) = explain_message(message)
@@ -93,7 +101,10 @@ def test_a_sync_message_calls_another_and_records_nothing() -> None:
 
 def test_a_first_subscriber_is_served_by_the_next() -> None:
     subscription = shadow(subscriber=factories.subscriber(match_mode=MatchMode.FIRST))
-    fields: dict[str, Any] = {"event_type": subscription.event_type, "subscriber": subscription.subscriber}
+    fields: dict[str, Any] = {
+        "event_type": subscription.event_type,
+        "subscriber": subscription.subscriber,
+    }
     second = factories.subscription(**fields, position=1)
     third = shadow(**fields, position=2)
     rows = published(subscription.event_type)
@@ -103,7 +114,10 @@ def test_a_first_subscriber_is_served_by_the_next() -> None:
     }
     message = Delivery.objects.filter(subscription=second).get().message
     reasons = {one.subscription.pk: one.reason for one in explain_message(message)}
-    assert reasons[subscription.pk] == "it qualifies, and is SHADOW: its delivery is recorded and not sent"
+    assert (
+        reasons[subscription.pk]
+        == "it qualifies, and is SHADOW: its delivery is recorded and not sent"
+    )
     assert "match mode is FIRST" in reasons[third.pk]
 
 

@@ -20,11 +20,22 @@ def archive(settings: Settings, tmp_path: Path) -> Path:
 
 
 def test_a_message_is_as_it_was_published(archive: Path) -> None:
-    write(archive, messages=[message(1), message(2, body=b"\x00", headers='{"a": "b"}'), message(3)])
+    write(
+        archive, messages=[message(1), message(2, body=b"\x00", headers='{"a": "b"}'), message(3)]
+    )
     found = find_message(2)
     assert found is not None
-    assert (found.id, found.public_id, found.body, found.headers) == (2, "msg_2", b"\x00", {"a": "b"})
-    assert (found.published_at, found.event_type, found.publisher) == (seconds(2), "Test.Event", "test")
+    assert (found.id, found.public_id, found.body, found.headers) == (
+        2,
+        "msg_2",
+        b"\x00",
+        {"a": "b"},
+    )
+    assert (found.published_at, found.event_type, found.publisher) == (
+        seconds(2),
+        "Test.Event",
+        "test",
+    )
     assert found.deliveries == ()
 
 
@@ -52,7 +63,9 @@ def test_deliveries_have_their_attempts_and_their_last_settlement(archive: Path)
     )
     found = find_message(1)
     assert found is not None
-    told = [(one.id, one.status, [each.outcome for each in one.attempts]) for one in found.deliveries]
+    told = [
+        (one.id, one.status, [each.outcome for each in one.attempts]) for one in found.deliveries
+    ]
     assert told == [
         (10, "DELIVERED", ["SERVER_ERROR", "SUCCESS"]),
         (11, "DELIVERED", ["SUCCESS"]),

@@ -25,7 +25,15 @@ from delivery.replays.replays import cancel_replay, start_replay
 from subscriptions.models import Kind, Mode, Subscription, SubscriptionStatus
 from tests.support import factories
 from tests.unit.delivery.history.archived import seconds
-from tests.unit.delivery.replays.ready_replay import archived, finish, made, ready, running, step, stored
+from tests.unit.delivery.replays.ready_replay import (
+    archived,
+    finish,
+    made,
+    ready,
+    running,
+    step,
+    stored,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -66,7 +74,12 @@ class TestReplayedDelivery:
         assert {(row.status, row.lane_id, row.subscription_id, row.expires_at) for row in rows} == {
             (Status.PENDING, subscription.subscriber.lane.pk, subscription.pk, None)
         }
-        assert (replay.state, replay.done, replay.made, replay.ended_at is None) == ("DONE", 5, 5, False)
+        assert (replay.state, replay.done, replay.made, replay.ended_at is None) == (
+            "DONE",
+            5,
+            5,
+            False,
+        )
         kept = ReplayItem.objects.order_by("message_id").values_list("delivery_id", flat=True)
         assert list(kept) == [row.pk for row in rows]
 
@@ -154,7 +167,9 @@ class TestReplayBatches:
 
     def test_never_repeat_a_message(self, subscription: Subscription) -> None:
         replay = finish(running(subscription, ids(stored(subscription.event_type, 3))))
-        type(replay).objects.update(state=ReplayState.RUNNING, ended_at=None, position=0, done=0, made=0)
+        type(replay).objects.update(
+            state=ReplayState.RUNNING, ended_at=None, position=0, done=0, made=0
+        )
         replay.refresh_from_db()
         finish(replay)
         assert (replay.made, len(made(replay))) == (0, 3)
@@ -162,8 +177,12 @@ class TestReplayBatches:
     def test_cannot_be_outwitted_by_a_lost_item_either(self, subscription: Subscription) -> None:
         replay = finish(running(subscription, ids(stored(subscription.event_type, 1))))
         ReplayItem.objects.update(delivery_id=None)
-        type(replay).objects.update(state=ReplayState.RUNNING, ended_at=None, position=0, done=0, made=0)
-        Delivery.objects.filter(replay=replay).update(status=Status.DELIVERED, settled_at=timezone.now())
+        type(replay).objects.update(
+            state=ReplayState.RUNNING, ended_at=None, position=0, done=0, made=0
+        )
+        Delivery.objects.filter(replay=replay).update(
+            status=Status.DELIVERED, settled_at=timezone.now()
+        )
         finish(replay)
         assert len(made(replay)) == 1
 
@@ -180,7 +199,12 @@ class TestArchivedMessage:
     def test_is_restored_unchanged(self, subscription: Subscription, archive: Path) -> None:
         headers = '{"x-a": "ä"}'
         archived(
-            archive, subscription.event_type, [901], body=b"\x00\xff", headers=headers, destination="crm"
+            archive,
+            subscription.event_type,
+            [901],
+            body=b"\x00\xff",
+            headers=headers,
+            destination="crm",
         )
         replay = finish(running(subscription, [901]))
         message = Message.objects.select_related("publisher").get(pk=901)
@@ -200,7 +224,9 @@ class TestArchivedMessage:
         assert [row.message_id for row in made(replay)] == [*there, *range(10_001, 10_201)]
         assert Message.objects.count() == 202
 
-    def test_leaves_the_ids_of_new_messages_alone(self, subscription: Subscription, archive: Path) -> None:
+    def test_leaves_the_ids_of_new_messages_alone(
+        self, subscription: Subscription, archive: Path
+    ) -> None:
         (before,) = stored(subscription.event_type)
         archived(archive, subscription.event_type, [before.pk - 1])
         finish(running(subscription, [before.pk - 1]))

@@ -43,29 +43,44 @@ def asked(subscription: Subscription, **wished: Any) -> Replay:
 
 
 class TestAsking:
-    def test_takes_omitted_values_from_the_subscription(self, subscription: Subscription, until: Any) -> None:
+    def test_takes_omitted_values_from_the_subscription(
+        self, subscription: Subscription, until: Any
+    ) -> None:
         replay = asked(subscription)
         assert (replay.filter, replay.header_filter_string, replay.until) == (FILTER, "x", until)
         assert replay.event_types == [subscription.event_type.name]
         assert (replay.state, replay.rate, replay.asked_by) == (ReplayState.SELECTING, None, "ann")
 
-    def test_takes_an_empty_text_for_no_condition(self, subscription: Subscription, until: Any) -> None:
+    def test_takes_an_empty_text_for_no_condition(
+        self, subscription: Subscription, until: Any
+    ) -> None:
         replay = asked(subscription, filter="", header_filter_string="")
         assert (replay.filter, replay.header_filter_string) == ("", "")
 
     def test_takes_the_requested_values(self, subscription: Subscription, until: Any) -> None:
         other = factories.event_type()
         replay = asked(
-            subscription, filter="$$->'Body' is null", event_types=[other.name, other.name], rate=2.5
+            subscription,
+            filter="$$->'Body' is null",
+            event_types=[other.name, other.name],
+            rate=2.5,
         )
-        assert (replay.filter, replay.event_types, replay.rate) == ("$$->'Body' is null", [other.name], 2.5)
+        assert (replay.filter, replay.event_types, replay.rate) == (
+            "$$->'Body' is null",
+            [other.name],
+            2.5,
+        )
 
     def test_is_recorded_in_journal_and_configuration_log(
         self, subscription: Subscription, until: Any
     ) -> None:
         replay = asked(subscription)
         entry = JournalEntry.objects.get()
-        assert (entry.kind, entry.actor, entry.subscription_id) == ("REPLAYED", "ann", subscription.pk)
+        assert (entry.kind, entry.actor, entry.subscription_id) == (
+            "REPLAYED",
+            "ann",
+            subscription.pk,
+        )
         change = ConfigurationChange.objects.get()
         assert (change.action, change.object_name) == ("created", f"replay {replay.pk}")
         assert change.after is not None
@@ -103,7 +118,9 @@ class TestAsking:
 
 
 class TestItsStates:
-    def test_only_a_ready_one_is_started_and_once(self, subscription: Subscription, until: Any) -> None:
+    def test_only_a_ready_one_is_started_and_once(
+        self, subscription: Subscription, until: Any
+    ) -> None:
         assert not start_replay(asked(subscription), actor="bob")
         replay = ready(subscription, [1, 2])
         assert start_replay(replay, actor="bob")

@@ -99,7 +99,9 @@ def with_settler(scenario: Scenario) -> None:
 
 
 def with_claims(
-    scenario: Callable[[Claims, SenderContext], Awaitable[None]], *, networks: Sequence[IPv4Network] = ()
+    scenario: Callable[[Claims, SenderContext], Awaitable[None]],
+    *,
+    networks: Sequence[IPv4Network] = (),
 ) -> None:
     """Run the scenario with the claims of the only sender."""
 

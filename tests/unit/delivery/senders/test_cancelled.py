@@ -32,7 +32,9 @@ def test_a_delivery_cancelled_after_it_was_read_is_not_sent(
     wants: dict[str, Any] = {"processing": processing}
     if processing == Processing.CONCURRENT:
         wants["max_in_flight"] = 2
-    subscription = factories.subscription(subscriber=factories.subscriber(**wants), endpoint=endpoint.url)
+    subscription = factories.subscription(
+        subscriber=factories.subscriber(**wants), endpoint=endpoint.url
+    )
     rows = [factories.delivery(subscription=subscription) for _ in range(4)]
     cancelled, kept = [row.pk for row in rows[:3]], rows[3]
     lane_id = rows[0].lane_id

@@ -124,7 +124,8 @@ def test_a_change_that_commits_late_is_noticed(subscription: Subscription) -> No
     async def scenario(look: Look, _: Reader) -> None:
         with psycopg.connect(**connection_parameters()) as slow:
             slow.execute(
-                "UPDATE subscriptions_subscription SET timeout_seconds = 7 WHERE id = %s", [subscription.pk]
+                "UPDATE subscriptions_subscription SET timeout_seconds = 7 WHERE id = %s",
+                [subscription.pk],
             )
             other = await elsewhere(factories.subscription)
             assert set((await look()).versions) == {other.pk}
@@ -215,7 +216,13 @@ def test_each_changed_lane_is_checked_once_however_many_endpoints_changed() -> N
 
     async def scenario(_: Claims, context: SenderContext) -> None:
         (known,) = await context.refresh([(await elsewhere(factories.subscription)).pk])
-        row = {"kind": "TOPIC", "state": "IDLE", "failures": 0, "wait_seconds": None, "processing": "SERIAL"}
+        row = {
+            "kind": "TOPIC",
+            "state": "IDLE",
+            "failures": 0,
+            "wait_seconds": None,
+            "processing": "SERIAL",
+        }
         row |= {
             "max_in_flight": 1,
             "max_queued_to_send": 500,

@@ -98,7 +98,9 @@ async def share(claims: Claims) -> Settler:
     return other
 
 
-def test_a_shard_that_another_sender_is_to_have_is_released_when_its_lanes_have_ended(others: Lane) -> None:
+def test_a_shard_that_another_sender_is_to_have_is_released_when_its_lanes_have_ended(
+    others: Lane,
+) -> None:
     async def scenario(claims: Claims, context: SenderContext) -> None:
         await claims.serve([others.pk])
         task = context.lanes[others.pk].task

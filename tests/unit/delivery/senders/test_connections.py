@@ -22,7 +22,11 @@ SECONDS = 30
 
 
 def test_options_of_the_database_url_hold_for_senders_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    options = {"sslmode": "disable", "sslrootcert": "/somewhere/ca.pem", "server_side_binding": False}
+    options = {
+        "sslmode": "disable",
+        "sslrootcert": "/somewhere/ca.pem",
+        "server_side_binding": False,
+    }
     monkeypatch.setitem(connection.settings_dict, "OPTIONS", options)
     parameters = connection_parameters()
     assert (parameters["sslmode"], parameters["sslrootcert"]) == ("disable", "/somewhere/ca.pem")

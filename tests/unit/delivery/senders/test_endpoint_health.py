@@ -95,7 +95,9 @@ class TestRows:
 
     def test_a_row_belongs_to_the_queue_lane_that_wrote_it_last(self) -> None:
         first, second, one = queue_lane(0), queue_lane(1), factories.subscription()
-        commit((first, [down(one, first)]), (second, [down(one, second)]), (first, [up(one, first)]))
+        commit(
+            (first, [down(one, first)]), (second, [down(one, second)]), (first, [up(one, first)])
+        )
         assert rows() == [(one.pk, second, 7, 1)]
         commit((second, [up(one, second)]))
         assert rows() == []
@@ -108,7 +110,8 @@ class TestRows:
     def test_where_order_is_kept_that_of_the_delivery_that_stops_the_lane_is_down(self) -> None:
         owner = factories.subscriber()
         one, other = (
-            factories.delivery(subscription=factories.subscription(subscriber=owner)) for _ in range(2)
+            factories.delivery(subscription=factories.subscription(subscriber=owner))
+            for _ in range(2)
         )
         lane_id = owner.lane.pk
         commit((lane_id, [blocked(one)]))
@@ -169,7 +172,9 @@ class TestDue:
 class TestBeginning:
     """A lane begins with the state of its last sender."""
 
-    def test_a_restarted_sender_keeps_the_pauses_of_several_endpoints(self, receiver: Receiver) -> None:
+    def test_a_restarted_sender_keeps_the_pauses_of_several_endpoints(
+        self, receiver: Receiver
+    ) -> None:
         owner = factories.subscriber(processing=Processing.CONCURRENT, max_in_flight=8)
         policy = factories.policy(pause_seconds=600, pause_max_seconds=600)
         made = {
@@ -201,7 +206,10 @@ class TestBeginning:
             served = context.lanes[lane.pk]
             assert set(served.keys.blocked()) == {made["a"].pk, made["b"].pk}
             await elsewhere(receiver.endpoint("up").wait_for_count, tried["up"] + 1)
-            assert [len(receiver.endpoint(name).received) for name in ("a", "b")] == [tried["a"], tried["b"]]
+            assert [len(receiver.endpoint(name).received) for name in ("a", "b")] == [
+                tried["a"],
+                tried["b"],
+            ]
             # A person ends the pauses: each endpoint is tried, takes one, and is up again.
             served.wake()
             await _eventually(lambda: rows() == [])
@@ -210,8 +218,13 @@ class TestBeginning:
         lane.refresh_from_db()
         assert lane.state == LaneState.IDLE
 
-    def test_a_queue_lane_with_a_failed_endpoint_has_work_until_no_message_waits_for_it(self) -> None:
-        lane, one = queue_lane(), factories.subscription(event_type=factories.event_type(kind="QUEUE"))
+    def test_a_queue_lane_with_a_failed_endpoint_has_work_until_no_message_waits_for_it(
+        self,
+    ) -> None:
+        lane, one = (
+            queue_lane(),
+            factories.subscription(event_type=factories.event_type(kind="QUEUE")),
+        )
         commit((lane, [down(one, lane, wait_seconds=0.0)]))
         found = named_rows("lanes_with_work", {"shard": [shard_of(lane)]})
         assert [row["lane_id"] for row in found] == [lane]

@@ -57,7 +57,9 @@ def test_people_who_may_see_payloads_see_the_invalid_answer() -> None:
         ("http://10.1.2.3", OutcomeClass.REFUSED_ADDRESS, "10.1.2.3"),
     ],
 )
-def test_a_failed_connection_is_reported_without_the_url(url: str, outcome: OutcomeClass, words: str) -> None:
+def test_a_failed_connection_is_reported_without_the_url(
+    url: str, outcome: OutcomeClass, words: str
+) -> None:
     ended = send(f"{url}{PATH}")
     assert ended.outcome is outcome
     assert words in ended.error

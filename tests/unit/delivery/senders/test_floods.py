@@ -52,7 +52,9 @@ def sending(*ports: int) -> list[Outcome]:
         async with HttpClient(allowed_networks=LOOPBACK) as client:
             return await asyncio.gather(
                 *(
-                    client.send(PARCEL, endpoint(f"http://127.0.0.1:{port}/hook", timeout_seconds=20.0))
+                    client.send(
+                        PARCEL, endpoint(f"http://127.0.0.1:{port}/hook", timeout_seconds=20.0)
+                    )
                     for port in ports
                 )
             )
@@ -62,7 +64,9 @@ def sending(*ports: int) -> list[Outcome]:
 
 
 @pytest.mark.parametrize("sends", [CONTINUE, HINTS], ids=["100", "103"])
-def test_a_flood_of_informational_answers_ends_the_attempt(receiver: Receiver, sends: bytes) -> None:
+def test_a_flood_of_informational_answers_ends_the_attempt(
+    receiver: Receiver, sends: bytes
+) -> None:
     hook = receiver.endpoint("hook")
     flood = Flood(sends)
     with raw_server(flood) as port:

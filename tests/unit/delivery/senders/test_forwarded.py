@@ -50,7 +50,9 @@ WAYS = pytest.mark.parametrize("way", [pushed, called])
 def test_they_are_sent_beside_our_own(receiver: Receiver, way: Any) -> None:
     hook = receiver.endpoint("hook")
     to = endpoint(hook.url, headers={"X-Team": "ours"}, forward_headers=("x-*", "user-agent"))
-    ended = way(to, {"x-github-event": "push", "x-team": "theirs", "user-agent": "GitHub", "accept": "a/b"})
+    ended = way(
+        to, {"x-github-event": "push", "x-team": "theirs", "user-agent": "GitHub", "accept": "a/b"}
+    )
     (got,) = hook.received
     assert got.headers["X-GitHub-Event"] == "push"
     assert values(got, "x-team") == ["ours"]
@@ -128,7 +130,9 @@ def two(*, subscriber: Any = None, kind: Kind = Kind.TOPIC, **fields: Any) -> li
     made = []
     for patterns in ([], ["*"]):
         event_type = factories.event_type(kind=kind)
-        row = factories.subscription(subscriber=subscriber, event_type=event_type, forward_headers=patterns)
+        row = factories.subscription(
+            subscriber=subscriber, event_type=event_type, forward_headers=patterns
+        )
         message = factories.message(event_type=event_type, headers={"x-a": "1"})
         factories.delivery(subscription=row, message=message, **fields)
         made.append(row)

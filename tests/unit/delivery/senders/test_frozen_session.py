@@ -72,7 +72,9 @@ class FrozenBetween(list[Statement]):
 
 
 @pytest.mark.parametrize("statements", [[], FrozenBetween([_RAISE_EPOCH, _RAISE_EPOCH])])
-def test_a_frozen_sender_loses_its_locks_and_its_uncommitted_work(statements: list[Statement]) -> None:
+def test_a_frozen_sender_loses_its_locks_and_its_uncommitted_work(
+    statements: list[Statement],
+) -> None:
     epoch = Shard.objects.get(pk=SHARD).epoch
 
     async def scenario() -> None:

@@ -20,7 +20,9 @@ def test_outcomes_for_which_nothing_waits_share_a_commit() -> None:
         await serve_lanes(settler, [row.lane_id or 0 for row in rows])
         async with asyncio.TaskGroup() as tasks:
             for row in rows:
-                tasks.create_task(settler.commit(row.lane_id or 0, settlement(row), is_urgent=False))
+                tasks.create_task(
+                    settler.commit(row.lane_id or 0, settlement(row), is_urgent=False)
+                )
                 # One turn of the event loop for each: they arrive one after the other.
                 await asyncio.sleep(0)
 

@@ -72,7 +72,9 @@ def send(url: str, *, allowed: Sequence[Network] = LOOPBACK, **fields: object) -
         (503, OutcomeClass.UNAVAILABLE),
     ],
 )
-def test_an_answer_is_classed_by_its_status(receiver: Receiver, status: int, outcome: OutcomeClass) -> None:
+def test_an_answer_is_classed_by_its_status(
+    receiver: Receiver, status: int, outcome: OutcomeClass
+) -> None:
     hook = receiver.endpoint("hook")
     hook.always(Answer(status))
     ended = send(hook.url)
@@ -81,7 +83,9 @@ def test_an_answer_is_classed_by_its_status(receiver: Receiver, status: int, out
 
 def test_the_receiver_gets_the_bytes_and_our_headers(receiver: Receiver) -> None:
     hook = receiver.endpoint("hook")
-    send(f"{hook.url}?a=b%2Fc", method="PATCH", headers={"X-Own": "yes", "Authorization": "Bearer t"})
+    send(
+        f"{hook.url}?a=b%2Fc", method="PATCH", headers={"X-Own": "yes", "Authorization": "Bearer t"}
+    )
     (request,) = hook.received
     assert request.body == PARCEL.body
     assert request.method == "PATCH"
@@ -115,7 +119,9 @@ def test_the_beginning_of_a_failures_answer_is_kept(receiver: Receiver) -> None:
 
 
 @pytest.mark.parametrize("status", [200, 500])
-def test_an_answer_without_end_is_judged_by_its_status_at_once(receiver: Receiver, status: int) -> None:
+def test_an_answer_without_end_is_judged_by_its_status_at_once(
+    receiver: Receiver, status: int
+) -> None:
     hook = receiver.endpoint("hook")
     hook.always(Stream(status))
     ended = send(hook.url, timeout_seconds=30.0)
@@ -173,7 +179,9 @@ def test_an_attempt_interrupted_by_a_stop_says_so(receiver: Receiver) -> None:
 
     async def stopping() -> Outcome:
         async with HttpClient(allowed_networks=LOOPBACK) as client:
-            sending = asyncio.create_task(client.send(PARCEL, endpoint(hook.url, timeout_seconds=60.0)))
+            sending = asyncio.create_task(
+                client.send(PARCEL, endpoint(hook.url, timeout_seconds=60.0))
+            )
             await asyncio.to_thread(hook.wait_for, lambda received: len(received) == 1)
             client.is_closing = True
             sending.cancel()
@@ -208,7 +216,9 @@ def test_an_attempt_is_one_request_even_when_a_kept_connection_breaks(
 
     async def sending() -> list[OutcomeClass]:
         async with HttpClient(allowed_networks=LOOPBACK) as client:
-            outcomes = [await client.send(PARCEL, endpoint(hook.url, method=method)) for _ in range(2)]
+            outcomes = [
+                await client.send(PARCEL, endpoint(hook.url, method=method)) for _ in range(2)
+            ]
             return [ended.outcome for ended in outcomes]
 
     assert asyncio.run(sending()) == [OutcomeClass.SUCCESS, OutcomeClass.UNREACHABLE]

@@ -40,7 +40,9 @@ def test_an_ended_job_reports_its_fault() -> None:
     assert [type(fault) for fault in told] == [type(None), ValueError]
 
 
-def test_a_fault_ends_the_lane_after_its_other_jobs_and_a_lost_lane_cuts_their_attempts_off() -> None:
+def test_a_fault_ends_the_lane_after_its_other_jobs_and_a_lost_lane_cuts_their_attempts_off() -> (
+    None
+):
     async def scenario() -> None:
         lane = serial()
         with lane.under_way.probing():
@@ -60,7 +62,9 @@ def test_an_outcome_is_recorded_though_another_job_of_the_lane_failed(receiver: 
     endpoint = receiver.endpoint("a")
     endpoint.next(hold)
     owner = factories.subscriber(processing=Processing.CONCURRENT, max_in_flight=2)
-    row = factories.delivery(subscription=factories.subscription(subscriber=owner, endpoint=endpoint.url))
+    row = factories.delivery(
+        subscription=factories.subscription(subscriber=owner, endpoint=endpoint.url)
+    )
     lane: Lane = owner.lane
 
     async def scenario(claims: Claims, context: SenderContext) -> None:

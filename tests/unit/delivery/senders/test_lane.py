@@ -95,7 +95,9 @@ class TestPauses:
         assert lane.keys.blocked() == []
 
     @pytest.mark.parametrize("kind", [LaneKind.TOPIC, LaneKind.QUEUE])
-    def test_each_endpoint_that_was_down_for_the_last_sender_is_waited_for(self, kind: LaneKind) -> None:
+    def test_each_endpoint_that_was_down_for_the_last_sender_is_waited_for(
+        self, kind: LaneKind
+    ) -> None:
         found = [left_down(3, seconds=60), left_down(4, seconds=-1), left_down(5, seconds=30)]
         lane = concurrent(kind=kind, down=found)
         assert lane.keys.blocked() == [3, 5]
@@ -227,7 +229,9 @@ class TestPlaces:
         assert [one.place for one in begun(lane)] == [1, 2]
 
     @pytest.mark.parametrize("kind", [LaneKind.QUEUE, LaneKind.CALLBACK])
-    def test_where_an_endpoint_has_its_own_number_of_places_it_keeps_it(self, kind: LaneKind) -> None:
+    def test_where_an_endpoint_has_its_own_number_of_places_it_keeps_it(
+        self, kind: LaneKind
+    ) -> None:
         lane = concurrent(kind=kind)
         fill(lane, 1, 50)
         fill(lane, 2, 50)

@@ -22,10 +22,14 @@ def lanes() -> list[int]:
     with connection.cursor() as cursor:
         cursor.execute("SHOW max_locks_per_transaction")
         assert cursor.fetchone() == (DEFAULT,)
-    made = Subscriber.objects.bulk_create(Subscriber(name=f"subscriber-{number}") for number in range(LANES))
+    made = Subscriber.objects.bulk_create(
+        Subscriber(name=f"subscriber-{number}") for number in range(LANES)
+    )
     return [
         lane.pk
-        for lane in Lane.objects.bulk_create(Lane(kind="TOPIC", subscriber=subscriber) for subscriber in made)
+        for lane in Lane.objects.bulk_create(
+            Lane(kind="TOPIC", subscriber=subscriber) for subscriber in made
+        )
     ]
 
 

@@ -22,7 +22,9 @@ def test_a_request_that_may_not_begin_is_not_sent(receiver: Receiver, times: int
     async def scenario() -> None:
         async with HttpClient(allowed_networks=LOOPBACK) as client:
             with pytest.raises(NotBegunError):
-                await client.send(PARCEL, endpoint(hook.url), may_begin=lambda: next(answers, False))
+                await client.send(
+                    PARCEL, endpoint(hook.url), may_begin=lambda: next(answers, False)
+                )
             assert hook.received == []
             outcome = await client.send(PARCEL, endpoint(hook.url))
             assert outcome.status_code == 200

@@ -98,7 +98,10 @@ def test_lanes_continue_when_shards_move_although_an_endpoint_hangs(
                     await look(first, lane_ids)
                     await look(second, lane_ids)
                     await asyncio.sleep(0.02)
-                assert len(set(one.settler.holding.shards)) + len(set(other.settler.holding.shards)) == SHARDS
+                assert (
+                    len(set(one.settler.holding.shards)) + len(set(other.settler.holding.shards))
+                    == SHARDS
+                )
                 assert shard_of(hanging.lane_id) in one.settler.holding.shards
                 assert list(other.settler.holding.shards)
                 hold.release()

@@ -45,7 +45,9 @@ async def send(sender: HttpClient, url: str) -> Outcome:
     return await sender.send(PARCEL, endpoint(url, timeout_seconds=30.0))
 
 
-def test_a_hundred_dead_names_delay_no_message_to_another_name(names: NameServer, receiver: Receiver) -> None:
+def test_a_hundred_dead_names_delay_no_message_to_another_name(
+    names: NameServer, receiver: Receiver
+) -> None:
     hook = receiver.endpoint("hook")
 
     async def scenario() -> None:
@@ -85,7 +87,9 @@ def test_a_failed_name_is_not_resolved_again_at_once(names: NameServer) -> None:
     assert names.asked == ["gone.test"] * 2
 
 
-def test_a_cancelled_look_up_does_not_disturb_other_waiters(names: NameServer, receiver: Receiver) -> None:
+def test_a_cancelled_look_up_does_not_disturb_other_waiters(
+    names: NameServer, receiver: Receiver
+) -> None:
     async def scenario() -> None:
         resolver = Resolver(servers=[names.address])
         impatient = asyncio.create_task(resolver.find("well.test"))
@@ -100,7 +104,9 @@ def test_a_cancelled_look_up_does_not_disturb_other_waiters(names: NameServer, r
 
 
 @pytest.mark.parametrize("name", ["two.test", "mixed.test"])
-def test_one_allowed_address_of_several_is_enough(names: NameServer, receiver: Receiver, name: str) -> None:
+def test_one_allowed_address_of_several_is_enough(
+    names: NameServer, receiver: Receiver, name: str
+) -> None:
     receiver.endpoint("hook")
 
     async def scenario() -> None:

@@ -27,7 +27,12 @@ BOTH = pytest.mark.parametrize("processing", list(Processing))
 def blocked(head: Delivery, *, due_in: float = -1, **fields: Any) -> Lane:
     """Return the lane as a killed or stopped sender left it."""
     lane: Lane = head.subscription.subscriber.lane
-    lane.state, lane.delivery_id, lane.failures, lane.reason = LaneState.BLOCKED, head.pk, 1, "timed out"
+    lane.state, lane.delivery_id, lane.failures, lane.reason = (
+        LaneState.BLOCKED,
+        head.pk,
+        1,
+        "timed out",
+    )
     lane.next_try_at = timezone.now() + timedelta(seconds=due_in)
     lane.run_is_concurrent = head.subscription.subscriber.processing == Processing.CONCURRENT
     for name, value in fields.items():
@@ -42,7 +47,10 @@ def subscription(processing: str = Processing.CONCURRENT, **fields: Any) -> Subs
 
 
 def lanes_with_work() -> list[int]:
-    return [row["lane_id"] for row in fetch(statement("lanes_with_work"), {"shard": list(range(SHARDS))})]
+    return [
+        row["lane_id"]
+        for row in fetch(statement("lanes_with_work"), {"shard": list(range(SHARDS))})
+    ]
 
 
 def state(lane: Lane) -> str:
@@ -88,7 +96,9 @@ def test_a_blocked_lane_is_served_although_no_delivery_waits(processing: str) ->
 @BOTH
 def test_a_blocked_and_held_lane_is_served_once(processing: str) -> None:
     lane = blocked(
-        factories.delivery(subscription=subscription(processing, status=SubscriptionStatus.INACTIVE))
+        factories.delivery(
+            subscription=subscription(processing, status=SubscriptionStatus.INACTIVE)
+        )
     )
     assert lanes_with_work() == [lane.pk]
     serve(lane, until=lambda: state(lane) != LaneState.BLOCKED)

@@ -51,7 +51,11 @@ class Pooler:
             self._threads[-1].start()
 
     def _serve(self, client: socket.socket) -> None:
-        with client, socket.create_connection(self._server) as server, server.makefile("rb") as answers:
+        with (
+            client,
+            socket.create_connection(self._server) as server,
+            server.makefile("rb") as answers,
+        ):
             asking = threading.Thread(target=_pump, args=(client.recv, server))
             asking.start()
             _forward_start(answers, client)

@@ -128,7 +128,9 @@ def test_deliveries_in_memory_are_not_read_again(subscription: Subscription) -> 
 
 def test_a_cancelled_request_adds_nothing_to_the_next(subscription: Subscription) -> None:
     rows = [row.pk for row in pending(subscription, 2)]
-    wish = RunRequest(lane_id=subscription.subscriber.lane.pk, rows=10, skipped_rows=5, max_bytes=10_000)
+    wish = RunRequest(
+        lane_id=subscription.subscriber.lane.pk, rows=10, skipped_rows=5, max_bytes=10_000
+    )
 
     async def reading() -> tuple[list[Parcel], ...]:
         reader = Reader(name="inturn reader test")
@@ -169,7 +171,9 @@ def test_a_delivery_that_becomes_visible_late_is_read_although_later_ones_were_s
     subscription: Subscription,
 ) -> None:
     late, sent = pending(subscription, 2)
-    Delivery.objects.filter(pk=sent.pk).update(status=Status.DELIVERED, settled_at=sent.message.published_at)
+    Delivery.objects.filter(pk=sent.pk).update(
+        status=Status.DELIVERED, settled_at=sent.message.published_at
+    )
     assert ids(read(subscription.subscriber.lane.pk)) == [late.pk]
 
 
@@ -183,7 +187,9 @@ def test_a_run_is_bounded_by_bytes_but_never_empty(subscription: Subscription) -
 def test_of_old_failures_the_least_recently_tried_are_first(subscription: Subscription) -> None:
     now = timezone.now()
     poisoned = pending(subscription, 4, skipped=True, attempts=9, next_attempt_at=now)
-    (forgotten,) = pending(subscription, skipped=True, attempts=1, next_attempt_at=now - timedelta(hours=1))
+    (forgotten,) = pending(
+        subscription, skipped=True, attempts=1, next_attempt_at=now - timedelta(hours=1)
+    )
     assert ids(read(subscription.subscriber.lane.pk, rows=4, skipped_rows=2)) == [
         poisoned[0].pk,
         forgotten.pk,
@@ -198,7 +204,11 @@ def test_many_lanes_that_are_read_at_once_each_get_their_own(transactional_db: N
         reader = Reader(name="inturn reader test")
         answering = asyncio.create_task(reader.run())
         try:
-            wishes = [RunRequest(lane_id=id, rows=9, skipped_rows=0, max_bytes=9_999) for id in lanes if id]
+            wishes = [
+                RunRequest(lane_id=id, rows=9, skipped_rows=0, max_bytes=9_999)
+                for id in lanes
+                if id
+            ]
             await asyncio.gather(*map(reader.parcels, wishes))
             # Once more, now that the row counts of the lanes are known.
             return [ids(answer) for answer in await asyncio.gather(*map(reader.parcels, wishes))]
@@ -212,7 +222,17 @@ def test_many_lanes_that_are_read_at_once_each_get_their_own(transactional_db: N
 
 @pytest.mark.parametrize(
     ("wishes", "rows", "together"),
-    [(10, 10, 50), (10, 0, 50), (50, 50, 50), (10, 20, 25), (10, 50, 10), (10, 1_000, 10), (1, 500, 10)],
+    [
+        (10, 10, 50),
+        (10, 0, 50),
+        (50, 50, 50),
+        (10, 20, 25),
+        (10, 50, 10),
+        (10, 1_000, 10),
+        (1, 500, 10),
+    ],
 )
-def test_the_fewer_rows_lanes_have_the_more_are_read_together(wishes: int, rows: int, together: int) -> None:
+def test_the_fewer_rows_lanes_have_the_more_are_read_together(
+    wishes: int, rows: int, together: int
+) -> None:
     assert requests_together(wishes, rows=rows) == together

@@ -48,7 +48,9 @@ class TestReadingByPriority:
         of = owner.subscriptions.first() or factories.subscription(subscriber=owner)
         return [factories.delivery(subscription=of, priority=one).pk for one in priorities]
 
-    def test_the_most_urgent_is_first_and_the_older_of_two_equal_ones(self, owner: Subscriber) -> None:
+    def test_the_most_urgent_is_first_and_the_older_of_two_equal_ones(
+        self, owner: Subscriber
+    ) -> None:
         low, usual, high, also_usual = self.waiting(owner, 1, 4, 9, 4)
         assert read(owner) == [high, usual, also_usual, low]
 
@@ -84,7 +86,9 @@ class TestReadingByPriority:
             subscription=of, skipped=True, attempts=1, next_attempt_at=past, priority=0
         ).pk
         later = timezone.now() + timedelta(seconds=60)
-        factories.delivery(subscription=of, skipped=True, attempts=1, next_attempt_at=later, priority=9)
+        factories.delivery(
+            subscription=of, skipped=True, attempts=1, next_attempt_at=later, priority=9
+        )
         found = read(owner, 4)
         assert due in found[:2]
         assert len(found) == 4
@@ -105,7 +109,8 @@ class TestReadingByPriority:
 
     def pages(self, owner: Subscriber) -> int:
         plan: Any = fetch(
-            f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement('read_by_priority')}", parameters(owner, 4)
+            f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement('read_by_priority')}",
+            parameters(owner, 4),
         )
         found = plan[0]["QUERY PLAN"][0]["Plan"]
         return int(found["Shared Hit Blocks"]) + int(found["Shared Read Blocks"])
@@ -115,7 +120,11 @@ class TestPublishingWithPriority:
     def priorities(self, owner: Subscriber, *sent: str | None, **fields: Any) -> list[int | None]:
         of = factories.subscription(subscriber=owner, **fields)
         drafts = [
-            Draft(event_type=of.event_type, headers={} if one is None else {"priority": one}, body=b"{}")
+            Draft(
+                event_type=of.event_type,
+                headers={} if one is None else {"priority": one},
+                body=b"{}",
+            )
             for one in sent
         ]
         publish(factories.publisher(), drafts)
@@ -142,7 +151,9 @@ class TestPublishingWithPriority:
 
 
 def test_a_settled_and_reopened_delivery_has_no_priority(db: None) -> None:
-    row = factories.delivery(subscription=factories.subscription(subscriber=by_priority()), priority=9)
+    row = factories.delivery(
+        subscription=factories.subscription(subscriber=by_priority()), priority=9
+    )
     factories.settle(row, Status.REJECTED)
     assert Delivery.objects.get(pk=row.pk).priority is None
 

@@ -54,7 +54,9 @@ def answers(url: str, count: int, *, of: Subscription) -> Sequence[Delivery]:
             expires_at=now,
         )
         found.append(
-            factories.delivery(subscription=of, lane_id=lane_id(LaneKind.CALLBACK), callback=callback)
+            factories.delivery(
+                subscription=of, lane_id=lane_id(LaneKind.CALLBACK), callback=callback
+            )
         )
     return found
 

@@ -43,12 +43,16 @@ def failed(of: Subscription, message: Message, lane: Lane, *, due_in: float) -> 
     return waiting(of, message, lane, attempts=1, skipped=True, next_attempt_at=due_at)
 
 
-def test_an_endpoint_that_pauses_is_not_read_for_its_siblings_sake(lane: Lane, jobs: EventType) -> None:
+def test_an_endpoint_that_pauses_is_not_read_for_its_siblings_sake(
+    lane: Lane, jobs: EventType
+) -> None:
     first, second = (factories.subscription(event_type=jobs) for _ in range(2))
     message = factories.message(event_type=jobs)
     pausing, fresh = failed(first, message, lane, due_in=60), waiting(second, message, lane)
     assert read(lane) == [fresh.pk]
-    Delivery.objects.filter(pk=pausing.pk).update(next_attempt_at=timezone.now() - timedelta(hours=1))
+    Delivery.objects.filter(pk=pausing.pk).update(
+        next_attempt_at=timezone.now() - timedelta(hours=1)
+    )
     assert read(lane) == [pausing.pk, fresh.pk]
 
 
@@ -60,7 +64,9 @@ def test_of_old_failures_the_least_recently_tried_are_first(lane: Lane, jobs: Ev
     assert read(lane, rows=2) == [forgotten.pk]
 
 
-def test_the_read_does_not_grow_with_the_number_of_subscriptions(lane: Lane, jobs: EventType) -> None:
+def test_the_read_does_not_grow_with_the_number_of_subscriptions(
+    lane: Lane, jobs: EventType
+) -> None:
     of = factories.subscription(event_type=jobs)
     waiting(of, factories.message(event_type=jobs), lane)
     alone = buffers(lane)
@@ -83,6 +89,8 @@ def test_the_read_does_not_grow_with_the_number_of_subscriptions(lane: Lane, job
 
 def buffers(lane: Lane) -> int:
     """Return how many pages the statement touches."""
-    plan: Any = fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement('read_groups')}", parameters(lane))
+    plan: Any = fetch(
+        f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement('read_groups')}", parameters(lane)
+    )
     found = plan[0]["QUERY PLAN"][0]["Plan"]
     return int(found["Shared Hit Blocks"]) + int(found["Shared Read Blocks"])

@@ -24,5 +24,7 @@ NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
         ("²", None),
     ],
 )
-def test_seconds_and_dates_are_valid_and_other_values_are_ignored(value: str, seconds: float | None) -> None:
+def test_seconds_and_dates_are_valid_and_other_values_are_ignored(
+    value: str, seconds: float | None
+) -> None:
     assert retry_after(value, now=NOW) == seconds

@@ -38,7 +38,9 @@ def test_a_cancelled_run_is_not_recorded() -> None:
     async def scenario(settler: Settler) -> None:
         await serve_lanes(settler, [lane_id])
         # Behind another commit, so that it is still waiting when it is cancelled.
-        under_way = asyncio.create_task(settler.commit(lane_id, Run(lane_id=lane_id, ids=(), attempts=())))
+        under_way = asyncio.create_task(
+            settler.commit(lane_id, Run(lane_id=lane_id, ids=(), attempts=()))
+        )
         await asyncio.sleep(0)
         given_up = asyncio.create_task(settler.commit(lane_id, run_of(row)))
         await asyncio.sleep(0)

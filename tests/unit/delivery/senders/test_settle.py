@@ -97,7 +97,9 @@ def test_no_answer_prevents_its_outcome_from_being_stored() -> None:
 
     async def scenario(settler: Settler) -> None:
         await serve_lanes(settler, [row.lane_id or 0])
-        entry = settlement(row, error="bad \0 and \udc80", excerpt=bytes(range(256)), status_code=999)
+        entry = settlement(
+            row, error="bad \0 and \udc80", excerpt=bytes(range(256)), status_code=999
+        )
         await settler.commit(row.lane_id or 0, entry)
 
     with_settler(scenario)
@@ -200,7 +202,9 @@ def test_after_a_reconnect_nothing_is_sent_before_the_shards_are_claimed() -> No
         assert settler.holding.may_send(lane_id)
         with psycopg.connect(**connection_parameters()) as holder:
             # The sender connects again, locks its shards, and waits to claim them.
-            holder.execute("SELECT FROM delivery_shard WHERE id = %s FOR UPDATE", [shard_of(lane_id)])
+            holder.execute(
+                "SELECT FROM delivery_shard WHERE id = %s FOR UPDATE", [shard_of(lane_id)]
+            )
             await elsewhere(end_sessions)
             committing = asyncio.create_task(settler.commit(lane_id, settlement(row)))
             async with asyncio.timeout(SECONDS):
@@ -216,7 +220,8 @@ def test_after_a_reconnect_nothing_is_sent_before_the_shards_are_claimed() -> No
 def _is_waited_for(backend: int) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))", [backend]
+            "SELECT count(*) FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))",
+            [backend],
         )
         return bool(cursor.fetchone() == (1,))
 
@@ -270,7 +275,12 @@ def test_lane_and_journal_report_a_block_once() -> None:
 
     with_settler(scenario)
     lane = Lane.objects.get(pk=lane_id)
-    assert (lane.state, lane.failures, lane.delivery_id, lane.run_ids) == (LaneState.IDLE, 0, None, [])
+    assert (lane.state, lane.failures, lane.delivery_id, lane.run_ids) == (
+        LaneState.IDLE,
+        0,
+        None,
+        [],
+    )
     assert lane.next_try_at is None
     kinds = list(JournalEntry.objects.order_by("id").values_list("kind", flat=True))
     assert kinds == [JournalKind.BLOCKED, JournalKind.RESUMED]
@@ -279,7 +289,8 @@ def test_lane_and_journal_report_a_block_once() -> None:
 def _seconds_to_next_try(lane_id: int) -> float:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT extract(epoch FROM next_try_at - now()) FROM delivery_lane WHERE id = %s", [lane_id]
+            "SELECT extract(epoch FROM next_try_at - now()) FROM delivery_lane WHERE id = %s",
+            [lane_id],
         )
         (seconds,) = cursor.fetchone() or (0,)
     return float(seconds)

@@ -47,15 +47,23 @@ async def started(commit: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
 def test_only_the_lane_that_wants_the_row_waits(table: str) -> None:
     rows = [factories.delivery() for _ in range(6)]
     wants, *others = rows
-    flows = {row.pk: LaneChange(lane_id=lane_of(row), state=LaneState.IDLE, ends_run=False) for row in rows}
+    flows = {
+        row.pk: LaneChange(lane_id=lane_of(row), state=LaneState.IDLE, ends_run=False)
+        for row in rows
+    }
 
     async def scenario(settler: Settler) -> None:
         await serve_lanes(settler, [lane_of(row) for row in rows])
         with locked(table, wants.pk if table == "delivery_delivery" else lane_of(wants)):
-            first = await started(settler.commit(lane_of(wants), settlement(wants), flows[wants.pk]))
+            first = await started(
+                settler.commit(lane_of(wants), settlement(wants), flows[wants.pk])
+            )
             async with asyncio.timeout(SECONDS):
                 await asyncio.gather(
-                    *(settler.commit(lane_of(row), settlement(row), flows[row.pk]) for row in others)
+                    *(
+                        settler.commit(lane_of(row), settlement(row), flows[row.pk])
+                        for row in others
+                    )
                 )
                 for row in others:
                     await settler.commit(lane_of(row), run_of(row))
@@ -72,7 +80,8 @@ def test_only_the_lane_that_wants_the_row_waits(table: str) -> None:
 
 def test_an_outcome_submitted_during_the_wait_is_committed_afterwards() -> None:
     first, second, third = rows = [
-        factories.delivery(subscription=subscription) for subscription in [factories.subscription()] * 3
+        factories.delivery(subscription=subscription)
+        for subscription in [factories.subscription()] * 3
     ]
     lane_id = lane_of(first)
     last = run_of(third)

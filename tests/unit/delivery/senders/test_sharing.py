@@ -6,19 +6,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery.models.shard import SHARDS
-from delivery.senders.sharing import GATHER_SECONDS, SPREAD_SECONDS, Member, Sharing, owner_of, shards_of
+from delivery.senders.sharing import (
+    GATHER_SECONDS,
+    SPREAD_SECONDS,
+    Member,
+    Sharing,
+    owner_of,
+    shards_of,
+)
 
 shards = st.integers(0, SHARDS - 1)
 slots = st.frozensets(st.integers(0, 999), min_size=1, max_size=8)
 
 
 @given(shards, slots)
-def test_each_shard_belongs_to_exactly_one_sender_in_any_order(shard: int, some: frozenset[int]) -> None:
+def test_each_shard_belongs_to_exactly_one_sender_in_any_order(
+    shard: int, some: frozenset[int]
+) -> None:
     assert owner_of(shard, sorted(some)) == owner_of(shard, sorted(some, reverse=True)) in some
 
 
 @given(shards, slots, st.integers(0, 999))
-def test_a_new_sender_takes_shards_only_for_itself(shard: int, some: frozenset[int], newcomer: int) -> None:
+def test_a_new_sender_takes_shards_only_for_itself(
+    shard: int, some: frozenset[int], newcomer: int
+) -> None:
     assert owner_of(shard, some | {newcomer}) in (owner_of(shard, some), newcomer)
 
 

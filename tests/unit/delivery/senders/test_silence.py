@@ -8,7 +8,9 @@ MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 ONE, TWO = (1, MOMENT), (2, MOMENT)
 
 
-def look_until(silence: Silence, moment: float, *, begin: float = 0.0) -> list[tuple[int, datetime]]:
+def look_until(
+    silence: Silence, moment: float, *, begin: float = 0.0
+) -> list[tuple[int, datetime]]:
     """Look once a second, the last time at that moment, at a sender that makes no progress."""
     found: list[tuple[int, datetime]] = []
     while begin <= moment:

@@ -30,7 +30,9 @@ def test_a_slot_is_found_as_soon_as_a_session_ends() -> None:
         [sys.executable, "-m", "tests.bench.sender"], cwd=CHECKOUT, env=environment
     ) as sender:
         try:
-            eventually(lambda: sender.poll() is not None or has_asked(), "it has found all slots taken")
+            eventually(
+                lambda: sender.poll() is not None or has_asked(), "it has found all slots taken"
+            )
             assert sender.poll() is None
             assert not is_at_work(sender.pid)
             ghost.close()

@@ -23,7 +23,8 @@ def fill(lane: SenderLane, count: int, *, is_full: bool = True) -> RunBatch:
     """Add so many deliveries to the lane, as if it had read them."""
     batch = RunBatch(fresh=count, skipped=0)
     groups = [
-        Group(id, None, [parcel(1, delivery_id=id)], lane.stock.generation, batch) for id in range(count)
+        Group(id, None, [parcel(1, delivery_id=id)], lane.stock.generation, batch)
+        for id in range(count)
     ]
     lane.stock.add(groups, more={WHOLE_LANE}, is_full=is_full)
     return batch
@@ -132,7 +133,8 @@ def test_held_deliveries_are_set_aside_and_the_others_stay() -> None:
     batch = RunBatch(fresh=4, skipped=0)
     parcels = [parcel(place, delivery_id=id) for id, place in enumerate([1, 2, 1, 2])]
     lane.stock.add(
-        [Group(one.message_id, None, [one], lane.stock.generation, batch) for one in parcels], more=set()
+        [Group(one.message_id, None, [one], lane.stock.generation, batch) for one in parcels],
+        more=set(),
     )
     lane.stock.set_aside(1)
     assert [one.delivery_id for one in lane.stock.parcels()] == [1, 3]
@@ -142,7 +144,9 @@ def test_held_deliveries_are_set_aside_and_the_others_stay() -> None:
 
 def test_a_group_member_that_another_endpoint_may_take_is_not_set_aside() -> None:
     lane = SenderLane(ROW | {"kind": LaneKind.QUEUE})
-    lane.stock.add([Group(1, 0, [parcel(1), parcel(2)]), Group(2, 0, [parcel(1, delivery_id=9)])], more=set())
+    lane.stock.add(
+        [Group(1, 0, [parcel(1), parcel(2)]), Group(2, 0, [parcel(1, delivery_id=9)])], more=set()
+    )
     lane.stock.set_aside(1)
     assert {one.delivery_id for one in lane.stock.parcels()} == {1, 2}
 

@@ -16,7 +16,10 @@ from tests.system.operation.installation import eventually
 def test_a_sender_stops_although_the_database_is_gone(tmp_path: Path) -> None:
     said = tmp_path / "said"
     with throwaway() as url, said.open("w") as stderr:
-        environment = os.environ | {"DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "config.settings"}
+        environment = os.environ | {
+            "DATABASE_URL": url,
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+        }
         migrate = [sys.executable, str(CHECKOUT / "manage.py"), "migrate", "--verbosity", "0"]
         subprocess.run(migrate, env=environment, check=True)
         command = [sys.executable, "-m", "tests.bench.sender"]
@@ -25,7 +28,9 @@ def test_a_sender_stops_although_the_database_is_gone(tmp_path: Path) -> None:
     with process:
         try:
             # Whichever of its connections it needed first.
-            eventually(lambda: re.search("does not answer|cannot read", said.read_text()), "it knows")
+            eventually(
+                lambda: re.search("does not answer|cannot read", said.read_text()), "it knows"
+            )
             process.terminate()
             process.wait(timeout=30)
         finally:

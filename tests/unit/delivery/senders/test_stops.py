@@ -15,7 +15,12 @@ from tests.unit.delivery.senders.parcels import parcel
 from tests.unit.delivery.senders.test_stock import fill, serial
 from tests.unit.delivery.test_verdict import STRICT, TEAMFORGE, outcome
 
-BLOCKED: dict[str, Any] = {"state": LaneState.BLOCKED, "delivery_id": 7, "failures": 3, "wait_seconds": -1.0}
+BLOCKED: dict[str, Any] = {
+    "state": LaneState.BLOCKED,
+    "delivery_id": 7,
+    "failures": 3,
+    "wait_seconds": -1.0,
+}
 
 
 def learn(lane: SenderLane, kind: OutcomeClass, *, rules: Any = STRICT) -> list[LaneChange]:

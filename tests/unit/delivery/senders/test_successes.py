@@ -57,7 +57,9 @@ def write(successes: Successes) -> None:
     asyncio.run(writing())
 
 
-def test_a_success_is_committed_by_itself_and_counted_later(delivery: Delivery, endpoint: Endpoint) -> None:
+def test_a_success_is_committed_by_itself_and_counted_later(
+    delivery: Delivery, endpoint: Endpoint
+) -> None:
     successes = Successes()
     for _ in range(3):
         assert len(queries([successes.see(tried(delivery), endpoint)])) == 1
@@ -67,7 +69,9 @@ def test_a_success_is_committed_by_itself_and_counted_later(delivery: Delivery, 
     assert UrlHealth.objects.get().attempts == 3
 
 
-def test_a_failure_is_judged_with_the_successes_before_it(delivery: Delivery, endpoint: Endpoint) -> None:
+def test_a_failure_is_judged_with_the_successes_before_it(
+    delivery: Delivery, endpoint: Endpoint
+) -> None:
     successes = Successes()
     for _ in range(3):
         successes.see(tried(delivery), endpoint)
@@ -80,11 +84,15 @@ def test_a_failure_is_judged_with_the_successes_before_it(delivery: Delivery, en
     assert (health.attempts, health.failures, health.failures_in_row) == (4, 1, 1)
 
 
-def test_a_success_at_a_disabled_url_is_written_at_once(delivery: Delivery, endpoint: Endpoint) -> None:
+def test_a_success_at_a_disabled_url_is_written_at_once(
+    delivery: Delivery, endpoint: Endpoint
+) -> None:
     success = tried(delivery)
     assert Successes().see(success, replace(endpoint, is_disabled=True)) == success
 
 
-def test_a_success_without_a_circuit_is_not_recorded(delivery: Delivery, endpoint: Endpoint) -> None:
+def test_a_success_without_a_circuit_is_not_recorded(
+    delivery: Delivery, endpoint: Endpoint
+) -> None:
     success = settlement(delivery)
     assert Successes().see(success, endpoint) is success

@@ -56,7 +56,9 @@ def entries(rows: Sequence[Delivery], outcomes: Sequence[OutcomeClass]) -> list[
 
 def journal() -> list[str]:
     kinds = (JournalKind.DISABLED, JournalKind.ENABLED, JournalKind.FROZEN)
-    return list(JournalEntry.objects.filter(kind__in=kinds).order_by("id").values_list("kind", flat=True))
+    return list(
+        JournalEntry.objects.filter(kind__in=kinds).order_by("id").values_list("kind", flat=True)
+    )
 
 
 def test_the_url_is_counted_without_the_method_before_it() -> None:

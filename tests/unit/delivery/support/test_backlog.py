@@ -38,7 +38,12 @@ def cancelling(subscription: Subscription) -> Resubmission:
 
 def is_sent_to(subscription: Subscription) -> bool:
     """Return whether a sender may read any delivery of it."""
-    wish = {"lane": [subscription.subscriber.lane.pk], "rows": [10], "skipped_rows": [5], "bytes": [10**6]}
+    wish = {
+        "lane": [subscription.subscriber.lane.pk],
+        "rows": [10],
+        "skipped_rows": [5],
+        "bytes": [10**6],
+    }
     return bool(rows("read_runs", wish | {"held": ["{}"]}))
 
 
@@ -160,7 +165,11 @@ class TestJob:
         answer = manager.patch(address, {"status": "ACTIVE", "backlog": "cancel"})
         assert (answer.status, answer.body["status"]) == (200, "ACTIVE")
         progress = manager.get(f"cancellations/{answer.body['cancellation']}")
-        assert (progress.body["state"], progress.body["count"], progress.body["done"]) == ("RUNNING", 1, 0)
+        assert (progress.body["state"], progress.body["count"], progress.body["done"]) == (
+            "RUNNING",
+            1,
+            0,
+        )
         finish(Resubmission.objects.get())
         assert manager.get(address).body["cancellation"] is None
         assert created(manager.post("event-types", {"name": "Other"}))

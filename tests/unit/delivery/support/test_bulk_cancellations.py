@@ -33,17 +33,24 @@ pytestmark = pytest.mark.django_db
 def waiting(count: int, **fields: Any) -> list[Delivery]:
     subscription = factories.subscription()
     message = factories.message(event_type=subscription.event_type)
-    return [factories.delivery(subscription=subscription, message=message, **fields) for _ in range(count)]
+    return [
+        factories.delivery(subscription=subscription, message=message, **fields)
+        for _ in range(count)
+    ]
 
 
 def job_for(rate: float | None = None, **chosen: Any) -> Resubmission:
-    return start_job(chosen or {"status": ["PENDING"]}, rate=rate, actor="ann", verb=BulkVerb.CANCEL)
+    return start_job(
+        chosen or {"status": ["PENDING"]}, rate=rate, actor="ann", verb=BulkVerb.CANCEL
+    )
 
 
 class TestSelectedForCancellation:
     def test_open_deliveries_and_only_if_named_those_in_doubt(self) -> None:
         rows = [factories.delivery(status) for status in Status]
-        assert preview_selection({}, BulkVerb.CANCEL).sample == [row.pk for row in rows if row.status in OPEN]
+        assert preview_selection({}, BulkVerb.CANCEL).sample == [
+            row.pk for row in rows if row.status in OPEN
+        ]
         every = {"status": [status.value for status in CANCELLABLE]}
         assert preview_selection(every, BulkVerb.CANCEL).sample == [
             row.pk for row in rows if row.status in (*OPEN, Status.IN_DOUBT)
@@ -77,7 +84,9 @@ class TestCancellationJob:
         assert "Begins: 3 deliveries" in begin.text
         assert "Done: 3 of 3 deliveries were cancelled." in end.text
         assert ConfigurationChange.objects.get().object_name == f"cancellation {job.pk}"
-        assert Delivery.objects.filter(reason=f"cancelled by ann (cancellation {job.pk})").count() == 3
+        assert (
+            Delivery.objects.filter(reason=f"cancelled by ann (cancellation {job.pk})").count() == 3
+        )
 
     def test_deliveries_published_later_are_not_cancelled(self) -> None:
         rows = waiting(1)
@@ -86,16 +95,22 @@ class TestCancellationJob:
         finish(job)
         assert statuses([*rows, later]) == ["CANCELLED", "PENDING"]
 
-    def test_deliveries_delivered_meanwhile_stay_delivered(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_deliveries_delivered_meanwhile_stay_delivered(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(bulk_jobs, "BATCH", 1)
         rows = waiting(2)
         job = job_for()
         advance_job(timezone.now())
-        Delivery.objects.filter(pk=rows[1].pk).update(status=Status.DELIVERED, settled_at=timezone.now())
+        Delivery.objects.filter(pk=rows[1].pk).update(
+            status=Status.DELIVERED, settled_at=timezone.now()
+        )
         assert finish(job).changed == 1
         assert statuses(rows) == ["CANCELLED", "DELIVERED"]
 
-    def test_deliveries_resubmitted_behind_the_job_stay(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_deliveries_resubmitted_behind_the_job_stay(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(bulk_jobs, "BATCH", 1)
         rows = waiting(2)
         job = job_for()
@@ -129,4 +144,6 @@ class TestCancellationJob:
         assert cancel_job(job, actor="bob", now=timezone.now())
         assert advance_job(timezone.now()) == 0
         assert statuses(rows) == ["CANCELLED", "PENDING"]
-        assert JournalEntry.objects.filter(text__contains="1 of them were cancelled", actor="bob").exists()
+        assert JournalEntry.objects.filter(
+            text__contains="1 of them were cancelled", actor="bob"
+        ).exists()

@@ -34,7 +34,8 @@ def rejected(count: int) -> list[Delivery]:
     subscription = factories.subscription()
     message = factories.message(event_type=subscription.event_type, published_at=NOON)
     return [
-        factories.delivery(Status.REJECTED, subscription=subscription, message=message) for _ in range(count)
+        factories.delivery(Status.REJECTED, subscription=subscription, message=message)
+        for _ in range(count)
     ]
 
 
@@ -71,7 +72,11 @@ class TestSelectedForResubmission:
             {"event_type": wanted.message.event_type.name},
             {"message": wanted.message_id},
             {"until": "2026-05-04T12:00:01Z"},
-            {"status": ["FAILED", "REJECTED"], "subscriber": "crm", "since": "2026-05-04T12:00:00Z"},
+            {
+                "status": ["FAILED", "REJECTED"],
+                "subscriber": "crm",
+                "since": "2026-05-04T12:00:00Z",
+            },
         ):
             found = preview_selection(chosen)
             assert (found.count, found.sample) == (1, [wanted.pk]), chosen
@@ -80,7 +85,9 @@ class TestSelectedForResubmission:
         rows = [factories.delivery(status) for status in Status]
         factories.delivery(Status.REJECTED, lane=None)
         every = {"status": [status.value for status in RESUBMITTABLE]}
-        assert preview_selection(every).sample == [row.pk for row in rows if row.status in RESUBMITTABLE]
+        assert preview_selection(every).sample == [
+            row.pk for row in rows if row.status in RESUBMITTABLE
+        ]
 
     def test_without_a_status_cancelled_and_doubtful_deliveries_are_left_out(self) -> None:
         rows = [factories.delivery(status) for status in Status]
@@ -117,9 +124,14 @@ class TestResubmissionJob:
             "created",
             f"resubmission {job.pk}",
         )
-        assert Delivery.objects.filter(reason=f"resubmitted by ann (resubmission {job.pk})").count() == 3
+        assert (
+            Delivery.objects.filter(reason=f"resubmitted by ann (resubmission {job.pk})").count()
+            == 3
+        )
 
-    def test_a_job_goes_in_batches_by_id_with_its_progress(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_job_goes_in_batches_by_id_with_its_progress(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(bulk_jobs, "BATCH", 2)
         rows = rejected(3)
         job = job_for()
@@ -137,7 +149,9 @@ class TestResubmissionJob:
         job = job_for()
         for row in rows:
             advance_job(timezone.now())
-            Delivery.objects.filter(pk=row.pk).update(status=Status.REJECTED, settled_at=timezone.now())
+            Delivery.objects.filter(pk=row.pk).update(
+                status=Status.REJECTED, settled_at=timezone.now()
+            )
         assert finish(job).changed == 2
         assert statuses(rows) == ["REJECTED"] * 2
 
@@ -189,12 +203,19 @@ class TestRate:
     def test_less_than_one_a_second(self) -> None:
         rejected(2)
         began = job_for(rate=0.1).next_at
-        assert [advance_job(began + timedelta(seconds=seconds)) for seconds in (0, 9, 10)] == [1, 0, 1]
+        assert [advance_job(began + timedelta(seconds=seconds)) for seconds in (0, 9, 10)] == [
+            1,
+            0,
+            1,
+        ]
 
     def test_a_late_batch_is_caught_up_and_a_long_stop_is_not(self) -> None:
         rejected(9)
         began = job_for(rate=2).next_at
-        done = [advance_job(began + timedelta(seconds=seconds)) for seconds in (0, 1.4, 2, 60, 60.1, 60.2)]
+        done = [
+            advance_job(began + timedelta(seconds=seconds))
+            for seconds in (0, 1.4, 2, 60, 60.1, 60.2)
+        ]
         assert done == [2, 2, 2, 2, 1, 0]
 
 

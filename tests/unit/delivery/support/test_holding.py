@@ -43,7 +43,9 @@ def published(subscription: Subscription) -> int:
     return message.deliveries
 
 
-def test_each_hold_and_release_is_told_once_with_who_and_what_it_is_about(subscription: Subscription) -> None:
+def test_each_hold_and_release_is_told_once_with_who_and_what_it_is_about(
+    subscription: Subscription,
+) -> None:
     lane_id = subscription.subscriber.lane.pk
     for owner in (subscription, subscription.subscriber, holdings.installation()):
         assert toggle.hold_owner(owner, actor="ann")
@@ -81,20 +83,26 @@ class TestEndOfHolds:
             (holdings.installation(), -1),
             (other, 60),
         ):
-            toggle.hold_owner(owner, actor="ann", release=Release(until=now + timedelta(seconds=seconds)))
+            toggle.hold_owner(
+                owner, actor="ann", release=Release(until=now + timedelta(seconds=seconds))
+            )
         assert releases.release_due() == 3
         assert releases.release_due() == 0
         subscription.refresh_from_db()
         assert (subscription.status, subscription.held_until) == (ACTIVE, None)
         assert Subscriber.objects.get(pk=other.pk).status == HELD
         assert Installation.objects.get().sending == "ACTIVE"
-        assert [row.actor for row in JournalEntry.objects.filter(kind=JournalKind.ACTIVATED)] == [""] * 3
+        assert [row.actor for row in JournalEntry.objects.filter(kind=JournalKind.ACTIVATED)] == [
+            ""
+        ] * 3
 
     def test_a_hold_without_a_moment_lasts(self, subscription: Subscription) -> None:
         toggle.hold_owner(subscription, actor="ann")
         assert releases.release_due() == 0
 
-    def test_a_lane_catches_up_until_nothing_waits_that_was_held(self, subscription: Subscription) -> None:
+    def test_a_lane_catches_up_until_nothing_waits_that_was_held(
+        self, subscription: Subscription
+    ) -> None:
         waiting = factories.delivery(subscription=subscription)
         toggle.hold_owner(subscription.subscriber, actor="ann", release=Release(catch_up_rate=5))
         toggle.activate_owner(subscription.subscriber, actor="ann")
@@ -111,7 +119,9 @@ class TestEndOfHolds:
         lane = Lane.objects.get(pk=lane.pk)
         assert (lane.catch_up_rate, lane.catch_up_to) == (None, None)
 
-    def test_a_release_without_a_rate_ends_one_that_was_begun(self, subscription: Subscription) -> None:
+    def test_a_release_without_a_rate_ends_one_that_was_begun(
+        self, subscription: Subscription
+    ) -> None:
         toggle.hold_owner(subscription, actor="ann")
         toggle.activate_owner(subscription, actor="ann", catch_up_rate=2)
         assert Lane.objects.get(subscriber=subscription.subscriber).catch_up_rate == 2
@@ -133,7 +143,9 @@ def test_a_released_subscriber_has_cancelled_what_its_active_subscriptions_had_w
     assert job.filter == {"subscription": str(subscription.pk)}
 
 
-def test_undo_restores_the_status_unless_somebody_else_changed_it(subscription: Subscription) -> None:
+def test_undo_restores_the_status_unless_somebody_else_changed_it(
+    subscription: Subscription,
+) -> None:
     toggle.hold_owner(subscription, actor="ann")
     toggle.deactivate_owner(subscription, actor="ann")
     assert toggle.restore_status(subscription, made="INACTIVE", to="HELD", actor="ann")
@@ -145,7 +157,9 @@ def test_a_held_subscription_gives_a_sync_message_no_answer() -> None:
     event_type = factories.event_type(kind=Kind.SYNC)
     subscription = factories.subscription(event_type=event_type)
     toggle.hold_owner(subscription.subscriber, actor="ann")
-    ended = exchange_message(factories.publisher(), Draft(event_type=event_type, headers={}, body=b"{}"))
+    ended = exchange_message(
+        factories.publisher(), Draft(event_type=event_type, headers={}, body=b"{}")
+    )
     assert ended.is_held
     assert ended.called is not None
     assert ended.called.answer is None

@@ -75,6 +75,9 @@ def test_holds_that_need_no_locked_lane_are_released(lanes: list[Lane]) -> None:
     with locked(lanes[0]), transaction.atomic():
         assert releases.release_due() == 1
     assert rates(lanes) == [None, 5]
-    assert list(Subscriber.objects.order_by("pk").values_list("status", flat=True)) == ["HELD", "ACTIVE"]
+    assert list(Subscriber.objects.order_by("pk").values_list("status", flat=True)) == [
+        "HELD",
+        "ACTIVE",
+    ]
     with transaction.atomic():
         assert releases.release_due() == 1

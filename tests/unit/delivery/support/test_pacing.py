@@ -9,7 +9,9 @@ from delivery.support.pacing import batch_size, due_after
 DUE = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(("rate", "size"), [(None, 500), (0.01, 1), (1.0, 1), (40.0, 40), (9_000.0, 500)])
+@pytest.mark.parametrize(
+    ("rate", "size"), [(None, 500), (0.01, 1), (1.0, 1), (40.0, 40), (9_000.0, 500)]
+)
 def test_a_batch_is_a_seconds_worth(rate: float | None, size: int) -> None:
     assert batch_size(rate, most=500) == size
 

@@ -17,7 +17,10 @@ def test_a_received_message_is_marked_delivered() -> None:
     row = factories.delivery(Status.IN_DOUBT)
     mark_delivered(row.pk, actor=ACTOR)
     after = now_of(row)
-    assert (after.status, after.reason) == (Status.DELIVERED, "in doubt, marked as delivered by ann")
+    assert (after.status, after.reason) == (
+        Status.DELIVERED,
+        "in doubt, marked as delivered by ann",
+    )
     assert after.settled_at is not None
     entry = JournalEntry.objects.get()
     assert (entry.kind, entry.actor, entry.delivery_id) == (JournalKind.RESOLVED, ACTOR, row.pk)
@@ -34,7 +37,9 @@ def test_only_deliveries_in_doubt_are_marked(status: Status) -> None:
 
 def test_pending_siblings_of_a_received_message_are_redundant() -> None:
     doubtful, pending, refused = group(Status.IN_DOUBT, Status.PENDING, Status.REJECTED)
-    other = factories.delivery(message=doubtful.message, queue_group=1, subscription=pending.subscription)
+    other = factories.delivery(
+        message=doubtful.message, queue_group=1, subscription=pending.subscription
+    )
     mark_delivered(doubtful.pk, actor=ACTOR)
     found = [now_of(row).status for row in (doubtful, pending, refused, other)]
     assert found == [Status.DELIVERED, Status.REDUNDANT, Status.REJECTED, Status.PENDING]

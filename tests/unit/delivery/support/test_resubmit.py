@@ -8,7 +8,16 @@ from django.utils import timezone
 
 from delivery.lifecycle import transitions
 from delivery.lifecycle.transitions import RESUBMITTABLE
-from delivery.models import Callback, Delivery, JournalEntry, JournalKind, Lane, LaneKind, Message, Status
+from delivery.models import (
+    Callback,
+    Delivery,
+    JournalEntry,
+    JournalKind,
+    Lane,
+    LaneKind,
+    Message,
+    Status,
+)
 from delivery.states import OPEN
 from delivery.support.resubmit import (
     Edit,
@@ -21,7 +30,9 @@ from subscriptions.models import ConfigurationChange, Kind, Subscription
 from tests.support import factories
 
 ACTOR = "ann"
-EDIT = Edit(headers={"content-type": "application/json"}, content_type="application/json", body=b'{"n": 2}')
+EDIT = Edit(
+    headers={"content-type": "application/json"}, content_type="application/json", body=b'{"n": 2}'
+)
 RECEIVED = (Status.DELIVERED, Status.REDUNDANT, Status.DUPLICATE)
 
 pytestmark = pytest.mark.django_db
@@ -76,7 +87,11 @@ def test_a_failed_delivery_is_pending_again_with_all_attempts(status: Status) ->
     before = now_of(row)
     resubmit_delivery(row.pk, actor=ACTOR)
     after = now_of(row)
-    assert (after.status, after.settled_at, after.redelivery) == (Status.PENDING, None, "resubmitted")
+    assert (after.status, after.settled_at, after.redelivery) == (
+        Status.PENDING,
+        None,
+        "resubmitted",
+    )
     assert (after.attempts, after.attempts_before, after.skipped) == (3, 3, False)
     assert after.reason == "resubmitted by ann"
     assert (after.lane_id, after.message_id) == (before.lane_id, before.message_id)
@@ -84,7 +99,11 @@ def test_a_failed_delivery_is_pending_again_with_all_attempts(status: Status) ->
     assert (entry.kind, entry.actor, entry.delivery_id) == (JournalKind.RESUBMITTED, ACTOR, row.pk)
     assert status in entry.text
     change = ConfigurationChange.objects.get()
-    assert (change.actor, change.action, change.object_name) == (ACTOR, "resubmitted", f"delivery {row.pk}")
+    assert (change.actor, change.action, change.object_name) == (
+        ACTOR,
+        "resubmitted",
+        f"delivery {row.pk}",
+    )
     assert (change.before, change.after) == ({"status": status}, {"status": "PENDING"})
 
 
@@ -137,7 +156,10 @@ class TestQueue:
     def test_a_group_member_keeps_its_queue_lane(self) -> None:
         refused, _ = group(Status.REJECTED, Status.REJECTED)
         resubmit_delivery(refused.pk, actor=ACTOR)
-        assert (now_of(refused).status, now_of(refused).lane_id) == (Status.PENDING, refused.lane_id)
+        assert (now_of(refused).status, now_of(refused).lane_id) == (
+            Status.PENDING,
+            refused.lane_id,
+        )
 
     def test_a_group_with_a_delivered_member_is_not_resubmitted(self) -> None:
         refused, _ = group(Status.REJECTED, Status.DELIVERED)
@@ -187,10 +209,20 @@ class TestEdited:
         assert Delivery.objects.filter(message=message).count() == 1
         assert now_of(row).status == status
         entry = JournalEntry.objects.get()
-        assert (entry.kind, entry.delivery_id, entry.actor) == (JournalKind.RESUBMITTED, delivery.pk, ACTOR)
+        assert (entry.kind, entry.delivery_id, entry.actor) == (
+            JournalKind.RESUBMITTED,
+            delivery.pk,
+            ACTOR,
+        )
         change = ConfigurationChange.objects.get()
-        assert (change.actor, change.action, change.object_name) == (ACTOR, "resubmitted", message.public_id)
-        assert entry.text == f"{row.message.public_id} was edited and is sent as {message.public_id}."
+        assert (change.actor, change.action, change.object_name) == (
+            ACTOR,
+            "resubmitted",
+            message.public_id,
+        )
+        assert (
+            entry.text == f"{row.message.public_id} was edited and is sent as {message.public_id}."
+        )
 
     def another(self, row: Delivery) -> Subscription:
         return factories.subscription(event_type=row.message.event_type)
@@ -215,7 +247,9 @@ class TestEdited:
     def test_a_queue_copy_has_a_callback_url_of_its_own(self) -> None:
         (refused,) = group(Status.REJECTED)
         headers = {"content-type": "text/plain", "callbackurl": "http://127.0.0.1:9/answer"}
-        message, _ = self.edited(refused, Edit(headers=headers, content_type="text/plain", body=b"x"))
+        message, _ = self.edited(
+            refused, Edit(headers=headers, content_type="text/plain", body=b"x")
+        )
         assert Callback.objects.get().message_id == message.pk
 
     def test_a_copy_of_an_answer_goes_to_the_same_callback(self) -> None:

@@ -24,7 +24,9 @@ def published(count: int, body: bytes = b"{}", **fields: object) -> list[Message
 
 def walked(search: Search, *, count: int = 10, seconds: float = 10) -> Walked:
     first, last = ids_between(None, None)
-    return walk_messages(Message.objects.all(), search, first=first, last=last, count=count, seconds=seconds)
+    return walk_messages(
+        Message.objects.all(), search, first=first, last=last, count=count, seconds=seconds
+    )
 
 
 def ids(found: Walked) -> list[int]:
@@ -44,7 +46,10 @@ class TestFoundMessages:
         assert ids(walked(Search(body="needle"))) == [wanted.pk]
 
     def test_a_header_by_its_name_or_its_value_or_both_in_any_case(self) -> None:
-        wanted, _ = factories.message(headers={"x-trace": "Abc-1"}), factories.message(headers={"y": "abc"})
+        wanted, _ = (
+            factories.message(headers={"x-trace": "Abc-1"}),
+            factories.message(headers={"y": "abc"}),
+        )
         for text in ("X-Trace", "x-trace: abc", "TRACE: ABC-1", "bc-1"):
             assert ids(walked(Search(header=text))) == [wanted.pk], text
         assert ids(walked(Search(header="x-trace: abc-2"))) == []
@@ -55,10 +60,14 @@ class TestFoundMessages:
             assert ids(walked(Search(status=status))) == [row.message_id]
 
     def test_a_message_must_match_every_condition(self) -> None:
-        row = factories.delivery(Status.REJECTED, message=factories.message(b"needle", headers={"a": "b"}))
+        row = factories.delivery(
+            Status.REJECTED, message=factories.message(b"needle", headers={"a": "b"})
+        )
         factories.delivery(Status.REJECTED)
         factories.message(b"needle")
-        assert ids(walked(Search(body="needle", header="a: b", status="REJECTED"))) == [row.message_id]
+        assert ids(walked(Search(body="needle", header="a: b", status="REJECTED"))) == [
+            row.message_id
+        ]
 
 
 class TestHowFar:
@@ -103,7 +112,9 @@ class TestHowFar:
         rows = published(12, b"needle")
         for size in (1, 2, 5, 100):
             monkeypatch.setattr(searching, "FIRST_PART", size)
-            assert ids(walked(Search(body="needle"), count=50)) == [row.pk for row in reversed(rows)]
+            assert ids(walked(Search(body="needle"), count=50)) == [
+                row.pk for row in reversed(rows)
+            ]
 
 
 def sleeping(seconds: float, *, only: Message | None = None) -> QuerySet[Message]:
@@ -131,10 +142,14 @@ class TestReadingAhead:
             (Search(status=Status.FAILED, body="needle"), "on"),
         ],
     )
-    def test_where_every_message_is_read_the_database_reads_ahead(self, search: Search, setting: str) -> None:
+    def test_where_every_message_is_read_the_database_reads_ahead(
+        self, search: Search, setting: str
+    ) -> None:
         row = factories.delivery(message=factories.message(b"needle"), status=Status.FAILED).message
         first, last = ids_between(None, None)
-        found = walk_messages(reading_by(setting), search, first=first, last=last, count=10, seconds=10)
+        found = walk_messages(
+            reading_by(setting), search, first=first, last=last, count=10, seconds=10
+        )
         assert ids(found) == [row.pk]
 
     def test_index_scans_are_enabled_again_afterwards(self) -> None:
@@ -176,7 +191,9 @@ class TestCostOfAPart:
         assert found.rows
         assert found.reached == found.rows[-1].pk > rows[0].pk
 
-    def test_a_scan_makes_progress_even_with_slow_messages(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_scan_makes_progress_even_with_slow_messages(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(searching, "LEAST_SECONDS", 0.01)
         rows = published(5, b"needle")
         found, last, walks = list[int](), rows[-1].pk, 0
@@ -222,5 +239,7 @@ class TestRanges:
         factories.message(published_at=NOON)
         first, last = ids_between(NOON + timedelta(1), None)
         assert first > last
-        found = walk_messages(Message.objects.all(), Search(body="x"), first=first, last=last, count=5)
+        found = walk_messages(
+            Message.objects.all(), Search(body="x"), first=first, last=last, count=5
+        )
         assert (found.rows, found.reached) == ([], None)

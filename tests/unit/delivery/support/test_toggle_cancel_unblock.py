@@ -34,7 +34,9 @@ class TestToggle:
     def subscription(self, db: None) -> Subscription:
         return factories.subscription()
 
-    def test_an_inactive_subscription_holds_its_pending_deliveries(self, subscription: Subscription) -> None:
+    def test_an_inactive_subscription_holds_its_pending_deliveries(
+        self, subscription: Subscription
+    ) -> None:
         held = factories.delivery(subscription=subscription)
         assert toggle.deactivate_owner(subscription, actor=ACTOR)
         subscription.refresh_from_db()
@@ -61,7 +63,9 @@ class TestToggle:
         self, subscription: Subscription
     ) -> None:
         held = [factories.delivery(subscription=subscription) for _ in range(3)]
-        other = factories.delivery(subscription=factories.subscription(subscriber=subscription.subscriber))
+        other = factories.delivery(
+            subscription=factories.subscription(subscriber=subscription.subscriber)
+        )
         toggle.deactivate_owner(subscription, actor=ACTOR)
         (job,) = toggle.activate_owner(subscription, backlog="cancel", actor=ACTOR)
         assert job is not None
@@ -129,7 +133,9 @@ class TestUnblock:
 
     def test_a_head_settled_meanwhile_is_not_skipped(self, db: None) -> None:
         lane, head = blocked_lane()
-        Delivery.objects.filter(pk=head.pk).update(status=Status.DELIVERED, settled_at=timezone.now())
+        Delivery.objects.filter(pk=head.pk).update(
+            status=Status.DELIVERED, settled_at=timezone.now()
+        )
         with pytest.raises(unblock.NotBlockedError):
             unblock.skip_delivery(lane, actor=ACTOR)
         assert not JournalEntry.objects.exists()

@@ -42,12 +42,17 @@ def lane() -> Lane:
 
 @pytest.mark.parametrize(
     ("verb", "error"),
-    [(unblock.resume_lane, unblock.NotSuspendedError), (unblock.skip_delivery, unblock.NotBlockedError)],
+    [
+        (unblock.resume_lane, unblock.NotSuspendedError),
+        (unblock.skip_delivery, unblock.NotBlockedError),
+    ],
 )
 def test_a_lane_resumed_by_its_probe_meanwhile_is_unchanged(
     lane: Lane, verb: Callable[..., Any], error: type[Exception]
 ) -> None:
-    resumed = "UPDATE delivery_lane SET state = 'IDLE', delivery_id = NULL WHERE state = 'SUSPENDED'"
+    resumed = (
+        "UPDATE delivery_lane SET state = 'IDLE', delivery_id = NULL WHERE state = 'SUSPENDED'"
+    )
     with first(resumed, before='UPDATE "delivery_lane"'), pytest.raises(error):
         verb(lane, actor="ann")
     lane.refresh_from_db()

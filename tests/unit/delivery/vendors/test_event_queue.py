@@ -16,7 +16,15 @@ from subscriptions.models import ConfigurationChange, Scope, SignIn
 from subscriptions.sign_in import MOST_OF_ACCOUNT_FROM_ORIGIN
 from tests.support import factories
 from tests.unit.delivery.mailbox.box import FilledMailbox, box, end_visibility, move, status_of
-from tests.unit.subscriptions.api.client import ApiAnswer, Caller, Json, caller, created, fields_of, refused
+from tests.unit.subscriptions.api.client import (
+    ApiAnswer,
+    Caller,
+    Json,
+    caller,
+    created,
+    fields_of,
+    refused,
+)
 
 VENDOR_JSON = "application/vnd.comoyo.api-v20120202+json"
 PASSWORD = "hunter2 hunter2"
@@ -35,7 +43,9 @@ class QueueClient:
         self, method: str, path: str, body: bytes = b"{}", headers: Mapping[str, str] | None = None
     ) -> ApiAnswer:
         credentials = base64.b64encode(f"{self.name}:{self.password}".encode()).decode()
-        sent = {"authorization": f"Basic {credentials}", "accept": VENDOR_JSON} | dict(headers or {})
+        sent = {"authorization": f"Basic {credentials}", "accept": VENDOR_JSON} | dict(
+            headers or {}
+        )
         return self._caller.ask(method, path, body, content_type=VENDOR_JSON, headers=sent)
 
     def next(self) -> Json:
@@ -98,7 +108,9 @@ class TestSequence:
         assert second["messageId"] == first["messageId"]
         assert second["receiptId"] != first["receiptId"]
 
-    def test_a_message_is_out_for_thirty_seconds(self, mailbox: FilledMailbox, queue: QueueClient) -> None:
+    def test_a_message_is_out_for_thirty_seconds(
+        self, mailbox: FilledMailbox, queue: QueueClient
+    ) -> None:
         (delivery,) = mailbox.put()
         before = timezone.now()
         queue.next()
@@ -119,9 +131,13 @@ class TestSequence:
         self, mailbox: FilledMailbox, queue: QueueClient, accept: str
     ) -> None:
         mailbox.put()
-        assert queue.ask("POST", NEXT, headers={"accept": accept}).content_type == "application/json"
+        assert (
+            queue.ask("POST", NEXT, headers={"accept": accept}).content_type == "application/json"
+        )
 
-    def test_a_body_that_is_no_json_is_base64(self, mailbox: FilledMailbox, queue: QueueClient) -> None:
+    def test_a_body_that_is_no_json_is_base64(
+        self, mailbox: FilledMailbox, queue: QueueClient
+    ) -> None:
         mailbox.put(message=factories.message(b"\x00\xff", content_type="application/octet-stream"))
         assert queue.next()["event"] == {"body_base64": "AP8="}
 
@@ -131,7 +147,9 @@ class TestSequence:
         mailbox.put()
         assert queue.ask("POST", "/event/queue/crm/next").status == 200
 
-    def test_status_tells_how_full_the_queue_is(self, mailbox: FilledMailbox, queue: QueueClient) -> None:
+    def test_status_tells_how_full_the_queue_is(
+        self, mailbox: FilledMailbox, queue: QueueClient
+    ) -> None:
         nothing = {"available": 0, "inFlight": 0, "oldestSeconds": None}
         assert queue.ask("GET", "/event/queue/q-17/status").body == nothing
         message = factories.message(published_at=timezone.now() - timedelta(minutes=1))
@@ -150,7 +168,9 @@ class TestSequence:
 
 
 class TestReceipts:
-    def test_repeating_an_acknowledgement_is_well(self, mailbox: FilledMailbox, queue: QueueClient) -> None:
+    def test_repeating_an_acknowledgement_is_well(
+        self, mailbox: FilledMailbox, queue: QueueClient
+    ) -> None:
         mailbox.put()
         message = queue.next()
         assert [queue.ack(message).status for _ in range(2)] == [200, 200]
@@ -229,7 +249,9 @@ class TestSigningIn:
         refused(QueueClient("crm", foreign).ask("POST", NEXT), 401)
 
     def test_a_revoked_key_is_refused(self, mailbox: FilledMailbox) -> None:
-        _, key = factories.api_key(Scope.FETCH, subscriber=mailbox.subscriber, revoked_at=timezone.now())
+        _, key = factories.api_key(
+            Scope.FETCH, subscriber=mailbox.subscriber, revoked_at=timezone.now()
+        )
         refused(QueueClient("crm", key).ask("POST", NEXT), 401)
 
     def test_an_imported_password_works_is_hashed_and_shown_nowhere(
@@ -250,10 +272,14 @@ class TestSigningIn:
     def test_a_password_that_was_right_is_not_looked_at_for_each_call(
         self, db: None, quick_passwords: None
     ) -> None:
-        caller().post("subscribers", {"name": "crm", "queue_id": "q-17", "queue_password": PASSWORD})
+        caller().post(
+            "subscribers", {"name": "crm", "queue_id": "q-17", "queue_password": PASSWORD}
+        )
         client = QueueClient("crm", PASSWORD)
         assert [client.ask("POST", NEXT).status for _ in range(3)] == [204] * 3
-        assert list(SignIn.objects.values_list("kind", "username")) == [("SIGNED_IN", "event queue crm")]
+        assert list(SignIn.objects.values_list("kind", "username")) == [
+            ("SIGNED_IN", "event queue crm")
+        ]
 
     def test_wrong_passwords_are_throttled_and_a_fetch_key_is_let_in(
         self, queue: QueueClient, quick_passwords: None
@@ -270,7 +296,8 @@ class TestSigningIn:
         self, mailbox: FilledMailbox, quick_passwords: None
     ) -> None:
         details = {
-            refused(QueueClient(name, "guess").ask("POST", NEXT), 401)["detail"] for name in ("crm", "nobody")
+            refused(QueueClient(name, "guess").ask("POST", NEXT), 401)["detail"]
+            for name in ("crm", "nobody")
         }
         assert len(details) == 1
         assert list(SignIn.objects.order_by("id").values_list("username", flat=True)) == [

@@ -52,7 +52,12 @@ def test_workfronts_list_ignores_parameters_that_it_does_not_know() -> None:
 @pytest.mark.parametrize("content_type", ["", "text/plain", "application/x-www-form-urlencoded"])
 def test_workfront_takes_json_by_any_content_type(content_type: str) -> None:
     body = orjson.dumps(
-        {"objCode": "PROJ", "eventType": "UPDATE", "url": "https://receiver.example/hook", "authToken": "t"}
+        {
+            "objCode": "PROJ",
+            "eventType": "UPDATE",
+            "url": "https://receiver.example/hook",
+            "authToken": "t",
+        }
     )
     assert caller().ask("POST", SUBSCRIPTIONS, body, content_type=content_type).status == 201
 

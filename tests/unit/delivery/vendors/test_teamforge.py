@@ -13,11 +13,27 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from delivery.models import Message
 from delivery.vendors.teamforge import sessions
-from subscriptions.models import ApiKey, ConfigurationChange, EventType, Publisher, PublishId, Scope, SignIn
+from subscriptions.models import (
+    ApiKey,
+    ConfigurationChange,
+    EventType,
+    Publisher,
+    PublishId,
+    Scope,
+    SignIn,
+)
 from subscriptions.publish_ids import OVERLAP, rotate_publish_id
 from subscriptions.sign_in import MOST_OF_ACCOUNT_FROM_ORIGIN
 from tests.support import factories
-from tests.unit.subscriptions.api.client import ApiAnswer, Caller, Json, caller, created, fields_of, refused
+from tests.unit.subscriptions.api.client import (
+    ApiAnswer,
+    Caller,
+    Json,
+    caller,
+    created,
+    fields_of,
+    refused,
+)
 
 EVENT = "Jenkins.Build"
 
@@ -150,7 +166,9 @@ def test_a_name_that_nobody_has_is_not_written_down(plugin: Jenkins) -> None:
     assert SignIn.objects.get().username == ""
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b'{"Username": "a"}', b'{"Username": 1, "Password": 2}', b"x"])
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b'{"Username": "a"}', b'{"Username": 1, "Password": 2}', b"x"]
+)
 def test_a_login_that_is_none_is_refused(plugin: Jenkins, body: bytes) -> None:
     enveloped(plugin.post("/v4/login", body), 400)
 
@@ -187,7 +205,9 @@ def test_what_cannot_be_published_is_refused_in_the_envelope(
     assert not Message.objects.exists()
 
 
-def test_who_publishes_too_fast_is_told_when_to_try_again(plugin: Jenkins, settings: Settings) -> None:
+def test_who_publishes_too_fast_is_told_when_to_try_again(
+    plugin: Jenkins, settings: Settings
+) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, publish_rate_limit="1/h")
     enveloped(plugin.publish(), 201)
     refusal = plugin.publish()
@@ -204,7 +224,9 @@ def test_anything_but_post_is_refused(plugin: Jenkins) -> None:
 def test_json_in_latin_1_is_stored_as_utf_8(plugin: Jenkins) -> None:
     enveloped(plugin.publish('{"createdBy": "Jürgen"}'.encode("iso-8859-1")), 201)
     enveloped(plugin.publish('{"createdBy": "Jürgen"}'.encode()), 201)
-    assert {bytes(row.body) for row in Message.objects.all()} == {'{"createdBy": "Jürgen"}'.encode()}
+    assert {bytes(row.body) for row in Message.objects.all()} == {
+        '{"createdBy": "Jürgen"}'.encode()
+    }
 
 
 def test_a_replaced_id_is_valid_for_a_day(plugin: Jenkins) -> None:
@@ -238,7 +260,9 @@ def test_the_id_is_stored_nowhere_and_logged_nowhere(
     plugin: Jenkins, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    plugin.publish(Referer=f"https://ci/v4/inbox/{EVENT}/{plugin.id}", X_Seen=plugin.id, X_Other="1")
+    plugin.publish(
+        Referer=f"https://ci/v4/inbox/{EVENT}/{plugin.id}", X_Seen=plugin.id, X_Other="1"
+    )
     plugin.post(f"/v4/inbox/No.Such/{plugin.id}")
     plugin.post(f"/v4/inbox/{EVENT}/{plugin.id}/more")
     fails: Any = lambda *_: 1 / 0  # noqa: E731
@@ -291,5 +315,7 @@ class TestPublishIds:
     def test_an_id_that_can_be_guessed_or_is_no_part_of_a_path_is_refused(
         self, plugin: Jenkins, text: str
     ) -> None:
-        problem = refused(caller().post("publishers/jenkins/publish-ids", {"publish_id": text}), 400)
+        problem = refused(
+            caller().post("publishers/jenkins/publish-ids", {"publish_id": text}), 400
+        )
         assert "publish_id" in fields_of(problem)

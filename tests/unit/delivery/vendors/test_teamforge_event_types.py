@@ -23,7 +23,9 @@ def test_it_makes_seven_topics_and_their_presubmit_questions() -> None:
     made = EventType.objects.filter(name__startswith="TeamForge.Artifact.")
     topics = {row.name for row in made if row.kind == Kind.TOPIC}
     assert len(topics) == 7
-    assert {row.name for row in made if row.kind == Kind.SYNC} == {f"{name}.Presubmit" for name in topics}
+    assert {row.name for row in made if row.kind == Kind.SYNC} == {
+        f"{name}.Presubmit" for name in topics
+    }
     assert all((row.sample or {})["original"]["project"]["id"] == "proj1008" for row in made)
 
 

@@ -62,7 +62,11 @@ class TestCreating:
         row = row_of(made)
         assert (row.event_type.name, row.event_type.kind) == ("Workfront.PROJ.UPDATE", "TOPIC")
         assert row.subscriber.name == "workfront-receiver.example"
-        assert (row.endpoint, row.policy.name, row.timeout_seconds) == (WANTED["url"], "workfront-48h", 5)
+        assert (row.endpoint, row.policy.name, row.timeout_seconds) == (
+            WANTED["url"],
+            "workfront-48h",
+            5,
+        )
         assert row.auth == {"type": "bearer", "token": TOKEN}
         assert row.filter == (
             "$$->'Body'->'newState'->>'ID' = '59d7ddf7' AND $$->'Body'->'newState'->>'status' = 'CUR'"
@@ -91,7 +95,11 @@ class TestCreating:
         for url in urls:
             create(client, url=url)
         names = Subscriber.objects.order_by("name").values_list("name", flat=True)
-        assert list(names) == ["workfront-a.example", "workfront-a.example-8443", "workfront-b.example"]
+        assert list(names) == [
+            "workfront-a.example",
+            "workfront-a.example-8443",
+            "workfront-b.example",
+        ]
 
     def test_the_same_is_a_conflict_and_leaves_nothing(self, client: Caller) -> None:
         create(client)
@@ -113,7 +121,9 @@ class TestCreating:
         assert create(client)["id"] != create(client, **other)["id"]
 
     def test_what_differs_from_workfront_is_told(self, client: Caller) -> None:
-        made = create(client, filters=[{"fieldName": "a", "fieldValue": "b", "comparison": "contains"}])
+        made = create(
+            client, filters=[{"fieldName": "a", "fieldValue": "b", "comparison": "contains"}]
+        )
         assert made["differences"][0].startswith("a contains: ")
 
     @pytest.mark.parametrize(
@@ -149,8 +159,13 @@ class TestCreating:
     def test_an_encoding_is_a_script_and_makes_another_subscription(self, client: Caller) -> None:
         plain, encoded = create(client), create(client, base64Encoding="true")
         assert (row_of(plain).script, row_of(encoded).script) == ("", BASE64_SCRIPT)
-        assert [read(client, one["id"])["base64Encoding"] for one in (plain, encoded)] == [False, True]
-        refused(client.post(PLACE, WANTED | {"base64Encoding": True}), 409, "duplicate-subscription")
+        assert [read(client, one["id"])["base64Encoding"] for one in (plain, encoded)] == [
+            False,
+            True,
+        ]
+        refused(
+            client.post(PLACE, WANTED | {"base64Encoding": True}), 409, "duplicate-subscription"
+        )
 
     def test_an_encoding_needs_a_topic(self, client: Caller) -> None:
         factories.event_type("Workfront.PROJ.UPDATE", kind="QUEUE")
@@ -164,7 +179,9 @@ class TestCreating:
 
 class TestReading:
     def test_one_is_read_as_it_was_given_with_its_token_masked(self, client: Caller) -> None:
-        filters = [{"fieldName": "status", "fieldValue": "CUR", "comparison": "ne", "state": "oldState"}]
+        filters = [
+            {"fieldName": "status", "fieldValue": "CUR", "comparison": "ne", "state": "oldState"}
+        ]
         made = create(client, filters=filters, filterConnector="OR", objId="59d7ddf7")
         shown = read(client, made["id"])
         url = shown.pop("subscription_url")
@@ -217,7 +234,11 @@ class TestReading:
     def test_the_deprecated_list_has_names_with_underscores(self, client: Caller) -> None:
         made = create(client)
         (shown,) = client.get(f"{PLACE}/list").body
-        assert (shown["id"], shown["obj_code"], shown["event_type"]) == (made["id"], "PROJ", "UPDATE")
+        assert (shown["id"], shown["obj_code"], shown["event_type"]) == (
+            made["id"],
+            "PROJ",
+            "UPDATE",
+        )
         assert shown["auth_token"].endswith(TOKEN[-4:])
 
     def test_the_number_of_queries_does_not_grow(
@@ -238,7 +259,9 @@ class TestDeleting:
         refused(client.delete(f"{PLACE}/{made['id']}"), 404)
         refused(client.get(f"{PLACE}/{made['id']}"), 404)
 
-    def test_what_has_a_history_stays_inactive_and_may_be_created_anew(self, client: Caller) -> None:
+    def test_what_has_a_history_stays_inactive_and_may_be_created_anew(
+        self, client: Caller
+    ) -> None:
         made = create(client)
         row = row_of(made)
         factories.delivery(subscription=row)
@@ -254,7 +277,9 @@ class TestDeleting:
         refused(client.get(f"{PLACE}/{made['id']}"), 404)
         create(client)
 
-    @pytest.mark.parametrize("id", ["0" * 32, "7840a462-474e-4890-aa98-89308363910b", "-" * 36, "x"])
+    @pytest.mark.parametrize(
+        "id", ["0" * 32, "7840a462-474e-4890-aa98-89308363910b", "-" * 36, "x"]
+    )
     def test_an_unknown_one_is_404(self, client: Caller, id: str) -> None:
         assert client.delete(f"{PLACE}/{id}").status == 404
 
@@ -268,7 +293,8 @@ class TestManageKeys:
         assert answer.status == 200, answer
 
     @pytest.mark.parametrize(
-        "headers", [{}, {"authorization": ""}, {"authorization": "nonsense"}, {"authorization": "Basic eDp5"}]
+        "headers",
+        [{}, {"authorization": ""}, {"authorization": "nonsense"}, {"authorization": "Basic eDp5"}],
     )
     def test_who_has_none_is_401(self, headers: dict[str, str]) -> None:
         answer: ApiAnswer = Caller(None).ask("GET", PLACE, headers=headers)

@@ -24,14 +24,21 @@ NEW: dict[str, Any] = {
     "one": ["a"],
     "parameterValues": {"DE: customField": "customValue", "DE: n": 5},
 }
-OLD = NEW | {"status": "NEW", "priority": 1, "ownerID": None, "parameterValues": {"DE: customField": "other"}}
+OLD = NEW | {
+    "status": "NEW",
+    "priority": 1,
+    "ownerID": None,
+    "parameterValues": {"DE: customField": "other"},
+}
 
 
 def given(*filters: Any, **fields: Any) -> dict[str, Any]:
     return {"objCode": "PROJ", "eventType": "UPDATE", "filters": list(filters)} | fields
 
 
-def one(name: str, comparison: str | None = None, value: Any = None, **fields: Any) -> dict[str, Any]:
+def one(
+    name: str, comparison: str | None = None, value: Any = None, **fields: Any
+) -> dict[str, Any]:
     compared = {} if comparison is None else {"comparison": comparison}
     return {"fieldName": name, "fieldValue": value} | compared | fields
 
@@ -135,7 +142,9 @@ def test_one_object_is_found_by_its_id() -> None:
         ("parameterValues", "changed", None, True),
     ],
 )
-def test_what_a_comparison_matches(name: str, comparison: str | None, value: Any, expected: bool) -> None:
+def test_what_a_comparison_matches(
+    name: str, comparison: str | None, value: Any, expected: bool
+) -> None:
     assert matches(one(name, comparison, value)) is expected
 
 
@@ -175,7 +184,9 @@ def test_connectors_and_groups() -> None:
     assert matches(either, both, filterConnector="OR")
 
 
-@pytest.mark.parametrize("value", ["'; DROP", "' OR '1'='1", "''", "$$->'Body'", "’x’", "ü\U0001f600"])
+@pytest.mark.parametrize(
+    "value", ["'; DROP", "' OR '1'='1", "''", "$$->'Body'", "’x’", "ü\U0001f600"]
+)
 def test_no_value_ends_its_string(value: str) -> None:
     assert matches(one("a", value=value), new={"a": value})
     assert matches(one("a", "contains", value), new={"a": f"x{value}y"})
@@ -244,7 +255,10 @@ def test_groups_have_bounds() -> None:
 
 
 def test_all_reasons_are_told_at_once() -> None:
-    assert refused(one("", value="x"), one("a", "x", 1)) == {"filters.0.fieldName", "filters.1.comparison"}
+    assert refused(one("", value="x"), one("a", "x", 1)) == {
+        "filters.0.fieldName",
+        "filters.1.comparison",
+    }
 
 
 @pytest.mark.parametrize("encoded", [False, "false", "", " ", None])
@@ -278,7 +292,9 @@ def test_the_script_encodes_both_states_and_nothing_else(length: int) -> None:
     assert base64.b64decode(sent["oldState"]) == b"{}"
 
 
-@pytest.mark.parametrize("body", [{"newState": None}, {"newState": "ewo="}, {"more": 1}, [1], "text"])
+@pytest.mark.parametrize(
+    "body", [{"newState": None}, {"newState": "ewo="}, {"more": 1}, [1], "text"]
+)
 def test_what_is_no_object_is_not_encoded(body: Any) -> None:
     sent = encoded_by_script(body)
     assert (orjson.loads(sent) if sent is not None else body) == body

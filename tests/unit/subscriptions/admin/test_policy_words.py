@@ -17,9 +17,12 @@ def said(**values: object) -> str:
 def test_workfronts_offsets_are_those_of_its_documentation() -> None:
     policy = Policy(**WORKFRONT, max_attempts=12)
     minutes = [schedule_words.offset(policy, retry) / 60 for retry in range(1, 12)]
-    assert minutes == pytest.approx([1.4, 4.2, 9.9, 21.2, 43.8, 89, 179.5, 360, 722, 1446, 2893], rel=0.01)
-    assert "Retries come 85 s, 4 min, 10 min, 21 min, … 48 h after the first failure, 11 in all." in said(
-        **WORKFRONT, max_attempts=12
+    assert minutes == pytest.approx(
+        [1.4, 4.2, 9.9, 21.2, 43.8, 89, 179.5, 360, 722, 1446, 2893], rel=0.01
+    )
+    assert (
+        "Retries come 85 s, 4 min, 10 min, 21 min, … 48 h after the first failure, 11 in all."
+        in said(**WORKFRONT, max_attempts=12)
     )
 
 
@@ -49,7 +52,10 @@ def test_a_duration_is_shown_in_its_largest_useful_unit(seconds: float, words: s
         ({"retry_seconds": 10}, "Retries come 10 s after each failure, until it succeeds."),
         ({"max_attempts": 2}, "Retries come 10 s after each failure, once."),
         ({"max_attempts": 1}, "With one attempt, nothing is tried again."),
-        ({"retry_schedule": "EXPONENTIAL", "retry_seconds": 2}, "2 s, 6 s, 14 s, 30 s, 62 s, 2 min after"),
+        (
+            {"retry_schedule": "EXPONENTIAL", "retry_seconds": 2},
+            "2 s, 6 s, 14 s, 30 s, 62 s, 2 min after",
+        ),
         (
             {"retry_schedule": "LISTED", "retry_waits": "5,300,1800", "max_attempts": 4},
             "Retries come 5 s, 5 min, 35 min after the first failure, 3 in all.",
@@ -71,7 +77,9 @@ def test_success_codes_are_described() -> None:
 
 
 def test_suspending_and_resuming_are_described() -> None:
-    words = said(on_unreachable="IN_PLACE", max_attempts=5, when_used_up="SUSPEND", suspends_on_reject=True)
+    words = said(
+        on_unreachable="IN_PLACE", max_attempts=5, when_used_up="SUSPEND", suspends_on_reject=True
+    )
     assert "the lane is SUSPENDED with that delivery on top" in words
     assert "called every 60 s" in words
     assert "A REJECTED delivery also suspends the lane" in words

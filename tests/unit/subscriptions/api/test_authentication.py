@@ -18,7 +18,9 @@ from tests.unit.subscriptions.api.client import Caller, caller, refused
     "header", ["", "Bearer", "Bearer ", "Bearer wrong", "Basic YTpi", "inturn_x", "Bearer \xe9"]
 )
 def test_a_missing_or_unknown_key_is_401_with_a_challenge(db: None, header: str) -> None:
-    answer = Caller(None).ask("GET", "event-types", headers={"authorization": header} if header else {})
+    answer = Caller(None).ask(
+        "GET", "event-types", headers={"authorization": header} if header else {}
+    )
     refused(answer, 401)
     assert answer.headers["WWW-Authenticate"] == 'Bearer realm="inturn"'
 

@@ -5,7 +5,14 @@ from typing import Any
 import orjson
 import pytest
 
-from subscriptions.models import ConfigurationChange, EventType, Policy, Publisher, Subscriber, Subscription
+from subscriptions.models import (
+    ConfigurationChange,
+    EventType,
+    Policy,
+    Publisher,
+    Subscriber,
+    Subscription,
+)
 from tests.support import factories
 from tests.unit.subscriptions.api.client import Caller, fields_of, refused
 
@@ -128,8 +135,12 @@ def test_correct_values_are_accepted(configured: Caller, path: str) -> None:
     assert configured.post(path, VALID[path]).status == 201
 
 
-@pytest.mark.parametrize(("path", "field"), [(path, field) for path, body in VALID.items() for field in body])
-def test_no_field_accepts_a_value_of_another_type(configured: Caller, path: str, field: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "field"), [(path, field) for path, body in VALID.items() for field in body]
+)
+def test_no_field_accepts_a_value_of_another_type(
+    configured: Caller, path: str, field: str
+) -> None:
     for value in WRONG:
         before = counts()
         answer = configured.post(path, VALID[path] | {field: value})
@@ -139,7 +150,10 @@ def test_no_field_accepts_a_value_of_another_type(configured: Caller, path: str,
             configured.delete(f"{path}/{answer.body.get('id', answer.body['name'])}")
             continue
         problem = refused(answer, 400)
-        assert any(name.split(".")[0] in (field, "auth", "") for name in fields_of(problem)), (value, problem)
+        assert any(name.split(".")[0] in (field, "auth", "") for name in fields_of(problem)), (
+            value,
+            problem,
+        )
         assert counts() == before, value
 
 
@@ -180,7 +194,9 @@ def test_read_only_fields_are_refused(configured: Caller, path: str) -> None:
         b"\x00",
     ],
 )
-def test_a_body_that_is_no_json_object_is_refused(configured: Caller, path: str, body: bytes) -> None:
+def test_a_body_that_is_no_json_object_is_refused(
+    configured: Caller, path: str, body: bytes
+) -> None:
     before = counts()
     answer = configured.ask("POST", path, body)
     if path.endswith("/keys") and body == b"":
@@ -196,9 +212,13 @@ def test_a_body_that_is_too_long_is_413(configured: Caller) -> None:
     refused(configured.ask("POST", "event-types", body), 413, "too-large")
 
 
-@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "", "nonsense"])
+@pytest.mark.parametrize(
+    "content_type", ["text/plain", "application/x-www-form-urlencoded", "", "nonsense"]
+)
 def test_a_body_of_another_type_is_415(configured: Caller, content_type: str) -> None:
-    refused(configured.ask("POST", "event-types", b'{"name": "New"}', content_type=content_type), 415)
+    refused(
+        configured.ask("POST", "event-types", b'{"name": "New"}', content_type=content_type), 415
+    )
 
 
 @pytest.mark.parametrize(
@@ -220,7 +240,9 @@ def test_a_body_of_another_type_is_415(configured: Caller, content_type: str) ->
     "path", ["event-types", "publishers", "subscribers", "subscriptions", "policies", "keys"]
 )
 def test_a_wrong_query_parameter_is_named(manager: Caller, path: str, query: str) -> None:
-    assert fields_of(refused(manager.get(f"{path}?{query}"), 400, "invalid")) == {query.partition("=")[0]}
+    assert fields_of(refused(manager.get(f"{path}?{query}"), 400, "invalid")) == {
+        query.partition("=")[0]
+    }
 
 
 def test_unknown_parameters_are_refused(manager: Caller) -> None:

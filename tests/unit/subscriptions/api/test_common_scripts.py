@@ -21,8 +21,12 @@ def test_a_common_script_is_made_changed_and_deleted(manager: Caller, dates: Com
     assert (changed.body["runs_first"], changed.body["description"]) == (True, "of days")
     assert [one["name"] for one in manager.get("common-scripts").body["results"]] == ["dates"]
     assert manager.delete("common-scripts/dates").status == 204
-    said = ConfigurationChange.objects.order_by("id").values_list("action", "object_type", "object_name")
-    assert list(said) == [(action, "common script", "dates") for action in ("created", "changed", "deleted")]
+    said = ConfigurationChange.objects.order_by("id").values_list(
+        "action", "object_type", "object_name"
+    )
+    assert list(said) == [
+        (action, "common script", "dates") for action in ("created", "changed", "deleted")
+    ]
 
 
 def test_the_changes_of_all_are_counted(manager: Caller, dates: CommonScript) -> None:
@@ -49,7 +53,9 @@ def test_the_changes_of_all_are_counted(manager: Caller, dates: CommonScript) ->
 def test_a_wrong_one_is_refused_with_its_line(
     manager: Caller, dates: CommonScript, text: str, said: str, line: int
 ) -> None:
-    (error,) = refused(manager.post("common-scripts", {"name": "more", "text": text}), 400)["errors"]
+    (error,) = refused(manager.post("common-scripts", {"name": "more", "text": text}), 400)[
+        "errors"
+    ]
     assert (error["field"], error["line"]) == ("text", line)
     assert said in error["detail"]
 
@@ -61,16 +67,22 @@ def test_a_cycle_over_two_is_refused(manager: Caller, dates: CommonScript) -> No
 
 
 @pytest.mark.parametrize("field", ["script", "text"])
-def test_an_included_one_keeps_its_name_and_stays(manager: Caller, dates: CommonScript, field: str) -> None:
+def test_an_included_one_keeps_its_name_and_stays(
+    manager: Caller, dates: CommonScript, field: str
+) -> None:
     including = "$include$dates\n$outmessage = day($inmessage.at);"
     if field == "script":
         factories.subscription(script=including)
     else:
         CommonScript.objects.create(name="more", text=including)
     in_use = refused(manager.delete("common-scripts/dates"), 409, "in-use")
-    owner = f"subscription {Subscription.objects.get()}" if field == "script" else "common script more"
+    owner = (
+        f"subscription {Subscription.objects.get()}" if field == "script" else "common script more"
+    )
     assert f"dates has scripts that include it ({owner})" in in_use["detail"]
-    assert fields_of(refused(manager.patch("common-scripts/dates", {"name": "days"}), 400)) == {"name"}
+    assert fields_of(refused(manager.patch("common-scripts/dates", {"name": "days"}), 400)) == {
+        "name"
+    }
     assert manager.patch("common-scripts/dates", {"text": "function day() {}"}).status == 200
 
 
@@ -96,7 +108,10 @@ def test_a_trial_includes_common_scripts_and_names_the_one_that_fails(
     manager: Caller, dates: CommonScript
 ) -> None:
     row = factories.subscription()
-    body = {"script": "$include$dates\n$outmessage = day($inmessage.at);", "body": {"at": "2026-11-25T12:00"}}
+    body = {
+        "script": "$include$dates\n$outmessage = day($inmessage.at);",
+        "body": {"at": "2026-11-25T12:00"},
+    }
     assert manager.post(f"subscriptions/{row.pk}/try", body).body["body"] == "2026-11-25"
     failed = manager.post(f"subscriptions/{row.pk}/try", body | {"body": {}}).body
     assert failed["error"].startswith("script: line 1 of dates: TypeError")
@@ -130,7 +145,9 @@ def test_only_what_was_valid_before_keeps_a_change_from_being_saved(
     assert manager.patch("common-scripts/dates", {"text": "var begin;"}).status == 200
 
 
-def test_one_that_is_to_run_first_is_checked_with_all_scripts(manager: Caller, dates: CommonScript) -> None:
+def test_one_that_is_to_run_first_is_checked_with_all_scripts(
+    manager: Caller, dates: CommonScript
+) -> None:
     row = factories.subscription(script="let day = 1;")
     assert f"subscription {row}: line 1, column " in broken("text", manager, {"runs_first": True})
     row.delete()

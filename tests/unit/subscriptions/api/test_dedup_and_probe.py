@@ -33,9 +33,15 @@ def configured(manager: Caller) -> Caller:
 class TestDedup:
     def test_the_default_is_no_deduplication(self, configured: Caller) -> None:
         made = created(configured.post("subscriptions", valid()))
-        assert (made["dedup_mode"], made["dedup_path"], made["dedup_window_seconds"]) == ("NONE", "", 259_200)
+        assert (made["dedup_mode"], made["dedup_path"], made["dedup_window_seconds"]) == (
+            "NONE",
+            "",
+            259_200,
+        )
 
-    @pytest.mark.parametrize("asked", [{"dedup_mode": "KEY"}, {"dedup_mode": "PATH", "dedup_path": PATH}])
+    @pytest.mark.parametrize(
+        "asked", [{"dedup_mode": "KEY"}, {"dedup_mode": "PATH", "dedup_path": PATH}]
+    )
     def test_deduplication_is_by_key_or_by_path(self, configured: Caller, asked: Json) -> None:
         made = created(configured.post("subscriptions", valid(dedup_window_seconds=60, **asked)))
         read = configured.get(f"subscriptions/{made['id']}").body
@@ -51,12 +57,17 @@ class TestDedup:
             ({"dedup_mode": "BODY"}, "dedup_mode"),
             ({"dedup_mode": "KEY", "dedup_window_seconds": 0}, "dedup_window_seconds"),
             ({"dedup_mode": "KEY", "dedup_window_seconds": 32 * 86_400}, "dedup_window_seconds"),
-            ({"dedup_mode": "PATH", "dedup_path": "$$->'Body'->'" + "x" * 1000 + "'"}, "dedup_path"),
+            (
+                {"dedup_mode": "PATH", "dedup_path": "$$->'Body'->'" + "x" * 1000 + "'"},
+                "dedup_path",
+            ),
             ({"event_type": "Order.Work", "dedup_mode": "KEY"}, "dedup_mode"),
             ({"event_type": "Order.Asked", "dedup_mode": "PATH", "dedup_path": PATH}, "dedup_mode"),
         ],
     )
-    def test_contradictory_values_are_refused(self, configured: Caller, asked: Json, field: str) -> None:
+    def test_contradictory_values_are_refused(
+        self, configured: Caller, asked: Json, field: str
+    ) -> None:
         assert fields_of(refused(configured.post("subscriptions", valid(**asked)), 400)) == {field}
         assert not Subscription.objects.exists()
 
@@ -73,7 +84,9 @@ class TestDedup:
     def test_a_wrong_path_is_refused_with_line_and_column(
         self, configured: Caller, path: str, line: int, column: int
     ) -> None:
-        problem = refused(configured.post("subscriptions", valid(dedup_mode="PATH", dedup_path=path)), 400)
+        problem = refused(
+            configured.post("subscriptions", valid(dedup_mode="PATH", dedup_path=path)), 400
+        )
         (error,) = problem["errors"]
         assert (error["field"], error["line"], error["column"]) == ("dedup_path", line, column)
         assert "a path is wanted" in error["detail"]
@@ -88,17 +101,23 @@ class TestDedup:
         changed = configured.patch(path, {"dedup_mode": "KEY"})
         assert changed.status == 200, changed
         assert (changed.body["dedup_mode"], changed.body["dedup_path"]) == ("KEY", "")
-        assert fields_of(refused(configured.patch(path, {"dedup_path": PATH}), 400)) == {"dedup_path"}
+        assert fields_of(refused(configured.patch(path, {"dedup_path": PATH}), 400)) == {
+            "dedup_path"
+        }
 
     def test_deduplication_of_a_queue_cannot_be_enabled_later(self, configured: Caller) -> None:
         made = created(configured.post("subscriptions", valid(event_type="Order.Work")))
-        problem = refused(configured.patch(f"subscriptions/{made['id']}", {"dedup_mode": "KEY"}), 400)
+        problem = refused(
+            configured.patch(f"subscriptions/{made['id']}", {"dedup_mode": "KEY"}), 400
+        )
         assert "of kind QUEUE" in problem["detail"]
 
 
 class TestProbe:
     def test_a_probe_url_is_stored_unchanged(self, configured: Caller) -> None:
-        made = created(configured.post("subscriptions", valid(probe_url="http://127.0.0.1:81/up?ä")))
+        made = created(
+            configured.post("subscriptions", valid(probe_url="http://127.0.0.1:81/up?ä"))
+        )
         assert made["probe_url"] == "http://127.0.0.1:81/up?%C3%A4"
         changed = configured.patch(f"subscriptions/{made['id']}", {"probe_url": ""})
         assert changed.body["probe_url"] == ""
@@ -113,7 +132,9 @@ class TestProbe:
             ("http://[::1]/", "is refused"),
         ],
     )
-    def test_an_uncallable_probe_url_is_refused(self, configured: Caller, url: str, words: str) -> None:
+    def test_an_uncallable_probe_url_is_refused(
+        self, configured: Caller, url: str, words: str
+    ) -> None:
         problem = refused(configured.post("subscriptions", valid(probe_url=url)), 400)
         assert fields_of(problem) == {"probe_url"}
         assert words in problem["detail"]

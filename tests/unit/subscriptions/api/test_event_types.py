@@ -52,7 +52,10 @@ def test_a_name_that_differs_only_in_case_is_allowed_with_a_warning(manager: Cal
     factories.event_type("TeamForge.Artifact.Create")
     made = manager.post("event-types", {"name": "teamforge.artifact.create"})
     assert made.status == 201
-    assert "There is also TeamForge.Artifact.Create, which differs from" in made.headers["Inturn-Warning"]
+    assert (
+        "There is also TeamForge.Artifact.Create, which differs from"
+        in made.headers["Inturn-Warning"]
+    )
     changed = manager.patch("event-types/TeamForge.Artifact.Create", {"description": "x"})
     assert "There is also teamforge.artifact.create" in changed.headers["Inturn-Warning"]
     assert "Inturn-Warning" not in manager.post("event-types", {"name": "Another"}).headers
@@ -60,7 +63,9 @@ def test_a_name_that_differs_only_in_case_is_allowed_with_a_warning(manager: Cal
 
 def test_a_name_in_use_is_409_and_changes_nothing(manager: Caller) -> None:
     factories.event_type("A", description="the first")
-    problem = refused(manager.post("event-types", {"name": "A", "description": "x"}), 409, "name-in-use")
+    problem = refused(
+        manager.post("event-types", {"name": "A", "description": "x"}), 409, "name-in-use"
+    )
     assert "A" in problem["detail"]
     factories.event_type("B")
     refused(manager.patch("event-types/B", {"name": "A"}), 409, "name-in-use")
@@ -88,7 +93,9 @@ def test_the_kind_cannot_be_changed(manager: Caller) -> None:
     ("field", "value"),
     [("durability", "VOLATILE"), ("ttl_seconds", 60)],
 )
-def test_a_sync_event_type_has_neither_durability_nor_ttl(manager: Caller, field: str, value: object) -> None:
+def test_a_sync_event_type_has_neither_durability_nor_ttl(
+    manager: Caller, field: str, value: object
+) -> None:
     problem = refused(manager.post("event-types", {"name": "A", "kind": "SYNC", field: value}), 400)
     assert "answered at once" in problem["errors"][0]["detail"]
     assert manager.post("event-types", {"name": "A", field: value}).status == 201
@@ -109,12 +116,17 @@ def test_a_ttl_is_some_seconds(manager: Caller, seconds: object) -> None:
         ({"properties": {"a": {"$ref": "file:///etc/passwd"}}}, "outside"),
         ({"$schema": "http://json-schema.org/draft-07/schema#"}, "$schema"),
         ({"$ref": "#"}, "without end"),
-        ({"$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}}}, "without end"),
+        (
+            {"$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}}},
+            "without end",
+        ),
         ({"$ref": "#/$defs/missing"}, "nowhere"),
         ({"pattern": "("}, "pattern"),
     ],
 )
-def test_a_schema_that_cannot_be_enforced_is_refused(manager: Caller, schema: Any, words: str) -> None:
+def test_a_schema_that_cannot_be_enforced_is_refused(
+    manager: Caller, schema: Any, words: str
+) -> None:
     problem = refused(manager.post("event-types", {"name": "A", "json_schema": schema}), 400)
     assert fields_of(problem) == {"json_schema"}
     assert words in problem["detail"]
@@ -122,7 +134,10 @@ def test_a_schema_that_cannot_be_enforced_is_refused(manager: Caller, schema: An
 
 def test_a_schema_may_refer_to_itself_where_messages_end(manager: Caller) -> None:
     tree = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}}
-    assert created(manager.post("event-types", {"name": "A", "json_schema": tree}))["json_schema"] == tree
+    assert (
+        created(manager.post("event-types", {"name": "A", "json_schema": tree}))["json_schema"]
+        == tree
+    )
 
 
 def test_a_sample_keeps_large_numbers_and_any_script(manager: Caller) -> None:
@@ -144,6 +159,6 @@ def test_a_sample_that_the_database_cannot_hold_is_refused(manager: Caller, valu
 
 @pytest.mark.parametrize("value", ["json", "text/plain\r\nX: y", "a/b; c", ""])
 def test_a_content_type_is_a_media_type(manager: Caller, value: str) -> None:
-    assert fields_of(refused(manager.post("event-types", {"name": "A", "content_type": value}), 400)) == {
-        "content_type"
-    }
+    assert fields_of(
+        refused(manager.post("event-types", {"name": "A", "content_type": value}), 400)
+    ) == {"content_type"}

@@ -18,11 +18,19 @@ def check(manager: Caller, **fields: Any) -> dict[str, Any]:
 
 
 def test_a_valid_filter_alone_has_no_result(manager: Caller) -> None:
-    assert check(manager) == {"valid": True, "error": None, "line": None, "column": None, "result": None}
+    assert check(manager) == {
+        "valid": True,
+        "error": None,
+        "line": None,
+        "column": None,
+        "result": None,
+    }
 
 
 @pytest.mark.parametrize(("priority", "result"), [("high", True), ("low", False)])
-def test_a_filter_is_checked_against_a_header_and_body(manager: Caller, priority: str, result: bool) -> None:
+def test_a_filter_is_checked_against_a_header_and_body(
+    manager: Caller, priority: str, result: bool
+) -> None:
     header = {"PRIORITY": priority}
     assert check(manager, header=header, body={"project": {"id": "proj1"}})["result"] is result
 

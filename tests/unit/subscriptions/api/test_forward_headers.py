@@ -59,7 +59,9 @@ def test_what_exists_sends_along_what_it_did(configured: Caller) -> None:
         ([f"x-{number}" for number in range(51)], "at most 50"),
     ],
 )
-def test_patterns_that_can_match_nothing_are_refused(configured: Caller, patterns: Any, says: str) -> None:
+def test_patterns_that_can_match_nothing_are_refused(
+    configured: Caller, patterns: Any, says: str
+) -> None:
     for path, body in (("subscriptions", valid()), ("event-types", {"name": "Other"})):
         answer = configured.post(path, body | {"forward_headers": patterns})
         assert says in str(refused(answer, 400))
@@ -71,22 +73,39 @@ def test_patterns_that_can_match_nothing_are_refused(configured: Caller, pattern
     [
         ({"forward_authorization": True}, "forward_authorization"),
         (
-            {"forward_authorization": True, "event_type": "Asked", "auth": {"type": "bearer", "token": "t"}},
+            {
+                "forward_authorization": True,
+                "event_type": "Asked",
+                "auth": {"type": "bearer", "token": "t"},
+            },
             "auth",
         ),
-        ({"forward_authorization": True, "event_type": "Asked", "headers": {"Authorization": "t"}}, "auth"),
+        (
+            {
+                "forward_authorization": True,
+                "event_type": "Asked",
+                "headers": {"Authorization": "t"},
+            },
+            "auth",
+        ),
         ({"forward_authorization": True, "mode": "PULL", "endpoint": ""}, "forward_authorization"),
         ({"forward_headers": ["*"], "mode": "PULL", "endpoint": ""}, "forward_headers"),
     ],
 )
-def test_what_could_not_be_handed_on_is_refused(configured: Caller, given: Json, field: str) -> None:
+def test_what_could_not_be_handed_on_is_refused(
+    configured: Caller, given: Json, field: str
+) -> None:
     factories.event_type("Asked", kind="SYNC")
     assert field in fields_of(refused(configured.post("subscriptions", valid(**given)), 400))
 
 
 def test_a_sync_subscription_may_hand_on_the_publishers_credential(configured: Caller) -> None:
     factories.event_type("Asked", kind="SYNC")
-    made = created(configured.post("subscriptions", valid(event_type="Asked", forward_authorization=True)))
+    made = created(
+        configured.post("subscriptions", valid(event_type="Asked", forward_authorization=True))
+    )
     assert made["forward_authorization"] is True
-    answer = configured.patch(f"subscriptions/{made['id']}", {"auth": {"type": "bearer", "token": "t"}})
+    answer = configured.patch(
+        f"subscriptions/{made['id']}", {"auth": {"type": "bearer", "token": "t"}}
+    )
     assert "auth" in fields_of(refused(answer, 400))

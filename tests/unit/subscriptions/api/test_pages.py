@@ -32,7 +32,9 @@ def test_pages_follow_each_other_by_absolute_links(manager: Caller) -> None:
     assert "limit=3" in following
 
 
-def test_behind_a_proxy_links_are_as_its_clients_see_them(manager: Caller, settings: Settings) -> None:
+def test_behind_a_proxy_links_are_as_its_clients_see_them(
+    manager: Caller, settings: Settings
+) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, base_url="https://broker.example")
     for name in NAMES[:2]:
         factories.subscriber(name)

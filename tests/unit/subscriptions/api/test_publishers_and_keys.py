@@ -16,11 +16,18 @@ def test_a_publisher_may_publish_everything_unless_event_types_are_named(manager
     assert created(manager.post("publishers", {"name": "some", "event_types": ["B", "A"]}))[
         "event_types"
     ] == ["A", "B"]
-    assert created(manager.post("publishers", {"name": "none", "event_types": []}))["event_types"] == []
+    assert (
+        created(manager.post("publishers", {"name": "none", "event_types": []}))["event_types"]
+        == []
+    )
     assert manager.patch("publishers/some", {"event_types": ["B"]}).body["event_types"] == ["B"]
     assert manager.patch("publishers/some", {"description": "d"}).body["event_types"] == ["B"]
     assert manager.patch("publishers/some", {"event_types": None}).body["event_types"] is None
-    log = ConfigurationChange.objects.filter(object_name="some", action="changed").order_by("id").first()
+    log = (
+        ConfigurationChange.objects.filter(object_name="some", action="changed")
+        .order_by("id")
+        .first()
+    )
     assert log is not None
     assert (log.before, log.after) == ({"event_types": ["A", "B"]}, {"event_types": ["B"]})
 
@@ -64,7 +71,9 @@ def test_a_key_of_another_publisher_is_not_there(manager: Caller) -> None:
 
 def test_a_key_that_would_have_ended_already_is_refused(manager: Caller) -> None:
     manager.post("publishers", {"name": "shop"})
-    problem = refused(manager.post("publishers/shop/keys", {"expires_at": "2020-01-01T00:00:00Z"}), 400)
+    problem = refused(
+        manager.post("publishers/shop/keys", {"expires_at": "2020-01-01T00:00:00Z"}), 400
+    )
     assert fields_of(problem) == {"expires_at"}
 
 
@@ -99,7 +108,9 @@ def test_the_pages_of_publishers_cost_the_same_however_many_there_are(
     manager: Caller, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     for number in range(5):
-        factories.publisher(f"p{number}", all_event_types=False).event_types.add(factories.event_type())
+        factories.publisher(f"p{number}", all_event_types=False).event_types.add(
+            factories.event_type()
+        )
     manager.get("publishers")
     # Key, publishers, event types.
     with django_assert_num_queries(3):

@@ -10,7 +10,12 @@ from tests.unit.subscriptions.api.client import Caller, Json, created, fields_of
 
 
 def valid(**fields: Any) -> Json:
-    return {"name": "orders", "subscriber": "crm", "event_type": "Order.Created", "mode": "PULL"} | fields
+    return {
+        "name": "orders",
+        "subscriber": "crm",
+        "event_type": "Order.Created",
+        "mode": "PULL",
+    } | fields
 
 
 @pytest.fixture
@@ -26,7 +31,12 @@ def made(configured: Caller) -> Json:
 
 
 def test_a_pull_subscription_has_no_endpoint_and_no_signing_secret(made: Json) -> None:
-    assert (made["mode"], made["endpoint"], made["secret"], made["max_receives"]) == ("PULL", "", None, 5)
+    assert (made["mode"], made["endpoint"], made["secret"], made["max_receives"]) == (
+        "PULL",
+        "",
+        None,
+        5,
+    )
     assert not SigningSecret.objects.exists()
 
 
@@ -35,7 +45,15 @@ def test_max_receives_is_optional(configured: Caller) -> None:
 
 
 def test_the_answer_can_be_sent_back(configured: Caller, made: Json) -> None:
-    unchangeable = {"id", "secret", "created_at", "updated_at", "status", "cancellation", "endpoint_state"}
+    unchangeable = {
+        "id",
+        "secret",
+        "created_at",
+        "updated_at",
+        "status",
+        "cancellation",
+        "endpoint_state",
+    }
     sent = {name: value for name, value in made.items() if name not in unchangeable}
     assert configured.patch(f"subscriptions/{made['id']}", sent).status == 200
 
@@ -43,7 +61,11 @@ def test_the_answer_can_be_sent_back(configured: Caller, made: Json) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("endpoint", "https://127.0.0.1/hook", "its messages stay in the mailbox until they are fetched"),
+        (
+            "endpoint",
+            "https://127.0.0.1/hook",
+            "its messages stay in the mailbox until they are fetched",
+        ),
         ("headers", {"X-A": "1"}, "clients get the message's own headers"),
         ("auth", {"type": "bearer", "token": "abc"}, "clients fetch with a key of the subscriber"),
         ("timeout_seconds", 5, "by visibility"),
@@ -84,7 +106,9 @@ def test_a_pull_subscription_can_deduplicate(configured: Caller) -> None:
 
 def test_the_mode_cannot_be_changed(configured: Caller, made: Json) -> None:
     endpoint = "https://127.0.0.1/hook"
-    push = created(configured.post("subscriptions", valid(name="pushed", mode="PUSH", endpoint=endpoint)))
+    push = created(
+        configured.post("subscriptions", valid(name="pushed", mode="PUSH", endpoint=endpoint))
+    )
     for id, mode in ((made["id"], "PUSH"), (push["id"], "PULL")):
         problem = refused(configured.patch(f"subscriptions/{id}", {"mode": mode}), 400)
         assert fields_of(problem) == {"mode"}

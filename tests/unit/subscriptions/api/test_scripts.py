@@ -70,7 +70,9 @@ def test_a_script_that_is_too_long_is_refused(configured: Caller) -> None:
         ({"mode": "PULL", "endpoint": "", "script": SCRIPT}, "script"),
     ],
 )
-def test_a_script_where_it_has_no_effect_is_refused(configured: Caller, fields: Json, field: str) -> None:
+def test_a_script_where_it_has_no_effect_is_refused(
+    configured: Caller, fields: Json, field: str
+) -> None:
     assert fields_of(refused(configured.post("subscriptions", valid() | fields), 400)) == {field}
 
 
@@ -78,8 +80,8 @@ def test_a_response_script_needs_the_endpoint_webr(configured: Caller) -> None:
     answering = valid("Order.Presubmit", endpoint="webr://", script="$statuscode = 400;")
     made = created(configured.post("subscriptions", answering))
     assert (made["endpoint"], made["script"]) == ("webr://", "$statuscode = 400;")
-    assert fields_of(refused(configured.patch(f"subscriptions/{made['id']}", {"script": ""}), 400)) == {
-        "script"
-    }
+    assert fields_of(
+        refused(configured.patch(f"subscriptions/{made['id']}", {"script": ""}), 400)
+    ) == {"script"}
     changed = {"script": "", "endpoint": "https://127.0.0.1/hook"}
     assert configured.patch(f"subscriptions/{made['id']}", changed).status == 200

@@ -38,7 +38,9 @@ def test_the_old_secret_signs_together_with_the_new_one_during_the_overlap(
     assert (new.secret, new.expires_at) == (made["secret"], None)
 
 
-def test_the_senders_see_that_something_changed(manager: Caller, subscription: Subscription) -> None:
+def test_the_senders_see_that_something_changed(
+    manager: Caller, subscription: Subscription
+) -> None:
     created(manager.post(f"subscriptions/{subscription.pk}/secrets"))
     assert Subscription.objects.get().updated_at > subscription.updated_at
 
@@ -74,7 +76,9 @@ def test_secrets_do_not_pile_up(manager: Caller, subscription: Subscription) -> 
         [],
     ],
 )
-def test_a_wrong_overlap_is_refused(manager: Caller, subscription: Subscription, body: object) -> None:
+def test_a_wrong_overlap_is_refused(
+    manager: Caller, subscription: Subscription, body: object
+) -> None:
     refused(manager.post(f"subscriptions/{subscription.pk}/secrets", body), 400)
     assert SigningSecret.objects.count() == 1
 

@@ -43,7 +43,9 @@ def test_headers_that_cannot_be_sent_are_refused(manager: Caller, headers: objec
     assert fields_of(problem) == {"headers"}
 
 
-def test_the_subscriptions_own_header_and_credentials_are_sent_instead(transactional_db: None) -> None:
+def test_the_subscriptions_own_header_and_credentials_are_sent_instead(
+    transactional_db: None,
+) -> None:
     subscriber = factories.subscriber("abc", headers=SHARED | {"authorization": "ApiKey shared"})
     own = factories.subscription(subscriber=subscriber, headers={"x-team": "b"})
     signed_in = factories.subscription(subscriber=subscriber, auth={"type": "bearer", "token": "t"})

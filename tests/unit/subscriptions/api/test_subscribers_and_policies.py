@@ -20,7 +20,8 @@ def test_a_new_subscriber_has_a_lane_and_consistent_defaults(manager: Caller) ->
 
 def test_a_refill_level_is_below_max_queued_to_send(manager: Caller) -> None:
     problem = refused(
-        manager.post("subscribers", {"name": "crm", "max_queued_to_send": 5, "refill_level": 5}), 400
+        manager.post("subscribers", {"name": "crm", "max_queued_to_send": 5, "refill_level": 5}),
+        400,
     )
     assert "refill_level must be less" in problem["detail"]
     created(manager.post("subscribers", {"name": "crm"}))
@@ -29,7 +30,9 @@ def test_a_refill_level_is_below_max_queued_to_send(manager: Caller) -> None:
 
 def test_a_subscriber_may_be_sent_to_many_times_at_once(manager: Caller) -> None:
     made = created(
-        manager.post("subscribers", {"name": "crm", "processing": "CONCURRENT", "max_in_flight": 16})
+        manager.post(
+            "subscribers", {"name": "crm", "processing": "CONCURRENT", "max_in_flight": 16}
+        )
     )
     assert (made["processing"], made["max_in_flight"]) == ("CONCURRENT", 16)
     assert manager.patch("subscribers/crm", {"processing": "SERIAL"}).body["processing"] == "SERIAL"
@@ -41,12 +44,17 @@ def test_a_subscriber_may_be_sent_to_many_times_at_once(manager: Caller) -> None
     ("field", "value"), [("processing", "PARALLEL"), ("max_in_flight", 0), ("max_in_flight", 1001)]
 )
 def test_a_pace_that_makes_no_sense_is_refused(manager: Caller, field: str, value: object) -> None:
-    assert fields_of(refused(manager.post("subscribers", {"name": "crm", field: value}), 400)) == {field}
+    assert fields_of(refused(manager.post("subscribers", {"name": "crm", field: value}), 400)) == {
+        field
+    }
 
 
 def test_a_subscriber_with_subscriptions_stays_and_one_without_goes(manager: Caller) -> None:
     used = factories.subscription().subscriber
-    assert "subscriptions" in refused(manager.delete(f"subscribers/{used.name}"), 409, "in-use")["detail"]
+    assert (
+        "subscriptions"
+        in refused(manager.delete(f"subscribers/{used.name}"), 409, "in-use")["detail"]
+    )
     factories.subscriber("idle")
     assert manager.delete("subscribers/idle").status == 204
 
@@ -71,7 +79,9 @@ def test_strict_allows_no_overtaking(manager: Caller) -> None:
 
 
 def test_a_copy_takes_omitted_values_from_the_original_and_can_be_changed(manager: Caller) -> None:
-    made = created(manager.post("policies", {"name": "mine", "copy_of": "strict", "pause_max_seconds": 10}))
+    made = created(
+        manager.post("policies", {"name": "mine", "copy_of": "strict", "pause_max_seconds": 10})
+    )
     assert made["in_doubt"] == "HOLD"
     assert made["pause_max_seconds"] == 10
     assert made["is_built_in"] is False
@@ -104,19 +114,37 @@ def test_standard_webhooks_retries_by_the_schedule_of_the_specification(manager:
     assert (policy["retry_schedule"], policy["max_attempts"]) == ("LISTED", 10)
     assert policy["blocks_when_overloaded"]
     assert policy["freezes_when_gone"]
-    created(manager.post("policies", {"name": "mine", "copy_of": "standard-webhooks", "max_attempts": 4}))
+    created(
+        manager.post(
+            "policies", {"name": "mine", "copy_of": "standard-webhooks", "max_attempts": 4}
+        )
+    )
 
 
 @pytest.mark.parametrize("waits", ["5;300", "0", "700000", "5,,6", "-1", ",".join(["5"] * 51)])
 def test_wrong_waits_are_refused(manager: Caller, waits: str) -> None:
-    listed = {"name": "mine", "copy_of": "workfront-48h", "retry_schedule": "LISTED", "retry_waits": waits}
+    listed = {
+        "name": "mine",
+        "copy_of": "workfront-48h",
+        "retry_schedule": "LISTED",
+        "retry_waits": waits,
+    }
     assert fields_of(refused(manager.post("policies", listed), 400)) == {"retry_waits"}
 
 
 def test_a_copy_of_webmethods_suspends_and_probes(manager: Caller) -> None:
-    suspending = {"name": "mine", "copy_of": "webmethods", "when_used_up": "SUSPEND", "probe_seconds": 5}
+    suspending = {
+        "name": "mine",
+        "copy_of": "webmethods",
+        "when_used_up": "SUSPEND",
+        "probe_seconds": 5,
+    }
     made = created(manager.post("policies", suspending))
-    assert (made["on_server_error"], made["max_attempts"], made["probe_seconds"]) == ("IN_PLACE", 5, 5)
+    assert (made["on_server_error"], made["max_attempts"], made["probe_seconds"]) == (
+        "IN_PLACE",
+        5,
+        5,
+    )
     problem = refused(manager.patch("policies/mine", {"max_attempts": None}), 400)
     assert fields_of(problem) == {"max_attempts"}
     assert "after how many attempts" in problem["detail"]
@@ -129,13 +157,18 @@ def test_contradictory_values_are_refused_at_their_field(manager: Caller) -> Non
     assert fields_of(refused(manager.patch("policies/mine", {"freeze_failures": 1}), 400)) == {
         "freeze_failures"
     }
-    assert manager.patch("policies/mine", {"breaker_failures": 1, "freeze_failures": 1}).status == 200
+    assert (
+        manager.patch("policies/mine", {"breaker_failures": 1, "freeze_failures": 1}).status == 200
+    )
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     "values",
-    [{"when_used_up": "SUSPEND", "max_attempts": None}, {"breaks_circuit": True, "freeze_failures": 1}],
+    [
+        {"when_used_up": "SUSPEND", "max_attempts": None},
+        {"breaks_circuit": True, "freeze_failures": 1},
+    ],
 )
 def test_the_table_refuses_endless_retries(values: dict[str, object]) -> None:
     with pytest.raises(IntegrityError):

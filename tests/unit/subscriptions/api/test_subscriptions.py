@@ -29,7 +29,9 @@ def configured(manager: Caller) -> Caller:
     return manager
 
 
-def test_a_subscription_has_sensible_defaults_and_its_secret_is_shown_once(configured: Caller) -> None:
+def test_a_subscription_has_sensible_defaults_and_its_secret_is_shown_once(
+    configured: Caller,
+) -> None:
     made = created(configured.post("subscriptions", valid()))
     assert made["policy"] == "teamforge"
     assert made["status"] == "ACTIVE"
@@ -47,7 +49,9 @@ def test_headers_and_credentials_are_encrypted_and_masked(configured: Caller) ->
     made = created(configured.post("subscriptions", valid(headers={"X-Token": "open"}, auth=auth)))
     assert made["headers"] == {"X-Token": MASKED}
     assert made["auth"] == {"type": "basic", "username": "crm", "password": MASKED}
-    raw = Subscription.objects.extra(select={"h": "headers", "a": "auth"}).values_list("h", "a").get()
+    raw = (
+        Subscription.objects.extra(select={"h": "headers", "a": "auth"}).values_list("h", "a").get()
+    )
     assert "open" not in raw[0]
     assert "sesame" not in raw[1]
     assert decrypt(raw[1]) == auth
@@ -58,7 +62,9 @@ def test_headers_and_credentials_are_encrypted_and_masked(configured: Caller) ->
 
 def test_a_masked_value_sent_back_is_unchanged(configured: Caller) -> None:
     auth = {"type": "bearer", "token": "abc"}
-    made = created(configured.post("subscriptions", valid(headers={"X-A": "1", "X-B": "2"}, auth=auth)))
+    made = created(
+        configured.post("subscriptions", valid(headers={"X-A": "1", "X-B": "2"}, auth=auth))
+    )
     path = f"subscriptions/{made['id']}"
     answer = configured.patch(path, {"headers": {"X-A": MASKED, "X-C": "3"}, "auth": made["auth"]})
     assert answer.status == 200, answer
@@ -71,7 +77,9 @@ def test_a_mask_without_anything_behind_it_is_refused(configured: Caller) -> Non
     refused(configured.post("subscriptions", valid(headers={"X-A": MASKED})), 400)
     refused(configured.post("subscriptions", valid(auth={"type": "bearer", "token": MASKED})), 400)
     refused(
-        configured.post("subscriptions", valid(auth={"type": "basic", "username": "u", "password": MASKED})),
+        configured.post(
+            "subscriptions", valid(auth={"type": "basic", "username": "u", "password": MASKED})
+        ),
         400,
     )
 
@@ -111,7 +119,9 @@ def test_a_new_secret_is_logged_without_its_value(configured: Caller) -> None:
     ],
 )
 def test_a_header_that_cannot_be_sent_is_refused(configured: Caller, headers: Any) -> None:
-    assert fields_of(refused(configured.post("subscriptions", valid(headers=headers)), 400)) == {"headers"}
+    assert fields_of(refused(configured.post("subscriptions", valid(headers=headers)), 400)) == {
+        "headers"
+    }
     assert not Subscription.objects.exists()
 
 
@@ -143,7 +153,9 @@ def test_credentials_that_cannot_be_sent_are_refused(configured: Caller, auth: A
 def test_an_authorization_header_and_auth_exclude_each_other(configured: Caller) -> None:
     headers = {"Authorization": "ApiKey x"}
     made = created(configured.post("subscriptions", valid(headers=headers)))
-    both = configured.patch(f"subscriptions/{made['id']}", {"auth": {"type": "bearer", "token": "x"}})
+    both = configured.patch(
+        f"subscriptions/{made['id']}", {"auth": {"type": "bearer", "token": "x"}}
+    )
     assert fields_of(refused(both, 400)) == {"auth"}
 
 
@@ -171,7 +183,9 @@ def test_an_authorization_header_and_auth_exclude_each_other(configured: Caller)
     ],
 )
 def test_an_endpoint_is_a_url_perhaps_with_a_method(configured: Caller, endpoint: Any) -> None:
-    assert fields_of(refused(configured.post("subscriptions", valid(endpoint=endpoint)), 400)) == {"endpoint"}
+    assert fields_of(refused(configured.post("subscriptions", valid(endpoint=endpoint)), 400)) == {
+        "endpoint"
+    }
     assert not Subscription.objects.exists()
 
 
@@ -187,14 +201,18 @@ def test_an_endpoint_is_a_url_perhaps_with_a_method(configured: Caller, endpoint
         "0.0.0.0",
     ],
 )
-def test_an_endpoint_that_no_administrator_allowed_is_refused(configured: Caller, host: str) -> None:
+def test_an_endpoint_that_no_administrator_allowed_is_refused(
+    configured: Caller, host: str
+) -> None:
     problem = refused(configured.post("subscriptions", valid(endpoint=f"https://{host}/hook")), 400)
     assert fields_of(problem) == {"endpoint"}
     assert "INTURN_ALLOWED_NETWORKS" in problem["detail"]
 
 
 def test_an_endpoint_whose_name_does_not_resolve_yet_is_accepted(configured: Caller) -> None:
-    created(configured.post("subscriptions", valid(endpoint="PATCH:https://not-there-yet.invalid/hook")))
+    created(
+        configured.post("subscriptions", valid(endpoint="PATCH:https://not-there-yet.invalid/hook"))
+    )
 
 
 def test_without_an_endpoint_a_subscription_is_refused(configured: Caller) -> None:
@@ -207,7 +225,9 @@ def test_without_an_endpoint_a_subscription_is_refused(configured: Caller) -> No
 
 
 def test_a_wrong_filter_is_refused_with_line_and_column(configured: Caller) -> None:
-    problem = refused(configured.post("subscriptions", valid(filter="$$->'Body'->>'a' = 'b'\nAND NOT")), 400)
+    problem = refused(
+        configured.post("subscriptions", valid(filter="$$->'Body'->>'a' = 'b'\nAND NOT")), 400
+    )
     (error,) = problem["errors"]
     assert error["field"] == "filter"
     assert error["line"] == 2
@@ -216,7 +236,9 @@ def test_a_wrong_filter_is_refused_with_line_and_column(configured: Caller) -> N
 
 @pytest.mark.parametrize("field", ["subscriber", "event_type", "policy"])
 def test_referenced_objects_must_exist(configured: Caller, field: str) -> None:
-    assert fields_of(refused(configured.post("subscriptions", valid(**{field: "none"})), 400)) == {field}
+    assert fields_of(refused(configured.post("subscriptions", valid(**{field: "none"})), 400)) == {
+        field
+    }
 
 
 def test_a_name_is_in_use_only_within_a_subscriber(configured: Caller) -> None:
@@ -232,14 +254,21 @@ def test_a_subscription_stays_with_its_subscriber_and_event_type(configured: Cal
     made = created(configured.post("subscriptions", valid()))
     path = f"subscriptions/{made['id']}"
     assert fields_of(refused(configured.patch(path, {"subscriber": "erp"}), 400)) == {"subscriber"}
-    assert fields_of(refused(configured.patch(path, {"event_type": "Other"}), 400)) == {"event_type"}
+    assert fields_of(refused(configured.patch(path, {"event_type": "Other"}), 400)) == {
+        "event_type"
+    }
     assert configured.patch(path, {"subscriber": "crm"}).status == 200
 
 
-def test_a_subscription_with_deliveries_is_made_inactive_rather_than_deleted(configured: Caller) -> None:
+def test_a_subscription_with_deliveries_is_made_inactive_rather_than_deleted(
+    configured: Caller,
+) -> None:
     made = created(configured.post("subscriptions", valid()))
     factories.delivery(subscription=Subscription.objects.get())
-    assert "INACTIVE" in refused(configured.delete(f"subscriptions/{made['id']}"), 409, "in-use")["detail"]
+    assert (
+        "INACTIVE"
+        in refused(configured.delete(f"subscriptions/{made['id']}"), 409, "in-use")["detail"]
+    )
     assert Subscription.objects.exists()
 
 
@@ -258,7 +287,9 @@ def test_the_list_is_selected_by_subscriber_event_type_and_status(configured: Ca
         "name=orders",
         "status=ACTIVE&subscriber=crm",
     ]:
-        assert [row["name"] for row in configured.get(f"subscriptions?{query}").body["results"]] == ["orders"]
+        assert [
+            row["name"] for row in configured.get(f"subscriptions?{query}").body["results"]
+        ] == ["orders"]
     assert configured.get("subscriptions?status=INACTIVE").body["results"] == []
     refused(configured.get("subscriptions?status=PAUSED"), 400)
 

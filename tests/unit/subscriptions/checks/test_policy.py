@@ -43,9 +43,17 @@ def test_consistent_values_are_accepted(values: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("values", "field", "said"),
     [
-        (RETRY_LANE | {"on_server_error": "IN_PLACE"}, "on_server_error", "on_unreachable is RETRY_LANE and"),
+        (
+            RETRY_LANE | {"on_server_error": "IN_PLACE"},
+            "on_server_error",
+            "on_unreachable is RETRY_LANE and",
+        ),
         ({"when_used_up": "SUSPEND"}, "when_used_up", "choose IN_PLACE"),
-        (RETRY_LANE | {"when_used_up": "SUSPEND", "max_attempts": 3}, "when_used_up", "choose IN_PLACE"),
+        (
+            RETRY_LANE | {"when_used_up": "SUSPEND", "max_attempts": 3},
+            "when_used_up",
+            "choose IN_PLACE",
+        ),
         (IN_PLACE | {"when_used_up": "SUSPEND"}, "max_attempts", "after how many attempts"),
         ({"max_attempts": 3}, "max_attempts", "RETRY_LANE and IN_PLACE"),
         (IN_PLACE | {"retry_schedule": "EXPONENTIAL"}, "retry_schedule", "choose FIXED"),
@@ -60,7 +68,11 @@ def test_consistent_values_are_accepted(values: dict[str, Any]) -> None:
         ({"freezes_when_gone": True}, "freezes_when_gone", "switch breaks_circuit on"),
         ({"on_client_error": "UNSUPPORTED"}, "on_client_error", "Choose REJECT"),
         (BREAKER | {"freeze_failures": 1999}, "freeze_failures", "at least breaker_failures, 2000"),
-        (BREAKER | {"freeze_failures_at_once": 1999}, "freeze_failures_at_once", "freeze_failures, 2000"),
+        (
+            BREAKER | {"freeze_failures_at_once": 1999},
+            "freeze_failures_at_once",
+            "freeze_failures, 2000",
+        ),
     ],
 )
 def test_contradictory_values_are_reported_at_the_field_to_change(

@@ -31,7 +31,12 @@ def manager(event_type: EventType) -> Caller:
 
 
 def save(manager: Caller, name: str, **fields: Any) -> ApiAnswer:
-    wish = {"name": name, "subscriber": "crm", "event_type": EVENT, "endpoint": "https://127.0.0.1/rules"}
+    wish = {
+        "name": name,
+        "subscriber": "crm",
+        "event_type": EVENT,
+        "endpoint": "https://127.0.0.1/rules",
+    }
     return manager.post("subscriptions", wish | fields)
 
 
@@ -41,7 +46,10 @@ def save(manager: Caller, name: str, **fields: Any) -> ApiAnswer:
         ({}, {}),
         ({"filter": FILTER}, {"filter": FILTER}),
         ({"filter": FILTER}, {"filter": f"  {FILTER.replace(' = ', '  =  ')} "}),
-        ({"filter": FILTER, "header_filter_string": "p1"}, {"filter": FILTER, "header_filter_string": "p1"}),
+        (
+            {"filter": FILTER, "header_filter_string": "p1"},
+            {"filter": FILTER, "header_filter_string": "p1"},
+        ),
         ({"status": "INACTIVE"}, {}),
     ],
     ids=["no filter", "same filter", "other spaces", "same header string", "one INACTIVE"],
@@ -57,7 +65,11 @@ def test_the_second_is_refused_and_the_first_is_named(
 
 @pytest.mark.parametrize(
     "second",
-    [{"filter": FILTER}, {"header_filter_string": "p1"}, {"filter": FILTER, "header_filter_string": "p1"}],
+    [
+        {"filter": FILTER},
+        {"header_filter_string": "p1"},
+        {"filter": FILTER, "header_filter_string": "p1"},
+    ],
 )
 def test_another_filter_or_header_string_is_enough(manager: Caller, second: dict[str, str]) -> None:
     created(save(manager, "one"))
@@ -76,7 +88,9 @@ def test_a_change_that_makes_them_the_same_is_refused(manager: Caller) -> None:
     path = f"subscriptions/{made['id']}"
     refused(manager.patch(path, {"filter": ""}), 409, "same-filter")
     assert (
-        manager.patch(path, {"filter": FILTER, "timeout_seconds": 5, "lets_pass_on_timeout": True}).status
+        manager.patch(
+            path, {"filter": FILTER, "timeout_seconds": 5, "lets_pass_on_timeout": True}
+        ).status
         == 200
     )
     row = Subscription.objects.get(name="two")
@@ -163,7 +177,9 @@ def test_a_simultaneous_equal_subscription_waits_and_is_refused(
         if is_new:
             answers.append(save(manager, "second", header_filter_string="p1"))
         else:
-            answers.append(manager.patch(f"subscriptions/{mine.pk}", {"header_filter_string": "p1"}))
+            answers.append(
+                manager.patch(f"subscriptions/{mine.pk}", {"header_filter_string": "p1"})
+            )
         connection.close()
 
     thread = threading.Thread(target=save_too)

@@ -36,7 +36,10 @@ SECRET_VALUES = ("header secret", "basic-password", "bearer-token")
 
 def some_of_everything() -> None:
     topic = factories.event_type(
-        "TeamForge.Artifact.Create", description="Äpfel", sample={"id": 1}, json_schema={"type": "object"}
+        "TeamForge.Artifact.Create",
+        description="Äpfel",
+        sample={"id": 1},
+        json_schema={"type": "object"},
     )
     sync = factories.event_type("Orders.Check", kind=Kind.SYNC)
     factories.event_type("Builds", kind=Kind.QUEUE, ttl_seconds=60, forward_headers=["x-build-*"])
@@ -45,9 +48,15 @@ def some_of_everything() -> None:
     )
     CommonScript.objects.create(name="setup", runs_first=True, text="$include$dates\nvar region;")
     policy = factories.policy("patient", on_client_error=Action.BLOCK, pause_max_seconds=600)
-    abc = factories.subscriber("abc", processing=Processing.CONCURRENT, max_in_flight=8, by_priority=True)
+    abc = factories.subscriber(
+        "abc", processing=Processing.CONCURRENT, max_in_flight=8, by_priority=True
+    )
     warehouse = factories.subscriber(
-        "warehouse", match_mode=MatchMode.FIRST, description="reads\nslowly", queue_id="q-7", status="HELD"
+        "warehouse",
+        match_mode=MatchMode.FIRST,
+        description="reads\nslowly",
+        queue_id="q-7",
+        status="HELD",
     )
     factories.publisher("teamforge", all_event_types=False).event_types.set([sync, topic])
     factories.publisher("anybody", errors_to="warehouse")
@@ -82,7 +91,12 @@ def some_of_everything() -> None:
         forward_authorization=True,
     )
     factories.subscription(
-        "mailbox", subscriber=warehouse, event_type=topic, mode=Mode.PULL, max_receives=5, position=3
+        "mailbox",
+        subscriber=warehouse,
+        event_type=topic,
+        mode=Mode.PULL,
+        max_receives=5,
+        position=3,
     )
 
 

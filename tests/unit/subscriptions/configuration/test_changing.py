@@ -50,7 +50,10 @@ def test_a_secret_that_changes_is_never_shown() -> None:
     content = changed(headers={"X-Key": {"from": "env:NEW"}})
     planned = plan(content, secrets={"env:NEW": "new secret"})
     (field,) = planned.changes[0].fields
-    assert (field.shown_before, field.shown_after) == ({"X-Key": "•••", "a": "•••"}, {"X-Key": "•••"})
+    assert (field.shown_before, field.shown_after) == (
+        {"X-Key": "•••", "a": "•••"},
+        {"X-Key": "•••"},
+    )
     assert "secret" not in planned.digest
     apply(content, secrets={"env:NEW": "new secret"})
     assert Subscription.objects.get(name="project-1008").headers == {"X-Key": "new secret"}
@@ -97,7 +100,9 @@ def test_a_held_subscriber_keeps_the_end_of_its_hold() -> None:
     some_of_everything()
     until = timezone.now() + timedelta(hours=1)
     Subscriber.objects.filter(name="warehouse").update(held_until=until)
-    apply(document(subscribers=[{"name": "warehouse", "status": "HELD", "max_queued_to_send": 400}]))
+    apply(
+        document(subscribers=[{"name": "warehouse", "status": "HELD", "max_queued_to_send": 400}])
+    )
     assert Subscriber.objects.get(name="warehouse").held_until == until
 
 
@@ -114,7 +119,9 @@ def test_a_publisher_may_get_all_event_types_or_some() -> None:
 def test_the_order_in_the_file_makes_no_difference() -> None:
     some_of_everything()
     content = document(
-        publishers=[{"name": "teamforge", "event_types": ["TeamForge.Artifact.Create", "Orders.Check"]}]
+        publishers=[
+            {"name": "teamforge", "event_types": ["TeamForge.Artifact.Create", "Orders.Check"]}
+        ]
     )
     assert plan(content).changes == []
 
@@ -141,7 +148,12 @@ def test_what_others_change_elsewhere_does_not_matter() -> None:
 
 def test_a_new_subscription_has_the_defaults_of_one_that_is_typed() -> None:
     some_of_everything()
-    given = {"subscriber": "abc", "name": "new", "event_type": "Builds", "endpoint": "https://a.example/"}
+    given = {
+        "subscriber": "abc",
+        "name": "new",
+        "event_type": "Builds",
+        "endpoint": "https://a.example/",
+    }
     content = document(subscriptions=[given])
     assert told(plan(content)) == ["create subscription abc/new"]
     assert [field.name for field in plan(content).changes[0].fields] == [

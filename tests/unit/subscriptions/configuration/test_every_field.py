@@ -48,7 +48,9 @@ def unusual_values() -> None:
     )
     builds = factories.event_type("Builds", kind="QUEUE", errors_when="GROUP")
     prices = factories.event_type("Prices", kind="SYNC")
-    CommonScript.objects.create(name="dates", description="of days", runs_first=True, text="var day = 1;\n")
+    CommonScript.objects.create(
+        name="dates", description="of days", runs_first=True, text="var day = 1;\n"
+    )
     factories.policy("patient", description="waits", **(_other_values(Policy) | POLICY))
     shop = factories.subscriber(
         "shop",
@@ -64,7 +66,9 @@ def unusual_values() -> None:
         status="HELD",
     )
     _subscriptions_of(shop, topic, prices)
-    allowed = factories.publisher("web", description="the site", all_event_types=False, errors_to="shop")
+    allowed = factories.publisher(
+        "web", description="the site", all_event_types=False, errors_to="shop"
+    )
     allowed.event_types.set([topic, builds])
 
 
@@ -90,7 +94,11 @@ def _subscriptions_of(shop: Subscriber, topic: EventType, prices: EventType) -> 
         status="INACTIVE",
     )
     factories.subscription(
-        "prices", subscriber=shop, event_type=prices, forward_authorization=True, lets_pass_on_timeout=True
+        "prices",
+        subscriber=shop,
+        event_type=prices,
+        forward_authorization=True,
+        lets_pass_on_timeout=True,
     )
     factories.subscription(
         "whole-orders",
@@ -101,7 +109,9 @@ def _subscriptions_of(shop: Subscriber, topic: EventType, prices: EventType) -> 
         join_path="$$->'Body'->>'id'",
         join_seconds=60,
     )
-    factories.subscription("box", subscriber=shop, event_type=topic, mode="PULL", endpoint="", max_receives=5)
+    factories.subscription(
+        "box", subscriber=shop, event_type=topic, mode="PULL", endpoint="", max_receives=5
+    )
 
 
 def _other_values(model: type[models.Model]) -> dict[str, Any]:
@@ -111,14 +121,20 @@ def _other_values(model: type[models.Model]) -> dict[str, Any]:
         match field:
             case models.BooleanField():
                 values[field.name] = not field.default
-            case models.IntegerField() | models.FloatField() if field.default is not models.NOT_PROVIDED:
-                values[field.name] = 2 if field.default is None or field.default > 2 else field.default + 1
+            case models.IntegerField() | models.FloatField() if (
+                field.default is not models.NOT_PROVIDED
+            ):
+                values[field.name] = (
+                    2 if field.default is None or field.default > 2 else field.default + 1
+                )
     return {name: value for name, value in values.items() if name not in ("is_built_in", "id")}
 
 
 def _defaults(section: Section) -> dict[str, Any]:
     fields = {
-        field.name: field for field in section.model._meta.get_fields() if hasattr(field, "get_default")
+        field.name: field
+        for field in section.model._meta.get_fields()
+        if hasattr(field, "get_default")
     }
     return {name: fields[name].get_default() for name in section.fields if name in fields}
 

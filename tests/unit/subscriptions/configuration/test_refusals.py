@@ -21,7 +21,12 @@ pytestmark = pytest.mark.django_db
 
 
 def subscription(**fields: Any) -> dict[str, Any]:
-    given = {"subscriber": "abc", "name": "s", "event_type": "Orders", "endpoint": "https://a.example/"}
+    given = {
+        "subscriber": "abc",
+        "name": "s",
+        "event_type": "Orders",
+        "endpoint": "https://a.example/",
+    }
     return given | fields
 
 
@@ -80,7 +85,15 @@ def test_what_has_not_the_form_of_a_document_is_refused(content: Any, field: str
 
 
 @pytest.mark.parametrize(
-    "text", [b"{", b"\xff", b'{"format": 1, "format": 1}', b"[" * 100_000, b'{"a": "\\ud800"}', b'{"a": NaN}']
+    "text",
+    [
+        b"{",
+        b"\xff",
+        b'{"format": 1, "format": 1}',
+        b"[" * 100_000,
+        b'{"a": "\\ud800"}',
+        b'{"a": NaN}',
+    ],
 )
 def test_what_is_no_json_is_refused(text: bytes) -> None:
     with pytest.raises(RefusedDocumentError):
@@ -98,7 +111,8 @@ def test_an_unknown_field_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [document(policies=[{"name": "strict"}]), document(event_types=[{"name": "Inturn.X"}])]
+    "content",
+    [document(policies=[{"name": "strict"}]), document(event_types=[{"name": "Inturn.X"}])],
 )
 def test_inturns_own_stay_as_they_are(content: Any) -> None:
     assert [one.field for one in faults(content)] == ["name"]
@@ -117,7 +131,9 @@ def test_a_secret_without_a_value_is_refused_where_none_is_stored(reference: str
     assert reference in fault.detail
 
 
-@pytest.mark.parametrize("value", [{}, {"from": 1}, {"from": "vault:x"}, {"from": "env:A", "to": "b"}])
+@pytest.mark.parametrize(
+    "value", [{}, {"from": 1}, {"from": "vault:x"}, {"from": "env:A", "to": "b"}]
+)
 def test_what_is_no_reference_is_refused(value: Any) -> None:
     (fault,) = faults(orders(subscription(headers={"X-Key": value})))
     assert fault.field == "headers.X-Key"
@@ -151,7 +167,10 @@ def test_a_rival_that_is_pruned_is_none() -> None:
     row = factories.subscription(event_type=orders_, subscriber=factories.subscriber("abc"))
     content = document(subscriptions=[subscription()])
     assert faults(content)
-    assert told(plan(content, prune=True)) == ["create subscription abc/s", f"delete subscription {row}"]
+    assert told(plan(content, prune=True)) == [
+        "create subscription abc/s",
+        f"delete subscription {row}",
+    ]
     apply(content, prune=True)
     assert [str(one) for one in Subscription.objects.all()] == ["abc/s"]
 
@@ -189,7 +208,11 @@ def test_common_scripts_with_which_a_stored_script_is_not_valid_are_refused() ->
     (fault,) = faults(changed)
     assert (fault.object, fault.field) == (f"subscription {row}", "script")
     assert "with the common scripts: line 2, column 10: SyntaxError" in fault.detail
-    entry = {"subscriber": row.subscriber.name, "name": row.name, "script": "$include$dates\nvar start;"}
+    entry = {
+        "subscriber": row.subscriber.name,
+        "name": row.name,
+        "script": "$include$dates\nvar start;",
+    }
     apply(changed | {"subscriptions": [entry]})
     assert CommonScript.objects.get().text == "var start;"
 

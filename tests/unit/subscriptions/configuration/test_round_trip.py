@@ -62,7 +62,10 @@ def test_what_is_applied_has_the_values_of_its_secrets() -> None:
     assert row.headers == {"X-Key": SECRET_VALUES[0], "a": "b"}
     assert row.auth == {"type": "basic", "username": "inturn", "password": SECRET_VALUES[1]}
     assert row.filter_identity
-    assert Subscription.objects.get(name="all").auth == {"type": "bearer", "token": SECRET_VALUES[2]}
+    assert Subscription.objects.get(name="all").auth == {
+        "type": "bearer",
+        "token": SECRET_VALUES[2],
+    }
 
 
 def test_a_plan_after_apply_is_empty() -> None:
@@ -155,7 +158,9 @@ def test_what_is_made_is_complete() -> None:
     assert Publisher.objects.get(name="anybody").all_event_types
     teamforge = Publisher.objects.get(name="teamforge")
     assert not teamforge.all_event_types
-    assert set(teamforge.event_types.all()) == set(EventType.objects.filter(name__regex="^(Team|Orders)"))
+    assert set(teamforge.event_types.all()) == set(
+        EventType.objects.filter(name__regex="^(Team|Orders)")
+    )
 
 
 def test_what_the_document_lacks_is_deleted_only_when_pruned() -> None:

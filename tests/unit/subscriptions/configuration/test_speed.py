@@ -33,6 +33,8 @@ def test_ten_thousand_subscriptions_are_applied_within_a_minute() -> None:
     apply(content, secrets={"env:KEY": "secret"})
     applied = time.monotonic()
     assert plan(content, secrets={"env:KEY": "secret"}).changes == []
-    print(f"applied in {applied - began:.1f} s, planned again in {time.monotonic() - applied:.1f} s")
+    print(
+        f"applied in {applied - began:.1f} s, planned again in {time.monotonic() - applied:.1f} s"
+    )
     assert Subscription.objects.count() == SUBSCRIPTIONS
     assert applied - began < SECONDS

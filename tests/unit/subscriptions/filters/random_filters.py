@@ -23,7 +23,13 @@ from subscriptions.filters.tree import (
     Path,
     Root,
 )
-from tests.unit.subscriptions.filters.random_messages import HEADERS, NAMES, WORDS, Message, messages
+from tests.unit.subscriptions.filters.random_messages import (
+    HEADERS,
+    NAMES,
+    WORDS,
+    Message,
+    messages,
+)
 
 Steps: TypeAlias = tuple[str | int, ...]
 Place: TypeAlias = tuple[Root, Steps, Any]
@@ -33,11 +39,17 @@ _elsewhere: st.SearchStrategy[Place] = st.one_of(
     st.tuples(st.just(Root.BODY), st.lists(_wrong_steps, max_size=3).map(tuple), st.none()),
     st.tuples(st.just(Root.HEADER), st.tuples(st.sampled_from(HEADERS)), st.none()),
 )
-_numbers = st.integers(-6, 6) | st.decimals(-10, 200, places=1) | st.sampled_from([10**18, 10**999, 10**400])
+_numbers = (
+    st.integers(-6, 6)
+    | st.decimals(-10, 200, places=1)
+    | st.sampled_from([10**18, 10**999, 10**400])
+)
 _any_literal: st.SearchStrategy[Literal] = st.one_of(
     st.none(), st.booleans(), _numbers, _numbers, st.sampled_from(WORDS), st.sampled_from(WORDS)
 )
-_pattern_pieces = st.sampled_from(["%", "%", "_", "\\%", "\\_", "\\\\", "a", "b", "c", "é", "5", "\n"])
+_pattern_pieces = st.sampled_from(
+    ["%", "%", "_", "\\%", "\\_", "\\\\", "a", "b", "c", "é", "5", "\n"]
+)
 _patterns = st.lists(_pattern_pieces, max_size=6).map("".join)
 
 
@@ -69,10 +81,20 @@ def _literals_like(value: Any) -> list[Literal]:
 
 def _patterns_like(value: Any) -> st.SearchStrategy[str]:
     text = (text_of(value) or "")[:50].replace("\\", "\\\\").replace("%", "\\%")
-    near = [text, f"%{text}", f"{text}%", f"{text[:1]}%{text[-1:]}", f"%{text[1:3]}%", f"_{text[1:]}"]
+    near = [
+        text,
+        f"%{text}",
+        f"{text}%",
+        f"{text[:1]}%{text[-1:]}",
+        f"%{text[1:3]}%",
+        f"_{text[1:]}",
+    ]
     near += [f"%{text[:2]}%{text[1:]}", f"{text[:2]}%{text[1:]}", f"%_{text[-1:]}%"]
     near += ["%", *(piece + piece for piece in ("%a", "%_", "a%"))]
-    return st.sampled_from([one for one in near if (len(one) - len(one.rstrip("\\"))) % 2 == 0]) | _patterns
+    return (
+        st.sampled_from([one for one in near if (len(one) - len(one.rstrip("\\"))) % 2 == 0])
+        | _patterns
+    )
 
 
 @st.composite
@@ -81,7 +103,9 @@ def _conditions(draw: st.DrawFn, places: list[Place]) -> Condition:
     root, steps, value = draw(somewhere)
     path = Path(root, steps, draw(st.booleans()))
     near = _any_literal if draw(st.integers(0, 4)) == 0 else st.sampled_from(_literals_like(value))
-    match draw(st.sampled_from(["comparison"] * 4 + ["paths"] * 3 + ["in", "in", "like", "exists", "null"])):
+    match draw(
+        st.sampled_from(["comparison"] * 4 + ["paths"] * 3 + ["in", "in", "like", "exists", "null"])
+    ):
         case "comparison":
             literal = draw(near)
             orderless = isinstance(literal, bool)
@@ -124,5 +148,7 @@ def walks(draw: st.DrawFn) -> tuple[list[Path], list[Message]]:
     """Draw paths, and the messages in which to follow them."""
     about = draw(st.lists(messages, min_size=3, max_size=8))
     places = st.sampled_from([place for message in about for place in places_in(message)])
-    found = draw(st.lists(st.tuples(places | places | _elsewhere, st.booleans()), min_size=4, max_size=8))
+    found = draw(
+        st.lists(st.tuples(places | places | _elsewhere, st.booleans()), min_size=4, max_size=8)
+    )
     return [Path(root, steps, is_text) for (root, steps, _), is_text in found], about

@@ -44,7 +44,17 @@ WORDS = [
         "NaN",
         "٣",
     ],
-    *["{}", "[]", '{"a": 1}', "[1, 2]", '"a"', "1" * 1000, "1" * 1001, "-" + "1" * 999, "-" + "1" * 1000],
+    *[
+        "{}",
+        "[]",
+        '{"a": 1}',
+        "[1, 2]",
+        '"a"',
+        "1" * 1000,
+        "1" * 1001,
+        "-" + "1" * 999,
+        "-" + "1" * 1000,
+    ],
 ]
 NUMBERS = [
     *[
@@ -64,7 +74,16 @@ NUMBERS = [
         "0e5",
         "0.00e-3",
     ],
-    *["0.1", "100", "1e400", "1e1000", "-1e999", "1e-400", "12345678901234567890", "9007199254740993"],
+    *[
+        "0.1",
+        "100",
+        "1e400",
+        "1e1000",
+        "-1e999",
+        "1e-400",
+        "12345678901234567890",
+        "9007199254740993",
+    ],
     *[
         "9" * 18,
         "1" + "0" * 18,
@@ -78,7 +97,14 @@ NUMBERS = [
 ]
 # Texts that JSON or jsonb refuses, and texts that they only seem to refuse.
 ODDITIES = [
-    *["1e131072", "1e-16384", "0e-16384", "0e1073741824", "1e99999999999999999999", "0e" + "0" * 5000 + "1"],
+    *[
+        "1e131072",
+        "1e-16384",
+        "0e-16384",
+        "0e1073741824",
+        "1e99999999999999999999",
+        "0e" + "0" * 5000 + "1",
+    ],
     *[
         "NaN",
         "Infinity",
@@ -128,8 +154,18 @@ ODDITIES = [
         "1 2",
         "{1: 2}",
     ],
-    *["[" * 100 + "]" * 100, "[" * 100 + "1" + "]" * 100, "[" * 101 + "1" + "]" * 101, "[" * 101 + "]" * 101],
-    *["[" * 102 + "]" * 102, '{"a":' * 101 + "[]" + "}" * 101, "[[]," * 60 + "[]" + "]" * 60, "[" * 50_000],
+    *[
+        "[" * 100 + "]" * 100,
+        "[" * 100 + "1" + "]" * 100,
+        "[" * 101 + "1" + "]" * 101,
+        "[" * 101 + "]" * 101,
+    ],
+    *[
+        "[" * 102 + "]" * 102,
+        '{"a":' * 101 + "[]" + "}" * 101,
+        "[[]," * 60 + "[]" + "]" * 60,
+        "[" * 50_000,
+    ],
     *[
         "[" * 1500 + "]" * 1500,
         "[" * 50_000 + "]" * 50_000,
@@ -144,7 +180,11 @@ ODDITIES = [
 # Numbers of few bytes and many characters: these are below, above or seemingly above the bound up
 # to which bodies are read.
 GROWING = [
-    *["[" + ",".join([number] * count) + "]" for number in ("1e131071", "-1e131071") for count in (7, 8)],
+    *[
+        "[" + ",".join([number] * count) + "]"
+        for number in ("1e131071", "-1e131071")
+        for count in (7, 8)
+    ],
     *["[" + ",".join(["1e-16383"] * count) + "]" for count in (60, 61, 62)],
     '{"a": [' + ",".join(["1e131071"] * 8) + '], "a": 1}',
     '{"a": 1, "b": [' + ",".join(["1E99"] * 20_000) + "]}",
@@ -175,7 +215,12 @@ def _object(draw: st.DrawFn, items: st.SearchStrategy[str]) -> str:
     return "{" + ",".join(f"{name}{space}:{space}{item}" for name, space, item in members) + "}"
 
 
-_scalars = st.sampled_from(["null", "true", "false"]) | st.sampled_from(NUMBERS) | _digits | _quoted(_words)
+_scalars = (
+    st.sampled_from(["null", "true", "false"])
+    | st.sampled_from(NUMBERS)
+    | _digits
+    | _quoted(_words)
+)
 json_texts = st.recursive(
     _scalars, lambda items: _array(items) | _object(items) | _object(items), max_leaves=12
 )
@@ -186,9 +231,7 @@ def _records(draw: st.DrawFn) -> str:
     """Draw records with the same names, so that one filter finds a value in every message."""
     a, b, c, d, e = [draw(_scalars) for _ in range(5)]
     odd = draw(json_texts)
-    return (
-        f'{{"a": {a}, "b": {draw(st.sampled_from([a, b, odd]))}, "c": {{"a": {c}, "n": 1}}, "d": [{d}, {e}]}}'
-    )
+    return f'{{"a": {a}, "b": {draw(st.sampled_from([a, b, odd]))}, "c": {{"a": {c}, "n": 1}}, "d": [{d}, {e}]}}'
 
 
 @st.composite

@@ -12,7 +12,13 @@ from subscriptions.filters.sql import Parameter
 from subscriptions.filters.tree import Condition, Path
 from tests.unit.subscriptions.filters.evaluation import answers, ask, truth
 from tests.unit.subscriptions.filters.random_filters import cases, walks
-from tests.unit.subscriptions.filters.random_messages import GROWING, ODDITIES, WORDS, Message, bodies
+from tests.unit.subscriptions.filters.random_messages import (
+    GROWING,
+    ODDITIES,
+    WORDS,
+    Message,
+    bodies,
+)
 
 pytestmark = pytest.mark.usefixtures("inturn_json")
 
@@ -40,12 +46,16 @@ def test_python_and_postgresql_agree_on_true_false_and_null(
 def test_python_reads_and_prints_json_as_jsonb_does(asked: list[bytes]) -> None:
     rows = ask(["body::text"], [], [({}, body) for body in asked])
     ours = [parse_jsonb(body) for body in asked]
-    assert [text for (text,) in rows] == [None if value is MISSING else printed_text(value) for value in ours]
+    assert [text for (text,) in rows] == [
+        None if value is MISSING else printed_text(value) for value in ours
+    ]
 
 
 @many
 @given(walks())
-def test_paths_lead_where_the_arrows_of_postgresql_lead(walk: tuple[list[Path], list[Message]]) -> None:
+def test_paths_lead_where_the_arrows_of_postgresql_lead(
+    walk: tuple[list[Path], list[Message]],
+) -> None:
     asked, about = walk
     compiled = [plain(path) for path in asked]
     parameters = [parameter for _, given in compiled for parameter in given]
@@ -61,7 +71,9 @@ def plain(path: Path) -> tuple[str, list[Parameter]]:
     *arrows, last = ["->"] * len(path.steps) + ["->>" if path.is_text else "->"]
     steps: list[str | int] = [path.root.value, *path.steps]
     types = ["int" if isinstance(step, int) else "text" for step in steps]
-    chain = "".join(f" {arrow} %s::{kind}" for arrow, kind in zip([*arrows, last], types, strict=True))
+    chain = "".join(
+        f" {arrow} %s::{kind}" for arrow, kind in zip([*arrows, last], types, strict=True)
+    )
     return f"(jsonb_build_object('Header', header, 'Body', body){chain})::text", list(steps)
 
 
@@ -84,7 +96,8 @@ def test_numbers_grow_to_the_same_bound_everywhere() -> None:
     rows = ask(["sha256(convert_to(body::text, 'UTF8'))"], [], [({}, body) for body in asked])
     ours = [parse_jsonb(body) for body in asked]
     assert [digest and bytes(digest) for (digest,) in rows] == [
-        None if value is MISSING else sha256(printed_text(value).encode()).digest() for value in ours
+        None if value is MISSING else sha256(printed_text(value).encode()).digest()
+        for value in ours
     ]
     assert {value is MISSING for value in ours[-30:]} == {True, False}
 

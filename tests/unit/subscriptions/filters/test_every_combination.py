@@ -23,9 +23,45 @@ from tests.unit.subscriptions.filters.random_messages import Message
 pytestmark = pytest.mark.usefixtures("inturn_json")
 
 VALUES = [
-    *["null", "true", "false", "0", "1", "1.0", "-1", "5", "10", "1e2", "9007199254740993", "1e1001"],
-    *['""', '"1"', '"1.0"', '"5"', '"05"', '"10"', '"a"', '"b"', '"true"', '"false"', '"null"', '"\\ue000"'],
-    *['"\\ud83d\\ude00"', "[]", "{}", "[1]", "[true]", '["a"]', '{"a": 1}', '{"a": true}', '"{\\"a\\": 1}"'],
+    *[
+        "null",
+        "true",
+        "false",
+        "0",
+        "1",
+        "1.0",
+        "-1",
+        "5",
+        "10",
+        "1e2",
+        "9007199254740993",
+        "1e1001",
+    ],
+    *[
+        '""',
+        '"1"',
+        '"1.0"',
+        '"5"',
+        '"05"',
+        '"10"',
+        '"a"',
+        '"b"',
+        '"true"',
+        '"false"',
+        '"null"',
+        '"\\ue000"',
+    ],
+    *[
+        '"\\ud83d\\ude00"',
+        "[]",
+        "{}",
+        "[1]",
+        "[true]",
+        '["a"]',
+        '{"a": 1}',
+        '{"a": true}',
+        '"{\\"a\\": 1}"',
+    ],
 ]
 LITERALS: list[Literal] = [
     None,
@@ -47,7 +83,10 @@ LITERALS: list[Literal] = [
 PIECES = ["%", "_", "\\%", "\\_", "\\\\", "a", "b", "é"]
 TEXTS = [
     "",
-    *map("".join, [*product("ab%_\\é", repeat=1), *product("ab%_\\é", repeat=2), *product("ab%", repeat=4)]),
+    *map(
+        "".join,
+        [*product("ab%_\\é", repeat=1), *product("ab%_\\é", repeat=2), *product("ab%", repeat=4)],
+    ),
 ]
 
 
@@ -70,7 +109,10 @@ def test_every_operator_on_every_pair_of_values(is_text: bool) -> None:
 
 @pytest.mark.parametrize("is_text", [True, False])
 def test_every_operator_on_every_value_and_literal(is_text: bool) -> None:
-    path, bodies = Path(Root.BODY, ("a",), is_text), [f'{{"a": {value}}}'.encode() for value in VALUES]
+    path, bodies = (
+        Path(Root.BODY, ("a",), is_text),
+        [f'{{"a": {value}}}'.encode() for value in VALUES],
+    )
     compared = [
         Comparison(path, operator, literal)
         for operator, literal in product(Operator, LITERALS)
@@ -82,7 +124,9 @@ def test_every_operator_on_every_value_and_literal(is_text: bool) -> None:
 
 def test_every_name_in_every_value() -> None:
     trees = [
-        Exists(Path(Root.BODY, steps, False), name) for steps in [("a",), ("a", 0)] for name in ["", "a", "1"]
+        Exists(Path(Root.BODY, steps, False), name)
+        for steps in [("a",), ("a", 0)]
+        for name in ["", "a", "1"]
     ]
     agree([*trees], [({}, f'{{"a": {value}}}'.encode()) for value in VALUES])
 
@@ -90,7 +134,10 @@ def test_every_name_in_every_value() -> None:
 def test_every_pattern_on_every_text() -> None:
     patterns = [
         "",
-        *map("".join, [*product(PIECES, repeat=1), *product(PIECES, repeat=2), *product(PIECES, repeat=3)]),
+        *map(
+            "".join,
+            [*product(PIECES, repeat=1), *product(PIECES, repeat=2), *product(PIECES, repeat=3)],
+        ),
     ]
     patterns += map("".join, product("%_a", repeat=4))
     trees = [Like(Path(Root.BODY, (), True), pattern) for pattern in patterns]

@@ -49,7 +49,11 @@ def test_json_is_identified_by_its_value(one: bytes, two: bytes) -> None:
 
 @pytest.mark.parametrize(
     ("one", "two"),
-    [(b'{"id": 1}', b'{"id": "1"}'), (b'{"id": true}', b'{"id": "true"}'), (b'{"id": 1}', b'{"id": true}')],
+    [
+        (b'{"id": 1}', b'{"id": "1"}'),
+        (b'{"id": true}', b'{"id": "true"}'),
+        (b'{"id": 1}', b'{"id": true}'),
+    ],
 )
 def test_values_of_different_types_differ_as_json(one: bytes, two: bytes) -> None:
     assert ID(document({}, one)) != ID(document({}, two))

@@ -40,9 +40,7 @@ def a(value: Literal) -> Comparison:
 
 A, B, C = [f"$$->'Body'->>'a' = '{name}'" for name in "ABC"]
 
-EFFORT_CHANGED = (
-    "$$->'Body'->'original'->'fields'->'actualEffort' != $$->'Body'->'updated'->'fields'->'actualEffort'"
-)
+EFFORT_CHANGED = "$$->'Body'->'original'->'fields'->'actualEffort' != $$->'Body'->'updated'->'fields'->'actualEffort'"
 
 
 @pytest.mark.parametrize(
@@ -94,7 +92,10 @@ def test_the_samples_of_teamforge_are_understood(text: str, tree: Condition) -> 
         ("$$->'Body'->1 ? 'x'", Exists(body(1), "x")),
         ("$$->>'Body' like '%x'", Like(body_text(), "%x")),
         ("$$->'Body'->>'a' not like '%x'", Not(Like(body_text("a"), "%x"))),
-        ("$$->'Body'->>'a' not in (1, null, true)", Not(Membership(body_text("a"), (1, None, True)))),
+        (
+            "$$->'Body'->>'a' not in (1, null, true)",
+            Not(Membership(body_text("a"), (1, None, True))),
+        ),
         ("$$->'Body'->-1 is null", IsNull(body(-1))),
         ("(($$->'Body'))->'a' is null", IsNull(body("a"))),
         ("$$->'Body'->'a' <> 'x'", Comparison(body("a"), Operator.DIFFERENT, "x")),
@@ -140,12 +141,16 @@ def test_connectives_bind_as_in_sql(text: str, tree: Condition) -> None:
     assert parse_filter(text) == tree
 
 
-@pytest.mark.parametrize("name", ["FILTER_STRING", "Filter-String", "filter-string", "filter_STRING"])
+@pytest.mark.parametrize(
+    "name", ["FILTER_STRING", "Filter-String", "filter-string", "filter_STRING"]
+)
 def test_a_header_is_found_under_any_spelling(name: str) -> None:
     assert parse_filter(f"$$->'Header'->>'{name}' = 'x'") == Comparison(
         header_text("filter-string"), Operator.EQUAL, "x"
     )
-    assert parse_filter(f"$$->'Header' ? '{name}'") == Exists(Path(Root.HEADER, (), False), "filter-string")
+    assert parse_filter(f"$$->'Header' ? '{name}'") == Exists(
+        Path(Root.HEADER, (), False), "filter-string"
+    )
 
 
 def test_names_in_the_body_are_used_as_written() -> None:
@@ -211,7 +216,9 @@ def test_names_in_the_body_are_used_as_written() -> None:
         ("x" * 5000, 1, 1, "x…"),
     ],
 )
-def test_an_error_is_reported_at_its_position(text: str, line: int, column: int, advice: str) -> None:
+def test_an_error_is_reported_at_its_position(
+    text: str, line: int, column: int, advice: str
+) -> None:
     with pytest.raises(FilterError) as caught:
         parse_filter(text)
     assert (caught.value.line, caught.value.column) == (line, column), caught.value
@@ -263,7 +270,9 @@ def test_different_filters_have_different_normalised_texts() -> None:
         "in ('5'', ''6')",
         "like '5'",
     ]
-    assert len({normal_form(parse_filter(f"$$->'Body'->>'a' {text}")) for text in texts}) == len(texts)
+    assert len({normal_form(parse_filter(f"$$->'Body'->>'a' {text}")) for text in texts}) == len(
+        texts
+    )
 
 
 def test_a_path_alone_is_read_as_a_path() -> None:

@@ -98,7 +98,9 @@ def test_null_counts_only_where_it_decides() -> None:
 
 
 def test_json_of_different_types_differs_instead_of_being_null() -> None:
-    assert ask("$$->'Body'->'digits' != 9 and $$->'Body'->'flag' != 1 and not $$->'Body'->'none' = 'x'")
+    assert ask(
+        "$$->'Body'->'digits' != 9 and $$->'Body'->'flag' != 1 and not $$->'Body'->'none' = 'x'"
+    )
     assert ask("$$->'Body'->'list' != $$->'Body'->'flag'")
 
 
@@ -129,7 +131,10 @@ def test_nesting_is_read_to_the_same_depth_everywhere() -> None:
         ("1.50e1", "15.0"),
         ("1E-7", "0.0000001"),
         ("12345678901234567890.10", "12345678901234567890.10"),
-        ('{"bb": 1, "a" : [true,null], "é": "é\\u00e9\\n", "a": 2}', '{"a": 2, "bb": 1, "é": "éé\\n"}'),
+        (
+            '{"bb": 1, "a" : [true,null], "é": "é\\u00e9\\n", "a": 2}',
+            '{"a": 2, "bb": 1, "é": "éé\\n"}',
+        ),
         ('"text"', "text"),
         ("null", None),
         ("1e131072", None),
@@ -142,12 +147,28 @@ def test_text_is_printed_as_jsonb_prints_it(written: str, printed: str | None) -
 def test_only_texts_that_are_numbers_compare_as_numbers() -> None:
     for text in ["5", "5.0", "0.5e1", "-1", "1e400"]:
         assert ask("$$->'Body'->>'a' != 7", {"a": text})
-    for text in ["", " 5", "5 ", "+5", "05", ".5", "5.", "0x5", "NaN", "٥", "5\n", "1e10000", "1" * 1001]:
+    for text in [
+        "",
+        " 5",
+        "5 ",
+        "+5",
+        "05",
+        ".5",
+        "5.",
+        "0x5",
+        "NaN",
+        "٥",
+        "5\n",
+        "1e10000",
+        "1" * 1001,
+    ]:
         assert not ask("$$->'Body'->>'a' != 7", {"a": text})
 
 
 def test_text_is_ordered_by_its_bytes() -> None:
-    assert ask("$$->'Body'->>0 < $$->'Body'->>1 and $$->'Body'->>1 < $$->'Body'->>2", ["Z", "a", "é"])
+    assert ask(
+        "$$->'Body'->>0 < $$->'Body'->>1 and $$->'Body'->>1 < $$->'Body'->>2", ["Z", "a", "é"]
+    )
     assert ask("$$->'Body'->>0 < $$->'Body'->>1", ["\ue000", "\U00010000"])
 
 
@@ -193,16 +214,29 @@ def test_a_container_is_not_printed_to_compare_it_with_a_literal_that_begins_oth
     printed_texts: list[jsonb.Json], value: object
 ) -> None:
     message = document(HEADERS, json.dumps({"id": value}).encode())
-    wishes = ["= 'proj1'", "!= ''", "in ('a', 'b')", "> 'proj1'", "= 5", "< 5", "= true", "not in (5, 'x')"]
+    wishes = [
+        "= 'proj1'",
+        "!= ''",
+        "in ('a', 'b')",
+        "> 'proj1'",
+        "= 5",
+        "< 5",
+        "= true",
+        "not in (5, 'x')",
+    ]
     answers = [to_python(parse_filter(f"$$->'Body'->>'id' {wish}"))(message) for wish in wishes]
     assert answers == [False, True, False, json.dumps(value)[0] == "{", False, False, False, False]
     assert printed_texts == []
 
 
-def test_a_container_is_printed_once_for_all_filters_of_a_message(printed_texts: list[jsonb.Json]) -> None:
+def test_a_container_is_printed_once_for_all_filters_of_a_message(
+    printed_texts: list[jsonb.Json],
+) -> None:
     message = document(HEADERS, b'{"id": [1, [2]]}')
     for number in range(61):
-        assert to_python(parse_filter(f"$$->'Body'->>'id' not like '%{number}%{number}%{number}%'"))(message)
+        assert to_python(
+            parse_filter(f"$$->'Body'->>'id' not like '%{number}%{number}%{number}%'")
+        )(message)
         assert not to_python(parse_filter(f"$$->'Body'->>'id' = '[{number}]'"))(message)
     assert to_python(parse_filter("$$->'Body'->>'id' = '[1, [2]]'"))(message)
     assert printed_texts.count([1, [2]]) == 1

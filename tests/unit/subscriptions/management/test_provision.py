@@ -49,7 +49,9 @@ def test_a_configured_password_is_set_and_not_shown(monkeypatch: pytest.MonkeyPa
         ("password1234", "too common"),
     ],
 )
-def test_a_weak_password_is_refused(monkeypatch: pytest.MonkeyPatch, password: str, told: str) -> None:
+def test_a_weak_password_is_refused(
+    monkeypatch: pytest.MonkeyPatch, password: str, told: str
+) -> None:
     with pytest.raises(CommandError, match=f"^INTURN_ADMIN_PASSWORD: .*{told}"):
         provision(monkeypatch, admin_password=password)
     assert not get_user_model().objects.exists()
@@ -78,7 +80,9 @@ def test_another_bootstrap_key_replaces_the_first(monkeypatch: pytest.MonkeyPatc
     refused(Caller("two").get("event-types"), 401)
 
 
-def test_a_bootstrap_key_that_a_person_revoked_stays_revoked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bootstrap_key_that_a_person_revoked_stays_revoked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     provision(monkeypatch, bootstrap_key="one")
     key = ApiKey.objects.get()
     assert Caller("one").delete(f"keys/{key.pk}").status == 204

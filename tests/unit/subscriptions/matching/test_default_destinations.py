@@ -69,7 +69,11 @@ def test_its_own_filter_counts(event_type: EventType) -> None:
     [("HELD", ["ordinary"]), ("INACTIVE", ["default"]), ("SHADOW", ["ordinary", "default"])],
 )
 def test_an_ordinary_one_that_sends_nothing(
-    event_type: EventType, ordinary: Subscription, default: Subscription, status: str, expected: list[str]
+    event_type: EventType,
+    ordinary: Subscription,
+    default: Subscription,
+    status: str,
+    expected: list[str],
 ) -> None:
     Subscription.objects.filter(pk=ordinary.pk).update(status=status)
     assert receivers(event_type, "1") == expected
@@ -82,7 +86,9 @@ def test_a_shadow_one_records_what_it_would_get(
     assert (receivers(event_type, "1"), receivers(event_type, "2")) == (["ordinary"], ["default"])
 
 
-def test_an_earlier_position_of_a_first_subscriber_takes_no_message_of_another(event_type: EventType) -> None:
+def test_an_earlier_position_of_a_first_subscriber_takes_no_message_of_another(
+    event_type: EventType,
+) -> None:
     fields: dict[str, Any] = {
         "event_type": event_type,
         "subscriber": factories.subscriber(match_mode=MatchMode.FIRST),
@@ -104,7 +110,10 @@ def test_explain_says_who_took_the_message(
         "ordinary": "it qualifies",
         "default": f"it is a default destination, and {ordinary} qualifies",
     }
-    assert reasons("2")["default"] == "it qualifies as a default destination: no other subscription does"
+    assert (
+        reasons("2")["default"]
+        == "it qualifies as a default destination: no other subscription does"
+    )
 
 
 @pytest.fixture
@@ -116,13 +125,21 @@ def manager() -> Caller:
 def test_it_is_for_topics(manager: Caller, kind: Kind) -> None:
     subscription = factories.subscription(event_type=factories.event_type(kind=kind))
     path = f"subscriptions/{subscription.pk}"
-    assert fields_of(refused(manager.patch(path, {"takes_unmatched": True}), 400)) == {"takes_unmatched"}
+    assert fields_of(refused(manager.patch(path, {"takes_unmatched": True}), 400)) == {
+        "takes_unmatched"
+    }
 
 
-def test_it_is_set_by_rest_and_in_a_configuration_file(manager: Caller, default: Subscription) -> None:
+def test_it_is_set_by_rest_and_in_a_configuration_file(
+    manager: Caller, default: Subscription
+) -> None:
     given = {"subscriber": default.subscriber.name, "name": "other", "event_type": "Orders"}
-    made = manager.post("subscriptions", given | {"endpoint": "https://8.8.8.8/", "takes_unmatched": True})
+    made = manager.post(
+        "subscriptions", given | {"endpoint": "https://8.8.8.8/", "takes_unmatched": True}
+    )
     assert created(made)["takes_unmatched"] is True
     planned = plan(document(subscriptions=[given | {"takes_unmatched": False}]))
     (change,) = planned.changes
-    assert [(one.name, one.before, one.after) for one in change.fields] == [("takes_unmatched", True, False)]
+    assert [(one.name, one.before, one.after) for one in change.fields] == [
+        ("takes_unmatched", True, False)
+    ]

@@ -37,7 +37,9 @@ def test_spellings_of_one_filter_are_one_group(queue: EventType) -> None:
     assert list(Subscription.objects.order_by("id").values_list("filter", flat=True)) == SPELLINGS
 
 
-def test_no_filter_another_filter_and_a_header_string_are_groups_of_their_own(queue: EventType) -> None:
+def test_no_filter_another_filter_and_a_header_string_are_groups_of_their_own(
+    queue: EventType,
+) -> None:
     factories.subscription(event_type=queue)
     factories.subscription(event_type=queue, filter=MEANING)
     factories.subscription(event_type=queue, filter=MEANING, header_filter_string="proj1")
@@ -55,7 +57,11 @@ def test_the_order_of_operands_is_not_normalised(queue: EventType) -> None:
 def test_a_patch_that_only_spells_it_otherwise_changes_no_group(queue: EventType) -> None:
     manager = caller()
     subscriber = factories.subscriber()
-    wish = {"subscriber": subscriber.name, "event_type": queue.name, "endpoint": "https://127.0.0.1/jobs"}
+    wish = {
+        "subscriber": subscriber.name,
+        "event_type": queue.name,
+        "endpoint": "https://127.0.0.1/jobs",
+    }
     first, second = [
         created(manager.post("subscriptions", wish | {"name": name, "filter": MEANING}))
         for name in ("a", "b")
@@ -64,7 +70,10 @@ def test_a_patch_that_only_spells_it_otherwise_changes_no_group(queue: EventType
     assert grouped(queue) == [0, 0]
     assert manager.patch(f"subscriptions/{second['id']}", {"filter": ""}).status == 200
     assert grouped(queue) == [0, 1]
-    changed = [change.after for change in ConfigurationChange.objects.filter(action="changed").order_by("id")]
+    changed = [
+        change.after
+        for change in ConfigurationChange.objects.filter(action="changed").order_by("id")
+    ]
     assert changed == [{"filter": SPELLINGS[2]}, {"filter": ""}]
 
 

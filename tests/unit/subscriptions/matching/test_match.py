@@ -24,7 +24,9 @@ def strings(event_type: EventType, *headers: dict[str, str]) -> list[str]:
     return [candidate.header_filter_string for candidate in candidates(event_type, headers)]
 
 
-def test_only_subscriptions_with_the_header_string_of_the_message_are_read(event_type: EventType) -> None:
+def test_only_subscriptions_with_the_header_string_of_the_message_are_read(
+    event_type: EventType,
+) -> None:
     assert strings(event_type, {"filter-string": "proj1"}) == ["", "proj1"]
     assert strings(event_type, {"priority": "proj1"}) == [""]
     assert strings(event_type, {"filter-string": "proj1"}, {}, {"filter-string": "proj2"}) == [
@@ -38,7 +40,10 @@ def test_each_message_of_a_batch_keeps_to_its_own_header_string(event_type: Even
     sent = [{"filter-string": "proj1"}, {"filter-string": "proj2"}]
     found = candidates(event_type, sent)
     chosen = [qualifying_candidates(found, document(headers, b"{}")) for headers in sent]
-    assert [[each.header_filter_string for each in some] for some in chosen] == [["", "proj1"], ["", "proj2"]]
+    assert [[each.header_filter_string for each in some] for some in chosen] == [
+        ["", "proj1"],
+        ["", "proj2"],
+    ]
 
 
 def test_matching_uses_the_index(event_type: EventType) -> None:

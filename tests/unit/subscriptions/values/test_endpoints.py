@@ -28,13 +28,20 @@ from tests.support.receivers.name_server import NameServer, name_server
         ("http://example.com", "POST", "http://example.com/", 80),
         ("PATCH:https://example.com/a?b=c&d=%20", "PATCH", "https://example.com/a?b=c&d=%20", 443),
         ("delete:HTTP://Example.COM:8080/", "DELETE", "http://example.com:8080/", 8080),
-        ("https://bücher.example/ü?q=ä", "POST", "https://xn--bcher-kva.example/%C3%BC?q=%C3%A4", 443),
+        (
+            "https://bücher.example/ü?q=ä",
+            "POST",
+            "https://xn--bcher-kva.example/%C3%BC?q=%C3%A4",
+            443,
+        ),
         ("https://[2606:4700::1111]:8443/", "POST", "https://[2606:4700::1111]:8443/", 8443),
         ("https://1.1.1.1/", "POST", "https://1.1.1.1/", 443),
         ("https://a_b.internal./x", "POST", "https://a_b.internal./x", 443),
     ],
 )
-def test_an_endpoint_has_a_method_and_a_url_in_ascii(text: str, method: str, url: str, port: int) -> None:
+def test_an_endpoint_has_a_method_and_a_url_in_ascii(
+    text: str, method: str, url: str, port: int
+) -> None:
     parsed = parse_endpoint(text)
     assert (parsed.method, parsed.url, parsed.port) == (method, url, port)
 

@@ -5,7 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subscriptions.values.forwarding import checked_patterns, forwarded_headers
-from subscriptions.values.header_values import MAX_HEADERS, MAX_TOTAL_LENGTH, HeaderError, is_sendable
+from subscriptions.values.header_values import (
+    MAX_HEADERS,
+    MAX_TOTAL_LENGTH,
+    HeaderError,
+    is_sendable,
+)
 
 NEVER = [
     "accept-encoding",
@@ -45,11 +50,15 @@ NEVER = [
         ([], []),
     ],
 )
-def test_patterns_are_kept_in_the_spelling_of_stored_headers(given: list[str], stored: list[str]) -> None:
+def test_patterns_are_kept_in_the_spelling_of_stored_headers(
+    given: list[str], stored: list[str]
+) -> None:
     assert checked_patterns(given) == stored
 
 
-@pytest.mark.parametrize("pattern", ["", "a b", "x-*-y", "**", "x:y", "über", "x" * 201, "x" * 201 + "*"])
+@pytest.mark.parametrize(
+    "pattern", ["", "a b", "x-*-y", "**", "x:y", "über", "x" * 201, "x" * 201 + "*"]
+)
 def test_a_pattern_that_is_no_header_name_is_refused(pattern: str) -> None:
     with pytest.raises(HeaderError, match="is no header name"):
         checked_patterns([pattern])
@@ -85,7 +94,9 @@ def test_a_reserved_header_is_not_sent_along_by_a_star(name: str) -> None:
     ],
 )
 def test_what_matches_is_sent_along(patterns: list[str], names: list[str]) -> None:
-    stored = dict.fromkeys(["x-github-event", "x-github-delivery", "traceparent", "user-agent"], "v")
+    stored = dict.fromkeys(
+        ["x-github-event", "x-github-delivery", "traceparent", "user-agent"], "v"
+    )
     assert list(forwarded_headers(stored, patterns, own={}).headers) == names
 
 

@@ -68,7 +68,9 @@ def test_a_reserved_or_invalid_name_is_refused(name: str) -> None:
         check_header(name, "x")
 
 
-@pytest.mark.parametrize("value", ["a\r\nb", "a\nb", "a\rb", "a\0b", "\x7f", "é", " a", "a ", "x" * 4001])
+@pytest.mark.parametrize(
+    "value", ["a\r\nb", "a\nb", "a\rb", "a\0b", "\x7f", "é", " a", "a ", "x" * 4001]
+)
 def test_a_value_that_would_not_arrive_as_it_is_is_refused(value: str) -> None:
     with pytest.raises(HeaderError):
         check_header("X-A", value)

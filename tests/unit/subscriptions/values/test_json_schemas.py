@@ -22,7 +22,10 @@ from subscriptions.values.json_schemas import JSONSchemaError, check_json_schema
         {"properties": {"child": {"$ref": "#"}}},
         {"properties": {"$ref": {"type": "string"}}},
         {"enum": [{"$ref": "https://example.com/"}], "default": {"$id": "x"}},
-        {"properties": {"enum": {"$ref": "#/$defs/not"}, "$id": {}}, "$defs": {"not": {"type": "null"}}},
+        {
+            "properties": {"enum": {"$ref": "#/$defs/not"}, "$id": {}},
+            "$defs": {"not": {"type": "null"}},
+        },
     ],
 )
 def test_a_complete_schema_is_accepted(schema: dict[str, Any]) -> None:
@@ -73,7 +76,9 @@ def test_a_schema_that_is_nested_too_deep_for_the_validator_is_refused() -> None
 
 
 def test_a_long_chain_of_references_is_checked_in_no_time() -> None:
-    chain: dict[str, Any] = {f"a{number}": {"$ref": f"#/$defs/a{number + 1}"} for number in range(2000)}
+    chain: dict[str, Any] = {
+        f"a{number}": {"$ref": f"#/$defs/a{number + 1}"} for number in range(2000)
+    }
     with pytest.raises(JSONSchemaError, match="nowhere"):
         check_json_schema({"$defs": chain})
 

@@ -39,7 +39,9 @@ def _composed(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 patterns = st.recursive(
-    st.tuples(st.sampled_from(ATOMS).map("(?:{})".format), st.sampled_from(QUANTIFIERS)).map("".join),
+    st.tuples(st.sampled_from(ATOMS).map("(?:{})".format), st.sampled_from(QUANTIFIERS)).map(
+        "".join
+    ),
     _composed,
     max_leaves=6,
 )

@@ -35,7 +35,9 @@ def test_names_in_etc_hosts_are_not_queried(names: NameServer) -> None:
     assert names.asked == []
 
 
-def test_names_that_are_not_answered_take_no_thread_and_delay_no_other_name(names: NameServer) -> None:
+def test_names_that_are_not_answered_take_no_thread_and_delay_no_other_name(
+    names: NameServer,
+) -> None:
     resolver = Resolver(servers=[names.address])
     resolver.addresses_of("well.test")
     threads = set(threading.enumerate())
@@ -84,7 +86,9 @@ assert resolver.addresses_of("well.test")
 """
 
 
-def test_a_child_process_resolves_names_and_no_pending_query_keeps_it_alive(names: NameServer) -> None:
+def test_a_child_process_resolves_names_and_no_pending_query_keeps_it_alive(
+    names: NameServer,
+) -> None:
     ended = subprocess.run(
         [sys.executable, "-W", "error", "-c", FORKING, names.address],
         cwd=CHECKOUT,
