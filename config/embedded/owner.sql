@@ -24,20 +24,33 @@ DECLARE
 BEGIN
     FOR statement IN
         SELECT format('ALTER SCHEMA %I OWNER TO inturn_owner', nspname)
-        FROM pg_namespace WHERE nspowner = 10 AND nspname !~ '^pg_' AND nspname <> 'information_schema'
+        FROM pg_namespace
+        WHERE nspowner = 10 AND nspname !~ '^pg_' AND nspname <> 'information_schema'
         UNION ALL
         SELECT format('ALTER TABLE %s OWNER TO inturn_owner', oid::regclass)
-        FROM pg_class WHERE relowner = 10 AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND oid >= 16384
-            AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype IN ('a', 'i', 'e'))
+        FROM pg_class
+        WHERE relowner = 10 AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND oid >= 16384
+            AND NOT EXISTS (
+                SELECT FROM pg_depend
+                WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid
+                    AND deptype IN ('a', 'i', 'e')
+            )
             AND relnamespace <> 'pg_toast'::regnamespace
         UNION ALL
         SELECT format('ALTER ROUTINE %s OWNER TO inturn_owner', oid::regprocedure)
         FROM pg_proc WHERE proowner = 10 AND oid >= 16384
-            AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e')
+            AND NOT EXISTS (
+                SELECT FROM pg_depend
+                WHERE classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e'
+            )
         UNION ALL
         SELECT format('ALTER TYPE %s OWNER TO inturn_owner', oid::regtype)
         FROM pg_type WHERE typowner = 10 AND oid >= 16384 AND typtype IN ('c', 'd', 'e', 'r')
-            AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_type'::regclass AND objid = pg_type.oid AND deptype IN ('i', 'e'))
+            AND NOT EXISTS (
+                SELECT FROM pg_depend
+                WHERE classid = 'pg_type'::regclass AND objid = pg_type.oid
+                    AND deptype IN ('i', 'e')
+            )
     LOOP
         EXECUTE statement;
     END LOOP;

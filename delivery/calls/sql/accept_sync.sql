@@ -8,19 +8,24 @@ WITH held AS MATERIALIZED (
     SELECT id FROM subscriptions_subscription WHERE id = %(subscription)s::bigint FOR KEY SHARE
 ), message AS (
     INSERT INTO delivery_message (
-        event_type_id, publisher_id, headers, content_type, body, destination, owed, transaction_id, seen_before
+        event_type_id, publisher_id, headers, content_type, body, destination, owed, transaction_id,
+        seen_before
     )
     SELECT
-        %(event_type)s::bigint, %(publisher)s::bigint, %(headers)s::text::jsonb, %(content_type)s::text, %(body)s::bytea,
-        %(destination)s::text, CASE WHEN %(subscription)s::bigint IS NULL THEN 0 ELSE 1 END,
+        %(event_type)s::bigint, %(publisher)s::bigint, %(headers)s::text::jsonb,
+        %(content_type)s::text, %(body)s::bytea, %(destination)s::text,
+        CASE WHEN %(subscription)s::bigint IS NULL THEN 0 ELSE 1 END,
         pg_current_xact_id()::text::bigint, pg_snapshot_xmin(pg_current_snapshot())::text::bigint
     WHERE %(subscription)s::bigint IS NULL OR EXISTS (SELECT FROM held)
     RETURNING id
 ), delivery AS (
     INSERT INTO delivery_settled (
-        id, message_id, subscription_id, status, settled_at, attempts, skipped, redelivery, reason, receive_count
+        id, message_id, subscription_id, status, settled_at, attempts, skipped, redelivery, reason,
+        receive_count
     )
-    SELECT id << 20, id, %(subscription)s::bigint, 'IN_DOUBT', (SELECT delivery_clock()), 0, false, '', %(reason)s::text, 0
+    SELECT
+        id << 20, id, %(subscription)s::bigint, 'IN_DOUBT', (SELECT delivery_clock()), 0, false, '',
+        %(reason)s::text, 0
     FROM message
     WHERE %(subscription)s::bigint IS NOT NULL
     RETURNING id
@@ -33,7 +38,8 @@ WITH held AS MATERIALIZED (
         'UNMATCHED', 'Nobody wants msg_' || id || CASE
             WHEN %(destination)s::text = '' THEN ': no subscription qualifies.'
             WHEN %(why_not)s::text = '' THEN
-                ', which was delivered to ' || %(destination)s::text || ': no subscription there qualifies.'
+                ', which was delivered to ' || %(destination)s::text
+                    || ': no subscription there qualifies.'
             ELSE ', which was delivered to ' || %(destination)s::text
                 || ': that subscription does not qualify, because ' || %(why_not)s::text || '.'
         END, '', id, %(named)s::bigint

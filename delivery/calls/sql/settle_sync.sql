@@ -6,8 +6,14 @@
 WITH changed AS (
     UPDATE delivery_settled delivery
     SET attempts = 1,
-        status = CASE WHEN delivery.status = 'IN_DOUBT' THEN %(status)s::text ELSE delivery.status END,
-        reason = CASE WHEN delivery.status = 'IN_DOUBT' THEN %(reason)s::text ELSE delivery.reason END,
+        status = CASE
+            WHEN delivery.status = 'IN_DOUBT' THEN %(status)s::text
+            ELSE delivery.status
+        END,
+        reason = CASE
+            WHEN delivery.status = 'IN_DOUBT' THEN %(reason)s::text
+            ELSE delivery.reason
+        END,
         settled_at = (SELECT delivery_clock())
     WHERE delivery.id = %(delivery)s::bigint AND delivery.attempts = 0
     RETURNING delivery.id, delivery.status
@@ -22,7 +28,7 @@ INSERT INTO delivery_loggedattempt (
     delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt
 )
 SELECT
-    id, 1, %(started_at)s::timestamptz, %(duration_ms)s::int, %(outcome)s::text, %(status_code)s::smallint,
-    %(error)s::text, %(excerpt)s::bytea
+    id, 1, %(started_at)s::timestamptz, %(duration_ms)s::int, %(outcome)s::text,
+    %(status_code)s::smallint, %(error)s::text, %(excerpt)s::bytea
 FROM changed
 RETURNING delivery_id

@@ -7,15 +7,18 @@ CROSS JOIN LATERAL (
     SELECT min(first.id) AS id FROM (
         (
             SELECT id FROM delivery_waiting
-            WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
+            WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'PENDING'
+                AND lane_id IS NULL AND next_attempt_at IS NULL
             ORDER BY subscription_id, id LIMIT 1
         ) UNION ALL (
             SELECT id FROM delivery_waiting
-            WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
+            WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'PENDING'
+                AND lane_id IS NULL AND next_attempt_at IS NOT NULL
             ORDER BY subscription_id, next_attempt_at LIMIT 1
         ) UNION ALL (
             SELECT id FROM delivery_waiting
-            WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'IN_FLIGHT'
+            WHERE subscription_id BETWEEN subscription.id AND subscription.id
+                AND status = 'IN_FLIGHT'
             ORDER BY subscription_id, lease_expires_at, id LIMIT 1
         )
     ) AS first

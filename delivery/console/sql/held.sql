@@ -6,8 +6,8 @@ SELECT held.*, told.at AS since, told.actor
 FROM (
     (
         SELECT
-            'subscriber' AS kind, subscriber.id, subscriber.name, subscriber.status, subscriber.held_until AS until,
-            subscriber.catch_up_rate, lane.id AS lane_id
+            'subscriber' AS kind, subscriber.id, subscriber.name, subscriber.status,
+            subscriber.held_until AS until, subscriber.catch_up_rate, lane.id AS lane_id
         FROM subscriptions_subscriber subscriber
         JOIN delivery_lane lane ON lane.subscriber_id = subscriber.id
         WHERE subscriber.status <> 'ACTIVE'
@@ -17,8 +17,8 @@ FROM (
     UNION ALL
     (
         SELECT
-            'subscription', subscription.id, subscriber.name || '/' || subscription.name, subscription.status,
-            subscription.held_until, subscription.catch_up_rate, NULL::bigint
+            'subscription', subscription.id, subscriber.name || '/' || subscription.name,
+            subscription.status, subscription.held_until, subscription.catch_up_rate, NULL::bigint
         FROM subscriptions_subscription subscription
         JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
         WHERE subscription.status = 'HELD'
@@ -30,7 +30,8 @@ LEFT JOIN LATERAL (
     (
         SELECT at, actor
         FROM delivery_journalentry
-        WHERE held.kind = 'subscriber' AND lane_id = held.lane_id AND kind IN ('HELD', 'DEACTIVATED')
+        WHERE held.kind = 'subscriber' AND lane_id = held.lane_id
+            AND kind IN ('HELD', 'DEACTIVATED')
         ORDER BY lane_id, id DESC
         LIMIT 1
     )
@@ -38,7 +39,8 @@ LEFT JOIN LATERAL (
     (
         SELECT at, actor
         FROM delivery_journalentry
-        WHERE held.kind = 'subscription' AND subscription_id = held.id AND kind IN ('HELD', 'DEACTIVATED')
+        WHERE held.kind = 'subscription' AND subscription_id = held.id
+            AND kind IN ('HELD', 'DEACTIVATED')
         ORDER BY subscription_id, id DESC
         LIMIT 1
     )

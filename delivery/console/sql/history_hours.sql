@@ -10,8 +10,9 @@ SELECT
     sum(retried::float8)::bigint AS retried,
     sum(bytes::float8)::bigint AS bytes,
     sum(blocked_seconds) AS blocked_seconds,
-    max(latency_p50) AS latency_p50, max(latency_p95) AS latency_p95, max(latency_p99) AS latency_p99,
-    max(response_p50) AS response_p50, max(response_p95) AS response_p95, max(response_p99) AS response_p99
+    max(latency_p50) AS latency_p50, max(latency_p95) AS latency_p95,
+    max(latency_p99) AS latency_p99, max(response_p50) AS response_p50,
+    max(response_p95) AS response_p95, max(response_p99) AS response_p99
 FROM delivery_historyhour
 WHERE hour >= %(since)s AND hour < %(until)s
     AND (%(subscriptions)s::bigint[] IS NULL OR subscription_id = ANY (%(subscriptions)s::bigint[]))

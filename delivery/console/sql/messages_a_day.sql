@@ -5,11 +5,17 @@
 SELECT
     owned.owner_id,
     sum(counted.settled + waits.n)::bigint AS messages,
-    greatest(least(extract(epoch FROM now() - min(owned.created_at)) / 3600, 24), 1)::float8 AS hours
+    greatest(
+        least(extract(epoch FROM now() - min(owned.created_at)) / 3600, 24), 1
+    )::float8 AS hours
 FROM (
-    SELECT id, id AS owner_id, subscriber_id, created_at FROM subscriptions_subscription WHERE id = ANY (%(subscriptions)s::bigint[])
+    SELECT id, id AS owner_id, subscriber_id, created_at
+    FROM subscriptions_subscription
+    WHERE id = ANY (%(subscriptions)s::bigint[])
     UNION ALL
-    SELECT id, subscriber_id, subscriber_id, created_at FROM subscriptions_subscription WHERE subscriber_id = ANY (%(subscribers)s::bigint[])
+    SELECT id, subscriber_id, subscriber_id, created_at
+    FROM subscriptions_subscription
+    WHERE subscriber_id = ANY (%(subscribers)s::bigint[])
 ) AS owned
 CROSS JOIN LATERAL (
     SELECT coalesce(sum(delivered + failed), 0) AS settled
@@ -29,7 +35,8 @@ CROSS JOIN LATERAL (
         CROSS JOIN LATERAL (
             SELECT message_id
             FROM delivery_waiting
-            WHERE lane_id = lane.id AND skipped = kind.skipped AND subscription_id = owned.id AND status = 'PENDING'
+            WHERE lane_id = lane.id AND skipped = kind.skipped AND subscription_id = owned.id
+                AND status = 'PENDING'
             ORDER BY lane_id DESC, skipped DESC, subscription_id DESC, id DESC
             LIMIT %(limit)s::int
         ) AS waiting
@@ -43,6 +50,7 @@ CROSS JOIN LATERAL (
             LIMIT %(limit)s::int
         )
     ) AS newest
-    JOIN delivery_message message ON message.id = newest.message_id AND message.published_at >= now() - interval '1 day'
+    JOIN delivery_message message
+        ON message.id = newest.message_id AND message.published_at >= now() - interval '1 day'
 ) AS waits
 GROUP BY owned.owner_id

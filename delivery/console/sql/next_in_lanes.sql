@@ -1,6 +1,6 @@
--- The next deliveries of each of these lanes in the order of sending, without skipped and held ones,
--- at most `rows` of each lane. Jumps from subscription to subscription on delivery_pending: the cost
--- grows with the number of those that have pending deliveries.
+-- The next deliveries of each of these lanes in the order of sending, without skipped and held
+-- ones, at most `rows` of each lane. Jumps from subscription to subscription on delivery_pending:
+-- the cost grows with the number of those that have pending deliveries.
 WITH RECURSIVE places AS (
     SELECT lane.id AS lane_id, first.subscription_id
     FROM unnest(%(ids)s::bigint[]) AS lane (id)
@@ -30,7 +30,8 @@ FROM unnest(%(ids)s::bigint[]) AS lane (id)
 CROSS JOIN LATERAL (
     SELECT delivery.*
     FROM places
-    JOIN subscriptions_standing standing ON standing.id = places.subscription_id AND standing.status = 'ACTIVE'
+    JOIN subscriptions_standing standing
+        ON standing.id = places.subscription_id AND standing.status = 'ACTIVE'
     CROSS JOIN LATERAL (
         SELECT lane_id, id, message_id, attempts, subscription_id
         FROM delivery_waiting

@@ -1,9 +1,9 @@
--- Pending deliveries, those of them that are held (their subscription is not ACTIVE) and those in mailboxes, each
--- up to a limit, the oldest one in a lane that is not held, and the moving lanes of subscribers and
--- queues with the oldest ones. Jumps from one (lane, skipped, subscription) to the next on
--- delivery_pending: the cost grows with the number of those that have pending deliveries, not with
--- the backlog, the number of subscriptions, or the settled deliveries.
--- And the number of SHADOW subscriptions, by subscription_shadow.
+-- Pending deliveries, those of them that are held (their subscription is not ACTIVE) and those in
+-- mailboxes, each up to a limit, the oldest one in a lane that is not held, and the moving lanes of
+-- subscribers and queues with the oldest ones. Jumps from one (lane, skipped, subscription) to the
+-- next on delivery_pending: the cost grows with the number of those that have pending deliveries,
+-- not with the backlog, the number of subscriptions, or the settled deliveries. And the number of
+-- SHADOW subscriptions, by subscription_shadow.
 WITH RECURSIVE places AS (
     (
         SELECT lane_id, skipped, subscription_id, id
@@ -19,7 +19,9 @@ WITH RECURSIVE places AS (
         SELECT lane_id, skipped, subscription_id, id
         FROM delivery_waiting
         WHERE status = 'PENDING' AND lane_id IS NOT NULL
-            AND (lane_id, skipped, subscription_id) > (places.lane_id, places.skipped, places.subscription_id)
+            AND (lane_id, skipped, subscription_id) > (
+                places.lane_id, places.skipped, places.subscription_id
+            )
         ORDER BY lane_id, skipped, subscription_id, id
         LIMIT 1
     ) AS following
@@ -59,12 +61,14 @@ SELECT
             FROM pending
             JOIN delivery_waiting delivery
                 ON delivery.lane_id = pending.lane_id AND delivery.skipped = pending.skipped
-                AND delivery.subscription_id = pending.subscription_id AND delivery.status = 'PENDING'
+                AND delivery.subscription_id = pending.subscription_id
+                AND delivery.status = 'PENDING'
             WHERE pending.status <> 'ACTIVE'
             UNION ALL
             SELECT
             FROM subscriptions_subscription subscription
-            JOIN subscriptions_standing standing ON standing.id = subscription.id AND standing.status <> 'ACTIVE'
+            JOIN subscriptions_standing standing
+                ON standing.id = subscription.id AND standing.status <> 'ACTIVE'
             CROSS JOIN LATERAL (
                 SELECT FROM delivery_waiting
                 WHERE subscription_id BETWEEN subscription.id AND subscription.id

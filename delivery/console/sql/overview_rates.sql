@@ -18,13 +18,19 @@ settled AS (
 SELECT
     (SELECT rate FROM (
         SELECT count(*) / greatest(
-            extract(epoch FROM %(now)s - CASE WHEN count(*) < %(limit)s THEN %(since)s ELSE min(at) END), 0.001
+            extract(
+                epoch FROM %(now)s - CASE WHEN count(*) < %(limit)s THEN %(since)s ELSE min(at) END
+            ),
+            0.001
         ) AS rate
         FROM accepted
     ) AS a)::float AS accepted,
     (SELECT rate FROM (
         SELECT count(*) FILTER (WHERE status = 'DELIVERED') / greatest(
-            extract(epoch FROM %(now)s - CASE WHEN count(*) < %(limit)s THEN %(since)s ELSE min(at) END), 0.001
+            extract(
+                epoch FROM %(now)s - CASE WHEN count(*) < %(limit)s THEN %(since)s ELSE min(at) END
+            ),
+            0.001
         ) AS rate
         FROM settled
     ) AS d)::float AS delivered

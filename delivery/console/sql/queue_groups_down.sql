@@ -5,12 +5,14 @@ WITH endpoints AS (
     SELECT
         subscription.*, event_type.name AS event, summary.reason, summary.next_try_at,
         bool_and(summary.state <> 'UP') OVER (
-            PARTITION BY subscription.event_type_id, subscription.header_filter_string, subscription.filter_identity
+            PARTITION BY subscription.event_type_id, subscription.header_filter_string,
+                subscription.filter_identity
         ) AS is_group_down
     FROM subscriptions_eventtype event_type
     JOIN subscriptions_subscription subscription
         ON subscription.event_type_id = event_type.id AND subscription.status <> 'INACTIVE'
-    JOIN subscriptions_standing standing ON standing.id = subscription.id AND standing.status = 'ACTIVE'
+    JOIN subscriptions_standing standing
+        ON standing.id = subscription.id AND standing.status = 'ACTIVE'
     JOIN delivery_endpointsummary summary ON summary.subscription_id = subscription.id
     WHERE event_type.kind = 'QUEUE' AND (
         -- Evaluated once: while all endpoints are UP, this is the whole cost.
@@ -18,14 +20,16 @@ WITH endpoints AS (
         OR EXISTS (SELECT FROM delivery_urlhealth WHERE state <> 'ENABLED')
     )
 ), down AS (
-    SELECT DISTINCT ON (event_type_id, header_filter_string, filter_identity) endpoints.*, oldest.id AS oldest_id
+    SELECT DISTINCT ON (event_type_id, header_filter_string, filter_identity)
+        endpoints.*, oldest.id AS oldest_id
     FROM endpoints
     CROSS JOIN delivery_lane lane
     CROSS JOIN unnest('{f,t}'::boolean[]) AS place (skipped)
     CROSS JOIN LATERAL (
         SELECT id
         FROM delivery_waiting
-        WHERE lane_id = lane.id AND skipped = place.skipped AND subscription_id = endpoints.id AND status = 'PENDING'
+        WHERE lane_id = lane.id AND skipped = place.skipped AND subscription_id = endpoints.id
+            AND status = 'PENDING'
         ORDER BY id
         LIMIT 1
     ) AS oldest
@@ -33,9 +37,10 @@ WITH endpoints AS (
     ORDER BY event_type_id, header_filter_string, filter_identity, oldest.id
 )
 SELECT
-    endpoints.event_type_id, endpoints.event, header_filter_string, filter_identity, message.id AS message_id,
-    message.published_at AS oldest_at, endpoints.id AS subscription_id,
-    subscriber.name || '/' || endpoints.name AS subscription, endpoints.endpoint, endpoints.reason, endpoints.next_try_at,
+    endpoints.event_type_id, endpoints.event, header_filter_string, filter_identity,
+    message.id AS message_id, message.published_at AS oldest_at, endpoints.id AS subscription_id,
+    subscriber.name || '/' || endpoints.name AS subscription, endpoints.endpoint, endpoints.reason,
+    endpoints.next_try_at,
     (
         SELECT count(*) FROM (
             SELECT

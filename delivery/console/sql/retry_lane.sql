@@ -51,7 +51,8 @@ SELECT
         SELECT
         FROM retried
         JOIN delivery_waiting delivery
-            ON delivery.lane_id = retried.lane_id AND delivery.subscription_id = retried.subscription_id
+            ON delivery.lane_id = retried.lane_id
+            AND delivery.subscription_id = retried.subscription_id
             AND delivery.status = 'PENDING' AND delivery.next_attempt_at <= now()
         WHERE retried.is_sendable
         LIMIT %(limit)s + 1
@@ -62,7 +63,8 @@ SELECT
         CROSS JOIN LATERAL (
             SELECT next_attempt_at
             FROM delivery_waiting delivery
-            WHERE delivery.lane_id = retried.lane_id AND delivery.subscription_id = retried.subscription_id
+            WHERE delivery.lane_id = retried.lane_id
+                AND delivery.subscription_id = retried.subscription_id
                 AND delivery.status = 'PENDING' AND delivery.next_attempt_at > now()
             ORDER BY next_attempt_at
             LIMIT 1

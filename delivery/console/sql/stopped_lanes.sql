@@ -1,19 +1,19 @@
--- The stopped lanes, or only that of one subscriber, longest first, with the delivery that stops each and the deliveries waiting
--- behind it. `waiting` counts the PENDING deliveries of ACTIVE subscriptions without the stopping
--- one; `freed` counts those of other subscriptions, which flow again when the stopping subscription
--- is made INACTIVE. Both use delivery_pending, up to a limit. A BLOCKED lane whose delivery has
--- been settled or held since is left out: its sender is about to continue. A SUSPENDED lane of a
--- held subscriber is left out too: the list of held subscribers shows it. For a CONCURRENT
--- subscriber with an endpoint that is down, `waiting` counts only that subscription's deliveries,
--- and the stopping delivery may be settled; `down` counts the endpoints that are down, `down_names`
--- names the first of them.
+-- The stopped lanes, or only that of one subscriber, longest first, with the delivery that stops
+-- each and the deliveries waiting behind it. `waiting` counts the PENDING deliveries of ACTIVE
+-- subscriptions without the stopping one; `freed` counts those of other subscriptions, which flow
+-- again when the stopping subscription is made INACTIVE. Both use delivery_pending, up to a limit.
+-- A BLOCKED lane whose delivery has been settled or held since is left out: its sender is about to
+-- continue. A SUSPENDED lane of a held subscriber is left out too: the list of held subscribers
+-- shows it. For a CONCURRENT subscriber with an endpoint that is down, `waiting` counts only that
+-- subscription's deliveries, and the stopping delivery may be settled; `down` counts the endpoints
+-- that are down, `down_names` names the first of them.
 SELECT
-    lane.id AS lane_id, lane.kind, lane.number, lane.state, lane.since, lane.reason, lane.failures, lane.next_try_at,
-    lane.subscriber_id, subscriber.name AS subscriber,
+    lane.id AS lane_id, lane.kind, lane.number, lane.state, lane.since, lane.reason, lane.failures,
+    lane.next_try_at, lane.subscriber_id, subscriber.name AS subscriber,
     coalesce(subscriber.processing = 'CONCURRENT', false) AS is_concurrent,
     head.id AS delivery_id, head.status, head.message_id, head.attempts,
-    head.subscription_id, subscription.name AS subscription, subscription.endpoint, subscription.probe_url,
-    event_type.name AS event,
+    head.subscription_id, subscription.name AS subscription, subscription.endpoint,
+    subscription.probe_url, event_type.name AS event,
     (SELECT count(*) FROM delivery_endpointhealth WHERE lane_id = lane.id) AS down,
     ARRAY(
         SELECT other.name
@@ -32,7 +32,10 @@ SELECT
                 AND behind.subscription_id = other.id AND behind.status = 'PENDING'
             WHERE other.subscriber_id = lane.subscriber_id AND other.status = 'ACTIVE'
                 AND behind.id IS DISTINCT FROM head.id
-                AND (subscriber.processing IS DISTINCT FROM 'CONCURRENT' OR other.id = head.subscription_id)
+                AND (
+                    subscriber.processing IS DISTINCT FROM 'CONCURRENT'
+                    OR other.id = head.subscription_id
+                )
             LIMIT %(limit)s + 1
         ) AS counted
     ) AS waiting,
@@ -44,7 +47,8 @@ SELECT
                 ON behind.lane_id = lane.id AND behind.skipped = ANY ('{f,t}'::boolean[])
                 AND behind.subscription_id = other.id AND behind.status = 'PENDING'
             WHERE other.subscriber_id = lane.subscriber_id AND other.status = 'ACTIVE'
-                AND other.id <> head.subscription_id AND subscriber.processing IS DISTINCT FROM 'CONCURRENT'
+                AND other.id <> head.subscription_id
+                AND subscriber.processing IS DISTINCT FROM 'CONCURRENT'
             LIMIT %(limit)s + 1
         ) AS counted
     ) AS freed,
@@ -68,7 +72,8 @@ WHERE lane.state IN ('BLOCKED', 'SUSPENDED')
     AND (%(subscriber)s::bigint IS NULL OR lane.subscriber_id = %(subscriber)s)
     AND coalesce(subscriber.status, 'ACTIVE') = 'ACTIVE'
     AND (lane.state = 'SUSPENDED' OR standing.status = 'ACTIVE' AND (
-        head.status = 'PENDING' OR subscriber.processing = 'CONCURRENT' AND head.status <> 'CANCELLED'
+        head.status = 'PENDING'
+        OR subscriber.processing = 'CONCURRENT' AND head.status <> 'CANCELLED'
     ))
 ORDER BY lane.since, lane.id
 LIMIT %(rows)s

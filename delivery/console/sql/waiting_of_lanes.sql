@@ -32,7 +32,8 @@ SELECT
             JOIN subscriptions_subscription subscription ON subscription.id = places.subscription_id
             JOIN delivery_waiting delivery
                 ON delivery.lane_id = places.lane_id AND delivery.skipped = places.skipped
-                AND delivery.subscription_id = places.subscription_id AND delivery.status = 'PENDING'
+                AND delivery.subscription_id = places.subscription_id
+                AND delivery.status = 'PENDING'
             WHERE places.lane_id = lane.id AND subscription.status = 'ACTIVE'
             LIMIT %(limit)s + 1
         ) AS counted

@@ -9,7 +9,8 @@ WITH earlier AS MATERIALIZED (
     LEFT JOIN LATERAL (
         SELECT until, snapshot, ended_at
         FROM delivery_archivechunk
-        WHERE earlier.is_amended AND kind = 'EXPORT' AND state = 'DONE' AND since <= earlier.settled_at
+        WHERE earlier.is_amended AND kind = 'EXPORT' AND state = 'DONE'
+            AND since <= earlier.settled_at
         ORDER BY since DESC
         LIMIT 1
     ) AS chunk ON true
@@ -25,9 +26,12 @@ WITH earlier AS MATERIALIZED (
 ), settled AS (
     SELECT delivery_id, settled_at, settled_before, attempts, stands, message_id, subscription_id
     FROM delivery_settlement
-    WHERE settled_at >= %(since)s AND settled_at < %(until)s AND delivery_id >= %(first)s AND delivery_id < %(last)s
+    WHERE settled_at >= %(since)s AND settled_at < %(until)s AND delivery_id >= %(first)s
+        AND delivery_id < %(last)s
 ), archived AS (
-    SELECT settled.delivery_id, settled.settled_at, settled.settled_before, max(earlier.attempts) AS attempts
+    SELECT
+        settled.delivery_id, settled.settled_at, settled.settled_before,
+        max(earlier.attempts) AS attempts
     FROM earlier
     JOIN settled ON settled.delivery_id = earlier.delivery_id AND (
         settled.settled_before > earlier.settled_before
@@ -36,15 +40,17 @@ WITH earlier AS MATERIALIZED (
     GROUP BY settled.delivery_id, settled.settled_at, settled.settled_before
 )
 SELECT
-    attempt.delivery_id, attempt.number, settled.settled_at, settled.message_id, settled.subscription_id,
-    attempt.started_at, attempt.duration_ms, attempt.outcome, attempt.status_code::int AS status_code, attempt.error,
-    attempt.excerpt
+    attempt.delivery_id, attempt.number, settled.settled_at, settled.message_id,
+    settled.subscription_id, attempt.started_at, attempt.duration_ms, attempt.outcome,
+    attempt.status_code::int AS status_code, attempt.error, attempt.excerpt
 FROM settled
 JOIN delivery_attempt attempt ON attempt.delivery_id = settled.delivery_id
-LEFT JOIN archived ON archived.delivery_id = settled.delivery_id AND archived.settled_at = settled.settled_at
+LEFT JOIN archived
+    ON archived.delivery_id = settled.delivery_id AND archived.settled_at = settled.settled_at
     -- Two settlements may have the same time, while the clock is behind the archive (see
     -- `delivery_clock`).
     AND archived.settled_before = settled.settled_before
 -- The range once more, because the planner does not derive it.
 WHERE attempt.delivery_id >= %(first)s AND attempt.delivery_id < %(last)s
-    AND attempt.number > coalesce(archived.attempts, 0) AND (settled.stands OR attempt.number <= settled.attempts)
+    AND attempt.number > coalesce(archived.attempts, 0)
+    AND (settled.stands OR attempt.number <= settled.attempts)

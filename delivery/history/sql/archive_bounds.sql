@@ -3,10 +3,15 @@
 WITH found AS MATERIALIZED (
     SELECT {id} AS id FROM {relation} WHERE {at} >= %(since)s AND {at} < %(until)s
 ), counted AS (
-    SELECT count(*) AS rows, least(%(most)s, ceil(count(*)::float8 / %(rows)s))::int AS ranges FROM found
+    SELECT count(*) AS rows, least(%(most)s, ceil(count(*)::float8 / %(rows)s))::int AS ranges
+    FROM found
 ), shares AS (
-    SELECT array_agg(part::float8 / ranges ORDER BY part) AS share FROM counted, generate_series(1, ranges - 1) AS part
+    SELECT array_agg(part::float8 / ranges ORDER BY part) AS share
+    FROM counted, generate_series(1, ranges - 1) AS part
 )
 SELECT
-    rows, coalesce((SELECT percentile_disc(shares.share) WITHIN GROUP (ORDER BY id) FROM found), '{{}}') AS bounds
+    rows,
+    coalesce(
+        (SELECT percentile_disc(shares.share) WITHIN GROUP (ORDER BY id) FROM found), '{{}}'
+    ) AS bounds
 FROM counted, shares

@@ -6,5 +6,6 @@ SELECT
     clock_timestamp() >= %(until)s AND NOT EXISTS (
         SELECT
         FROM pg_stat_activity
-        WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid() AND xact_start < %(until)s
+        WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid()
+            AND xact_start < %(until)s
     )

@@ -3,10 +3,11 @@
 -- Leans on delivery_settled_at and earlier_settlement_at. Each message is looked up: neighbouring
 -- deliveries have the same message or neighbouring ones.
 SELECT
-    settled.delivery_id AS id, settled.settled_at, settled.status, settled.message_id, message.published_at,
-    settled.subscription_id, settled.queue_group::int AS queue_group, settled.callback_id, settled.replay_id,
-    settled.attempts, settled.attempts_before, settled.settled_before, settled.redelivery, settled.reason,
-    settled.receive_count, message.body_bytes, output.output_sha256, message.transaction_id, message.seen_before
+    settled.delivery_id AS id, settled.settled_at, settled.status, settled.message_id,
+    message.published_at, settled.subscription_id, settled.queue_group::int AS queue_group,
+    settled.callback_id, settled.replay_id, settled.attempts, settled.attempts_before,
+    settled.settled_before, settled.redelivery, settled.reason, settled.receive_count,
+    message.body_bytes, output.output_sha256, message.transaction_id, message.seen_before
 FROM delivery_settlement settled
 CROSS JOIN LATERAL (
     SELECT published_at, octet_length(body)::bigint AS body_bytes, transaction_id, seen_before

@@ -5,6 +5,10 @@
 -- to its own beginning.
 SELECT
     least(clock_timestamp() - %(lag)s::interval, min(xact_start)) AS until,
-    (array_agg(pid ORDER BY xact_start) FILTER (WHERE xact_start < clock_timestamp() - interval '1 minute'))[1] AS waits_for
+    (
+        array_agg(pid ORDER BY xact_start) FILTER (
+            WHERE xact_start < clock_timestamp() - interval '1 minute'
+        )
+    )[1] AS waits_for
 FROM pg_stat_activity
 WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid()

@@ -27,7 +27,8 @@ SELECT
                 SELECT published_at FROM delivery_message WHERE published_at >= piece.since
                 ORDER BY published_at OFFSET %(rows)s LIMIT 1
             ) AND EXISTS (
-                SELECT FROM delivery_message WHERE published_at >= piece.since AND published_at < %(end)s
+                SELECT FROM delivery_message
+                WHERE published_at >= piece.since AND published_at < %(end)s
                 OFFSET %(rows)s::bigint * 3 / 2
             )
         ),
@@ -36,7 +37,8 @@ SELECT
                 SELECT settled_at FROM delivery_settled WHERE settled_at >= piece.since
                 ORDER BY settled_at OFFSET %(rows)s LIMIT 1
             ) AND EXISTS (
-                SELECT FROM delivery_settled WHERE settled_at >= piece.since AND settled_at < %(end)s
+                SELECT FROM delivery_settled
+                WHERE settled_at >= piece.since AND settled_at < %(end)s
                 OFFSET %(rows)s::bigint * 3 / 2
             )
         )

@@ -1,27 +1,30 @@
 -- The deliveries that are not archived yet, each with a summary of its attempts: open ones, and
 -- settlements since the watermark, including those that a person ended.
 SELECT
-    found.delivery_id AS id, found.status, found.settled_at, found.message_id, found.subscription_id,
-    subscription.subscriber_id,
+    found.delivery_id AS id, found.status, found.settled_at, found.message_id,
+    found.subscription_id, subscription.subscriber_id,
     (
-        event_type.kind = 'TOPIC' AND subscription.mode = 'PUSH' AND subscriber.processing = 'SERIAL'
+        event_type.kind = 'TOPIC' AND subscription.mode = 'PUSH'
+        AND subscriber.processing = 'SERIAL'
         AND found.callback_id IS NULL
     )::int AS is_in_turn,
-    found.queue_group::int AS queue_group, found.replay_id, message.published_at, delivery.expires_at,
-    (delivery.server_started_at IS NOT NULL)::int AS is_volatile, message.transaction_id, message.seen_before,
-    found.attempts, found.attempts_before, found.settled_before, (found.redelivery = 'resubmitted')::int AS is_resent,
-    tried.tried, tried.tried AS numbers, tried.first_number, tried.last_number, tried.first_at, tried.successes,
-    tried.success_number, tried.lost
+    found.queue_group::int AS queue_group, found.replay_id, message.published_at,
+    delivery.expires_at,
+    (delivery.server_started_at IS NOT NULL)::int AS is_volatile, message.transaction_id,
+    message.seen_before, found.attempts, found.attempts_before, found.settled_before,
+    (found.redelivery = 'resubmitted')::int AS is_resent, tried.tried, tried.tried AS numbers,
+    tried.first_number, tried.last_number, tried.first_at, tried.successes, tried.success_number,
+    tried.lost
 FROM (
     SELECT
-        delivery_id, status, settled_at, message_id, subscription_id, callback_id, queue_group, replay_id, attempts,
-        attempts_before, settled_before, redelivery
+        delivery_id, status, settled_at, message_id, subscription_id, callback_id, queue_group,
+        replay_id, attempts, attempts_before, settled_before, redelivery
     FROM delivery_settlement
     WHERE settled_at >= %(since)s
     UNION ALL
     SELECT
-        id, status, NULL, message_id, subscription_id, callback_id, queue_group, replay_id, attempts,
-        attempts_before, settled_before, redelivery
+        id, status, NULL, message_id, subscription_id, callback_id, queue_group, replay_id,
+        attempts, attempts_before, settled_before, redelivery
     FROM delivery_delivery
     WHERE status IN ('PENDING', 'IN_FLIGHT')
 ) AS found

@@ -14,12 +14,18 @@ WITH open AS MATERIALIZED (
     WHERE delivery.id = open.id
     RETURNING
         delivery AS waiting, delivery.*,
-        CASE WHEN delivery.status = 'IN_FLIGHT' THEN delivery.receive_count ELSE delivery.attempts END AS tried
+        CASE
+            WHEN delivery.status = 'IN_FLIGHT' THEN delivery.receive_count
+            ELSE delivery.attempts
+        END AS tried
 ), attempts AS (
-    INSERT INTO delivery_loggedattempt (delivery_id, number, started_at, duration_ms, outcome, error, excerpt)
+    INSERT INTO delivery_loggedattempt (
+        delivery_id, number, started_at, duration_ms, outcome, error, excerpt
+    )
     SELECT
         id, tried, coalesce(leased_at, now()),
-        least(extract(epoch FROM now() - leased_at) * 1000, 2147483647)::int, 'UNACKNOWLEDGED', %(reason)s::text, ''
+        least(extract(epoch FROM now() - leased_at) * 1000, 2147483647)::int, 'UNACKNOWLEDGED',
+        %(reason)s::text, ''
     FROM gone
     WHERE status = 'IN_FLIGHT'
     ON CONFLICT DO NOTHING

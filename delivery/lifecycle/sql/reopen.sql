@@ -11,7 +11,8 @@ WITH place AS MATERIALIZED (
         chosen.id,
         subscription.subscriber_id,
         now() + make_interval(secs => least(
-            event_type.ttl_seconds, CASE WHEN subscription.mode = 'PULL' THEN %(mailbox_days)s::int * 86400 END
+            event_type.ttl_seconds,
+            CASE WHEN subscription.mode = 'PULL' THEN %(mailbox_days)s::int * 86400 END
         )) AS expires_at,
         CASE
             WHEN subscription.mode = 'PULL' THEN NULL
@@ -37,31 +38,41 @@ WITH place AS MATERIALIZED (
         AND delivery.status = ANY (%(from)s::text[])
         AND NOT EXISTS (
             SELECT FROM delivery_settled sibling
-            WHERE sibling.id BETWEEN delivery.message_id << 20 AND delivery.message_id << 20 | 1048575
+            WHERE sibling.id BETWEEN delivery.message_id << 20
+                    AND delivery.message_id << 20 | 1048575
                 AND sibling.queue_group = delivery.queue_group AND sibling.status = 'DELIVERED'
         )
-    RETURNING delivery.*, place.subscriber_id, place.lane_id AS to_lane, place.due_at, place.expires_at AS to_expire_at
+    RETURNING
+        delivery.*, place.subscriber_id, place.lane_id AS to_lane, place.due_at,
+        place.expires_at AS to_expire_at
 ), remembered AS (
     INSERT INTO delivery_earliersettlement (
-        delivery_id, settled_at, status, attempts, attempts_before, settled_before, redelivery, reason, receive_count,
-        message_id, subscription_id, queue_group, callback_id, replay_id, is_amended, ended_by, ended_at
+        delivery_id, settled_at, status, attempts, attempts_before, settled_before, redelivery,
+        reason, receive_count, message_id, subscription_id, queue_group, callback_id, replay_id,
+        is_amended, ended_by, ended_at
     )
     SELECT
-        id, settled_at, status, attempts, attempts_before, settled_before, redelivery, reason, receive_count,
-        message_id, subscription_id, queue_group, callback_id, replay_id, false, pg_current_xact_id()::text,
-        clock_timestamp()
+        id, settled_at, status, attempts, attempts_before, settled_before, redelivery, reason,
+        receive_count, message_id, subscription_id, queue_group, callback_id, replay_id, false,
+        pg_current_xact_id()::text, clock_timestamp()
     FROM gone
 ), logged AS (
-    INSERT INTO delivery_loggedattempt (delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt)
-    SELECT id, attempts, started_at, duration_ms, 'SUCCESS', status_code, '', '' FROM gone WHERE started_at IS NOT NULL
+    INSERT INTO delivery_loggedattempt (
+        delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt
+    )
+    SELECT id, attempts, started_at, duration_ms, 'SUCCESS', status_code, '', ''
+    FROM gone
+    WHERE started_at IS NOT NULL
 ), reopened AS (
     INSERT INTO delivery_waiting (
-        id, message_id, subscription_id, lane_id, queue_group, callback_id, replay_id, status, attempts, attempts_before,
-        settled_before, skipped, redelivery, reason, next_attempt_at, expires_at, receive_count
+        id, message_id, subscription_id, lane_id, queue_group, callback_id, replay_id, status,
+        attempts, attempts_before, settled_before, skipped, redelivery, reason, next_attempt_at,
+        expires_at, receive_count
     )
     SELECT
-        id, message_id, subscription_id, to_lane, queue_group, callback_id, replay_id, 'PENDING', attempts, attempts,
-        settled_before + 1, false, 'resubmitted', %(reason)s, due_at, to_expire_at, receive_count
+        id, message_id, subscription_id, to_lane, queue_group, callback_id, replay_id, 'PENDING',
+        attempts, attempts, settled_before + 1, false, 'resubmitted', %(reason)s, due_at,
+        to_expire_at, receive_count
     FROM gone
 )
 SELECT id, to_lane, subscriber_id FROM gone

@@ -9,8 +9,9 @@
 -- Leans on the primary key.
 WITH held AS MATERIALIZED (
     SELECT
-        delivery.id, delivery.message_id, delivery.status, delivery.receive_count, delivery.lease_token,
-        delivery.leased_at, delivery.receive_count - delivery.attempts_before AS receives,
+        delivery.id, delivery.message_id, delivery.status, delivery.receive_count,
+        delivery.lease_token, delivery.leased_at,
+        delivery.receive_count - delivery.attempts_before AS receives,
         delivery.lease_token IN (
             SELECT receipt.token
             FROM unnest(%(delivery)s::bigint[], %(token)s::uuid[]) AS receipt (id, token)
@@ -20,13 +21,15 @@ WITH held AS MATERIALIZED (
             WHEN %(outcome)s::text = 'ACKNOWLEDGED' THEN 'DELIVERED'
             WHEN %(outcome)s::text = 'DECLINED' THEN 'REJECTED'
             WHEN delivery.server_started_at IS NOT NULL THEN 'FAILED'
-            WHEN delivery.receive_count - delivery.attempts_before >= subscription.max_receives THEN 'FAILED'
+            WHEN delivery.receive_count - delivery.attempts_before >= subscription.max_receives
+                THEN 'FAILED'
             ELSE 'PENDING'
         END AS becomes,
         CASE
             WHEN %(outcome)s::text = 'ACKNOWLEDGED' THEN ''
             WHEN %(outcome)s::text = 'DECLINED' THEN 'rejected by the subscriber'
-            WHEN delivery.server_started_at IS NOT NULL THEN 'released by the subscriber; a VOLATILE message is handed out once'
+            WHEN delivery.server_started_at IS NOT NULL
+                THEN 'released by the subscriber; a VOLATILE message is handed out once'
             WHEN delivery.receive_count - delivery.attempts_before >= subscription.max_receives
                 THEN 'released by the subscriber, after as many receives as max_receives allows'
             ELSE 'released by the subscriber'
@@ -55,7 +58,9 @@ WITH held AS MATERIALIZED (
     SET status = 'PENDING',
         attempts = held.receive_count,
         reason = held.reason,
-        next_attempt_at = CASE WHEN %(delay)s::int > 0 THEN now() + make_interval(secs => %(delay)s::int) END,
+        next_attempt_at = CASE
+            WHEN %(delay)s::int > 0 THEN now() + make_interval(secs => %(delay)s::int)
+        END,
         leased_at = NULL,
         lease_token = NULL,
         lease_expires_at = NULL
@@ -64,10 +69,13 @@ WITH held AS MATERIALIZED (
 ), ended AS (
     SELECT * FROM held WHERE is_ended
 ), attempts AS (
-    INSERT INTO delivery_loggedattempt (delivery_id, number, started_at, duration_ms, outcome, error, excerpt)
+    INSERT INTO delivery_loggedattempt (
+        delivery_id, number, started_at, duration_ms, outcome, error, excerpt
+    )
     SELECT
         id, receive_count, coalesce(leased_at, now()),
-        least(extract(epoch FROM now() - leased_at) * 1000, 2147483647)::int, %(outcome)s::text, reason, ''
+        least(extract(epoch FROM now() - leased_at) * 1000, 2147483647)::int, %(outcome)s::text,
+        reason, ''
     FROM ended
     ON CONFLICT DO NOTHING
 ), notices AS (
@@ -86,14 +94,17 @@ WITH held AS MATERIALIZED (
 ), counted AS (
     INSERT INTO delivery_mailboxrate AS rate (subscriber_id, at, slot, received, acknowledged)
     SELECT
-        %(subscriber)s::bigint, date_bin('10 seconds', now(), 'epoch'), pg_backend_pid() %% 16, 0, count(*)
+        %(subscriber)s::bigint, date_bin('10 seconds', now(), 'epoch'), pg_backend_pid() %% 16, 0,
+        count(*)
     FROM ended
     WHERE becomes = 'DELIVERED'
     HAVING count(*) > 0
-    ON CONFLICT (subscriber_id, at, slot) DO UPDATE SET acknowledged = rate.acknowledged + excluded.acknowledged
+    ON CONFLICT (subscriber_id, at, slot)
+    DO UPDATE SET acknowledged = rate.acknowledged + excluded.acknowledged
 )
 SELECT
     held.id, held.status, held.receive_count, held.lease_token, (
-        SELECT delivery_outcome_of(held.id, held.receive_count) WHERE NOT coalesce(held.is_ended, false)
+        SELECT delivery_outcome_of(held.id, held.receive_count)
+        WHERE NOT coalesce(held.is_ended, false)
     )
 FROM held

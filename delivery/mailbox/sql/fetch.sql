@@ -17,9 +17,11 @@
 WITH mailbox AS MATERIALIZED (
     SELECT id, max_receives
     FROM subscriptions_subscription
-    WHERE subscriber_id = %(subscriber)s::bigint AND mode = 'PULL' AND status = 'ACTIVE' AND cancellation_id IS NULL
+    WHERE subscriber_id = %(subscriber)s::bigint AND mode = 'PULL' AND status = 'ACTIVE'
+        AND cancellation_id IS NULL
         AND NOT EXISTS (
-            SELECT FROM subscriptions_subscriber WHERE id = %(subscriber)s::bigint AND status <> 'ACTIVE'
+            SELECT FROM subscriptions_subscriber
+            WHERE id = %(subscriber)s::bigint AND status <> 'ACTIVE'
         ) AND NOT EXISTS (SELECT FROM subscriptions_installation WHERE id = 1 AND sending = 'HELD')
 ), returned AS MATERIALIZED (
     SELECT delivery.id, mailbox.max_receives
@@ -43,7 +45,10 @@ WITH mailbox AS MATERIALIZED (
                 AND status = 'IN_FLIGHT'
                 AND (expires_at IS NULL OR expires_at > now())
                 AND server_started_at IS NULL
-                AND (mailbox.max_receives IS NULL OR receive_count - attempts_before < mailbox.max_receives)
+                AND (
+                    mailbox.max_receives IS NULL
+                    OR receive_count - attempts_before < mailbox.max_receives
+                )
             ORDER BY lease_expires_at, id
             LIMIT %(look)s::int
         )
@@ -77,8 +82,13 @@ WITH mailbox AS MATERIALIZED (
             SELECT id, message_id, status, receive_count, leased_at
             FROM delivery_waiting
             WHERE id = seen.id
-                AND (status = 'PENDING' AND next_attempt_at <= now() OR status = 'IN_FLIGHT' AND lease_expires_at <= now())
-                AND (seen.max_receives IS NULL OR receive_count - attempts_before < seen.max_receives)
+                AND (
+                    status = 'PENDING' AND next_attempt_at <= now()
+                    OR status = 'IN_FLIGHT' AND lease_expires_at <= now()
+                )
+                AND (
+                    seen.max_receives IS NULL OR receive_count - attempts_before < seen.max_receives
+                )
             FOR NO KEY UPDATE SKIP LOCKED
         ) AS delivery
         LIMIT (SELECT count(*) FROM oldest WHERE subscription_id IS NULL)
@@ -86,7 +96,10 @@ WITH mailbox AS MATERIALIZED (
     UNION ALL
     SELECT waiting.*
     FROM (
-        SELECT subscription_id, count(*) AS share FROM oldest WHERE subscription_id IS NOT NULL GROUP BY subscription_id
+        SELECT subscription_id, count(*) AS share
+        FROM oldest
+        WHERE subscription_id IS NOT NULL
+        GROUP BY subscription_id
     ) AS wanted
     CROSS JOIN LATERAL (
         SELECT id, message_id, status, receive_count, leased_at
@@ -103,8 +116,10 @@ WITH mailbox AS MATERIALIZED (
     SELECT *
     FROM (
         SELECT
-            locked.*, message.event_type_id, message.published_at, message.headers, message.content_type, message.body,
-            sum(octet_length(message.body)) OVER (ORDER BY locked.id) - octet_length(message.body) AS bytes_before
+            locked.*, message.event_type_id, message.published_at, message.headers,
+            message.content_type, message.body,
+            sum(octet_length(message.body)) OVER (ORDER BY locked.id)
+                - octet_length(message.body) AS bytes_before
         FROM (SELECT * FROM locked ORDER BY id LIMIT %(most)s::int) AS locked
         CROSS JOIN LATERAL delivery_read_message(locked.message_id) AS message
     ) AS measured
@@ -121,10 +136,13 @@ WITH mailbox AS MATERIALIZED (
     FROM fitting
     WHERE delivery.id = fitting.id
     RETURNING
-        delivery.id, delivery.message_id, fitting.event_type_id, fitting.published_at, fitting.headers, fitting.content_type,
-        fitting.body, delivery.receive_count, delivery.lease_token, delivery.replay_id
+        delivery.id, delivery.message_id, fitting.event_type_id, fitting.published_at,
+        fitting.headers, fitting.content_type, fitting.body, delivery.receive_count,
+        delivery.lease_token, delivery.replay_id
 ), lapsed AS (
-    INSERT INTO delivery_loggedattempt (delivery_id, number, started_at, duration_ms, outcome, error, excerpt)
+    INSERT INTO delivery_loggedattempt (
+        delivery_id, number, started_at, duration_ms, outcome, error, excerpt
+    )
     SELECT
         id, receive_count, coalesce(leased_at, now()),
         least(extract(epoch FROM now() - leased_at) * 1000, 2147483647)::int, 'UNACKNOWLEDGED',
@@ -135,14 +153,17 @@ WITH mailbox AS MATERIALIZED (
 ), counted AS (
     INSERT INTO delivery_mailboxrate AS rate (subscriber_id, at, slot, received, acknowledged)
     SELECT
-        %(subscriber)s::bigint, date_bin('10 seconds', now(), 'epoch'), pg_backend_pid() %% 16, count(*), 0
+        %(subscriber)s::bigint, date_bin('10 seconds', now(), 'epoch'), pg_backend_pid() %% 16,
+        count(*), 0
     FROM leased
     HAVING count(*) > 0
     ON CONFLICT (subscriber_id, at, slot) DO UPDATE SET received = rate.received + excluded.received
 )
 SELECT
-    looked.seen, leased.id, leased.message_id, event_type.name, leased.published_at, leased.headers::text,
-    leased.content_type, leased.body, leased.receive_count, leased.lease_token, leased.replay_id
+    looked.seen, leased.id, leased.message_id, event_type.name, leased.published_at,
+    leased.headers::text, leased.content_type, leased.body, leased.receive_count,
+    leased.lease_token, leased.replay_id
 FROM (SELECT count(*) AS seen FROM oldest) AS looked
-LEFT JOIN (leased JOIN subscriptions_eventtype event_type ON event_type.id = leased.event_type_id) ON true
+LEFT JOIN (leased JOIN subscriptions_eventtype event_type ON event_type.id = leased.event_type_id)
+    ON true
 ORDER BY leased.id

@@ -28,7 +28,8 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
     SELECT count(*) AS n, min(id) AS oldest FROM (
         SELECT id FROM delivery_waiting
-        WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
+        WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'PENDING'
+            AND lane_id IS NULL AND next_attempt_at IS NULL
         ORDER BY subscription_id, id LIMIT %(limit)s + 1
     ) AS counted
 ) AS fresh
@@ -65,4 +66,7 @@ CROSS JOIN LATERAL (
     ) AS counted
 ) AS leased
 WHERE subscription.mode = 'PULL'
-    AND (subscription.id = ANY (%(subscriptions)s::bigint[]) OR subscription.subscriber_id = ANY (%(subscribers)s::bigint[]))
+    AND (
+        subscription.id = ANY (%(subscriptions)s::bigint[])
+        OR subscription.subscriber_id = ANY (%(subscribers)s::bigint[])
+    )

@@ -5,11 +5,13 @@
 WITH mailbox AS MATERIALIZED (
     SELECT id, subscriber_id, max_receives
     FROM subscriptions_subscription
-    WHERE subscriber_id = ANY(%(subscribers)s::bigint[]) AND mode = 'PULL' AND status = 'ACTIVE' AND cancellation_id IS NULL
+    WHERE subscriber_id = ANY(%(subscribers)s::bigint[]) AND mode = 'PULL' AND status = 'ACTIVE'
+        AND cancellation_id IS NULL
         AND NOT EXISTS (
             SELECT
             FROM subscriptions_subscriber subscriber
-            WHERE subscriber.id = subscriptions_subscription.subscriber_id AND subscriber.status <> 'ACTIVE'
+            WHERE subscriber.id = subscriptions_subscription.subscriber_id
+                AND subscriber.status <> 'ACTIVE'
         ) AND NOT EXISTS (SELECT FROM subscriptions_installation WHERE id = 1 AND sending = 'HELD')
 )
 SELECT DISTINCT mailbox.subscriber_id
@@ -44,7 +46,10 @@ CROSS JOIN LATERAL (
             AND status = 'IN_FLIGHT'
             AND (expires_at IS NULL OR expires_at > now())
             AND server_started_at IS NULL
-            AND (mailbox.max_receives IS NULL OR receive_count - attempts_before < mailbox.max_receives)
+            AND (
+                mailbox.max_receives IS NULL
+                OR receive_count - attempts_before < mailbox.max_receives
+            )
         ORDER BY lease_expires_at, id
         LIMIT 1
     )

@@ -5,7 +5,8 @@
 -- duration of its last attempt belongs to another time.
 WITH settled AS MATERIALIZED (
     SELECT
-        delivery.subscription_id, delivery.settled_at, delivery.status = 'DELIVERED' AS is_delivered,
+        delivery.subscription_id, delivery.settled_at,
+        delivery.status = 'DELIVERED' AS is_delivered,
         CASE
             WHEN delivery.started_at IS NOT NULL THEN delivery.duration_ms
             WHEN delivery.status <> 'EXPIRED' THEN (
@@ -14,12 +15,15 @@ WITH settled AS MATERIALIZED (
             )
         END AS duration_ms
     FROM delivery_settled delivery
-    WHERE delivery.settled_at >= %(since)s::timestamptz AND delivery.settled_at < %(until)s::timestamptz
+    WHERE delivery.settled_at >= %(since)s::timestamptz
+        AND delivery.settled_at < %(until)s::timestamptz
         AND (delivery.status = 'DELIVERED' OR delivery.status = ANY (%(failures)s::text[]))
 ), counted AS MATERIALIZED (
     SELECT at, sum(accepted) AS accepted, sum(delivered) AS delivered, sum(failed) AS failed
     FROM (
-        SELECT date_trunc('minute', published_at) AS at, count(*) AS accepted, 0 AS delivered, 0 AS failed
+        SELECT
+            date_trunc('minute', published_at) AS at, count(*) AS accepted, 0 AS delivered,
+            0 AS failed
         FROM delivery_message
         WHERE published_at >= %(since)s::timestamptz AND published_at < %(until)s::timestamptz
         GROUP BY date_trunc('minute', published_at)
@@ -39,7 +43,9 @@ WITH settled AS MATERIALIZED (
         delivered = minute.delivered + excluded.delivered,
         failed = minute.failed + excluded.failed
 ), quarters AS (
-    INSERT INTO delivery_subscriptiontraffic AS quarter (subscription_id, at, step, delivered, failed)
+    INSERT INTO delivery_subscriptiontraffic AS quarter (
+        subscription_id, at, step, delivered, failed
+    )
     SELECT
         subscription_id, date_bin('15 minutes', settled_at, 'epoch') AS at,
         coalesce(width_bucket(duration_ms::float8, %(bounds)s::float8[]), -1) AS step,
@@ -52,7 +58,8 @@ WITH settled AS MATERIALIZED (
 )
 INSERT INTO delivery_trafficmark AS mark (id, until, accepted, delivered, failed)
 SELECT
-    1, %(until)s::timestamptz, coalesce(sum(accepted), 0), coalesce(sum(delivered), 0), coalesce(sum(failed), 0)
+    1, %(until)s::timestamptz, coalesce(sum(accepted), 0), coalesce(sum(delivered), 0),
+    coalesce(sum(failed), 0)
 FROM counted
 ON CONFLICT (id) DO UPDATE SET
     until = excluded.until,

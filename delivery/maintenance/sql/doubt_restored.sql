@@ -1,8 +1,7 @@
 -- Makes the open deliveries of a restored database IN_DOUBT and returns their number; see
--- `config/backup/README.md`.
--- A sender may have sent one in a lane since, which is an attempt without outcome. A client that had
--- fetched one from a mailbox loses it. VOLATILE deliveries are left to expiry: under another start of
--- the server they are not sent.
+-- `config/backup/README.md`. A sender may have sent one in a lane since, which is an attempt
+-- without outcome. A client that had fetched one from a mailbox loses it. VOLATILE deliveries are
+-- left to expiry: under another start of the server they are not sent.
 WITH gone AS (
     DELETE FROM delivery_waiting delivery
     WHERE server_started_at IS NULL
@@ -14,7 +13,9 @@ WITH gone AS (
             ELSE delivery.attempts + 1
         END AS tried
 ), attempts AS (
-    INSERT INTO delivery_loggedattempt (delivery_id, number, started_at, duration_ms, outcome, error, excerpt)
+    INSERT INTO delivery_loggedattempt (
+        delivery_id, number, started_at, duration_ms, outcome, error, excerpt
+    )
     SELECT
         id, tried, coalesce(leased_at, now()), NULL,
         CASE WHEN status = 'IN_FLIGHT' THEN 'UNACKNOWLEDGED' ELSE 'LOST' END, %(reason)s::text, ''

@@ -1,6 +1,8 @@
 -- Deletes configuration transactions that no process still caches (see
 -- `delivery.ingest.directory`); returns their number.
 WITH forgotten AS (
-    DELETE FROM subscriptions_configurationtransaction WHERE changed_at < now() - interval '1 hour' RETURNING id
+    DELETE FROM subscriptions_configurationtransaction
+    WHERE changed_at < now() - interval '1 hour'
+    RETURNING id
 )
 SELECT count(*) FROM forgotten

@@ -1,9 +1,14 @@
--- Deletes the keys of joins whose time is over, up to a limit; returns their number. Skips a key that
--- a publisher is using.
+-- Deletes the keys of joins whose time is over, up to a limit; returns their number. Skips a key
+-- that a publisher is using.
 WITH forgotten AS (
     DELETE FROM delivery_joinkey
     WHERE id = ANY (ARRAY(
-        SELECT id FROM delivery_joinkey WHERE expires_at < now() ORDER BY expires_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+        SELECT id
+        FROM delivery_joinkey
+        WHERE expires_at < now()
+        ORDER BY expires_at
+        LIMIT %(limit)s
+        FOR UPDATE SKIP LOCKED
     ))
     RETURNING id
 )

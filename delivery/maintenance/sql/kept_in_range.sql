@@ -9,9 +9,11 @@ WITH rules AS MATERIALIZED (
     SELECT key AS status, value::timestamptz AS until FROM jsonb_each_text(%(until)s::jsonb)
 )
 SELECT CASE
-    WHEN (SELECT last_value FROM delivery_message_id_seq) < %(until_id)s::bigint THEN 'messages to come'
+    WHEN (SELECT last_value FROM delivery_message_id_seq) < %(until_id)s::bigint
+        THEN 'messages to come'
     WHEN EXISTS (
-        SELECT FROM delivery_waiting WHERE id >= %(first_delivery)s::bigint AND id < %(until_delivery)s::bigint
+        SELECT FROM delivery_waiting
+        WHERE id >= %(first_delivery)s::bigint AND id < %(until_delivery)s::bigint
     ) THEN 'open deliveries'
     WHEN EXISTS (
         SELECT FROM delivery_settled
@@ -59,14 +61,17 @@ SELECT CASE
     WHEN EXISTS (
         SELECT FROM delivery_lane
         WHERE state IN ('BLOCKED', 'SUSPENDED')
-            AND delivery_id >= %(first_delivery)s::bigint AND delivery_id < %(until_delivery)s::bigint
+            AND delivery_id >= %(first_delivery)s::bigint
+            AND delivery_id < %(until_delivery)s::bigint
     ) THEN 'stopped lanes'
     WHEN EXISTS (
         SELECT
         FROM delivery_resubmission running
-        JOIN delivery_settled delivery ON delivery.id > running.position AND delivery.id <= running.last_id
+        JOIN delivery_settled delivery
+            ON delivery.id > running.position AND delivery.id <= running.last_id
         WHERE running.state = 'RUNNING'
-            AND delivery.id >= %(first_delivery)s::bigint AND delivery.id < %(until_delivery)s::bigint
+            AND delivery.id >= %(first_delivery)s::bigint
+            AND delivery.id < %(until_delivery)s::bigint
             AND delivery.status = ANY (%(resubmittable)s::text[])
     ) THEN 'resubmissions'
     WHEN EXISTS (
@@ -74,7 +79,8 @@ SELECT CASE
         SELECT FROM delivery_message
         WHERE id >= %(first_id)s::bigint AND id < %(until_id)s::bigint AND published_at > (
             SELECT
-                now() + %(ahead)s::interval - interval '1 hour' - make_interval(secs => max(dedup_window_seconds))
+                now() + %(ahead)s::interval - interval '1 hour'
+                    - make_interval(secs => max(dedup_window_seconds))
             FROM subscriptions_subscription
             WHERE dedup_mode <> 'NONE'
         )
@@ -84,7 +90,8 @@ SELECT CASE
         JOIN delivery_settled delivery ON delivery.subscription_id = subscription.id
         JOIN delivery_message message ON message.id = delivery.message_id
         WHERE subscription.dedup_mode <> 'NONE'
-            AND delivery.id >= %(first_delivery)s::bigint AND delivery.id < %(until_delivery)s::bigint
+            AND delivery.id >= %(first_delivery)s::bigint
+            AND delivery.id < %(until_delivery)s::bigint
             AND message.id >= %(first_id)s::bigint AND message.id < %(until_id)s::bigint
             AND message.published_at
                 > now() + %(ahead)s::interval - interval '1 hour'
@@ -105,7 +112,8 @@ SELECT CASE
             AND NOT EXISTS (
                 SELECT FROM delivery_settled delivery
                 WHERE delivery.message_id = message.id
-                    AND delivery.id >= %(first_delivery)s::bigint AND delivery.id < %(until_delivery)s::bigint
+                    AND delivery.id >= %(first_delivery)s::bigint
+                    AND delivery.id < %(until_delivery)s::bigint
             )
     ) THEN 'messages that nobody wanted'
 END AS kept

@@ -12,7 +12,9 @@ WITH RECURSIVE family AS (
     CROSS JOIN LATERAL (
         SELECT id FROM delivery_message WHERE edited_from_id = family.id
         UNION ALL
-        SELECT answer_id FROM delivery_callback WHERE message_id = family.id AND answer_id IS NOT NULL
+        SELECT answer_id
+        FROM delivery_callback
+        WHERE message_id = family.id AND answer_id IS NOT NULL
     ) AS other
 ), messages AS MATERIALIZED (
     SELECT id
@@ -23,7 +25,8 @@ WITH RECURSIVE family AS (
 ), deliveries AS MATERIALIZED (
     SELECT delivery.id
     FROM messages
-    JOIN delivery_delivery delivery ON delivery.id BETWEEN messages.id << 20 AND messages.id << 20 | 1048575
+    JOIN delivery_delivery delivery
+        ON delivery.id BETWEEN messages.id << 20 AND messages.id << 20 | 1048575
     ORDER BY delivery.id
     FOR UPDATE OF delivery SKIP LOCKED
 )

@@ -14,11 +14,15 @@ WITH used_up AS MATERIALIZED (
     JOIN subscriptions_eventtype event_type ON event_type.id = subscription.event_type_id
     CROSS JOIN LATERAL (
         SELECT
-            id, message_id, subscription_id, lane_id, receive_count - attempts_before AS receives, expires_at,
-            server_started_at
+            id, message_id, subscription_id, lane_id, receive_count - attempts_before AS receives,
+            expires_at, server_started_at
         FROM delivery_waiting
-        WHERE subscription_id = subscription.id AND status = 'IN_FLIGHT' AND lease_expires_at <= now()
-            AND (server_started_at IS NOT NULL OR receive_count - attempts_before >= subscription.max_receives)
+        WHERE subscription_id = subscription.id AND status = 'IN_FLIGHT'
+            AND lease_expires_at <= now()
+            AND (
+                server_started_at IS NOT NULL
+                OR receive_count - attempts_before >= subscription.max_receives
+            )
         ORDER BY lease_expires_at, id
         LIMIT %(limit)s
         FOR NO KEY UPDATE SKIP LOCKED
@@ -29,7 +33,8 @@ WITH used_up AS MATERIALIZED (
 ), dropped AS MATERIALIZED (
     SELECT
         delivery.id, delivery.message_id, delivery.subscription_id, delivery.lane_id,
-        delivery.receive_count - delivery.attempts_before AS receives, delivery.expires_at, delivery.server_started_at
+        delivery.receive_count - delivery.attempts_before AS receives, delivery.expires_at,
+        delivery.server_started_at
     FROM delivery_waiting delivery
     LEFT JOIN delivery_lane lane ON lane.id = delivery.lane_id
     WHERE delivery.status IN ('PENDING', 'IN_FLIGHT') AND delivery.queue_group IS NULL
@@ -38,28 +43,34 @@ WITH used_up AS MATERIALIZED (
             OR delivery.server_started_at > pg_postmaster_start_time()
         )
         AND (delivery.status = 'PENDING' OR delivery.lease_expires_at <= now())
-        AND (delivery.attempts = lane.run_attempts[array_position(lane.run_ids, delivery.id)]) IS NOT TRUE
+        AND (
+            delivery.attempts = lane.run_attempts[array_position(lane.run_ids, delivery.id)]
+        ) IS NOT TRUE
     LIMIT %(limit)s
     FOR NO KEY UPDATE OF delivery SKIP LOCKED
 ), expired AS MATERIALIZED (
     SELECT
         delivery.id, delivery.message_id, delivery.subscription_id, delivery.lane_id,
-        delivery.receive_count - delivery.attempts_before AS receives, delivery.expires_at, delivery.server_started_at
+        delivery.receive_count - delivery.attempts_before AS receives, delivery.expires_at,
+        delivery.server_started_at
     FROM delivery_waiting delivery
     LEFT JOIN delivery_lane lane ON lane.id = delivery.lane_id
     WHERE delivery.status IN ('PENDING', 'IN_FLIGHT') AND delivery.queue_group IS NULL
         AND delivery.expires_at <= now()
         AND (delivery.status = 'PENDING' OR delivery.lease_expires_at <= now())
-        AND (delivery.attempts = lane.run_attempts[array_position(lane.run_ids, delivery.id)]) IS NOT TRUE
+        AND (
+            delivery.attempts = lane.run_attempts[array_position(lane.run_ids, delivery.id)]
+        ) IS NOT TRUE
     ORDER BY delivery.expires_at
     LIMIT %(limit)s
     FOR NO KEY UPDATE OF delivery SKIP LOCKED
 )
 SELECT
-    overdue.cause, overdue.id, overdue.lane_id, overdue.receives, overdue.server_started_at IS NOT NULL AS is_volatile,
-    extract(epoch FROM overdue.expires_at - message.published_at)::float8 AS seconds, pg_postmaster_start_time() AS started_at,
-    subscription.join_mode = 'ALL' AS is_joined, overdue.subscription_id,
-    subscriber.name || '/' || subscription.name AS subscription
+    overdue.cause, overdue.id, overdue.lane_id, overdue.receives,
+    overdue.server_started_at IS NOT NULL AS is_volatile,
+    extract(epoch FROM overdue.expires_at - message.published_at)::float8 AS seconds,
+    pg_postmaster_start_time() AS started_at, subscription.join_mode = 'ALL' AS is_joined,
+    overdue.subscription_id, subscriber.name || '/' || subscription.name AS subscription
 FROM (
     SELECT 'USED_UP' AS cause, used_up.* FROM used_up
     UNION ALL

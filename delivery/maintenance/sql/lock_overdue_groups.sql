@@ -10,7 +10,8 @@ WITH due AS MATERIALIZED (
         (
             SELECT message_id, queue_group
             FROM delivery_waiting
-            WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue_group IS NOT NULL AND expires_at <= now()
+            WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue_group IS NOT NULL
+                AND expires_at <= now()
             ORDER BY expires_at
             LIMIT %(limit)s
         )
@@ -19,14 +20,17 @@ WITH due AS MATERIALIZED (
             SELECT message_id, queue_group
             FROM delivery_waiting
             WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue_group IS NOT NULL
-                AND (server_started_at < pg_postmaster_start_time() OR server_started_at > pg_postmaster_start_time())
+                AND (
+                    server_started_at < pg_postmaster_start_time()
+                    OR server_started_at > pg_postmaster_start_time()
+                )
             LIMIT %(limit)s
         )
     ) AS overdue
 ), locked AS MATERIALIZED (
     SELECT
-        member.id, member.message_id, member.queue_group, member.status, member.attempts, member.subscription_id,
-        member.lane_id, member.expires_at, member.server_started_at
+        member.id, member.message_id, member.queue_group, member.status, member.attempts,
+        member.subscription_id, member.lane_id, member.expires_at, member.server_started_at
     FROM due
     JOIN delivery_delivery member
         ON member.id BETWEEN due.message_id << 20 AND due.message_id << 20 | 1048575
@@ -45,10 +49,11 @@ WITH due AS MATERIALIZED (
     WINDOW its_group AS (PARTITION BY locked.message_id, locked.queue_group)
 )
 SELECT
-    CASE WHEN locked.expires_at <= now() THEN 'EXPIRED' ELSE 'DROPPED' END AS cause, locked.id, locked.lane_id,
-    0 AS receives, locked.server_started_at IS NOT NULL AS is_volatile,
-    extract(epoch FROM locked.expires_at - message.published_at)::float8 AS seconds, pg_postmaster_start_time() AS started_at,
-    locked.subscription_id, subscriber.name || '/' || subscription.name AS subscription
+    CASE WHEN locked.expires_at <= now() THEN 'EXPIRED' ELSE 'DROPPED' END AS cause, locked.id,
+    locked.lane_id, 0 AS receives, locked.server_started_at IS NOT NULL AS is_volatile,
+    extract(epoch FROM locked.expires_at - message.published_at)::float8 AS seconds,
+    pg_postmaster_start_time() AS started_at, locked.subscription_id,
+    subscriber.name || '/' || subscription.name AS subscription
 FROM weighed AS locked
 JOIN delivery_message message ON message.id = locked.message_id
 JOIN subscriptions_subscription subscription ON subscription.id = locked.subscription_id

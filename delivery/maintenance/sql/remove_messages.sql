@@ -30,7 +30,8 @@ WITH RECURSIVE members AS MATERIALIZED (
     )
     OR EXISTS (
         -- Its endpoint may answer, or repeat its answer.
-        SELECT FROM delivery_callback WHERE message_id = member.id AND expires_at > now() - interval '1 hour'
+        SELECT FROM delivery_callback
+        WHERE message_id = member.id AND expires_at > now() - interval '1 hour'
     )
     OR EXISTS (
         -- A RUNNING replay is going to deliver it. A replay that nobody has started may wait for
@@ -48,19 +49,22 @@ WITH RECURSIVE members AS MATERIALIZED (
             -- A second message within the window is compared with it.
             (
                 subscription.dedup_mode <> 'NONE' AND member.published_at
-                    > now() - interval '1 hour' - make_interval(secs => subscription.dedup_window_seconds)
+                    > now() - interval '1 hour'
+                        - make_interval(secs => subscription.dedup_window_seconds)
             )
             -- A person ended a settlement of it that is not archived yet.
             OR EXISTS (
                 SELECT
                 FROM delivery_earliersettlement
-                WHERE delivery_id = delivery.id AND NOT is_amended AND settled_at >= %(archived_until)s::timestamptz
+                WHERE delivery_id = delivery.id AND NOT is_amended
+                    AND settled_at >= %(archived_until)s::timestamptz
             )
             -- Its failure is still to be published.
             OR EXISTS (SELECT FROM delivery_failurenotice WHERE delivery_id = delivery.id)
             -- It is the reason why a lane is stopped.
             OR EXISTS (
-                SELECT FROM delivery_lane WHERE state IN ('BLOCKED', 'SUSPENDED') AND delivery_id = delivery.id
+                SELECT FROM delivery_lane
+                WHERE state IN ('BLOCKED', 'SUSPENDED') AND delivery_id = delivery.id
             )
             -- A running resubmission has counted it.
             OR EXISTS (
@@ -72,19 +76,26 @@ WITH RECURSIVE members AS MATERIALIZED (
     )
     OR EXISTS (
         -- A referring message is not locked.
-        SELECT FROM delivery_message WHERE edited_from_id = member.id AND id <> ALL (%(messages)s::bigint[])
+        SELECT FROM delivery_message
+        WHERE edited_from_id = member.id AND id <> ALL (%(messages)s::bigint[])
         UNION ALL
-        SELECT FROM delivery_callback WHERE message_id = member.id AND answer_id <> ALL (%(messages)s::bigint[])
+        SELECT FROM delivery_callback
+        WHERE message_id = member.id AND answer_id <> ALL (%(messages)s::bigint[])
         UNION ALL
-        SELECT FROM delivery_callback WHERE answer_id = member.id AND message_id <> ALL (%(messages)s::bigint[])
+        SELECT FROM delivery_callback
+        WHERE answer_id = member.id AND message_id <> ALL (%(messages)s::bigint[])
     )
     UNION
     SELECT other.id
     FROM staying
     CROSS JOIN LATERAL (
-        SELECT edited_from_id AS id FROM delivery_message WHERE id = staying.id AND edited_from_id IS NOT NULL
+        SELECT edited_from_id AS id
+        FROM delivery_message
+        WHERE id = staying.id AND edited_from_id IS NOT NULL
         UNION ALL
-        SELECT answer_id FROM delivery_callback WHERE message_id = staying.id AND answer_id IS NOT NULL
+        SELECT answer_id
+        FROM delivery_callback
+        WHERE message_id = staying.id AND answer_id IS NOT NULL
         UNION ALL
         SELECT message_id FROM delivery_callback WHERE answer_id = staying.id
     ) AS other
@@ -105,7 +116,8 @@ WITH RECURSIVE members AS MATERIALIZED (
     USING going
     WHERE output.delivery_id BETWEEN going.id << 20 AND going.id << 20 | 1048575
 ), earlier AS (
-    DELETE FROM delivery_earliersettlement WHERE delivery_id = ANY (ARRAY(SELECT id FROM deliveries))
+    DELETE FROM delivery_earliersettlement
+    WHERE delivery_id = ANY (ARRAY(SELECT id FROM deliveries))
 ), callbacks AS (
     DELETE FROM delivery_callback WHERE message_id = ANY (ARRAY(SELECT id FROM going))
 ), messages AS (

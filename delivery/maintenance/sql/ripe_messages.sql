@@ -14,7 +14,8 @@ WITH ripe AS MATERIALIZED (
     ) AS looked
     WHERE coalesce(
         (
-            SELECT bool_and(coalesce(settled_at < (%(until)s::jsonb ->> status)::timestamptz, false))
+            SELECT
+                bool_and(coalesce(settled_at < (%(until)s::jsonb ->> status)::timestamptz, false))
             FROM delivery_delivery
             WHERE id BETWEEN looked.id << 20 AND looked.id << 20 | 1048575
         ),

@@ -9,7 +9,10 @@ WITH gone AS (
     WHERE delivery.id = overdue.id
     RETURNING
         delivery AS waiting, delivery.*, overdue.status AS becomes, overdue.reason AS why,
-        CASE WHEN delivery.status = 'IN_FLIGHT' THEN delivery.receive_count ELSE delivery.attempts END AS tried
+        CASE
+            WHEN delivery.status = 'IN_FLIGHT' THEN delivery.receive_count
+            ELSE delivery.attempts
+        END AS tried
 ), settled AS (
     INSERT INTO delivery_settled
     SELECT settled.*
@@ -19,7 +22,9 @@ WITH gone AS (
         gone.waiting, gone.becomes, gone.tried, gone.why, clock.now, gone.redelivery
     ) AS settled
 ), attempts AS (
-    INSERT INTO delivery_loggedattempt (delivery_id, number, started_at, duration_ms, outcome, error, excerpt)
+    INSERT INTO delivery_loggedattempt (
+        delivery_id, number, started_at, duration_ms, outcome, error, excerpt
+    )
     SELECT
         id, tried, coalesce(leased_at, now()),
         least(extract(epoch FROM now() - leased_at) * 1000, 2147483647)::int, 'UNACKNOWLEDGED',
@@ -39,4 +44,5 @@ WITH gone AS (
 SELECT gone.id, lane.id AS stopped_lane
 FROM gone
 LEFT JOIN delivery_lane lane
-    ON lane.id = gone.lane_id AND lane.delivery_id = gone.id AND lane.state IN ('BLOCKED', 'SUSPENDED')
+    ON lane.id = gone.lane_id AND lane.delivery_id = gone.id
+    AND lane.state IN ('BLOCKED', 'SUSPENDED')

@@ -26,12 +26,14 @@ WITH taken AS (
     RETURNING id, delivery_id, number
 )
 SELECT
-    delivery.id AS delivery, delivery.message_id, event_type.name AS event, subscriber.name AS subscriber,
-    subscription.name AS subscription, delivery.status, delivery.attempts, attempt.number,
-    attempt.started_at, attempt.duration_ms, attempt.outcome, attempt.status_code, attempt.error,
-    publisher.name AS publisher, publisher.errors_to AS default_errors_to, message.headers ->> 'errorsto' AS errors_to,
+    delivery.id AS delivery, delivery.message_id, event_type.name AS event,
+    subscriber.name AS subscriber, subscription.name AS subscription, delivery.status,
+    delivery.attempts, attempt.number, attempt.started_at, attempt.duration_ms, attempt.outcome,
+    attempt.status_code, attempt.error, publisher.name AS publisher,
+    publisher.errors_to AS default_errors_to, message.headers ->> 'errorsto' AS errors_to,
     message.edited_from_id, message.destination, message.published_at, delivery.redelivery,
-    event_type.errors_when = 'GROUP' AND delivery.queue_group IS NOT NULL AND delivery.status <> 'IN_DOUBT' AND EXISTS (
+    event_type.errors_when = 'GROUP' AND delivery.queue_group IS NOT NULL
+    AND delivery.status <> 'IN_DOUBT' AND EXISTS (
         SELECT
         FROM delivery_delivery sibling
         WHERE sibling.id BETWEEN delivery.message_id << 20 AND delivery.message_id << 20 | 1048575

@@ -6,9 +6,9 @@
 -- that within a lane the order of ids is the order of publication. A delivery with a group is of a
 -- QUEUE message: the message's id selects its queue lane. A PULL delivery is in no lane but in a
 -- mailbox. A VOLATILE delivery belongs to the present start of the server: a later one does not
--- send it. The ids of an old broker's messages may have been reserved before (`delivery.importing`).
--- A message whose idempotency key was used within 24 hours is not stored, and its id is
--- null.
+-- send it. The ids of an old broker's messages may have been reserved before
+-- (`delivery.importing`). A message whose idempotency key was used within 24 hours is not stored,
+-- and its id is null.
 --
 -- With a horizon: stores nothing unless the configuration is the same as when those numbers were
 -- read, in this statement's own snapshot (see `delivery.ingest.directory`). It also stores nothing
@@ -18,55 +18,75 @@
 -- A target has the values that the deliveries of many messages share; a match is a message (by its
 -- place) and a target.
 WITH held AS MATERIALIZED (
-    SELECT id FROM subscriptions_subscription WHERE id = ANY (%(subscriptions)s::bigint[]) ORDER BY id FOR KEY SHARE
+    SELECT id
+    FROM subscriptions_subscription
+    WHERE id = ANY (%(subscriptions)s::bigint[])
+    ORDER BY id
+    FOR KEY SHARE
 ), drafts AS (
     SELECT *
     FROM unnest(
-        %(ordinal)s::int[], %(publisher)s::bigint[], %(event_type)s::bigint[], %(headers)s::text[]::jsonb[],
-        %(content_type)s::text[], %(body)s::bytea[], %(destination)s::text[], %(owed)s::int[],
-        %(key)s::text[], %(digest)s::bytea[], %(named)s::bigint[], %(why_not)s::text[]
+        %(ordinal)s::int[], %(publisher)s::bigint[], %(event_type)s::bigint[],
+        %(headers)s::text[]::jsonb[], %(content_type)s::text[], %(body)s::bytea[],
+        %(destination)s::text[], %(owed)s::int[], %(key)s::text[], %(digest)s::bytea[],
+        %(named)s::bigint[], %(why_not)s::text[]
     ) AS draft (
-        ordinal, publisher_id, event_type_id, headers, content_type, body, destination, owed, key, digest, named, why_not
+        ordinal, publisher_id, event_type_id, headers, content_type, body, destination, owed, key,
+        digest, named, why_not
     )
     WHERE (SELECT count(*) FROM held) = cardinality(%(subscriptions)s::bigint[]) AND (
         %(horizon)s::bigint IS NULL OR ARRAY(
-            SELECT id FROM subscriptions_configurationtransaction WHERE id >= %(horizon)s::bigint ORDER BY id
+            SELECT id
+            FROM subscriptions_configurationtransaction
+            WHERE id >= %(horizon)s::bigint
+            ORDER BY id
         ) = %(seen)s::bigint[]
     )
     ORDER BY ordinal
 ), drawn AS MATERIALIZED (
     SELECT
         coalesce(
-            (%(ids)s::bigint[])[ordinal + 1], nextval(pg_get_serial_sequence('delivery_message', 'id'))
+            (%(ids)s::bigint[])[ordinal + 1],
+            nextval(pg_get_serial_sequence('delivery_message', 'id'))
         ) AS id, drafts.*
     FROM drafts
 ), taken AS (
     -- Like `take_keys` and `answer_keys` in one. In the order of the keys, so that two groups never
     -- deadlock.
-    INSERT INTO delivery_idempotencykey (publisher_id, key, digest, message_id, deliveries, created_at)
-    SELECT publisher_id, key, digest, id, owed, now() FROM drawn WHERE key <> '' ORDER BY publisher_id, key
+    INSERT INTO delivery_idempotencykey (
+        publisher_id, key, digest, message_id, deliveries, created_at
+    )
+    SELECT publisher_id, key, digest, id, owed, now()
+    FROM drawn
+    WHERE key <> ''
+    ORDER BY publisher_id, key
     ON CONFLICT (publisher_id, key) DO UPDATE
-    SET digest = EXCLUDED.digest, message_id = EXCLUDED.message_id, deliveries = EXCLUDED.deliveries, created_at = now()
+    SET
+        digest = EXCLUDED.digest, message_id = EXCLUDED.message_id,
+        deliveries = EXCLUDED.deliveries, created_at = now()
     WHERE delivery_idempotencykey.created_at < now() - interval '24 hours'
     RETURNING message_id
 ), numbered AS MATERIALIZED (
     SELECT * FROM drawn WHERE key = '' OR id IN (SELECT message_id FROM taken)
 ), messages AS (
     INSERT INTO delivery_message (
-        id, event_type_id, publisher_id, headers, content_type, body, destination, published_at, owed, transaction_id,
-        seen_before
+        id, event_type_id, publisher_id, headers, content_type, body, destination, published_at,
+        owed, transaction_id, seen_before
     )
     OVERRIDING SYSTEM VALUE
     SELECT
         id, event_type_id, publisher_id, headers, content_type, body, destination,
         -- Evaluated once: as the column's default it would be evaluated for each row.
         (SELECT delivery_clock()), owed,
-        (SELECT pg_current_xact_id()::text::bigint), (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)
+        (SELECT pg_current_xact_id()::text::bigint),
+        (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)
     FROM numbered
 ), answered AS MATERIALIZED (
     -- A match finds its message by its place: hash joins are off, and a loop for each would be
     -- quadratic.
-    SELECT array_agg(numbered.id ORDER BY drawn.ordinal) AS ids FROM drawn LEFT JOIN numbered ON numbered.id = drawn.id
+    SELECT array_agg(numbered.id ORDER BY drawn.ordinal) AS ids
+    FROM drawn
+    LEFT JOIN numbered ON numbered.id = drawn.id
 ), targets AS MATERIALIZED (
     SELECT array_agg(lane.id ORDER BY target.place) AS lane_ids
     FROM unnest(%(target_subscriber)s::bigint[]) WITH ORDINALITY AS target (subscriber_id, place)
@@ -81,16 +101,16 @@ WITH held AS MATERIALIZED (
         row_number() OVER (PARTITION BY match.ordinal ORDER BY match.place) AS number,
         -- No array has a priority if no target needs one.
         (%(priority)s::smallint[])[match.ordinal + 1] AS priority
-    FROM answered, unnest(%(match_ordinal)s::int[], %(match_target)s::int[]) WITH ORDINALITY AS match (
-        ordinal, target, place
-    )
+    FROM answered, unnest(
+        %(match_ordinal)s::int[], %(match_target)s::int[]
+    ) WITH ORDINALITY AS match (ordinal, target, place)
     WHERE answered.ids[match.ordinal + 1] IS NOT NULL
 ), deliveries AS (
     -- Absent groups and times to live are -1: in an array with nulls each element is found by
     -- counting.
     INSERT INTO delivery_waiting (
-        id, message_id, subscription_id, lane_id, queue_group, expires_at, server_started_at, status, attempts, skipped,
-        redelivery, reason, receive_count, priority
+        id, message_id, subscription_id, lane_id, queue_group, expires_at, server_started_at,
+        status, attempts, skipped, redelivery, reason, receive_count, priority
     )
     SELECT
         message_id << 20 | (number - 1), message_id, (%(target_subscription)s::bigint[])[target],
@@ -100,9 +120,11 @@ WITH held AS MATERIALIZED (
             ELSE queue.lane_ids[1 + message_id %% cardinality(queue.lane_ids)]
         END,
         nullif((%(target_group)s::smallint[])[target], -1),
-        statement_timestamp() + make_interval(secs => nullif((%(target_seconds_to_live)s::float8[])[target], -1)),
+        statement_timestamp()
+            + make_interval(secs => nullif((%(target_seconds_to_live)s::float8[])[target], -1)),
         CASE WHEN (%(target_is_volatile)s::bool[])[target] THEN pg_postmaster_start_time() END,
-        'PENDING', 0, false, '', '', 0, CASE WHEN (%(target_is_by_priority)s::bool[])[target] THEN priority END
+        'PENDING', 0, false, '', '', 0,
+        CASE WHEN (%(target_is_by_priority)s::bool[])[target] THEN priority END
     FROM matched, targets, queue
     ORDER BY place
     RETURNING lane_id
@@ -111,8 +133,11 @@ WITH held AS MATERIALIZED (
     SELECT
         'UNMATCHED', 'Nobody wants msg_' || id || CASE
             WHEN destination = '' THEN ': no subscription qualifies.'
-            WHEN why_not = '' THEN ', which was delivered to ' || destination || ': no subscription there qualifies.'
-            ELSE ', which was delivered to ' || destination || ': that subscription does not qualify, because '
+            WHEN why_not = ''
+                THEN ', which was delivered to ' || destination
+                    || ': no subscription there qualifies.'
+            ELSE ', which was delivered to ' || destination
+                || ': that subscription does not qualify, because '
                 || why_not || '.'
         END, '', id, nullif(named, -1)
     FROM numbered

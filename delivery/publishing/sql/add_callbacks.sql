@@ -3,7 +3,10 @@
 INSERT INTO delivery_callback (message_id, queue_group, url, hop, expires_at)
 SELECT DISTINCT delivery.message_id, delivery.queue_group, wanted.url, wanted.hop,
     message.published_at + make_interval(days => %(days)s)
-FROM unnest(%(message)s::bigint[], %(url)s::text[], %(hop)s::smallint[]) AS wanted (message_id, url, hop)
+FROM unnest(
+    %(message)s::bigint[], %(url)s::text[], %(hop)s::smallint[]
+) AS wanted (message_id, url, hop)
 JOIN delivery_message message ON message.id = wanted.message_id
-JOIN delivery_waiting delivery ON delivery.id BETWEEN wanted.message_id << 20 AND wanted.message_id << 20 | 1048575
+JOIN delivery_waiting delivery
+    ON delivery.id BETWEEN wanted.message_id << 20 AND wanted.message_id << 20 | 1048575
 WHERE delivery.queue_group IS NOT NULL

@@ -3,7 +3,9 @@
 WITH arrived AS (
     SELECT
         delivery.id, wanted.key, subscription.join_name,
-        least(delivery.expires_at, now() + make_interval(secs => subscription.join_seconds)) AS expires_at
+        least(
+            delivery.expires_at, now() + make_interval(secs => subscription.join_seconds)
+        ) AS expires_at
     FROM unnest(%(message)s::bigint[], %(subscription)s::bigint[], %(key)s::bytea[])
         AS wanted (message_id, subscription_id, key)
     JOIN delivery_waiting delivery
@@ -20,6 +22,8 @@ WITH arrived AS (
 UPDATE delivery_joinkey known
 SET parts = known.parts || waiting.ids, expires_at = greatest(known.expires_at, waiting.expires_at)
 FROM (
-    SELECT key, array_agg(id ORDER BY id) AS ids, max(expires_at) AS expires_at FROM arrived GROUP BY key
+    SELECT key, array_agg(id ORDER BY id) AS ids, max(expires_at) AS expires_at
+    FROM arrived
+    GROUP BY key
 ) AS waiting
 WHERE known.key = waiting.key

@@ -8,17 +8,22 @@
 -- Looks into all partitions: see `delivery.database`.
 WITH keyed AS (
     SELECT
-        delivery.id, delivery.message_id, delivery.subscription_id, keyed.key, known.delivery_id AS first_id,
+        delivery.id, delivery.message_id, delivery.subscription_id, keyed.key,
+        known.delivery_id AS first_id,
         CASE WHEN known.delivery_id = 0 THEN 'DELIVERED' ELSE first.status END AS first_status,
-        known.seen_at <= now() - make_interval(secs => subscription.dedup_window_seconds) AS is_forgotten,
-        first_value(delivery.id) OVER (PARTITION BY keyed.subscription_id, keyed.key ORDER BY delivery.id) AS leader
+        known.seen_at <= now()
+            - make_interval(secs => subscription.dedup_window_seconds) AS is_forgotten,
+        first_value(delivery.id) OVER (
+            PARTITION BY keyed.subscription_id, keyed.key ORDER BY delivery.id
+        ) AS leader
     FROM unnest(%(message)s::bigint[], %(subscription)s::bigint[], %(key)s::bytea[])
         AS keyed (message_id, subscription_id, key)
     JOIN delivery_waiting delivery
         ON delivery.id BETWEEN keyed.message_id << 20 AND keyed.message_id << 20 | 1048575
         AND delivery.subscription_id = keyed.subscription_id
     JOIN subscriptions_subscription subscription ON subscription.id = keyed.subscription_id
-    JOIN delivery_dedupkey known ON known.subscription_id = keyed.subscription_id AND known.key = keyed.key
+    JOIN delivery_dedupkey known
+        ON known.subscription_id = keyed.subscription_id AND known.key = keyed.key
     LEFT JOIN delivery_delivery first ON first.id = known.delivery_id
 ), judged AS (
     SELECT
@@ -37,8 +42,11 @@ WITH keyed AS (
     SELECT
         id, CASE WHEN begins_anew THEN leader ELSE first_id END AS first_id,
         CASE WHEN begins_anew THEN 'PENDING' ELSE first_status END AS first_status,
-        CASE WHEN NOT begins_anew AND first_status IN ('DELIVERED', 'REDUNDANT', 'DUPLICATE') THEN 'DUPLICATE' ELSE 'IN_DOUBT' END
-            AS status
+        CASE
+            WHEN NOT begins_anew AND first_status IN ('DELIVERED', 'REDUNDANT', 'DUPLICATE')
+                THEN 'DUPLICATE'
+            ELSE 'IN_DOUBT'
+        END AS status
     FROM judged
     WHERE NOT begins_anew OR id <> leader
 ), gone AS (
@@ -75,6 +83,6 @@ WITH keyed AS (
 )
 INSERT INTO delivery_journalentry (kind, text, actor, message_id, delivery_id, subscription_id)
 SELECT
-    'DUPLICATE', 'msg_' || message_id || ' is ' || status || ': ' || reason || '.', '', message_id, id,
-    subscription_id
+    'DUPLICATE', 'msg_' || message_id || ' is ' || status || ': ' || reason || '.', '', message_id,
+    id, subscription_id
 FROM settled

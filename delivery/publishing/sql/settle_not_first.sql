@@ -1,11 +1,11 @@
--- Settles the deliveries just stored that are not the first of their join ONLY ONE, by the keys that
--- `take_join_keys.sql` has locked.
--- It is a statement of its own, so that it sees the commits of the transactions for which that one
--- waited. A delivery is the first if none was, or if the time of the first is over.
+-- Settles the deliveries just stored that are not the first of their join ONLY ONE, by the keys
+-- that `take_join_keys.sql` has locked. It is a statement of its own, so that it sees the commits
+-- of the transactions for which that one waited. A delivery is the first if none was, or if the
+-- time of the first is over.
 WITH arrived AS (
     SELECT
-        delivery.id, wanted.key, known.delivery_id AS first_id, subscription.join_name, subscription.join_seconds,
-        known.delivery_id IS NULL OR known.expires_at <= now() AS begins,
+        delivery.id, wanted.key, known.delivery_id AS first_id, subscription.join_name,
+        subscription.join_seconds, known.delivery_id IS NULL OR known.expires_at <= now() AS begins,
         first_value(delivery.id) OVER (PARTITION BY wanted.key ORDER BY delivery.id) AS leader
     FROM unnest(%(message)s::bigint[], %(subscription)s::bigint[], %(key)s::bytea[])
         AS wanted (message_id, subscription_id, key)

@@ -1,7 +1,9 @@
 -- Settles the matches of SHADOW subscriptions among just stored deliveries.
 WITH gone AS (
     DELETE FROM delivery_waiting delivery
-    USING unnest(%(message)s::bigint[], %(subscription)s::bigint[]) AS matched (message_id, subscription_id)
+    USING unnest(
+        %(message)s::bigint[], %(subscription)s::bigint[]
+    ) AS matched (message_id, subscription_id)
     WHERE delivery.id BETWEEN matched.message_id << 20 AND matched.message_id << 20 | 1048575
         AND delivery.subscription_id = matched.subscription_id
     RETURNING delivery AS waiting

@@ -4,7 +4,9 @@
 -- stays with its delivery, and is locked.
 INSERT INTO delivery_dedupkey AS known (subscription_id, key, delivery_id)
 SELECT DISTINCT ON (keyed.subscription_id, keyed.key) keyed.subscription_id, keyed.key, delivery.id
-FROM unnest(%(message)s::bigint[], %(subscription)s::bigint[], %(key)s::bytea[]) AS keyed (message_id, subscription_id, key)
+FROM unnest(
+    %(message)s::bigint[], %(subscription)s::bigint[], %(key)s::bytea[]
+) AS keyed (message_id, subscription_id, key)
 JOIN delivery_waiting delivery
     ON delivery.id BETWEEN keyed.message_id << 20 AND keyed.message_id << 20 | 1048575
     AND delivery.subscription_id = keyed.subscription_id

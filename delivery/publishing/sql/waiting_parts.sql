@@ -1,10 +1,14 @@
--- Locks the parts of these joins that still wait, the oldest first. Those that a person cancelled or
--- sent, and those that expired, are no parts any more.
+-- Locks the parts of these joins that still wait, the oldest first. Those that a person cancelled
+-- or sent, and those that expired, are no parts any more.
 SELECT known.key, delivery.id, delivery.message_id, delivery.subscription_id
 FROM delivery_joinkey known
 JOIN delivery_waiting delivery ON delivery.id = ANY (known.parts)
-WHERE known.key = ANY (%(key)s::bytea[]) AND delivery.status = 'PENDING' AND delivery.lane_id IS NULL
+WHERE known.key = ANY (%(key)s::bytea[]) AND delivery.status = 'PENDING'
+    AND delivery.lane_id IS NULL
     AND (delivery.expires_at IS NULL OR delivery.expires_at > now())
-    AND (delivery.server_started_at IS NULL OR delivery.server_started_at = pg_postmaster_start_time())
+    AND (
+        delivery.server_started_at IS NULL
+        OR delivery.server_started_at = pg_postmaster_start_time()
+    )
 ORDER BY delivery.id
 FOR UPDATE OF delivery

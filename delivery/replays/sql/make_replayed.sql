@@ -12,24 +12,27 @@
 -- Looks into all partitions: see `delivery.database`.
 WITH wanted AS MATERIALIZED (
     SELECT
-        message.id AS message_id, replay.id AS replay_id, replay.subscription_id, subscription.mode = 'PULL' AS is_pull,
-        event_type.kind = 'QUEUE' AS is_queue, subscription.subscriber_id
+        message.id AS message_id, replay.id AS replay_id, replay.subscription_id,
+        subscription.mode = 'PULL' AS is_pull, event_type.kind = 'QUEUE' AS is_queue,
+        subscription.subscriber_id
     FROM delivery_replayitem item
     JOIN delivery_replay replay ON replay.id = item.replay_id
     JOIN delivery_message message ON message.id = item.message_id
     JOIN subscriptions_subscription subscription ON subscription.id = replay.subscription_id
     JOIN subscriptions_eventtype event_type ON event_type.id = subscription.event_type_id
-    WHERE item.replay_id = %(replay)s AND item.message_id = ANY (%(message)s::bigint[]) AND item.delivery_id IS NULL
+    WHERE item.replay_id = %(replay)s AND item.message_id = ANY (%(message)s::bigint[])
+        AND item.delivery_id IS NULL
         AND NOT EXISTS (
             SELECT FROM delivery_delivery WHERE id = item.message_id << 20 | 524288 | item.replay_id
         )
 ), made AS (
     INSERT INTO delivery_waiting (
-        id, message_id, subscription_id, replay_id, lane_id, queue_group, expires_at, status, attempts, skipped,
-        redelivery, reason, receive_count
+        id, message_id, subscription_id, replay_id, lane_id, queue_group, expires_at, status,
+        attempts, skipped, redelivery, reason, receive_count
     )
     SELECT
-        wanted.message_id << 20 | 524288 | wanted.replay_id, wanted.message_id, wanted.subscription_id, wanted.replay_id,
+        wanted.message_id << 20 | 524288 | wanted.replay_id, wanted.message_id,
+        wanted.subscription_id, wanted.replay_id,
         CASE WHEN wanted.is_pull THEN NULL WHEN wanted.is_queue THEN queue.id ELSE own.id END,
         CASE WHEN wanted.is_queue THEN greatest(
             1000 + wanted.replay_id %% 30000,
@@ -53,7 +56,8 @@ WITH wanted AS MATERIALIZED (
     UPDATE delivery_replayitem item
     SET delivery_id = made.id
     FROM made
-    WHERE item.replay_id = made.replay_id AND item.message_id = made.message_id AND item.delivery_id IS NULL
+    WHERE item.replay_id = made.replay_id AND item.message_id = made.message_id
+        AND item.delivery_id IS NULL
     RETURNING item.message_id
 )
 SELECT

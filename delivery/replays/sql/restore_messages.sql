@@ -3,20 +3,22 @@
 -- one whose publisher no longer exists is restored without publisher.
 WITH restored AS (
     INSERT INTO delivery_message (
-        id, event_type_id, publisher_id, headers, content_type, body, destination, published_at, owed,
-        transaction_id, seen_before
+        id, event_type_id, publisher_id, headers, content_type, body, destination, published_at,
+        owed, transaction_id, seen_before
     )
     OVERRIDING SYSTEM VALUE
     SELECT
-        archived.id, event_type.id, publisher.id, archived.headers, archived.content_type, archived.body,
-        archived.destination, archived.published_at, archived.owed, archived.transaction_id, archived.seen_before
+        archived.id, event_type.id, publisher.id, archived.headers, archived.content_type,
+        archived.body, archived.destination, archived.published_at, archived.owed,
+        archived.transaction_id, archived.seen_before
     FROM unnest(
-        %(id)s::bigint[], %(event_type)s::text[], %(publisher)s::text[], %(headers)s::text[]::jsonb[],
-        %(content_type)s::text[], %(body)s::bytea[], %(destination)s::text[], %(published_at)s::timestamptz[],
-        %(owed)s::int[], %(transaction_id)s::bigint[], %(seen_before)s::bigint[]
+        %(id)s::bigint[], %(event_type)s::text[], %(publisher)s::text[],
+        %(headers)s::text[]::jsonb[], %(content_type)s::text[], %(body)s::bytea[],
+        %(destination)s::text[], %(published_at)s::timestamptz[], %(owed)s::int[],
+        %(transaction_id)s::bigint[], %(seen_before)s::bigint[]
     ) AS archived (
-        id, event_type, publisher, headers, content_type, body, destination, published_at, owed, transaction_id,
-        seen_before
+        id, event_type, publisher, headers, content_type, body, destination, published_at, owed,
+        transaction_id, seen_before
     )
     JOIN subscriptions_eventtype event_type ON event_type.name = archived.event_type
     LEFT JOIN subscriptions_publisher publisher ON publisher.name = archived.publisher

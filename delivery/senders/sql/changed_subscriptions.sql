@@ -7,7 +7,8 @@
 -- begins with the oldest transaction that was under way during this one.
 SELECT
     looked.horizon, looked.at, looked.is_held, change.id, concat_ws(
-        ' ', subscription.xmin, policy.xmin, subscriber.status, md5(subscriber.headers), CASE WHEN summary.url IS NOT NULL THEN summary.state END,
+        ' ', subscription.xmin, policy.xmin, subscriber.status, md5(subscriber.headers),
+        CASE WHEN summary.url IS NOT NULL THEN summary.state END,
         CASE WHEN subscription.script <> '' THEN library.version END, (
             SELECT string_agg(secret.id || ':' || secret.xmin, ' ' ORDER BY secret.id)
             FROM subscriptions_signingsecret secret
@@ -44,7 +45,8 @@ LEFT JOIN (
     UNION
     SELECT subscription.id
     FROM delivery_urlhealth health
-    JOIN subscriptions_subscription subscription ON subscriptions_url(subscription.endpoint) = health.url
+    JOIN subscriptions_subscription subscription
+        ON subscriptions_url(subscription.endpoint) = health.url
     WHERE health.changed_in >= %(horizon)s::bigint
     UNION
     SELECT subscription.id

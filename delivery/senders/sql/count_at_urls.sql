@@ -18,5 +18,6 @@ SET attempts = delivery_urlhealth.attempts + excluded.attempts,
         ELSE delivery_urlhealth.failures_in_row + excluded.failures_in_row
     END,
     last_success_at = CASE
-        WHEN excluded.attempts > excluded.failures THEN now() ELSE delivery_urlhealth.last_success_at
+        WHEN excluded.attempts > excluded.failures THEN now()
+        ELSE delivery_urlhealth.last_success_at
     END

@@ -8,7 +8,8 @@ SELECT
     subscription.id, down.lane_id, now(), down.reason, down.delivery_id, down.failures,
     now() + make_interval(secs => down.wait_seconds)
 FROM json_to_recordset(%(rows)s::json) AS down (
-    lane_id bigint, subscription_id bigint, delivery_id bigint, reason text, failures int, wait_seconds float8
+    lane_id bigint, subscription_id bigint, delivery_id bigint, reason text, failures int,
+    wait_seconds float8
 )
 JOIN subscriptions_subscription subscription
     ON subscription.id = coalesce(down.subscription_id, delivery_subscription_of(down.delivery_id))

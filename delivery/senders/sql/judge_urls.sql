@@ -8,9 +8,12 @@ WITH tried AS (
         bool_or(tried.is_gone AND policy.freezes_when_gone) AS is_gone,
         min(subscription.id) AS subscription_id, max(policy.breaker_percent) AS percent,
         max(policy.breaker_attempts) AS attempts, max(policy.breaker_failures) AS failures,
-        max(policy.breaker_probe_seconds) AS probe_seconds, max(policy.freeze_failures) AS freeze_failures,
-        max(policy.freeze_hours) AS freeze_hours, max(policy.freeze_failures_at_once) AS freeze_failures_at_once
-    FROM json_to_recordset(%(rows)s::json) AS tried (subscription_id bigint, has_success bool, is_gone bool)
+        max(policy.breaker_probe_seconds) AS probe_seconds,
+        max(policy.freeze_failures) AS freeze_failures, max(policy.freeze_hours) AS freeze_hours,
+        max(policy.freeze_failures_at_once) AS freeze_failures_at_once
+    FROM json_to_recordset(%(rows)s::json) AS tried (
+        subscription_id bigint, has_success bool, is_gone bool
+    )
     JOIN subscriptions_subscription subscription ON subscription.id = tried.subscription_id
     JOIN subscriptions_policy policy ON policy.id = subscription.policy_id
     GROUP BY subscriptions_url(subscription.endpoint)
@@ -20,7 +23,8 @@ WITH tried AS (
             WHEN health.state = 'FROZEN' OR tried.is_gone THEN 'FROZEN'
             WHEN health.failures_in_row >= tried.freeze_failures_at_once
                 OR health.failures_in_row > tried.freeze_failures
-                AND extract(epoch FROM now() - health.last_success_at) > tried.freeze_hours * 3600.0 THEN 'FROZEN'
+                AND extract(epoch FROM now() - health.last_success_at) > tried.freeze_hours * 3600.0
+                THEN 'FROZEN'
             WHEN health.state = 'DISABLED' AND NOT tried.has_success THEN 'DISABLED'
             WHEN health.state = 'ENABLED' AND (
                 health.failures_in_row >= tried.failures
@@ -36,12 +40,20 @@ WITH tried AS (
     SET state = judged.new_state,
         since = CASE WHEN judged.new_state <> judged.old_state THEN now() ELSE health.since END,
         next_probe_at = CASE
-            WHEN judged.new_state = 'DISABLED' THEN now() + make_interval(secs => judged.probe_seconds)
+            WHEN judged.new_state = 'DISABLED'
+                THEN now() + make_interval(secs => judged.probe_seconds)
         END,
-        attempts = CASE WHEN judged.new_state = 'ENABLED' AND judged.old_state = 'DISABLED' THEN 0 ELSE health.attempts END,
-        failures = CASE WHEN judged.new_state = 'ENABLED' AND judged.old_state = 'DISABLED' THEN 0 ELSE health.failures END
+        attempts = CASE
+            WHEN judged.new_state = 'ENABLED' AND judged.old_state = 'DISABLED' THEN 0
+            ELSE health.attempts
+        END,
+        failures = CASE
+            WHEN judged.new_state = 'ENABLED' AND judged.old_state = 'DISABLED' THEN 0
+            ELSE health.failures
+        END
     FROM judged
-    WHERE health.url = judged.url AND (judged.new_state <> judged.old_state OR judged.new_state = 'DISABLED')
+    WHERE health.url = judged.url
+        AND (judged.new_state <> judged.old_state OR judged.new_state = 'DISABLED')
     RETURNING health.url, health.failures, health.attempts, health.failures_in_row
 )
 INSERT INTO delivery_journalentry (kind, text, actor, subscription_id)
@@ -49,8 +61,10 @@ SELECT
     judged.new_state,
     CASE judged.new_state
         WHEN 'ENABLED' THEN judged.url || ' is enabled again: a probe succeeded.'
-        WHEN 'DISABLED' THEN judged.url || ' is disabled: ' || changed.failures || ' of ' || changed.attempts
-            || ' attempts failed, ' || changed.failures_in_row || ' in a row. It is probed now and then.'
+        WHEN 'DISABLED'
+            THEN judged.url || ' is disabled: ' || changed.failures || ' of ' || changed.attempts
+                || ' attempts failed, ' || changed.failures_in_row
+                || ' in a row. It is probed now and then.'
         ELSE judged.url || ' is frozen: ' || CASE
             WHEN judged.is_gone THEN 'it answered 410 (Gone).'
             ELSE changed.failures_in_row || ' attempts failed in a row.'

@@ -19,7 +19,9 @@ WITH RECURSIVE found AS (
         SELECT lane_id, skipped, subscription_id
         FROM delivery_waiting
         WHERE status = 'PENDING' AND lane_id IS NOT NULL
-            AND (lane_id, skipped, subscription_id) > (found.lane_id, found.skipped, found.subscription_id)
+            AND (lane_id, skipped, subscription_id) > (
+                found.lane_id, found.skipped, found.subscription_id
+            )
         ORDER BY lane_id, skipped, subscription_id
         LIMIT 1
     ) AS following
@@ -30,7 +32,8 @@ JOIN delivery_sendable sendable ON sendable.id = found.subscription_id
 JOIN delivery_lane lane ON lane.id = found.lane_id
 LEFT JOIN subscriptions_subscriber subscriber ON subscriber.id = lane.subscriber_id
 WHERE found.lane_id %% 512 = ANY (%(shard)s::int[]) AND (
-    lane.kind <> 'RETRY' AND (subscriber.processing IS DISTINCT FROM 'CONCURRENT' OR NOT found.skipped)
+    lane.kind <> 'RETRY'
+    AND (subscriber.processing IS DISTINCT FROM 'CONCURRENT' OR NOT found.skipped)
     OR EXISTS (
         SELECT
         FROM delivery_waiting delivery

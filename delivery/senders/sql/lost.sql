@@ -5,11 +5,14 @@
 SELECT id, lane_id, subscription_id, attempts, skipped, is_volatile
 FROM (
     SELECT
-        delivery.id, lane.id AS lane_id, delivery.subscription_id, delivery.attempts, delivery.skipped,
-        delivery.server_started_at IS NOT NULL AS is_volatile, lane.run_is_concurrent,
+        delivery.id, lane.id AS lane_id, delivery.subscription_id, delivery.attempts,
+        delivery.skipped, delivery.server_started_at IS NOT NULL AS is_volatile,
+        lane.run_is_concurrent,
         row_number() OVER (PARTITION BY lane.id ORDER BY run.place) AS place
     FROM delivery_lane lane
-    CROSS JOIN LATERAL unnest(lane.run_ids, lane.run_attempts) WITH ORDINALITY AS run (id, attempts, place)
+    CROSS JOIN LATERAL unnest(
+        lane.run_ids, lane.run_attempts
+    ) WITH ORDINALITY AS run (id, attempts, place)
     JOIN delivery_waiting delivery ON delivery.id = run.id
     WHERE lane.id = ANY (%(lane)s::bigint[])
         AND delivery.status = 'PENDING' AND delivery.attempts = run.attempts

@@ -9,7 +9,9 @@ SELECT
     split_part(activity.application_name, ' ', 4)::int AS slot,
     split_part(activity.application_name, ' ', 5)::int AS busy_percent,
     split_part(activity.application_name, ' ', 6)::int AS sharing,
-    activity.pid, activity.state_change, coalesce(activity.wait_event_type = 'Client', false) AS is_waiting
+    activity.pid, activity.state_change,
+    coalesce(activity.wait_event_type = 'Client', false) AS is_waiting
 FROM named
 JOIN pg_stat_activity activity
-    ON activity.datname = current_database() AND activity.application_name ~ '^inturn sender \d+ \d+ \d+ \d+$'
+    ON activity.datname = current_database()
+    AND activity.application_name ~ '^inturn sender \d+ \d+ \d+ \d+$'

@@ -3,9 +3,12 @@
 -- creates no notice of its own. Deliveries whose attempts are used up are written to the journal.
 WITH failed AS (
     SELECT delivery.id, failed.number, failed.status, failed.reason
-    FROM json_to_recordset(%(rows)s::json) AS failed (delivery_id bigint, number int, status text, reason text)
+    FROM json_to_recordset(%(rows)s::json) AS failed (
+        delivery_id bigint, number int, status text, reason text
+    )
     JOIN delivery_waiting delivery
-        ON delivery.id = failed.delivery_id AND delivery.attempts = failed.number - 1 AND delivery.status = 'PENDING'
+        ON delivery.id = failed.delivery_id AND delivery.attempts = failed.number - 1
+        AND delivery.status = 'PENDING'
 ), notices AS (
     INSERT INTO delivery_failurenotice (delivery_id, number)
     SELECT failed.id, failed.number

@@ -70,7 +70,8 @@ WITH RECURSIVE places AS (
     SELECT
         found.*,
         row_number() OVER (
-            PARTITION BY subscription_id, next_attempt_at IS NULL ORDER BY next_attempt_at, priority DESC, id
+            PARTITION BY subscription_id, next_attempt_at IS NULL
+            ORDER BY next_attempt_at, priority DESC, id
         ) AS by_priority,
         CASE WHEN next_attempt_at IS NULL THEN
             row_number() OVER (PARTITION BY next_attempt_at IS NULL ORDER BY id)
@@ -95,19 +96,22 @@ WITH RECURSIVE places AS (
         delivery.*, due.turn, message.event_type_id, message.content_type, message.body,
         CASE WHEN EXISTS (
             SELECT FROM subscriptions_subscription forwarding
-            WHERE forwarding.event_type_id = message.event_type_id AND forwarding.id = due.subscription_id
+            WHERE forwarding.event_type_id = message.event_type_id
+                AND forwarding.id = due.subscription_id
                 AND forwarding.forward_headers <> '[]'
         ) THEN message.headers END AS headers,
-        sum(octet_length(message.body)) OVER (ORDER BY due.turn, delivery.id) - octet_length(message.body) AS bytes_before
+        sum(octet_length(message.body)) OVER (ORDER BY due.turn, delivery.id)
+            - octet_length(message.body) AS bytes_before
     FROM due
     JOIN delivery_waiting delivery ON delivery.id = due.id
     JOIN delivery_message message ON message.id = delivery.message_id
 )
 SELECT
-    sized.id, sized.subscription_id, sized.message_id, NULL::smallint AS queue_group, sized.attempts,
-    sized.attempts_before, sized.skipped, sized.redelivery, sized.replay_id, event_type.name AS event, sized.content_type,
-    sized.body, sized.headers, %(rows)s::bigint AS share,
-    sized.server_started_at, extract(epoch FROM sized.expires_at - now())::float8 AS seconds_left,
+    sized.id, sized.subscription_id, sized.message_id, NULL::smallint AS queue_group,
+    sized.attempts, sized.attempts_before, sized.skipped, sized.redelivery, sized.replay_id,
+    event_type.name AS event, sized.content_type, sized.body, sized.headers,
+    %(rows)s::bigint AS share, sized.server_started_at,
+    extract(epoch FROM sized.expires_at - now())::float8 AS seconds_left,
     extract(epoch FROM now() - (
         SELECT attempt.started_at
         FROM delivery_loggedattempt attempt

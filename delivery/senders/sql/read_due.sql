@@ -49,8 +49,13 @@ WITH RECURSIVE places AS (
                 AND waiting.status = 'PENDING' AND waiting.next_attempt_at <= now()
                 AND waiting.id <> ALL (%(held)s::bigint[])
                 AND (waiting.expires_at IS NULL OR waiting.expires_at > now())
-                AND (waiting.server_started_at IS NULL OR waiting.server_started_at = pg_postmaster_start_time())
-                AND (callback.origin IS NULL OR callback.origin <> ALL (%(excluded_origins)s::text[]))
+                AND (
+                    waiting.server_started_at IS NULL
+                    OR waiting.server_started_at = pg_postmaster_start_time()
+                )
+                AND (
+                    callback.origin IS NULL OR callback.origin <> ALL (%(excluded_origins)s::text[])
+                )
             ORDER BY waiting.next_attempt_at
             LIMIT (SELECT rows FROM share)
         )
@@ -63,12 +68,18 @@ WITH RECURSIVE places AS (
                 FROM delivery_callback
                 WHERE id = fresh.callback_id
             ) AS callback ON true
-            WHERE fresh.lane_id = %(lane)s AND NOT fresh.skipped AND fresh.subscription_id = subscription.id
+            WHERE fresh.lane_id = %(lane)s AND NOT fresh.skipped
+                AND fresh.subscription_id = subscription.id
                 AND fresh.status = 'PENDING' AND fresh.next_attempt_at IS NULL
                 AND fresh.id <> ALL (%(held)s::bigint[])
                 AND (fresh.expires_at IS NULL OR fresh.expires_at > now())
-                AND (fresh.server_started_at IS NULL OR fresh.server_started_at = pg_postmaster_start_time())
-                AND (callback.origin IS NULL OR callback.origin <> ALL (%(excluded_origins)s::text[]))
+                AND (
+                    fresh.server_started_at IS NULL
+                    OR fresh.server_started_at = pg_postmaster_start_time()
+                )
+                AND (
+                    callback.origin IS NULL OR callback.origin <> ALL (%(excluded_origins)s::text[])
+                )
             ORDER BY fresh.id
             LIMIT (SELECT rows FROM share)
         )
@@ -85,18 +96,22 @@ WITH RECURSIVE places AS (
         ) AS onward_id,
         CASE WHEN EXISTS (
             SELECT FROM subscriptions_subscription forwarding
-            WHERE forwarding.event_type_id = message.event_type_id AND forwarding.id = due.subscription_id
+            WHERE forwarding.event_type_id = message.event_type_id
+                AND forwarding.id = due.subscription_id
                 AND forwarding.forward_headers <> '[]'
         ) THEN message.headers END AS headers,
-        sum(octet_length(message.body)) OVER (ORDER BY due.turn, due.next_attempt_at NULLS LAST, due.id)
+        sum(octet_length(message.body)) OVER (
+            ORDER BY due.turn, due.next_attempt_at NULLS LAST, due.id
+        )
             - octet_length(message.body) AS bytes_before
     FROM due
     JOIN delivery_message message ON message.id = due.message_id
 )
 SELECT
-    sized.id, sized.subscription_id, sized.message_id, NULL::smallint AS queue_group, sized.attempts,
-    sized.attempts_before, sized.skipped, sized.redelivery, sized.replay_id, event_type.name AS event, sized.content_type,
-    sized.body, sized.headers, sized.callback_url, sized.callback_origin, sized.onward_id AS callback_id, share.rows AS share,
+    sized.id, sized.subscription_id, sized.message_id, NULL::smallint AS queue_group,
+    sized.attempts, sized.attempts_before, sized.skipped, sized.redelivery, sized.replay_id,
+    event_type.name AS event, sized.content_type, sized.body, sized.headers, sized.callback_url,
+    sized.callback_origin, sized.onward_id AS callback_id, share.rows AS share,
     sized.server_started_at, extract(epoch FROM sized.expires_at - now())::float8 AS seconds_left,
     extract(epoch FROM now() - (
         SELECT attempt.started_at

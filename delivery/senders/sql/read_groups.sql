@@ -31,7 +31,9 @@ WITH RECURSIVE places AS (
         places.skipped, places.subscription_id,
         -- A subquery for each place: an EXISTS or a join would be hashed, which reads all
         -- subscriptions.
-        (SELECT true FROM delivery_sendable sendable WHERE sendable.id = places.subscription_id) IS NOT NULL AS is_sendable
+        (
+            SELECT true FROM delivery_sendable sendable WHERE sendable.id = places.subscription_id
+        ) IS NOT NULL AS is_sendable
     FROM places
 ), picked AS (
     SELECT delivery.message_id, delivery.queue_group
@@ -40,14 +42,17 @@ WITH RECURSIVE places AS (
         (
             SELECT message_id, queue_group
             FROM delivery_waiting waiting
-            WHERE NOT places.skipped AND lane_id = %(lane)s AND NOT skipped AND subscription_id = places.subscription_id
+            WHERE NOT places.skipped AND lane_id = %(lane)s AND NOT skipped
+                AND subscription_id = places.subscription_id
                 AND status = 'PENDING' AND id <> ALL (%(held)s::bigint[])
                 AND (expires_at IS NULL OR expires_at > now())
                 AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
                 AND NOT EXISTS (
                     SELECT FROM delivery_settled settled
-                    WHERE settled.id BETWEEN waiting.message_id << 20 AND waiting.message_id << 20 | 1048575
-                        AND settled.queue_group = waiting.queue_group AND settled.status IN ('DELIVERED', 'IN_DOUBT')
+                    WHERE settled.id BETWEEN waiting.message_id << 20
+                            AND waiting.message_id << 20 | 1048575
+                        AND settled.queue_group = waiting.queue_group
+                        AND settled.status IN ('DELIVERED', 'IN_DOUBT')
                 )
             ORDER BY id
             LIMIT %(rows)s
@@ -56,15 +61,18 @@ WITH RECURSIVE places AS (
         (
             SELECT message_id, queue_group
             FROM delivery_waiting waiting
-            WHERE places.skipped AND lane_id = %(lane)s AND skipped AND subscription_id = places.subscription_id
+            WHERE places.skipped AND lane_id = %(lane)s AND skipped
+                AND subscription_id = places.subscription_id
                 AND status = 'PENDING' AND id <> ALL (%(held)s::bigint[])
                 AND (expires_at IS NULL OR expires_at > now())
                 AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
                 AND next_attempt_at <= now()
                 AND NOT EXISTS (
                     SELECT FROM delivery_settled settled
-                    WHERE settled.id BETWEEN waiting.message_id << 20 AND waiting.message_id << 20 | 1048575
-                        AND settled.queue_group = waiting.queue_group AND settled.status IN ('DELIVERED', 'IN_DOUBT')
+                    WHERE settled.id BETWEEN waiting.message_id << 20
+                            AND waiting.message_id << 20 | 1048575
+                        AND settled.queue_group = waiting.queue_group
+                        AND settled.status IN ('DELIVERED', 'IN_DOUBT')
                 )
             ORDER BY next_attempt_at
             LIMIT greatest(%(rows)s / 2, 1)
@@ -77,11 +85,13 @@ WITH RECURSIVE places AS (
         picked.*, message.event_type_id, message.content_type, message.body, (
             SELECT callback.id
             FROM delivery_callback callback
-            WHERE callback.message_id = picked.message_id AND callback.queue_group = picked.queue_group
+            WHERE callback.message_id = picked.message_id
+                AND callback.queue_group = picked.queue_group
         ) AS callback_id,
         CASE WHEN EXISTS (
             SELECT FROM subscriptions_subscription forwarding
-            WHERE forwarding.event_type_id = message.event_type_id AND forwarding.forward_headers <> '[]'
+            WHERE forwarding.event_type_id = message.event_type_id
+                AND forwarding.forward_headers <> '[]'
         ) THEN message.headers END AS headers,
         sum(octet_length(message.body)) OVER (ORDER BY picked.message_id, picked.queue_group)
             - octet_length(message.body) AS bytes_before
@@ -89,21 +99,30 @@ WITH RECURSIVE places AS (
     JOIN delivery_message message ON message.id = picked.message_id
 )
 SELECT
-    delivery.id, delivery.subscription_id, delivery.message_id, delivery.queue_group, delivery.attempts,
-    delivery.attempts_before, delivery.skipped, delivery.redelivery, delivery.replay_id, event_type.name AS event,
-    sized.content_type, sized.headers, sized.callback_id, %(rows)s::int AS share, delivery.server_started_at,
+    delivery.id, delivery.subscription_id, delivery.message_id, delivery.queue_group,
+    delivery.attempts, delivery.attempts_before, delivery.skipped, delivery.redelivery,
+    delivery.replay_id, event_type.name AS event, sized.content_type, sized.headers,
+    sized.callback_id, %(rows)s::int AS share, delivery.server_started_at,
     extract(epoch FROM delivery.expires_at - now())::float8 AS seconds_left,
-    CASE WHEN row_number() OVER (PARTITION BY delivery.message_id, delivery.queue_group ORDER BY delivery.id) = 1
-        THEN sized.body END AS body
+    CASE
+        WHEN row_number() OVER (
+            PARTITION BY delivery.message_id, delivery.queue_group ORDER BY delivery.id
+        ) = 1 THEN sized.body
+    END AS body
 FROM sized
 JOIN delivery_waiting delivery
     ON delivery.id BETWEEN sized.message_id << 20 AND sized.message_id << 20 | 1048575
     AND delivery.queue_group = sized.queue_group
     AND delivery.status = 'PENDING'
-    AND delivery.subscription_id <> ALL (ARRAY(SELECT subscription_id FROM known WHERE NOT is_sendable))
+    AND delivery.subscription_id <> ALL (
+        ARRAY(SELECT subscription_id FROM known WHERE NOT is_sendable)
+    )
     AND (delivery.next_attempt_at IS NULL OR delivery.next_attempt_at <= now())
     AND (delivery.expires_at IS NULL OR delivery.expires_at > now())
-    AND (delivery.server_started_at IS NULL OR delivery.server_started_at = pg_postmaster_start_time())
+    AND (
+        delivery.server_started_at IS NULL
+        OR delivery.server_started_at = pg_postmaster_start_time()
+    )
 JOIN subscriptions_eventtype event_type ON event_type.id = sized.event_type_id
 WHERE sized.bytes_before < %(bytes)s
 ORDER BY delivery.message_id, delivery.queue_group, delivery.id

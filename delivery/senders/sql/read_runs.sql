@@ -7,11 +7,13 @@
 -- subscriptions that forward some. Expired deliveries, and VOLATILE ones of an earlier server
 -- start, are left for `delivery.maintenance.expiry`.
 SELECT
-    wanted.wish, run.id, run.subscription_id, run.attempts, run.attempts_before, run.skipped, run.redelivery,
-    run.message_id, run.replay_id, event_type.name AS event, run.content_type, run.body, run.headers, run.server_started_at,
+    wanted.wish, run.id, run.subscription_id, run.attempts, run.attempts_before, run.skipped,
+    run.redelivery, run.message_id, run.replay_id, event_type.name AS event, run.content_type,
+    run.body, run.headers, run.server_started_at,
     extract(epoch FROM run.expires_at - now())::float8 AS seconds_left
 FROM unnest(
-    %(lane)s::bigint[], %(rows)s::int[], %(skipped_rows)s::int[], %(bytes)s::bigint[], %(held)s::text[]
+    %(lane)s::bigint[], %(rows)s::int[], %(skipped_rows)s::int[], %(bytes)s::bigint[],
+    %(held)s::text[]
 ) WITH ORDINALITY AS wanted (lane_id, rows, skipped_rows, bytes, held, wish)
 JOIN delivery_lane lane ON lane.id = wanted.lane_id
 CROSS JOIN LATERAL (
@@ -19,23 +21,27 @@ CROSS JOIN LATERAL (
         picked.*, message.event_type_id, message.content_type, message.body,
         CASE WHEN EXISTS (
             SELECT FROM subscriptions_subscription forwarding
-            WHERE forwarding.event_type_id = message.event_type_id AND forwarding.id = picked.subscription_id
+            WHERE forwarding.event_type_id = message.event_type_id
+                AND forwarding.id = picked.subscription_id
                 AND forwarding.forward_headers <> '[]'
         ) THEN message.headers END AS headers,
-        sum(octet_length(message.body)) OVER (ORDER BY picked.id) - octet_length(message.body) AS bytes_before
+        sum(octet_length(message.body)) OVER (ORDER BY picked.id)
+            - octet_length(message.body) AS bytes_before
     FROM (
         (
             SELECT delivery.*
             FROM delivery_sendable subscription
             CROSS JOIN LATERAL (
                 SELECT
-                    id, subscription_id, message_id, attempts, attempts_before, skipped, redelivery, expires_at,
-                    server_started_at, replay_id, next_attempt_at
+                    id, subscription_id, message_id, attempts, attempts_before, skipped, redelivery,
+                    expires_at, server_started_at, replay_id, next_attempt_at
                 FROM delivery_waiting
                 WHERE lane_id = wanted.lane_id AND NOT skipped AND subscription_id = subscription.id
                     AND status = 'PENDING' AND id <> ALL (wanted.held::bigint[])
                     AND (expires_at IS NULL OR expires_at > now())
-                    AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
+                    AND (
+                        server_started_at IS NULL OR server_started_at = pg_postmaster_start_time()
+                    )
                 ORDER BY id
                 LIMIT wanted.rows
             ) AS delivery
@@ -49,13 +55,16 @@ CROSS JOIN LATERAL (
             FROM delivery_sendable subscription
             CROSS JOIN LATERAL (
                 SELECT
-                    id, subscription_id, message_id, attempts, attempts_before, skipped, redelivery, expires_at,
-                    server_started_at, replay_id, next_attempt_at
+                    id, subscription_id, message_id, attempts, attempts_before, skipped, redelivery,
+                    expires_at, server_started_at, replay_id, next_attempt_at
                 FROM delivery_waiting
                 WHERE lane_id = wanted.lane_id AND skipped AND subscription_id = subscription.id
-                    AND status = 'PENDING' AND next_attempt_at IS NOT NULL AND id <> ALL (wanted.held::bigint[])
+                    AND status = 'PENDING' AND next_attempt_at IS NOT NULL
+                    AND id <> ALL (wanted.held::bigint[])
                     AND (expires_at IS NULL OR expires_at > now())
-                    AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
+                    AND (
+                        server_started_at IS NULL OR server_started_at = pg_postmaster_start_time()
+                    )
                 ORDER BY next_attempt_at
                 LIMIT wanted.skipped_rows
             ) AS delivery

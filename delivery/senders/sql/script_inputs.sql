@@ -4,8 +4,8 @@
 SELECT found.*
 FROM (
     SELECT
-        wanted.id, message.headers::text AS headers, output.script_version, output.body, output.content_type,
-        output.headers AS output_headers, output.path, wanted.place,
+        wanted.id, message.headers::text AS headers, output.script_version, output.body,
+        output.content_type, output.headers AS output_headers, output.path, wanted.place,
         sum(coalesce(octet_length(output.body), 0)) OVER (ORDER BY wanted.place)
             - coalesce(octet_length(output.body), 0) AS bytes_before
     FROM unnest(%(delivery)s::bigint[]) WITH ORDINALITY AS wanted (id, place)

@@ -15,7 +15,7 @@ WITH gone AS (
     ) AS settled
 )
 SELECT delivery_amend(
-    %(delivery_id)s::bigint, %(number)s::int, 'SUCCESS', %(reason)s::text, %(started_at)s::timestamptz,
-    %(duration_ms)s::int, %(status_code)s::smallint, '', ''
+    %(delivery_id)s::bigint, %(number)s::int, 'SUCCESS', %(reason)s::text,
+    %(started_at)s::timestamptz, %(duration_ms)s::int, %(status_code)s::smallint, '', ''
 )
 WHERE NOT EXISTS (SELECT FROM gone)

@@ -7,6 +7,7 @@ WHERE standing.id = ANY (%(subscription)s::bigint[]) AND standing.status = 'ACTI
     AND subscription.cancellation_id IS NULL AND EXISTS (
         SELECT
         FROM delivery_waiting
-        WHERE lane_id = %(lane)s AND skipped = ANY ('{f,t}'::boolean[]) AND subscription_id = subscription.id
+        WHERE lane_id = %(lane)s AND skipped = ANY ('{f,t}'::boolean[])
+            AND subscription_id = subscription.id
             AND status = 'PENDING'
     )

@@ -17,17 +17,19 @@ WITH original AS MATERIALIZED (
     FOR NO KEY UPDATE OF delivery
 ), copied AS (
     INSERT INTO delivery_message (
-        event_type_id, edited_from_id, headers, content_type, body, owed, transaction_id, seen_before
+        event_type_id, edited_from_id, headers, content_type, body, owed, transaction_id,
+        seen_before
     )
     SELECT
-        event_type_id, message_id, %(headers)s::text::jsonb, %(content_type)s::text, %(body)s::bytea, 1,
-        pg_current_xact_id()::text::bigint, pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+        event_type_id, message_id, %(headers)s::text::jsonb, %(content_type)s::text,
+        %(body)s::bytea, 1, pg_current_xact_id()::text::bigint,
+        pg_snapshot_xmin(pg_current_snapshot())::text::bigint
     FROM original
     RETURNING id
 )
 INSERT INTO delivery_waiting (
-    id, message_id, subscription_id, lane_id, queue_group, callback_id, expires_at, status, attempts, skipped, redelivery,
-    reason, receive_count
+    id, message_id, subscription_id, lane_id, queue_group, callback_id, expires_at, status,
+    attempts, skipped, redelivery, reason, receive_count
 )
 SELECT
     copied.id << 20, copied.id, original.subscription_id,

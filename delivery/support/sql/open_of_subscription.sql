@@ -43,7 +43,8 @@ FROM (
     (
         SELECT id
         FROM delivery_waiting
-        WHERE subscription_id = %(subscription)s::bigint AND lease_expires_at >= '-infinity' AND status = 'IN_FLIGHT'
+        WHERE subscription_id = %(subscription)s::bigint AND lease_expires_at >= '-infinity'
+            AND status = 'IN_FLIGHT'
             AND id > %(after)s::bigint AND id <= %(until)s::bigint
             AND NOT (%(spares_resubmitted)s::boolean AND redelivery = 'resubmitted')
     )

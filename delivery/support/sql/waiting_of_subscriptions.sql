@@ -11,7 +11,8 @@ SELECT
                 FROM delivery_subscriptionlane place
                 JOIN delivery_waiting delivery
                     ON delivery.lane_id = place.lane_id
-                WHERE place.subscription_id = subscription.id AND delivery.skipped = ANY ('{f,t}'::boolean[])
+                WHERE place.subscription_id = subscription.id
+                    AND delivery.skipped = ANY ('{f,t}'::boolean[])
                     AND delivery.subscription_id = subscription.id AND delivery.status = 'PENDING'
                 UNION ALL
                 (
@@ -30,7 +31,8 @@ SELECT
                 UNION ALL
                 (
                     SELECT FROM delivery_waiting
-                    WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'IN_FLIGHT'
+                    WHERE subscription_id BETWEEN subscription.id AND subscription.id
+                        AND status = 'IN_FLIGHT'
                     ORDER BY subscription_id, lease_expires_at, id LIMIT %(limit)s + 1
                 )
             ) AS opened

@@ -1,6 +1,8 @@
--- The logged attempts of the deliveries with ids from %(first)s to %(last)s: the last one led to the
--- status, the others failed.
-INSERT INTO delivery_loggedattempt (delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt)
+-- The logged attempts of the deliveries with ids from %(first)s to %(last)s: the last one led to
+-- the status, the others failed.
+INSERT INTO delivery_loggedattempt (
+    delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt
+)
 SELECT
     delivery.id, number,
     message.published_at + interval '30 seconds' * pow(number - 1, 2) + interval '15 milliseconds',
@@ -8,8 +10,11 @@ SELECT
     ending.outcome, ending.status_code,
     CASE WHEN ending.outcome = 'UNREACHABLE' THEN 'connection refused' ELSE '' END,
     CASE
-        WHEN ending.outcome IN ('SUCCESS', 'LOST', 'ACKNOWLEDGED', 'UNREACHABLE', 'RELEASED') THEN ''::bytea
-        ELSE convert_to('<html><body>The service answered ' || ending.status_code || '.</body></html>', 'UTF8')
+        WHEN ending.outcome IN ('SUCCESS', 'LOST', 'ACKNOWLEDGED', 'UNREACHABLE', 'RELEASED')
+            THEN ''::bytea
+        ELSE convert_to(
+            '<html><body>The service answered ' || ending.status_code || '.</body></html>', 'UTF8'
+        )
     END
 FROM delivery_delivery delivery
 JOIN delivery_message message ON message.id = delivery.message_id
@@ -21,7 +26,8 @@ CROSS JOIN LATERAL (
     SELECT
         CASE
             WHEN is_earlier THEN CASE WHEN is_fetched THEN 'RELEASED' ELSE 'SERVER_ERROR' END
-            WHEN is_fetched THEN CASE WHEN delivery.status = 'DELIVERED' THEN 'ACKNOWLEDGED' ELSE 'RELEASED' END
+            WHEN is_fetched
+                THEN CASE WHEN delivery.status = 'DELIVERED' THEN 'ACKNOWLEDGED' ELSE 'RELEASED' END
             WHEN delivery.status = 'REJECTED' THEN 'CLIENT_ERROR'
             WHEN delivery.status = '3xxNOTSUPPORTED' THEN 'REDIRECT'
             WHEN delivery.status = 'IN_DOUBT' THEN 'LOST'

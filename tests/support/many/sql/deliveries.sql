@@ -1,8 +1,9 @@
--- The deliveries of the messages with ids from %(first)s to %(last)s, each as a sender, a subscriber
--- or a person left it.
+-- The deliveries of the messages with ids from %(first)s to %(last)s, each as a sender, a
+-- subscriber or a person left it.
 INSERT INTO delivery_delivery (
-    id, message_id, subscription_id, lane_id, queue_group, status, attempts, skipped, redelivery, reason, next_attempt_at,
-    settled_at, leased_at, lease_token, lease_expires_at, receive_count, started_at, duration_ms, status_code
+    id, message_id, subscription_id, lane_id, queue_group, status, attempts, skipped, redelivery,
+    reason, next_attempt_at, settled_at, leased_at, lease_token, lease_expires_at, receive_count,
+    started_at, duration_ms, status_code
 )
 WITH owed AS (
     SELECT
@@ -42,23 +43,27 @@ WITH owed AS (
         ELSE 6
     END) - 1) AS turn
     JOIN many_wish wish ON wish.event_type_id = message.event_type_id AND wish.place = CASE
-        WHEN event_type.kind = 'QUEUE' THEN right(message.headers ->> 'filter-string', 1)::int * 3 + turn
+        WHEN event_type.kind = 'QUEUE'
+            THEN right(message.headers ->> 'filter-string', 1)::int * 3 + turn
         ELSE (hash / 100 + turn) %% event_type.wishes
     END
     CROSS JOIN LATERAL (
         SELECT
-            random() AS of_status, random() AS of_attempts, random() AS of_time, random() AS of_lease
+            random() AS of_status, random() AS of_attempts, random() AS of_time,
+            random() AS of_lease
         -- The condition depends on the row, so each delivery gets random numbers of its own.
         WHERE message.id IS NOT NULL AND wish.id IS NOT NULL AND turn IS NOT NULL
     ) AS chance
     WHERE message.id BETWEEN %(first)s AND %(last)s
-        -- An INACTIVE subscription holds messages of its last two hours; later ones do not match it.
+        -- An INACTIVE subscription holds messages of its last two hours; later ones do not match
+        -- it.
         AND (wish.fate <> 'INACTIVE' OR message.published_at < wish.since + interval '2 hours')
 ), tried AS (
     SELECT
         owed.*,
         CASE
-            WHEN status = 'DELIVERED' THEN CASE WHEN of_attempts < 0.94 THEN 1 WHEN of_attempts < 0.98 THEN 2 ELSE 3 END
+            WHEN status = 'DELIVERED'
+                THEN CASE WHEN of_attempts < 0.94 THEN 1 WHEN of_attempts < 0.98 THEN 2 ELSE 3 END
             WHEN status IN ('REJECTED', '3xxNOTSUPPORTED', 'IN_DOUBT') THEN 1
             WHEN status = 'FAILED' THEN CASE WHEN is_retried_apart THEN 12 ELSE 5 END
             WHEN status = 'CANCELLED' THEN 3
@@ -69,7 +74,8 @@ WITH owed AS (
     FROM owed
 )
 SELECT
-    message_id << 20 | (row_number() OVER (PARTITION BY message_id ORDER BY id) - 1), message_id, id,
+    message_id << 20 | (row_number() OVER (PARTITION BY message_id ORDER BY id) - 1), message_id,
+    id,
     CASE
         WHEN mode = 'PULL' THEN NULL
         WHEN kind = 'QUEUE' THEN (%(queue_lanes)s::bigint[])[1 + message_id %% 5]
@@ -85,17 +91,28 @@ SELECT
         WHEN '3xxNOTSUPPORTED' THEN '301 Moved Permanently'
         WHEN 'IN_DOUBT' THEN 'a sender died after sending it'
         WHEN 'CANCELLED' THEN '503 Service Unavailable'
-        WHEN 'PENDING' THEN CASE WHEN attempts > 0 THEN 'unreachable: connection refused' ELSE '' END
+        WHEN 'PENDING'
+            THEN CASE WHEN attempts > 0 THEN 'unreachable: connection refused' ELSE '' END
         ELSE ''
     END,
-    CASE WHEN status = 'PENDING' AND attempts > 0 THEN %(now)s + interval '10 minutes' * (of_time - 0.1) END,
+    CASE
+        WHEN status = 'PENDING' AND attempts > 0
+            THEN %(now)s + interval '10 minutes' * (of_time - 0.1)
+    END,
     CASE WHEN status NOT IN ('PENDING', 'IN_FLIGHT') THEN
-        least(%(now)s, published_at + interval '1 second' * (0.02 + of_time + pow(greatest(attempts, 1) - 1, 2) * 30))
+        least(
+            %(now)s,
+            published_at
+                + interval '1 second' * (0.02 + of_time + pow(greatest(attempts, 1) - 1, 2) * 30)
+        )
     END,
     CASE WHEN status = 'IN_FLIGHT' THEN %(now)s - interval '10 seconds' * of_lease END,
     CASE WHEN status = 'IN_FLIGHT' THEN gen_random_uuid() END,
     CASE WHEN status = 'IN_FLIGHT' THEN %(now)s + interval '30 seconds' * (of_lease - 0.3) END,
-    CASE WHEN mode = 'PULL' AND status NOT IN ('PENDING', 'EXPIRED') THEN greatest(attempts, 1) ELSE 0 END,
+    CASE
+        WHEN mode = 'PULL' AND status NOT IN ('PENDING', 'EXPIRED') THEN greatest(attempts, 1)
+        ELSE 0
+    END,
     -- The attempt that delivered it, unless that was a fetch.
     CASE WHEN is_sent THEN
         published_at + interval '30 seconds' * pow(attempts - 1, 2) + interval '15 milliseconds'

@@ -1,8 +1,11 @@
 -- The stopped lanes, each stopped by its oldest waiting delivery, which was tried many times.
 WITH stopped AS (
-    SELECT many_wish.lane_id, min(delivery.id) AS delivery_id, min(many_wish.fate) AS fate, min(many_wish.since) AS since
+    SELECT
+        many_wish.lane_id, min(delivery.id) AS delivery_id, min(many_wish.fate) AS fate,
+        min(many_wish.since) AS since
     FROM many_wish
-    JOIN delivery_delivery delivery ON delivery.subscription_id = many_wish.id AND delivery.status = 'PENDING'
+    JOIN delivery_delivery delivery
+        ON delivery.subscription_id = many_wish.id AND delivery.status = 'PENDING'
         AND delivery.lane_id = many_wish.lane_id
     WHERE many_wish.fate IN ('BLOCKED', 'SUSPENDED')
     GROUP BY many_wish.lane_id
@@ -12,8 +15,12 @@ WITH stopped AS (
     WHERE delivery_delivery.id = stopped.delivery_id
     RETURNING delivery_delivery.id
 ), tried AS (
-    INSERT INTO delivery_loggedattempt (delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt)
-    SELECT head.id, number, %(now)s - interval '1 minute' * (40 - number), 3, 'UNREACHABLE', NULL, 'connection refused', ''
+    INSERT INTO delivery_loggedattempt (
+        delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt
+    )
+    SELECT
+        head.id, number, %(now)s - interval '1 minute' * (40 - number), 3, 'UNREACHABLE', NULL,
+        'connection refused', ''
     FROM head, generate_series(1, 40) AS number
     ON CONFLICT DO NOTHING
 )

@@ -5,13 +5,14 @@
 CREATE TEMPORARY TABLE many_wish ON COMMIT DROP AS
 WITH wish AS (
     SELECT
-        subscription.id, subscription.event_type_id, subscription.subscriber_id, subscription.mode, lane.id AS lane_id,
-        event_type.kind,
+        subscription.id, subscription.event_type_id, subscription.subscriber_id, subscription.mode,
+        lane.id AS lane_id, event_type.kind,
         policy.on_server_error = 'RETRY_LANE' AS is_retried_apart,
         row_number() OVER (ORDER BY subscription.subscriber_id, subscription.id) - 1 AS number,
         dense_rank() OVER (ORDER BY subscription.subscriber_id) - 1 AS subscriber_number,
         dense_rank() OVER (ORDER BY subscription.event_type_id) - 1 AS event_type_number,
-        row_number() OVER (PARTITION BY subscription.event_type_id ORDER BY subscription.id) - 1 AS place
+        row_number() OVER (PARTITION BY subscription.event_type_id ORDER BY subscription.id)
+            - 1 AS place
     FROM subscriptions_subscription subscription
     JOIN subscriptions_eventtype event_type ON event_type.id = subscription.event_type_id
     JOIN subscriptions_policy policy ON policy.id = subscription.policy_id
@@ -33,7 +34,8 @@ FROM wish
 CROSS JOIN LATERAL (
     SELECT CASE
         WHEN mode = 'PULL' THEN CASE WHEN subscriber_number %% 30 = 7 THEN 'UNREAD' ELSE 'WELL' END
-        WHEN kind = 'QUEUE' THEN CASE WHEN event_type_number = 3 AND place < 3 THEN 'DOWN' ELSE 'WELL' END
+        WHEN kind = 'QUEUE'
+            THEN CASE WHEN event_type_number = 3 AND place < 3 THEN 'DOWN' ELSE 'WELL' END
         WHEN subscriber_number < 16 AND subscriber_number %% 4 <> 3 THEN 'BLOCKED'
         WHEN subscriber_number %% 211 = 4 THEN 'SUSPENDED'
         WHEN number %% 37 = 5 THEN 'INACTIVE'
