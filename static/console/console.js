@@ -15,7 +15,8 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;
-  navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent.trim()).then(() => {
+  const copied = document.getElementById(button.dataset.copy).textContent.trim();
+  navigator.clipboard.writeText(copied).then(() => {
     button.textContent = "Copied";
   });
 });

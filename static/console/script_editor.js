@@ -12,7 +12,8 @@ document.addEventListener("DOMContentLoaded", () => {
   frame.append(gutter, area);
   area.wrap = "off";
 
-  const lines = (from, to) => Array.from({ length: Math.max(to - from + 1, 0) }, (_, index) => `${from + index}\n`).join("");
+  const lines = (from, to) =>
+    Array.from({ length: Math.max(to - from + 1, 0) }, (_, index) => `${from + index}\n`).join("");
 
   function draw(marked) {
     const count = area.value.split("\n").length;
@@ -43,7 +44,8 @@ document.addEventListener("DOMContentLoaded", () => {
   document.body.addEventListener("htmx:afterSwap", (event) => {
     const line = Number(event.target.querySelector("[data-script-line]")?.dataset.scriptLine);
     // A script that can be read may have failed when it was tried: that line stays marked.
-    if (event.target.id === "script-tested" || (event.target.id === "script-checked" && line)) draw(line);
+    const { id } = event.target;
+    if (id === "script-tested" || (id === "script-checked" && line)) draw(line);
   });
   draw(Number(area.dataset.line));
 });

@@ -1,4 +1,5 @@
-// A list with a pane: where there is room, the row that is chosen is shown beside the list, and stands in the address.
+// A list with a pane: where there is room, the row that is chosen is shown beside the list, and
+// stands in the address.
 
 const ROOM = window.matchMedia("(min-width: 80rem)");
 const links = () => [...document.querySelectorAll("#result_list a[data-pane]")];
@@ -18,7 +19,9 @@ function remember(opened) {
 }
 
 function show(link) {
-  htmx.ajax("GET", link.dataset.pane, { target: "#pane", swap: "innerHTML" }).then(() => remember(link.dataset.open));
+  htmx
+    .ajax("GET", link.dataset.pane, { target: "#pane", swap: "innerHTML" })
+    .then(() => remember(link.dataset.open));
 }
 
 function close() {
@@ -31,13 +34,15 @@ function close() {
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-close-pane]")) close();
   const link = event.target.closest("#result_list a[data-pane]");
-  if (!link || !ROOM.matches || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  if (!link || !ROOM.matches) return;
+  if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
   show(link);
 });
 
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && document.querySelector("#pane [data-opened]") && !event.target.closest("input, textarea, select")) close();
+  const field = event.target.closest("input, textarea, select");
+  if (event.key === "Escape" && document.querySelector("#pane [data-opened]") && !field) close();
   const here = event.target.closest("#result_list a[data-pane]");
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (!here || !step) return;

@@ -1,9 +1,11 @@
-// The chart of the overview: made once, and redrawn when htmx has brought new figures, so that nothing flickers.
+// The chart of the overview: made once, and redrawn when htmx has brought new figures, so that
+// nothing flickers.
 
 (() => {
   const SERIES = { accepted: "Accepted", delivered: "Delivered", failed: "Failed" };
   const figures = () => document.getElementById("traffic-figures");
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--inturn-${name}`).trim();
+  const colour = (name) =>
+    getComputedStyle(document.documentElement).getPropertyValue(`--inturn-${name}`).trim();
   const clock = (moment) => new Date(moment).toISOString().slice(11, 16);
   let shown = "";
 
@@ -12,10 +14,18 @@
     responsive: true,
     maintainAspectRatio: false,
     interaction: { mode: "index", intersect: false },
-    plugins: { legend: { display: false }, tooltip: { callbacks: { title: ([item]) => `from ${item.label} UTC` } } },
+    plugins: {
+      legend: { display: false },
+      tooltip: { callbacks: { title: ([item]) => `from ${item.label} UTC` } },
+    },
     scales: {
       x: { grid: { display: false }, ticks: { maxTicksLimit: 7, maxRotation: 0 } },
-      y: { beginAtZero: true, suggestedMax: 4, border: { display: false }, ticks: { maxTicksLimit: 5, precision: 0 } },
+      y: {
+        beginAtZero: true,
+        suggestedMax: 4,
+        border: { display: false },
+        ticks: { maxTicksLimit: 5, precision: 0 },
+      },
     },
   };
 
@@ -49,7 +59,9 @@
     draw(chart);
     paint(chart);
     document.body.addEventListener("htmx:afterSettle", () => draw(chart));
-    new MutationObserver(() => paint(chart)).observe(document.documentElement, { attributeFilter: ["class"] });
+    new MutationObserver(() => paint(chart)).observe(document.documentElement, {
+      attributeFilter: ["class"],
+    });
   }
 
   begin();
