@@ -29,8 +29,8 @@ class NextStep(Enum):
 class RetrySchedule:
     """When and how often failures are tried again.
 
-    `seconds` is the interval, or the unit of growing waits. With `waits` each retry has its own after
-    the failure before it, and later retries have the last.
+    `seconds` is the interval, or the unit of growing waits. With `waits` each retry has its own
+    after the failure before it, and later retries have the last.
     """
 
     seconds: float
@@ -45,9 +45,9 @@ class RetrySchedule:
 class Rules:
     """A policy as plain values.
 
-    `actions` maps each outcome class to a name of `subscriptions.models.Action`. `success_codes` are
-    the answers of 2xx that are a SUCCESS, None for all: `delivery.outcome` classifies an answer by
-    them, so an outcome is the same in the attempt, in the URL's health and in the verdict.
+    `actions` maps each outcome class to a name of `subscriptions.models.Action`. `success_codes`
+    are the answers of 2xx that are a SUCCESS, None for all: `delivery.outcome` classifies an answer
+    by them, so an outcome is the same in the attempt, in the URL's health and in the verdict.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """A trial of a script: it is executed on one message, saved or not; nothing is stored or sent.
 
-The thread of the web server that waits is lost to others, so few trials run at a time. They share the
-process of slow scripts, and so delay no delivery and no answer of a SYNC subscription.
+The thread of the web server that waits is lost to others, so few trials run at a time. They share
+the process of slow scripts, and so delay no delivery and no answer of a SYNC subscription.
 """
 
 from collections.abc import Mapping
@@ -26,8 +26,8 @@ _JSON = "application/json"
 class TriedScript:
     """The request that would be sent, or the answer to a publisher.
 
-    `is_unchanged`: the body is the message's own. `status_code` is that of an answer. With a `fault`
-    nothing would be sent.
+    `is_unchanged`: the body is the message's own. `status_code` is that of an answer. With a
+    `fault` nothing would be sent.
     """
 
     fault: ScriptFault | None = None

@@ -49,7 +49,7 @@ def row(name: str, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def named_rows(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Execute a statement as `execute_statement` does, and return all its rows, each by its column names."""
+    """Execute a statement as `execute_statement` does; return its rows, each by column names."""
     with _executed(name, parameters) as cursor:
         columns = [column.name for column in cursor.description or ()]
         return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
@@ -156,9 +156,11 @@ def reading_many() -> Iterator[None]:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            "SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_nestloop = off"
+            "SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; "
+            "SET LOCAL enable_nestloop = off"
         )
         yield
         cursor.execute(
-            "SET LOCAL enable_seqscan = DEFAULT; SET LOCAL enable_hashjoin = DEFAULT; SET LOCAL enable_nestloop = DEFAULT"
+            "SET LOCAL enable_seqscan = DEFAULT; SET LOCAL enable_hashjoin = DEFAULT; "
+            "SET LOCAL enable_nestloop = DEFAULT"
         )

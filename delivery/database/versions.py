@@ -2,12 +2,14 @@
 
     unknown migrations | all of ours are applied | the database is
     none               | yes or no               | ours, or older: migrating makes it ours
-    some               | yes                     | of a newer version: older code would write rows that it does not understand
-    some               | no                      | from before the first release, when migrations were rewritten
+    some               | yes                     | of a newer version: older code would write rows
+                       |                         | that it does not understand
+    some               | no                      | from before the first release, when migrations
+                       |                         | were rewritten
 
-The fence is at the start of `prepare`, of `qcluster` and, by `/readyz`, of the web server. Processes
-that run already go on: a new version may be started beside them while machines are replaced one
-after another.
+The fence is at the start of `prepare`, of `qcluster` and, by `/readyz`, of the web server.
+Processes that run already go on: a new version may be started beside them while machines are
+replaced one after another.
 """
 
 from typing import Any
@@ -46,12 +48,14 @@ def _refuse(loader: MigrationLoader) -> None:
         return
     if _ours(loader.disk_migrations.keys() - loader.applied_migrations.keys()):
         raise CommandError(
-            f"this database is of another version of Inturn, with the migration {unknown[0]}, and its data cannot be "
-            "taken over: start with an empty one, in another INTURN_HOME or under another DATABASE_URL"
+            f"this database is of another version of Inturn, with the migration {unknown[0]}, "
+            "and its data cannot be taken over: start with an empty one, "
+            "in another INTURN_HOME or under another DATABASE_URL"
         )
     raise CommandError(
-        f"this database is of a newer version of Inturn, with the migration {unknown[-1]}: start that version or a later "
-        "one. To go back, restore a back-up that this version made (`manage.py restore`)"
+        f"this database is of a newer version of Inturn, with the migration {unknown[-1]}: "
+        "start that version or a later one. "
+        "To go back, restore a back-up that this version made (`manage.py restore`)"
     )
 
 

@@ -59,9 +59,9 @@ def cancel_deliveries(
 def cancel_some(delivery_ids: Collection[int], *, reason: str, are_read: bool = True) -> int:
     """Settle the CANCELLABLE deliveries of a bulk job's batch as CANCELLED and return how many.
 
-    The caller writes the journal. Call it after `failures.publish_notices_of`, which locks the deliveries in
-    one order and reports those in doubt. Senders are notified only if `are_read`, because otherwise
-    they hold none of them.
+    The caller writes the journal. Call it after `failures.publish_notices_of`, which locks the
+    deliveries in one order and reports those in doubt. Senders are notified only if `are_read`,
+    because otherwise they hold none of them.
     """
     with transaction.atomic():
         cancelled = _cancel(delivery_ids, reason=reason)
@@ -77,8 +77,8 @@ def cancel_some(delivery_ids: Collection[int], *, reason: str, are_read: bool = 
 def settle_as_duplicates(delivery_ids: Collection[int], *, reason: str) -> int:
     """Settle open deliveries, of messages that the old broker delivered, and return how many were.
 
-    Like `cancel_deliveries`: one that is being sent at this moment is settled too, with its attempt, and is
-    not sent again.
+    Like `cancel_deliveries`: one that is being sent at this moment is settled too, with its
+    attempt, and is not sent again.
     """
     if not delivery_ids:
         return 0

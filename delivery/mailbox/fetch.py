@@ -206,7 +206,10 @@ def _reason_late(status: str, *, is_fetched_since: bool) -> str:
     is_open = status in (Status.PENDING, Status.IN_FLIGHT)
     if is_fetched_since:
         now = "" if is_open else f", and is {status}"
-        return f"Late: its visibility ended, it was fetched again since{now}. Only the newest receipt counts."
+        return (
+            f"Late: its visibility ended, it was fetched again since{now}. "
+            "Only the newest receipt counts."
+        )
     if is_open:
         return "Too late: it is in the mailbox again; fetch it again."
     return f"Late: it is {status} since."

@@ -95,7 +95,10 @@ def _draft(
     name = _errors_to(notice)
     to = destination_of(name)
     if to is None:
-        text = f"The failure of delivery {notice['delivery']} was to be reported to {name}, which does not exist any more: published to all matching subscriptions."
+        text = (
+            f"The failure of delivery {notice['delivery']} was to be reported to {name}, "
+            "which does not exist any more: published to all matching subscriptions."
+        )
         of = {"message_id": notice["message_id"], "delivery_id": notice["delivery"]}
         JournalEntry.objects.create(kind=JournalKind.ERRORS_TO, text=text, **of)
     return Draft(
@@ -120,8 +123,9 @@ def _note_unwanted(
     for notice, draft, answer in zip(notices, drafts, accepted, strict=True):
         if not answer.deliveries and draft.destination != EVERYBODY:
             text = (
-                f"Nobody wants {public_id(answer.message_id)}, the failure of delivery {notice['delivery']}, which was "
-                f"delivered to {draft.destination.name}: no subscription there qualifies."
+                f"Nobody wants {public_id(answer.message_id)}, the failure of "
+                f"delivery {notice['delivery']}, which was delivered to {draft.destination.name}: "
+                "no subscription there qualifies."
             )
             JournalEntry.objects.create(
                 kind=JournalKind.UNMATCHED, text=text, message_id=answer.message_id

@@ -1,7 +1,8 @@
-"""Ranges of messages with their own partitions: created ahead of the messages, dropped by retention.
+"""Ranges of messages with their own partitions.
 
-Creating or dropping a partition blocks all statements on the table, so its lock times out after a
-fifth of a second and is tried again later. `maintenance/README.md` has the details.
+They are created ahead of the messages, and dropped by retention. Creating or dropping a partition
+blocks all statements on the table, so its lock times out after a fifth of a second and is tried
+again later. `maintenance/README.md` has the details.
 """
 
 import logging

@@ -63,7 +63,10 @@ def mark_restored(*, made_at: datetime, nothing_sent_since: bool, now: datetime)
         _free_lanes(now=now)
         jobs = _cancel_jobs(now=now)
         next_message = _jump(last_id, of_a_day, now - made_at)
-        text = f"Restored from a back-up of {made_at:%Y-%m-%d %H:%M:%S %Z}: {in_doubt} open deliveries are IN_DOUBT."
+        text = (
+            f"Restored from a back-up of {made_at:%Y-%m-%d %H:%M:%S %Z}: "
+            f"{in_doubt} open deliveries are IN_DOUBT."
+        )
         journal.record_entry(JournalKind.IN_DOUBT, text)
     return MarkedRestore(in_doubt=in_doubt, jobs=jobs, next_message=next_message)
 
@@ -71,7 +74,10 @@ def mark_restored(*, made_at: datetime, nothing_sent_since: bool, now: datetime)
 def _require_no_sender() -> None:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = %s",
+            (
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+                "AND application_name = %s"
+            ),
             [SENDER],
         )
         row = cursor.fetchone()

@@ -159,7 +159,7 @@ def _end(run: RetentionRun, *, now: datetime) -> None:
     run.ended_at = now
     if run.messages:
         text = (
-            f"Pass {run.pk} of retention removed {run.messages:,} messages with {run.deliveries:,} deliveries and "
-            f"{run.attempts:,} attempts, up to msg_{run.last_id}."
+            f"Pass {run.pk} of retention removed {run.messages:,} messages with {run.deliveries:,} "
+            f"deliveries and {run.attempts:,} attempts, up to msg_{run.last_id}."
         )
         journal.record_entry(JournalKind.REMOVED, text)

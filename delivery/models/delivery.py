@@ -97,15 +97,15 @@ class Delivery(models.Model):
     """
 
     id = models.BigIntegerField(primary_key=True)
-    # No constraints that look up a row for each delivery: they took half of the cost of storing one.
-    # Instead:
-    # - Message: a delivery is inserted by the statement that inserts its message, or with the message
-    #   locked (`keep_messages`) in the way that retention locks it.
-    # - Subscription: the inserting statement locks it (`FOR KEY SHARE`), or another row that refers to
-    #   it; a trigger refuses to delete one with deliveries.
+    # No constraints that look up a row for each delivery: they took half of the cost of storing
+    # one. Instead:
+    # - Message: a delivery is inserted by the statement that inserts its message, or with the
+    #   message locked (`keep_messages`) in the way that retention locks it.
+    # - Subscription: the inserting statement locks it (`FOR KEY SHARE`), or another row that refers
+    #   to it; a trigger refuses to delete one with deliveries.
     # - Lane: it lives as long as its subscriber, which a subscription protects.
-    # - Callback: it is deleted only with its message and the answer; the answer's deliveries are those
-    #   of the callback.
+    # - Callback: it is deleted only with its message and the answer; the answer's deliveries are
+    #   those of the callback.
     # - Replay: nothing deletes one.
     message = models.ForeignKey(
         Message,
@@ -171,7 +171,9 @@ class Delivery(models.Model):
     status_code = models.SmallIntegerField(null=True)
     priority = models.SmallIntegerField(
         null=True,
-        help_text="While it waits: the priority of its message, if its subscriber sends by priority.",
+        help_text=(
+            "While it waits: the priority of its message, if its subscriber sends by priority."
+        ),
     )
 
     objects = DeliveryQuerySet.as_manager()

@@ -12,7 +12,9 @@ class IdempotencyKey(models.Model):
     )
     key = models.CharField(max_length=255)
     digest = models.BinaryField(
-        help_text="SHA-256 of the event type's name, the destination and the body, with NULs between."
+        help_text=(
+            "SHA-256 of the event type's name, the destination and the body, with NULs between."
+        )
     )
     message = models.ForeignKey(
         Message, on_delete=models.CASCADE, related_name="+", null=True, db_constraint=False

@@ -9,8 +9,8 @@ class JoinKey(models.Model):
     """A join of one subscriber with one activation id.
 
     `key` is a SHA-256 of subscriber, join mode, join name and activation id. Publishers with the
-    same key wait for each other at this row. ALL: `parts` are the deliveries that wait, or did. ONLY
-    ONE: `delivery_id` is the first. The row means nothing after `expires_at`.
+    same key wait for each other at this row. ALL: `parts` are the deliveries that wait, or did.
+    ONLY ONE: `delivery_id` is the first. The row means nothing after `expires_at`.
     """
 
     key = models.BinaryField(max_length=32, unique=True)

@@ -9,7 +9,8 @@ from delivery.models.moment import Clock
 class Step(models.TextChoices):
     """The steps of the pipeline.
 
-    EXPORT also compacts; REPLAY selects the messages of a replay; COMPARE reads another broker's log.
+    EXPORT also compacts; REPLAY selects the messages of a replay; COMPARE reads another broker's
+    log.
     """
 
     EXPORT = "EXPORT", "export"

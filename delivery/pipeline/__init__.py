@@ -3,8 +3,8 @@
 The steps themselves are in `delivery.history`.
 
     requested ─▶ WAITING ─▶ RUNNING ─┬▶ DONE
-                  ▲ │          │     ├▶ FAILED      the step failed, or its process was killed (`cleanup`)
-                  │ └─ stop ───┼─────┴▶ CANCELLED   a person stopped it
+                  ▲ │          │     ├▶ FAILED     it failed, or its process was killed (`cleanup`)
+                  │ └─ stop ───┼─────┴▶ CANCELLED  a person stopped it
                   └────────────┘ Inturn stopped meanwhile: the run begins again with the next start
 
 Every change of a run's state is a conditional UPDATE in `runs`; the loser of a race learns it from

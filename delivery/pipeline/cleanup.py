@@ -12,7 +12,10 @@ KEPT = timedelta(days=90)
 # The newest runs are kept whatever their age.
 KEPT_RUNS = 1000
 
-KILLED = "It was killed, or lost the database. Unfinished work does not count; the next run continues after the finished part."
+KILLED = (
+    "It was killed, or lost the database. Unfinished work does not count; "
+    "the next run continues after the finished part."
+)
 
 
 def end_orphaned_runs(now: datetime) -> int:

@@ -26,7 +26,10 @@ def words(error: Exception) -> str:
         )
     if isinstance(error, OSError):
         return _of_the_system(error, text)
-    return f"{type(error).__name__}: {first[:_MOST] or 'no details'}. The log of this run has the full error."
+    return (
+        f"{type(error).__name__}: {first[:_MOST] or 'no details'}. "
+        "The log of this run has the full error."
+    )
 
 
 def log_of(error: Exception) -> str:
@@ -35,5 +38,11 @@ def log_of(error: Exception) -> str:
 
 def _of_the_system(error: OSError, text: str) -> str:
     if error.errno in _DISK_FULL:
-        return f"There is no room left ({text}): free some, and run it again. Partly written files do not count."
-    return f"{text}. If that is the archive, see HISTORY_URL: it must be a place that Inturn may write. Then run it again."
+        return (
+            f"There is no room left ({text}): free some, and run it again. "
+            "Partly written files do not count."
+        )
+    return (
+        f"{text}. If that is the archive, see HISTORY_URL: "
+        "it must be a place that Inturn may write. Then run it again."
+    )

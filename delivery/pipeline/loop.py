@@ -23,7 +23,10 @@ POLL_SECONDS = 2.0
 # A run whose process ends before the run begins is started again, this many times, after growing
 # pauses.
 MOST_STARTS = 4
-NOT_BEGUN = "It could not be started ({starts} times; exit code {code}): the cluster's log says why. Then run it again."
+NOT_BEGUN = (
+    "It could not be started ({starts} times; exit code {code}): "
+    "the cluster's log says why. Then run it again."
+)
 
 
 class Loop:

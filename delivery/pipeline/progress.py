@@ -1,10 +1,11 @@
-"""The progress of a run: a thread writes it into the run's row twice a second, and checks for a stop.
+"""The progress of a run.
 
-A step reports progress in its own thread, without waiting for the database. The writing thread uses
-the connection that holds the run's lock. When that connection is lost, or when a person stops the
-run, the thread interrupts the step, even in a long Spark job: by SIGTERM, for which `interrupts`
-raises KeyboardInterrupt. A step may be interrupted anywhere, as it may be killed at any instant;
-but only once: a second exception would cut short the shutdown of Spark by the first.
+A thread writes it into the run's row twice a second, and checks for a stop. A step reports progress
+in its own thread, without waiting for the database. The writing thread uses the connection that
+holds the run's lock. When that connection is lost, or when a person stops the run, the thread
+interrupts the step, even in a long Spark job: by SIGTERM, for which `interrupts` raises
+KeyboardInterrupt. A step may be interrupted anywhere, as it may be killed at any instant; but only
+once: a second exception would cut short the shutdown of Spark by the first.
 """
 
 import signal

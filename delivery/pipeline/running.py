@@ -190,7 +190,8 @@ def _job(
 def _hold(run: PipelineRun, step_job: StepJob) -> None:
     if run.step in SOLE_STEPS and not is_taken(step_job.database, step_lock(run.step)):
         raise StillRunningError(
-            f"An earlier {run.get_step_display()}, whose run was presumed dead, is still running. It ends by itself within seconds: run it again then."
+            f"An earlier {run.get_step_display()}, whose run was presumed dead, is still running. "
+            "It ends by itself within seconds: run it again then."
         )
 
 

@@ -22,9 +22,15 @@ class RunOpenError(Exception):
     def __init__(self, run: PipelineRun) -> None:
         self.run = run
         if run.started_at is not None:
-            message = f"{run} has been running since {run.started_at:%Y-%m-%d %H:%M:%S} UTC; it continues by itself."
+            message = (
+                f"{run} has been running since {run.started_at:%Y-%m-%d %H:%M:%S} UTC; "
+                "it continues by itself."
+            )
         else:
-            message = f"{run} was asked for at {run.asked_at:%Y-%m-%d %H:%M:%S} UTC and waits for its turn."
+            message = (
+                f"{run} was asked for at {run.asked_at:%Y-%m-%d %H:%M:%S} UTC "
+                "and waits for its turn."
+            )
         super().__init__(message)
 
 

@@ -51,7 +51,8 @@ def callback_target(headers: Mapping[str, str], *, hops: int = 0) -> CallbackTar
     hop = max(hops, _hops_of_ours(url)) + 1
     if hop > MAX_HOPS:
         raise CallbackRefusedError(
-            f"More than {MAX_HOPS} callbacks led to one another, so this chain ends here: leave CallbackURL out."
+            f"More than {MAX_HOPS} callbacks led to one another, so this chain ends here: "
+            "leave CallbackURL out."
         )
     return CallbackTarget(url, hop)
 

@@ -169,7 +169,10 @@ def _make_subscription() -> Subscription:
         subscriber, _ = Subscriber.objects.get_or_create(
             name=SUBSCRIBER,
             defaults={
-                "description": "Represents the publishers that requested a callback: each answer has its own URL."
+                "description": (
+                    "Represents the publishers that requested a callback: "
+                    "each answer has its own URL."
+                )
             },
         )
         subscription, _ = Subscription.objects.get_or_create(

@@ -102,7 +102,10 @@ def check_body(draft: Draft, *, index: int = 0) -> None:
         detail = "The body is nested too deep to be checked against the event type's schema."
         raise PublishRefusedError(detail, index=index, status=400) from None
     if violation is not None:
-        detail = f"The body does not satisfy the event type's schema at {violation.path}: {violation.message}"
+        detail = (
+            "The body does not satisfy the event type's schema at "
+            f"{violation.path}: {violation.message}"
+        )
         raise PublishRefusedError(detail, index=index, status=422, path=violation.path)
 
 

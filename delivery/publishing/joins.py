@@ -2,9 +2,10 @@
 
 ALL, one message of each subscription is sent together, as one message:
 
-    stored ─▶ waits (PENDING, in no lane) ─┬─ the last one is stored ─▶ REDUNDANT: the joined message has its content
-                                           ├─ its time is over ──────▶ EXPIRED, by the duty that expires all others
-                                           └─ a person cancels it ───▶ CANCELLED
+    stored ─▶ waits (PENDING, in no lane)
+                ├─ the last one is stored ─▶ REDUNDANT: the joined message has its content
+                ├─ its time is over ───────▶ EXPIRED, by the duty that expires all others
+                └─ a person cancels it ────▶ CANCELLED
 
 ONLY ONE, the first message is sent, and the others with its activation id are REDUNDANT until its
 time is over.
@@ -14,19 +15,24 @@ the joined message with the settlement of its parts. So a crash leaves either al
 there is no moment at which a restart could find half a join. Which parts wait is read from their
 deliveries, locked; the key's row only lists them.
 
-| race | effect |
-|---|---|
-| two publishers bring the two halves | they meet at the unique row of the key; the later one waits for the earlier one's commit, finds its part, and completes the join |
-| two publishers bring the same half | both parts wait; the older one is taken first, and the other is a part of the next join |
-| a part expires, or a person cancels it, while the other half is stored | whoever locks its row first: either it is gone and the new part waits, or it is REDUNDANT |
-| a part is resubmitted after its end | it is sent by itself, in its subscriber's lane |
-| two transactions with several keys | keys are taken in one order, and the parts of all of them are locked in the order of ids, as everywhere |
-| a subscription of the join becomes INACTIVE | it remains one of the join: the others wait for it, and expire |
-| the key's row is forgotten | only after the last of its parts has expired |
+The races:
+
+- Two publishers bring the two halves: they meet at the unique row of the key. The later one waits
+  for the earlier one's commit, finds its part, and completes the join.
+- Two publishers bring the same half: both parts wait. The older one is taken first, and the other
+  is a part of the next join.
+- A part expires, or a person cancels it, while the other half is stored: the first to lock its row
+  decides. Either it is gone and the new part waits, or it is REDUNDANT.
+- A part is resubmitted after its end: it is sent by itself, in its subscriber's lane.
+- Two transactions have several keys: keys are taken in one order, and the parts of all of them are
+  locked in the order of ids, as everywhere.
+- A subscription of the join becomes INACTIVE: it remains one of the join. The others wait for it,
+  and expire.
+- The key's row is deleted: only after the last of its parts has expired.
 
 The joined message's first subscription by position sends it: by its endpoint, policy and script.
-Its lane is the parts' lane, which is notified anyway. The archive has parts and joined messages like
-any others; a replay sends a part by itself.
+Its lane is the parts' lane, which is notified anyway. The archive has parts and joined messages
+like any others; a replay sends a part by itself.
 """
 
 import base64
@@ -115,7 +121,10 @@ def join(found: Sequence[Arrived]) -> list[Joined]:
 
 def settle_parts(joined: Joined, *, message_id: int) -> None:
     """Settle the parts of a joined message that was stored."""
-    reason = f"is part of {public_id(message_id)}, which has all messages of the join {joined.candidate.join_name}"
+    reason = (
+        f"is part of {public_id(message_id)}, which has all messages of the join "
+        f"{joined.candidate.join_name}"
+    )
     columns: dict[str, Any] = {"delivery": list(joined.parts), "key": joined.key, "reason": reason}
     queries.execute_statement("settle_parts", columns)
 
@@ -129,7 +138,7 @@ def _columns(found: Sequence[Arrived]) -> dict[str, Any]:
 
 
 def _complete(one: Arrived, parts: dict[int, list[tuple[int, int]]]) -> list[Joined]:
-    """Return the joined messages for which a part of each subscription waits, usually one or none."""
+    """Return the joined messages with a waiting part of each subscription: usually one or none."""
     name = one.candidate.join_name
     members = list(
         Subscription.objects.filter(

@@ -42,10 +42,16 @@ def first_violation(event_type: EventType, value: Any) -> Violation | None:
         with bounded_time(MAX_SECONDS):
             error = best_match(islice(validator.iter_errors(value), MAX_VIOLATIONS))
     except OutOfTimeError:
-        words = f"the check took more than {MAX_SECONDS:g} s; send a smaller message, or ask an administrator for a simpler schema."
+        words = (
+            f"the check took more than {MAX_SECONDS:g} s; send a smaller message, "
+            "or ask an administrator for a simpler schema."
+        )
         return Violation("$", words)
     except PatternError as unsupported:
-        words = f"the schema has a pattern that is no longer supported: {unsupported}. Ask an administrator to change it."
+        words = (
+            f"the schema has a pattern that is no longer supported: {unsupported}. "
+            "Ask an administrator to change it."
+        )
         return Violation("$", words)
     if error is None:
         return None

@@ -185,9 +185,10 @@ def complete_messages(
     *,
     publisher: Publisher | None = None,
 ) -> None:
-    """Store the callbacks of just stored messages, settle SHADOW matches and duplicates, and join the others.
+    """Complete just stored messages; call it in their transaction.
 
-    Call it in their transaction.
+    Their callbacks are stored, SHADOW matches and duplicates are settled, and the others are
+    joined.
     """
     fresh = [(answer.message_id, *pair) for answer, pair in zip(stored, matched, strict=True)]
     shadow.settle_matches(

@@ -1,8 +1,9 @@
 """The lanes that a sender serves: its shards, their lanes with work, recovery, and giving back.
 
-    foreign ── its lock is free ──▶ claimed ── another sender's share ──▶ leaving ── no lane is served ──▶ foreign
-                                       ▲                                    │
-                                       └────── an attempt takes long ───────┘
+    foreign ── its lock is free ──▶ claimed ── another sender's share ──▶ leaving
+       ▲                               ▲                                    │  │
+       │                               └────── an attempt takes long ───────┘  │
+       └───────────────────────── no lane is served ───────────────────────────┘
 
 The lanes of a claimed shard are served from the moment they have work until they have been idle for
 a while. Deliveries that a lane's last sender may have sent without recording an outcome are settled

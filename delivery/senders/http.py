@@ -102,7 +102,8 @@ class HttpClient:
                 raise
             task.uncancel()
             answer = _Reception(OutcomeClass.TIMEOUT, error="Inturn was stopped before the answer")
-        except Exception as error:  # noqa: BLE001 - every way to fail is an outcome; none may stop the lane
+        # Every way to fail is an outcome; none may stop the lane.
+        except Exception as error:  # noqa: BLE001
             answer = _failure(error, endpoint.timeout_seconds)
         return Outcome(
             outcome=answer.outcome,

@@ -35,9 +35,9 @@ SHORT_RUN = 8
 class SenderLane:
     """The state of serving one lane; state that must outlive the process is in the database.
 
-    `notified` is set when there is new work. `nudge` is set when waiting deliveries should be checked
-    again, because a person requested it or a subscription changed. `changed` is set whenever there
-    may be something to do.
+    `notified` is set when there is new work. `nudge` is set when waiting deliveries should be
+    checked again, because a person requested it or a subscription changed. `changed` is set
+    whenever there may be something to do.
     """
 
     def __init__(self, row: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The pace of a lane that catches up on held deliveries: a maximum of begun deliveries per second."""
+"""The pace of a lane that catches up on held deliveries: at most so many begun per second."""
 
 import time
 

@@ -158,8 +158,8 @@ def groups_of(
 ) -> list[Group]:
     """Make groups from rows of `read_groups.sql`, or one group for each row of `read_due.sql`.
 
-    `requested_at`, in seconds since boot, is from before the read: so deliveries with a time to live
-    are not sent past it. `generation` is from before the read as well: so a delivery cancelled
+    `requested_at`, in seconds since boot, is from before the read: so deliveries with a time to
+    live are not sent past it. `generation` is from before the read as well: so a delivery cancelled
     during the read is not sent.
     """
     groups: dict[tuple[int, int | None, int], Group] = {}

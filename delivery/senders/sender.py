@@ -199,7 +199,7 @@ class Busy:
         self._at, self._computed = time.monotonic(), time.process_time()
 
     def percent(self) -> int:
-        """Return the percentage of time spent computing since a look MEMBERS_SECONDS ago or more."""
+        """Return the percentage of computing time, measured over MEMBERS_SECONDS or more."""
         at, computed = time.monotonic(), time.process_time()
         if at - self._at >= MEMBERS_SECONDS:
             self._percent = min(round(100 * (computed - self._computed) / (at - self._at)), 100)

@@ -1,12 +1,14 @@
 """The stops of a lane (blocked keys, suspension, a pause of skipped deliveries) and their rows.
 
-    flowing ── a key is blocked, and no attempt under way there may disprove it ──▶ blocked ── it accepts one ──▶ flowing
-       │  ▲                                                                         │  ▲ │
-       │  │                                                                         │  └─┘ it is still blocked
-       │  └───────────────────── nothing waits there any more ──────────────────────┘
+    flowing ── a key is blocked, and no attempt under way may disprove it ──▶ blocked
+       │  ▲                                                                   │  ▲ │
+       │  │                                                                   │  └─┘ still blocked
+       │  └───────── it accepts one, or nothing waits there any more ─────────┘
        │
-       ├── attempts used up, or a rejection ──▶ suspended ── go_on: a probe, or its reason is gone ──▶ flowing
-                                                    └── go_on_blocked: a person ──▶ blocked
+       └── attempts used up, or a rejection ──▶ suspended ──┬── go_on_blocked: a person ──▶ blocked
+                                                            └── go_on ──▶ flowing
+
+`go_on`: after a probe, or when the reason of the suspension is gone.
 
 Each blocked endpoint has a row (`EndpointHealth`), and the lane's row has the values of the
 endpoint that has been blocked longest; see *Health of endpoints* in `README.md`. Methods return row

@@ -1,7 +1,8 @@
 """The archive: Parquet files in a folder of this machine or at any URL that Spark can write.
 
-    {archive}/{table}/day=2026-11-22/{chunk}-{part}.parquet      the files that count, and nothing else
-    {archive}/.staging/{chunk}/…                                 files being written; the next run clears leftovers
+    {archive}/{table}/day=2026-11-22/{chunk}-{part}.parquet   the files that count, nothing else
+    {archive}/.staging/{chunk}/…                              files being written; the next run
+                                                              clears leftovers
 
 Files are moved and removed by Arrow's file systems, which access the same places as Spark (`s3a://`
 is `s3://` there) without a JVM.

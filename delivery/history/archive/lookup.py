@@ -142,6 +142,7 @@ class Lookup:
                     yield batch.to_pylist()
         except (OSError, pa.ArrowException) as error:
             raise ArchiveError(
-                f"The archive at {archive.url} cannot be read, though its ledger names the file: {error}. "
-                "Try again, for files may just have been compacted; or look at HISTORY_URL, and whether all machines reach it."
+                f"The archive at {archive.url} cannot be read, though its ledger names the file: "
+                f"{error}. Try again, for files may just have been compacted; "
+                "or look at HISTORY_URL, and whether all machines reach it."
             ) from error

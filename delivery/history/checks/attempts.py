@@ -24,7 +24,7 @@ def check_attempts(known: "DataFrame") -> "DataFrame":
 
 
 def tried_counts() -> "Column":
-    """Return the numbers of checked and explained deliveries, as an aggregate of `known_deliveries`."""
+    """Aggregate `known_deliveries` to the numbers of checked and explained deliveries."""
     from pyspark.sql import functions as sql
 
     is_settled = sql.col("settlements") > 0

@@ -56,7 +56,7 @@ def in_turn(known: "DataFrame", held: "DataFrame") -> "DataFrame":
 
 
 def mark_doubtful(in_turn: "DataFrame") -> "DataFrame":
-    """Add `is_doubted`: tried before a delivery of a message with a smaller id was tried or given up.
+    """Add `is_doubted`: tried before one of a message with a smaller id was tried or given up.
 
     A message accepted before another has the smaller id, too. So every late delivery is doubted,
     and a sound history has few doubted ones.
@@ -115,7 +115,7 @@ def overtaken_deliveries(late: "DataFrame", in_turn: "DataFrame") -> "DataFrame"
 
 
 def order_counts() -> "Column":
-    """Return the numbers of checked, doubted and explained attempts: an aggregate of `mark_doubtful`."""
+    """Aggregate `mark_doubtful` to the numbers of checked, doubted and explained attempts."""
     from pyspark.sql import functions as sql
 
     return sql.struct(
@@ -138,9 +138,9 @@ def _by_transaction(rows: "DataFrame") -> "DataFrame":
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 
-    # `question` compares a delivery with all that its transaction had seen: it sorts before the rows of
-    # transaction `seen_before`. `written` adds the delivery at its own transaction, in the order of
-    # its batch.
+    # `question` compares a delivery with all that its transaction had seen: it sorts before the
+    # rows of transaction `seen_before`. `written` adds the delivery at its own transaction, in the
+    # order of its batch.
     question = _event(place="seen_before", nth=sql.lit(0), stands=sql.lit(None))
     stands = sql.when(sql.col("holds_others"), sql.col("due_at"))
     written = _event(place="transaction_id", nth=sql.col("message_id"), stands=stands)

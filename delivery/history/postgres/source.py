@@ -1,8 +1,8 @@
-"""PostgreSQL as a source: the archive's tables in pieces by ranges of ids, in one exported snapshot.
+"""PostgreSQL as a source: the archive's tables in ranges of ids, in one exported snapshot.
 
-`read_batches` returns a piece as Arrow batches: by ADBC, whose driver builds them from the server's
-binary COPY; without that driver, by psycopg's COPY, at half the speed. The workers of an export
-write the batches as they arrive (see `extract`).
+`read_batches` returns such a piece as Arrow batches: by ADBC, whose driver builds them from the
+server's binary COPY; without that driver, by psycopg's COPY, at half the speed. The workers of an
+export write the batches as they arrive (see `extract`).
 
 A Python Data Source makes them a Spark frame, each piece read by one worker, with comparisons
 pushed down into the statement: for rows that are not archived yet, if there are many (see
@@ -109,7 +109,8 @@ class InturnReader(spark.DataSourceReader):
         self._snapshot = snapshot
         self._conditions: list[str] = []
 
-    def pushFilters(self, filters: list[spark.Filter]) -> Iterable[spark.Filter]:  # noqa: N802 - Spark's name
+    # The name is Spark's.
+    def pushFilters(self, filters: list[spark.Filter]) -> Iterable[spark.Filter]:  # noqa: N802
         for condition in filters:
             text = condition_of(condition)
             if text is None:
@@ -147,7 +148,8 @@ def condition_of(condition: spark.Filter) -> str | None:
 
 
 def _all_of(select: str) -> str:
-    return f"SELECT * FROM ({select}) AS found"  # noqa: S608 - our statements, with literals that psycopg quotes
+    # The statements are ours, with literals that psycopg quotes.
+    return f"SELECT * FROM ({select}) AS found"  # noqa: S608
 
 
 def literal(value: object) -> str:

@@ -166,7 +166,8 @@ class Jvm:
         while not listens.exists():
             if process.poll() is not None:
                 raise JavaError(
-                    f"Spark's JVM ended at its start (exit code {process.returncode}): see {self.log}."
+                    "Spark's JVM ended at its start (exit code "
+                    f"{process.returncode}): see {self.log}."
                 )
             if time.monotonic() > deadline:
                 process.kill()

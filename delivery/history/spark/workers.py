@@ -36,9 +36,9 @@ def run_tasks(spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task],
 
 
 def shares(items: Sequence[Task]) -> list[Sequence[Task]]:
-    """Deal items into shares in turn; if the largest come first, all shares have about the same work.
+    """Deal items into shares in turn, for items too small for a task each.
 
-    For items too small for a task each.
+    If the largest come first, all shares have about the same work.
     """
     count = min(len(items), max(_SHARES_OF_FEW, len(items) // _ITEMS_A_SHARE))
     return [items[place::count] for place in range(count)]

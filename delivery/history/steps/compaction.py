@@ -68,7 +68,8 @@ def _compact(job: StepJob, table: Table, old: list[File]) -> None:
     after = _count(job, table, [file.staged for file in written])
     if before != after:
         raise CompactionError(
-            f"Of {table.name} of {first.day}, {before.rows:,} rows became {after.rows:,}. Nothing was replaced."
+            f"Of {table.name} of {first.day}, "
+            f"{before.rows:,} rows became {after.rows:,}. Nothing was replaced."
         )
     content = chunks.Content(written=written, replaced=old, counts={table.name: after.rows})
     chunks.add_to_archive(job.database, job.archive, chunk, content)

@@ -1,8 +1,8 @@
 """Compare: another broker's log against the archived deliveries, by a key that messages have.
 
 For running two brokers side by side before a move. The log is a CSV file with a header row, read by
-Spark. A row's key is compared with the text at a path of each archived message. The archive is read a
-week beyond the interval at both ends, so that a delivery near a bound finds its counterpart.
+Spark. A row's key is compared with the text at a path of each archived message. The archive is read
+a week beyond the interval at both ends, so that a delivery near a bound finds its counterpart.
 """
 
 from collections.abc import Iterator
@@ -54,7 +54,8 @@ def compare_logs(job: StepJob, **asked: Unpack[ComparisonOptions]) -> dict[str, 
     archived = ledger.archived_until(job.database)
     if archived is None:
         raise ComparisonError(
-            "Nothing is archived yet, and a comparison reads the archive: run `history export` first."
+            "Nothing is archived yet, and a comparison reads the archive: "
+            "run `history export` first."
         )
     until = min(wanted.until or archived, archived)
     with ExitStack() as ending:

@@ -24,7 +24,8 @@ def read_their_log(spark: "SparkSession", wanted: ComparisonRequest) -> "DataFra
     ]
     if missing:
         raise ComparisonError(
-            f"The log has no column {', '.join(missing)}; it has {', '.join(log.columns) or 'none'}."
+            f"The log has no column {', '.join(missing)}; "
+            f"it has {', '.join(log.columns) or 'none'}."
         )
     texts = {
         column: log[f"`{name}`"] if name in there else sql.lit(None).cast("string")

@@ -23,8 +23,8 @@ class ComparisonOptions(TypedDict, total=False):
     """A comparison of deliveries from `since` to before `until` (ISO, UTC).
 
     `theirs` is the log, `key` a path such as `$$->'Body'->>'id'`. `columns` has the log's names for
-    COLUMNS, `statuses` its words for statuses. `subscription` is subscriber/subscription; without it
-    and without a column, a key stands for all subscriptions. `to` is the folder of the file.
+    COLUMNS, `statuses` its words for statuses. `subscription` is subscriber/subscription; without
+    it and without a column, a key stands for all subscriptions. `to` is the folder of the file.
     """
 
     theirs: str

@@ -166,7 +166,8 @@ def _compared(
         stored, kept = counted[table], fingerprints.setdefault(table, Fingerprint())
         if sent.rows != stored or kept != sent:
             raise MismatchError(
-                f"Of {table}, PostgreSQL has {stored:,} rows, it sent {sent.rows:,}, and {kept.rows:,} were written"
+                f"Of {table}, PostgreSQL has {stored:,} rows, it sent {sent.rows:,}, "
+                f"and {kept.rows:,} were written"
                 f"{'; their checksums differ' if kept.rows == sent.rows == stored else ''}. "
                 "Nothing of it counts; run the export again."
             )

@@ -4,8 +4,10 @@ The subscriptions that had a message at its publication do not matter: a replay 
 ones. But a message delivered to one destination is for that one alone, and an edited copy sent
 again by a person is for no other subscription: the original is replayed.
 
-    read the replay ─▶ query Spark, spool ids ─▶ lock it; is it SELECTING? ─▶ copy the items, count, READY ─▶ commit
-                     1                         2                                                         3
+    read the replay ─▶ query Spark, spool ids ─▶ lock it; is it SELECTING? ─┐
+                     1                         2                            │
+                                 commit ◀─ copy the items, count, READY ◀───┘
+                                         3
 
 A run killed or stopped at 1–3 has changed nothing: the replay is selected again from the beginning.
 A cancellation meanwhile is seen under the lock, and so is another, faster run. The transaction does
@@ -79,7 +81,7 @@ def matching_messages(messages: "DataFrame", wanted: ReplaySelection) -> "DataFr
 
 
 def select_messages(job: StepJob, *, replay_id: int) -> dict[str, Any]:
-    """Store the messages of a replay as its items, and set it to READY; return `count` and `preview`.
+    """Store a replay's messages as its items, and set it to READY; return `count` and `preview`.
 
     A replay that is not SELECTING any more is unchanged; `state` is its state then.
     """

@@ -36,7 +36,8 @@ def row_writer(target: Path, table: Table, *, form: str) -> Iterator[RowWriter]:
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     hidden = target.with_name(f".{target.name}.part")
     try:
-        with open(os.open(hidden, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123 - with its mode
+        descriptor = os.open(hidden, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - no path
             with _csv(file, table) if form == "csv" else _parquet(file, table) as rows:
                 yield rows
             file.flush()

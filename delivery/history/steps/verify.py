@@ -1,10 +1,10 @@
-"""Verify: checks README's promises over the whole history; "proven", or "broken here" with the rows.
+"""Verify: checks README's promises over the whole history.
 
-The whole history is the archive and the rows that are not archived yet, as one snapshot of
-PostgreSQL shows both: the ledger's files, and the deliveries that are open or were settled since
-the watermark. The latter are read first, onto the disks of the workers, and the snapshot ends
-before the archive is read, however large that is. The summary of each delivery is kept there too,
-once, for all checks to read.
+The result is "proven", or "broken here" with the rows. The whole history is the archive and the
+rows that are not archived yet, as one snapshot of PostgreSQL shows both: the ledger's files, and
+the deliveries that are open or were settled since the watermark. The latter are read first, onto
+the disks of the workers, and the snapshot ends before the archive is read, however large that is.
+The summary of each delivery is kept there too, once, for all checks to read.
 
 The findings of a run, at most MOST_FINDINGS of each kind, are written in one transaction at its
 end; its result has their total number.

@@ -1,13 +1,14 @@
 """Comparison of another broker's log with Inturn's deliveries: pure transforms.
 
-Both sides have rows of a subscription and a key, a value that the message itself has. One row of each
-side stands for all: its first success, otherwise its last row. A subscription that is not known to the
-log is empty on both sides; then a key is DELIVERED if any subscription got it.
+Both sides have rows of a subscription and a key, a value that the message itself has. One row of
+each side stands for all: its first success, otherwise its last row. A subscription that is not
+known to the log is empty on both sides; then a key is DELIVERED if any subscription got it.
 
-A SHADOW delivery has no outcome: its key and its order are compared, and its status equals every other.
+A SHADOW delivery has no outcome: its key and its order are compared, and its status equals every
+other.
 
-Order is compared among keys that both have DELIVERED: a key is in another order if Inturn delivered a
-key before it that the other broker delivered later. Equal times there prove no order.
+Order is compared among keys that both have DELIVERED: a key is in another order if Inturn delivered
+a key before it that the other broker delivered later. Equal times there prove no order.
 """
 
 from functools import reduce
@@ -66,8 +67,9 @@ _KEY = ("subscription", "key")
 def our_rows(deliveries: "DataFrame", attempts: "DataFrame", keyed: "DataFrame") -> "DataFrame":
     """Return `subscription`, `key`, `status`, `at`, `message_id` and `delivery_id` of settlements.
 
-    `keyed` has `message_id` and `key`. The time of a settlement is the beginning of its last attempt;
-    without attempts it is `settled_at`. Requests to a callback's URL are left out: they are answers.
+    `keyed` has `message_id` and `key`. The time of a settlement is the beginning of its last
+    attempt; without attempts it is `settled_at`. Requests to a callback's URL are left out: they
+    are answers.
     """
     from pyspark.sql import functions as sql
 
@@ -111,8 +113,8 @@ def comparison_rows(there: "DataFrame", here: "DataFrame", keyed: "DataFrame") -
 def rows_within(rows: "DataFrame", *, since: object = None, until: object = None) -> "DataFrame":
     """Return the rows of COMPARISON from `since` to before `until`.
 
-    The time of the other broker decides, so that a key near a bound is not on one side only; without
-    one, that of Inturn. Rows without any time are kept.
+    The time of the other broker decides, so that a key near a bound is not on one side only;
+    without one, that of Inturn. Rows without any time are kept.
     """
     from pyspark.sql import functions as sql
 
@@ -148,7 +150,7 @@ def _on_side(rows: "DataFrame", side: str) -> "DataFrame":
 
 
 def _with_order(rows: "DataFrame") -> "DataFrame":
-    """Add `overtook`: of a key that is in another order, the latest key here that was earlier there."""
+    """Add `overtook`: for a key in another order, the latest key here that was earlier there."""
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 

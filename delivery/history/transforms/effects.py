@@ -18,7 +18,10 @@ from subscriptions.filters.tree import And, Comparison, Condition, Operator, Pat
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-EFFECTS = "number int, asked bigint, more bigint, fewer bigint, example_of_more bigint, example_of_fewer bigint"
+EFFECTS = (
+    "number int, asked bigint, more bigint, fewer bigint, example_of_more bigint, "
+    "example_of_fewer bigint"
+)
 FILTER_STRING = header_name("FILTER_STRING")
 
 Matching = tuple[str, str]
@@ -50,10 +53,11 @@ def condition_of(header_filter_string: str, filter_text: str) -> Condition | Non
 def effects(
     messages: "DataFrame", changes: Sequence[ConditionChange], *, event_type: str
 ) -> "DataFrame":
-    """Return a row of EFFECTS for each change of this event type; `number` is its place in `changes`.
+    """Return a row of EFFECTS for each change of this event type.
 
-    `asked` is the number of messages, `more` and `fewer` those that match only after or only before
-    the change, each with its newest message as example.
+    `number` is the change's place in `changes`. `asked` is the number of messages, `more` and
+    `fewer` those that match only after or only before the change, each with its newest message as
+    example.
     """
     from pyspark.sql import functions as sql
 

@@ -71,11 +71,11 @@ def hourly_measures(deliveries: "DataFrame", attempts: "DataFrame") -> "DataFram
 
 
 def with_stops(measured: "DataFrame", stopped: "DataFrame", names: "DataFrame") -> "DataFrame":
-    """Add how long each subscription blocked a lane in each hour, also in hours without settlements.
+    """Add how long each subscription blocked a lane in each hour.
 
-    `names` are those of the existing subscriptions: `subscription_id`, `subscriber`,
-    `subscription`, `event_type`, `endpoint`. A subscription that was renamed within the hour has
-    several rows in it: the first gets the time.
+    Hours without settlements have a row, too. `names` are those of the existing subscriptions:
+    `subscription_id`, `subscriber`, `subscription`, `event_type`, `endpoint`. A subscription that
+    was renamed within the hour has several rows in it: the first gets the time.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as sql

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 PENDING, SHADOW = "PENDING", "SHADOW"
-# The statuses that a log may have; others need a translation. SHADOW is no status of another broker.
+# The statuses that a log may have; others need a translation. Other brokers have no SHADOW.
 KNOWN_STATUSES = (PENDING, *(status for status in STATUSES.values() if status != SHADOW))
 # Of an HTTP status, by its first digit. A 5xx row of a log is a failed delivery.
 _OF_CODES = {"2": "DELIVERED", "3": "3xxNOTSUPPORTED", "4": "REJECTED", "5": "FAILED"}
@@ -23,9 +23,9 @@ def their_rows(
 ) -> "DataFrame":
     """Return `subscription`, `key`, `status`, `at`, and the texts of unreadable ones.
 
-    `log` has the columns `subscription`, `key`, `status_text` and `time_text`. `statuses` translates
-    its words in upper case. `unknown_status` and `unknown_time` are null unless the text is unreadable.
-    Blank texts are null.
+    `log` has the columns `subscription`, `key`, `status_text` and `time_text`. `statuses`
+    translates its words in upper case. `unknown_status` and `unknown_time` are null unless the text
+    is unreadable. Blank texts are null.
     """
     from pyspark.sql import functions as sql
 
