@@ -192,7 +192,10 @@ def draft_of(item: Item, event_type_of: Callable[[str], EventType]) -> Draft:
 def _not_sync(event_type: EventType) -> EventType:
     if event_type.kind == Kind.SYNC:
         path = f"POST events/{event_type.name}/messages"
-        detail = f"{event_type.name} is SYNC, and a batch has no place for the endpoint's answer; publish it by {path}."
+        detail = (
+            f"{event_type.name} is SYNC, and a batch has no place for the endpoint's answer; "
+            f"publish it by {path}."
+        )
         raise Problem(400, "not-with-sync", detail)
     return event_type
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from json.decoder import scanstring  # type: ignore[attr-defined]
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 
@@ -100,7 +100,7 @@ def item_of(text: str) -> Item:
 def attempts(body: bytes, *, content_type: str) -> list[Item | Problem]:
     """Return the results of `split_batch` and `item_of`; an array is parsed once, not three times.
 
-    Raise Problem or ValueError if the body is invalid as a whole; `split_batch` then reports the reason.
+    Raise Problem or ValueError if the whole body is invalid; `split_batch` then reports the reason.
     """
     if _is_lines(content_type):
         return [_attempt(item_of, text) for text in split_batch(body, content_type=content_type)]
@@ -185,7 +185,8 @@ def _bytes(item: Mapping[str, Any]) -> bytes:
 # The text is known to be valid JSON when it is sliced. To parse and serialize it would change
 # numbers and spaces, but the body is stored and signed as it was sent.
 
-_scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+_Scan: TypeAlias = Callable[[str, int], tuple[Any, int]]
+_scan: _Scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 def _slice_of_body(text: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Status changes of subscriptions, subscribers and all sending, with their effect on the backlog."""
+"""Status changes of subscriptions, subscribers and all sending, and their effect on the backlog."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -40,8 +40,10 @@ class HoldingFields(serializers.Serializer[Any]):
         allow_null=True,
         min_value=SLOWEST_RATE,
         max_value=FASTEST_RATE,
-        help_text="Deliveries per second and subscriber from the backlog, once it is ACTIVE again. Null: as fast as possible. "
-        "Given with HELD, or with ACTIVE.",
+        help_text=(
+            "Deliveries per second and subscriber from the backlog, once it is ACTIVE again. "
+            "Null: as fast as possible. Given with HELD, or with ACTIVE."
+        ),
     )
 
 

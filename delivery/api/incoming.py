@@ -45,7 +45,10 @@ def sent_headers(environ: Mapping[str, Any]) -> dict[str, str]:
     """
     for name in environ.get(UNREADABLE, "").split(","):
         if name and _is_stored(header_name(name)):
-            detail = f"The value of the header {name} is not ASCII; write it in ASCII, for instance as %XX, or put it into the body."
+            detail = (
+                f"The value of the header {name} is not ASCII; write it in ASCII, "
+                "for instance as %XX, or put it into the body."
+            )
             raise Problem(400, "invalid", detail)
     headers = {
         header_name(key[5:]): _decoded(value)
@@ -67,12 +70,18 @@ def storable_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
         raise Problem(
             431,
             "headers-too-large",
-            f"At most {MAX_HEADERS} headers of {MAX_HEADER_BYTES} characters together; put the rest into the body.",
+            (
+                f"At most {MAX_HEADERS} headers of {MAX_HEADER_BYTES} characters together; "
+                "put the rest into the body."
+            ),
         )
     for name, value in headers.items():
         _check(name, value)
     if headers.get("content-encoding", "").strip().lower() in _COMPRESSIONS:
-        detail = "Send the body as it is, without Content-Encoding; or compressed, with the Content-Type application/gzip."
+        detail = (
+            "Send the body as it is, without Content-Encoding; "
+            "or compressed, with the Content-Type application/gzip."
+        )
         raise Problem(415, "unsupported-encoding", detail)
     return headers
 
@@ -85,7 +94,10 @@ def idempotency_key(headers: Mapping[str, str]) -> str | None:
         raise Problem(
             400,
             "invalid",
-            f"An idempotency key is 1 to {MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters, such as a UUID.",
+            (
+                f"An idempotency key is 1 to {MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII "
+                "characters, such as a UUID."
+            ),
         )
     return key
 

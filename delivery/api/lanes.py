@@ -153,8 +153,10 @@ def _problem(lane: Lane, error: Exception) -> Problem:
             return Problem(
                 409,
                 "suspended",
-                f"The lane {lane} is SUSPENDED and does not try by itself: POST lanes/{lane}/resume, or …/skip to cancel "
-                "the delivery that suspended it.",
+                (
+                    f"The lane {lane} is SUSPENDED and does not try by itself: "
+                    f"POST lanes/{lane}/resume, or …/skip to cancel the delivery that suspended it."
+                ),
             )
         case unblock.NotSuspendedError():
             return Problem(

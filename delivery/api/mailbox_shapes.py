@@ -28,7 +28,10 @@ class NextQuery(Strict):
         default=DEFAULT_VISIBILITY_SECONDS,
         min_value=0,
         max_value=MAX_SECONDS,
-        help_text="Seconds after which a message that was neither acknowledged, rejected nor released is handed out again.",
+        help_text=(
+            "Seconds after which a message that was neither acknowledged, "
+            "rejected nor released is handed out again."
+        ),
     )
 
 

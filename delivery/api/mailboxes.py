@@ -163,6 +163,7 @@ def _own_mailbox(request: Request, name: str) -> int:
 
 
 def _shown(fetched: LeasedMessage, subscriber: str) -> dict[str, Any]:
+    mailbox = f"{settings.ENVIRONMENT.base_url}/api/v1/mailboxes/{subscriber}"
     return {
         "id": public_id(fetched.message_id),
         "event": fetched.event,
@@ -172,7 +173,7 @@ def _shown(fetched: LeasedMessage, subscriber: str) -> dict[str, Any]:
         "receipt": fetched.receipt,
         "receive_count": fetched.receive_count,
         "replay": fetched.replay_id,
-        "ack": f"{settings.ENVIRONMENT.base_url}/api/v1/mailboxes/{subscriber}/ack?receipt={fetched.receipt}",
+        "ack": f"{mailbox}/ack?receipt={fetched.receipt}",
     }
 
 

@@ -44,7 +44,10 @@ class MessageQuery(ById):
     destination = Text(
         required=False,
         max_length=2 * MAX_NAME_LENGTH + 1,
-        help_text="Those delivered to it: a subscriber, or subscriber/subscription, as the publisher gave it.",
+        help_text=(
+            "Those delivered to it: a subscriber, or subscriber/subscription, "
+            "as the publisher gave it."
+        ),
     )
     status = serializers.ChoiceField(
         choices=Status.choices, required=False, help_text="Those with a delivery of this status."

@@ -59,41 +59,56 @@ class PublishView(ApiView):
                 "FILTER_STRING",
                 str,
                 OpenApiParameter.HEADER,
-                description="Compared with subscriptions' header_filter_string. Filter-String is accepted too.",
+                description=(
+                    "Compared with subscriptions' header_filter_string. "
+                    "Filter-String is accepted too."
+                ),
             ),
             OpenApiParameter(
                 "Idempotency-Key",
                 incoming.IDEMPOTENCY_KEY,
                 OpenApiParameter.HEADER,
-                description="Within 24 hours the same key gets the first answer again, and nothing is published "
-                "twice. Not with SYNC.",
+                description=(
+                    "Within 24 hours the same key gets the first answer again, "
+                    "and nothing is published twice. Not with SYNC."
+                ),
             ),
             OpenApiParameter(
                 "CallbackURL",
                 str,
                 OpenApiParameter.HEADER,
-                description="QUEUE messages only: URL to which the answer of the endpoint is delivered.",
+                description=(
+                    "QUEUE messages only: URL to which the answer of the endpoint is delivered."
+                ),
             ),
             OpenApiParameter(
                 "X-Forward-Authorization",
                 str,
                 OpenApiParameter.HEADER,
-                description="SYNC event types only: what the endpoint gets as Authorization, if its subscription has "
-                "`forward_authorization`. It is never stored.",
+                description=(
+                    "SYNC event types only: what the endpoint gets as Authorization, "
+                    "if its subscription has `forward_authorization`. It is never stored."
+                ),
             ),
             OpenApiParameter(
                 "Destination",
                 str,
                 OpenApiParameter.HEADER,
-                description="Deliver instead of publish: only the matching subscriptions of this subscriber get it, or of "
-                "subscriber/subscription only that one. 404 when there is none of that name.",
+                description=(
+                    "Deliver instead of publish: only the matching subscriptions "
+                    "of this subscriber get it, or of subscriber/subscription only that one. "
+                    "404 when there is none of that name."
+                ),
             ),
             OpenApiParameter(
                 "ErrorsTo",
                 str,
                 OpenApiParameter.HEADER,
-                description="Recipient of failures to deliver this message, in place of all matching subscriptions: a subscriber or "
-                "subscriber/subscription with a subscription to Inturn.Delivery.Failed, or - for nobody. 404 when there is none.",
+                description=(
+                    "Recipient of failures to deliver this message, in place of all matching "
+                    "subscriptions: a subscriber or subscriber/subscription with a subscription to "
+                    "Inturn.Delivery.Failed, or - for nobody. 404 when there is none."
+                ),
             ),
         ],
     )
@@ -185,8 +200,9 @@ def with_content_type(headers: dict[str, str], event_type: EventType) -> tuple[d
     if is_json(sent) or media_type(sent) == media_type(declared):
         return headers, sent
     detail = (
-        f"Messages of {event_type} are JSON, not {sent[:100]}. Send JSON with Content-Type: {JSON}; or have an "
-        "administrator give the event type another content type, and no schema."
+        f"Messages of {event_type} are JSON, not {sent[:100]}. "
+        f"Send JSON with Content-Type: {JSON}; "
+        "or have an administrator give the event type another content type, and no schema."
     )
     raise Problem(415, "unsupported-media-type", detail)
 

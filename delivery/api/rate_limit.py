@@ -64,6 +64,9 @@ def limit_rate(publisher: Publisher, environ: Mapping[str, Any], *, messages: in
         raise Problem(
             429,
             "too-fast",
-            f"{publisher.name} may publish {settings.ENVIRONMENT.publish_rate_limit}; wait {wait} s.",
+            (
+                f"{publisher.name} may publish {settings.ENVIRONMENT.publish_rate_limit}; "
+                f"wait {wait} s."
+            ),
             headers={"Retry-After": str(wait)},
         )

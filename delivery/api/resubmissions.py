@@ -296,8 +296,10 @@ def _needed(job: Resubmission) -> Problem:
     return Problem(
         409,
         "backlog",
-        f"The subscription {job.filter['subscription']} was made ACTIVE on condition that this ends. To hold what is "
-        "published for it from now on, make it INACTIVE.",
+        (
+            f"The subscription {job.filter['subscription']} was made ACTIVE on condition that this "
+            "ends. To hold what is published for it from now on, make it INACTIVE."
+        ),
     )
 
 

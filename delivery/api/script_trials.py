@@ -24,11 +24,18 @@ from subscriptions.values.endpoints import INTERNAL
 from subscriptions.values.media_types import is_json
 
 BUSY_SECONDS = 2
-_ONE = "Give message, which has its own headers, or body and headers; without either the sample is used."
+_ONE = (
+    "Give message, which has its own headers, or body and headers; "
+    "without either the sample is used."
+)
 
 
 class ScriptTrialSerializer(Strict):
-    """A script, by default the stored one, and a message: a stored one, another body, or the event type's sample."""
+    """A script and a message to try it on.
+
+    The script is by default the stored one. The message is a stored one, another body, or the event
+    type's sample.
+    """
 
     rules = {"not": {"anyOf": [{"required": ["message", other]} for other in ("body", "headers")]}}
     script = Text(
@@ -57,7 +64,7 @@ class ScriptTrialSerializer(Strict):
 
 
 class TriedScriptSerializer(serializers.Serializer[Any]):
-    """The request that would be sent, or of a SYNC subscription the answer; with an `error` neither."""
+    """The request that would be sent, or a SYNC subscription's answer; with an `error` neither."""
 
     error = serializers.CharField(allow_null=True, help_text="Why the script has no output.")
     line = serializers.IntegerField(allow_null=True)

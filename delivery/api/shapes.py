@@ -64,7 +64,10 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
         help_text="Attempts before the last resubmission, which do not count against max_attempts."
     )
     max_attempts = serializers.SerializerMethodField(
-        help_text="The policy's limit for retried deliveries; max_receives for a PULL subscription. Null: until it succeeds."
+        help_text=(
+            "The policy's limit for retried deliveries; max_receives for a PULL subscription. "
+            "Null: until it succeeds."
+        )
     )
     mode = serializers.ChoiceField(choices=Mode.choices, source="subscription.mode")
     lease_expires_at = serializers.DateTimeField(

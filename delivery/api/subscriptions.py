@@ -35,7 +35,10 @@ class StatefulSubscriptionSerializer(HoldingFields, SubscriptionSerializer):
         source="endpoint_summary.state",
         read_only=True,
         allow_null=True,
-        help_text="DOWN: it failed and waits for its next try. DISABLED, FROZEN: its URL is stopped, see GET url-health. Null for a PULL subscription.",
+        help_text=(
+            "DOWN: it failed and waits for its next try. DISABLED, FROZEN: its URL is stopped, "
+            "see GET url-health. Null for a PULL subscription."
+        ),
     )
 
     class Meta(SubscriptionSerializer.Meta):
@@ -102,9 +105,9 @@ class StatefulSubscriptionViews(SubscriptionViews):
 
         `status: HELD` makes the subscription's deliveries wait, including those of messages
         published meanwhile. `status: SHADOW` records each match as a delivery with the status
-        SHADOW, and sends none; earlier deliveries wait. `status: INACTIVE` holds its deliveries, and
-        messages published while a subscription is INACTIVE are not kept for it. `status: ACTIVE`
-        delivers the backlog in order, or cancels it: see `backlog`.
+        SHADOW, and sends none; earlier deliveries wait. `status: INACTIVE` holds its deliveries,
+        and messages published while a subscription is INACTIVE are not kept for it. `status:
+        ACTIVE` delivers the backlog in order, or cancels it: see `backlog`.
         """
         return super().partial_update(request, **place)
 

@@ -28,13 +28,18 @@ _REFUSED_HEADERS = {
 RESPONSES: dict[Any, Any] = {
     (200, "*/*"): OpenApiResponse(
         OpenApiTypes.BINARY,
-        "SYNC event types only: the endpoint's answer, its status (whatever it is), body and Content-Type. "
-        "200 without a body when no subscription qualifies, or when the endpoint gave no answer and its "
-        "subscription has `lets_pass_on_timeout`.",
+        (
+            "SYNC event types only: the endpoint's answer, its status (whatever it is), "
+            "body and Content-Type. 200 without a body when no subscription qualifies, "
+            "or when the endpoint gave no answer and its subscription has `lets_pass_on_timeout`."
+        ),
     ),
     (502, "application/problem+json"): OpenApiResponse(
         ProblemSerializer,
-        "SYNC event types only: the endpoint could not be called, or its answer could not be handed on.",
+        (
+            "SYNC event types only: the endpoint could not be called, "
+            "or its answer could not be handed on."
+        ),
     ),
     (504, "application/problem+json"): OpenApiResponse(
         ProblemSerializer, "SYNC event types only: the endpoint gave no answer in time."
@@ -53,7 +58,10 @@ def refuse_headers(event_type: EventType, headers: Mapping[str, str]) -> None:
     """Raise Problem for headers that a SYNC event type does not allow."""
     for name, reason in _REFUSED_HEADERS.items():
         if name in headers:
-            detail = f"{event_type.name} is SYNC, where the header {name} has no meaning: {reason}. Leave it out."
+            detail = (
+                f"{event_type.name} is SYNC, where the header {name} has no meaning: "
+                f"{reason}. Leave it out."
+            )
             raise Problem(400, "not-with-sync", detail)
 
 
@@ -99,8 +107,9 @@ def _problem(outcome: Outcome, ended: Exchange, message_id: str) -> Problem:
     """
     if ended.is_held:
         detail = (
-            f"{ended.subscription} is HELD, so its endpoint was not called, and there is no answer. {message_id} is stored "
-            "as FAILED; publish it again when sending has been released."
+            f"{ended.subscription} is HELD, so its endpoint was not called, "
+            f"and there is no answer. {message_id} is stored as FAILED; "
+            "publish it again when sending has been released."
         )
         return Problem(
             502, "no-answer", detail, headers={MESSAGE_HEADER: message_id}, message=message_id
@@ -116,8 +125,11 @@ def _problem(outcome: Outcome, ended: Exchange, message_id: str) -> Problem:
     return Problem(
         504 if is_late else 502,
         "no-answer-in-time" if is_late else "no-answer",
-        f"The endpoint of {ended.subscription} {failure}. {message_id} is stored and says what happened; it may "
-        "have reached the endpoint, so publish it again only if that does no harm.",
+        (
+            f"The endpoint of {ended.subscription} {failure}. "
+            f"{message_id} is stored and says what happened; it may have reached the endpoint, "
+            "so publish it again only if that does no harm."
+        ),
         headers={MESSAGE_HEADER: message_id},
         message=message_id,
     )
@@ -142,7 +154,10 @@ def _busy() -> Problem:
     return Problem(
         503,
         "too-many-calls",
-        "So many SYNC calls are waiting for their endpoints that another would hold up everything else. Nothing "
-        "is stored; repeat it soon. An administrator can allow more with WEB_THREADS.",
+        (
+            "So many SYNC calls are waiting for their endpoints "
+            "that another would hold up everything else. Nothing is stored; repeat it soon. "
+            "An administrator can allow more with WEB_THREADS."
+        ),
         headers={"Retry-After": str(BUSY_SECONDS)},
     )

@@ -215,7 +215,10 @@ class ApplyView(ApiView):
         except RefusedDocumentError as error:
             raise refused(error) from None
         except PlanChangedError:
-            detail = "The plan is out of date: the document or the installation has changed since. Plan again."
+            detail = (
+                "The plan is out of date: "
+                "the document or the installation has changed since. Plan again."
+            )
             raise Problem(409, "plan-changed", detail) from None
 
 

@@ -1,4 +1,4 @@
-"""The effect of a plan on the archived messages of the last days: the options and the lines of a run."""
+"""The effect of a plan on the archived messages of the last days: options and lines of a run."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from subscriptions.configuration.plan import Plan
 
 
 def effect_options(plan: Plan, *, days: int, now: datetime) -> dict[str, Any]:
-    """Return the options of an EFFECT run for the first MOST subscriptions that the plan concerns."""
+    """Return the options of an EFFECT run for the plan's first MOST concerned subscriptions."""
     return {
         "since": (now - timedelta(days=days)).isoformat(),
         "changes": [_change(one) for one in concerned_by(plan)[:MOST]],
@@ -26,7 +26,10 @@ def archive_lines(result: Mapping[str, Any], *, days: int) -> Iterator[str]:
     for found in result["effects"]:
         figures = {name: value for name, value in found.items() if name != "subscription"}
         effect = Effect(label=found["subscription"], **figures)
-        yield f"effect in {days:,} days: {effect.label}: of {effect.asked:,} archived messages {effect.difference}"
+        yield (
+            f"effect in {days:,} days: {effect.label}: "
+            f"of {effect.asked:,} archived messages {effect.difference}"
+        )
     yield f"the archive is complete until {result['until']}"
 
 

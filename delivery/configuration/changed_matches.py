@@ -1,4 +1,4 @@
-"""The subscriptions for which a plan changes which messages match, and their conditions before and after."""
+"""Subscriptions that match other messages by a plan, with their conditions before and after."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,12 +19,13 @@ class MatchCondition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcernedSubscription:
-    """`before` and `after` are None if no message matches: there is no such subscription, or it is INACTIVE.
+    """A subscription with its conditions `before` and `after`; None if no message matches.
 
-    HELD makes no difference: messages match and are stored. A SHADOW subscription sends nothing: from
-    SHADOW to ACTIVE its matches are deliveries more. One that stays SHADOW, or is created so, has the
-    difference of its recorded matches. A default destination is left out: its messages are those that
-    no other subscription matches.
+    None: there is no such subscription, or it is INACTIVE. HELD makes no difference: messages match
+    and are stored. A SHADOW subscription sends nothing: from SHADOW to ACTIVE its matches are
+    deliveries more. One that stays SHADOW, or is created so, has the difference of its recorded
+    matches. A default destination is left out: its messages are those that no other subscription
+    matches.
     """
 
     label: str
@@ -34,7 +35,10 @@ class ConcernedSubscription:
 
 
 def concerned_by(plan: Plan) -> list[ConcernedSubscription]:
-    """Return those with stored event types in the plan's order, then those whose subscriber alone changes."""
+    """Return the concerned subscriptions with stored event types.
+
+    First those that the plan changes, in its order; then those whose subscriber alone changes.
+    """
     statuses = {
         one.name: str(one.values["status"])
         for one in plan.changes

@@ -2,8 +2,8 @@
 
 One message serves as an example of each. For each subscription that is created or deleted, gets
 another filter, header string or status, or whose subscriber gets another status, the database
-evaluates the newest messages of its event type. Two rules are ignored: that an earlier subscription of a FIRST subscriber takes a message, and
-that one endpoint takes it in a QUEUE group.
+evaluates the newest messages of its event type. Two rules are ignored: that an earlier subscription
+of a FIRST subscriber takes a message, and that one endpoint takes it in a QUEUE group.
 """
 
 from collections.abc import Iterator
@@ -46,7 +46,10 @@ class Effect:
     @property
     def difference(self) -> str:
         parts = [
-            f"{count:,} {'delivery' if count == 1 else 'deliveries'} {word}, for example of {public_id(example)}"
+            (
+                f"{count:,} {'delivery' if count == 1 else 'deliveries'} {word}, "
+                f"for example of {public_id(example)}"
+            )
             for count, word, example in (
                 (self.fewer, "fewer", self.example_of_fewer),
                 (self.more, "more", self.example_of_more),

@@ -50,7 +50,9 @@ class DocumentForm(forms.Form):
     )
     secrets = forms.CharField(
         required=False,
-        help_text="A line for each, such as env:NAME=value. Values that are not given stay as they are.",
+        help_text=(
+            "A line for each, such as env:NAME=value. Values that are not given stay as they are."
+        ),
         widget=UnfoldAdminTextareaWidget(
             {"rows": 3, "class": "inturn-code", "spellcheck": "false", "autocomplete": "off"}
         ),

@@ -27,7 +27,10 @@ BATCH_LINES = 500
 BATCH_BYTES = 4 * 1024 * 1024
 
 _EARLIER = "lines were published before the line above; the order of the file counts"
-_HERE = "deliveries are left out: Inturn has a message with the same dedup key, or knows that the old broker delivered it"
+_HERE = (
+    "deliveries are left out: Inturn has a message with the same dedup key, "
+    "or knows that the old broker delivered it"
+)
 
 
 class ImportRefusedError(Exception):
@@ -50,7 +53,7 @@ class Backlog:
     def apply(
         self, reservation: MessageReservation | None, *, progress: Callable[[TakenOver], object]
     ) -> TakenOver:
-        """Import the valid lines, some hundred in a transaction. Raise ImportRefusedError, OSError."""
+        """Import the valid lines, some hundred a transaction. Raise ImportRefusedError, OSError."""
         found = TakenOver()
         for batch in self._batches(found):
             with transaction.atomic():
@@ -133,8 +136,8 @@ def _store(owed: Sequence[Owed], reservation: MessageReservation | None) -> None
 
 _REPEAT = "Repeat the command: it goes on where it ended."
 _NOBODY = (
-    "no subscription qualifies that is not INACTIVE. List the subscriptions that are owed it as `subscriptions`, make "
-    "them HELD, or leave the line out."
+    "no subscription qualifies that is not INACTIVE. List the subscriptions that are owed it as "
+    "`subscriptions`, make them HELD, or leave the line out."
 )
 
 
@@ -168,7 +171,10 @@ def _is_first(message: OldMessage, keys: _KeysOfFile, found: TakenOver) -> bool:
     if digest == message.digest:
         found.repeated += 1
     else:
-        detail = f"line {number} has the same key and differs. Write one line a message, with all its subscriptions."
+        detail = (
+            f"line {number} has the same key and differs. Write one line a message, "
+            "with all its subscriptions."
+        )
         found.refuse(ImportLineError(message.number, detail))
     return False
 
@@ -193,8 +199,8 @@ def _taken(owed: Sequence[tuple[OldMessage, Owed]], found: TakenOver) -> list[Ow
 
 
 _ANOTHER = (
-    "another message with this key was imported before. Keys must be unique in the old broker: give files of several "
-    "brokers different names by --source."
+    "another message with this key was imported before. Keys must be unique in the old broker: "
+    "give files of several brokers different names by --source."
 )
 
 

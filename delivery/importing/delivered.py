@@ -113,10 +113,16 @@ def _key_of(line: Line, name: str, candidate: Candidate) -> bytes:
             headers.setdefault(dedup.IDEMPOTENCY_KEY, key_of(line))
         has_body = {"body", "body_base64"} & line.fields.keys()
         key = dedup.key_of(candidate, document(headers, body_in(line)[0] if has_body else b""))
-        advice = f"it has no value at {candidate.dedup_path or 'Idempotency-Key'}, by which {name} finds duplicates."
+        advice = (
+            f"it has no value at {candidate.dedup_path or 'Idempotency-Key'}, "
+            f"by which {name} finds duplicates."
+        )
     else:
         key = dedup.key_of_text(candidate, key_of(line))
-        advice = f"{name} finds duplicates by {candidate.dedup_path}: write headers and body of the message, too."
+        advice = (
+            f"{name} finds duplicates by {candidate.dedup_path}: "
+            "write headers and body of the message, too."
+        )
     if key is None:
         raise ImportLineError(line.number, advice)
     return key

@@ -65,6 +65,7 @@ def _add(imported: Imported, queue: dict[str, Any]) -> None:
         }
         imported.add("subscriptions", entry)
     imported.impossible.append(
-        f"queue {queue_id}: unread messages and the client's password stay in the old system; let the client empty it, "
-        f"or use `import backlog`, and give {subscriber} a fetch key or a queue_password"
+        f"queue {queue_id}: unread messages and the client's password stay in the old system; "
+        "let the client empty it, or use `import backlog`, "
+        f"and give {subscriber} a fetch key or a queue_password"
     )

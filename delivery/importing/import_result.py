@@ -52,7 +52,10 @@ class Imported:
         if not name:
             raise SourceError(f"A {what} has no name.")
         if name != text:
-            line = f"{what} {text!r} is {name}: names have letters, digits, dots, hyphens and underscores"
+            line = (
+                f"{what} {text!r} is {name}: names have letters, digits, dots, "
+                "hyphens and underscores"
+            )
             if line not in self.differently:
                 self.differently.append(line)
         return name

@@ -124,4 +124,7 @@ def _csv_line(number: int, row: dict[str | Any, Any]) -> Line | ImportLineError:
 
 
 def _unknown(names: set[str], known: frozenset[str]) -> str:
-    return f"there is no field {min(names)!r}; known are {', '.join(sorted(known))}. Rename it or leave it out."
+    return (
+        f"there is no field {min(names)!r}; known are {', '.join(sorted(known))}. "
+        "Rename it or leave it out."
+    )

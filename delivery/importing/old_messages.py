@@ -32,7 +32,10 @@ def key_of(line: Line) -> str:
         else text_of(line, "key")
     )
     if not _KEY.fullmatch(key):
-        detail = f"key: write the id of the message in the old broker, 1 to {MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters."
+        detail = (
+            "key: write the id of the message in the old broker, "
+            f"1 to {MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters."
+        )
         raise ImportLineError(line.number, detail)
     return key
 
@@ -71,7 +74,7 @@ def body_in(line: Line) -> tuple[bytes, bool]:
 
 
 def names_in(line: Line) -> list[str] | None:
-    """Return the names of `subscriptions`: a JSON list, or a text with spaces between; None without."""
+    """Return the names in `subscriptions`, a JSON list or a text with spaces; None without it."""
     value = line.fields.get("subscriptions")
     if value is None:
         return None
@@ -143,7 +146,10 @@ def _found(line: Line, name: str) -> tuple[int, int, Candidate]:
         .first()
     )
     if row is None:
-        detail = f"subscriptions: there is no {name[:200]!r}; write subscriber/subscription, or create it first."
+        detail = (
+            f"subscriptions: there is no {name[:200]!r}; "
+            "write subscriber/subscription, or create it first."
+        )
         raise ImportLineError(line.number, detail)
     return row.dedup_window_seconds, row.event_type_id, _candidate(row)
 

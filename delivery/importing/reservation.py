@@ -40,7 +40,8 @@ def reservation_with_room(count: int) -> MessageReservation | None:
 def take_ids(reservation: MessageReservation, count: int) -> Sequence[int]:
     """Take the next ids; raise NoRoomError. Call it in a transaction.
 
-    Another import waits here until that transaction ends, and a transaction that fails gives the ids back.
+    Another import waits here until that transaction ends, and a transaction that fails gives the
+    ids back.
     """
     locked = MessageReservation.objects.select_for_update().get(pk=reservation.pk)
     if locked.until_id - locked.next_id < count:

@@ -1,8 +1,8 @@
 """Import of TeamForge's webhook configuration: one row per subscription, as CSV or JSON.
 
-The columns are EventName, ContentType, EventType, EventFormat, PublisherName, PublisherID, SubscriberName,
-Status, HttpHeaders, WebhookEndpoint, SubsFilter, HeaderFilterString and CustomScript; all but
-EventName may be empty, and other columns are ignored.
+The columns are EventName, ContentType, EventType, EventFormat, PublisherName, PublisherID,
+SubscriberName, Status, HttpHeaders, WebhookEndpoint, SubsFilter, HeaderFilterString and
+CustomScript; all but EventName may be empty, and other columns are ignored.
 """
 
 import csv
@@ -89,7 +89,10 @@ def _add_sample(imported: Imported, entry: dict[str, Any], text: str) -> None:
     try:
         entry.setdefault("sample", json.loads(text))
     except ValueError:
-        line = f"event type {entry['name']}: its EventFormat is not JSON; give it a sample in the console"
+        line = (
+            f"event type {entry['name']}: its EventFormat is not JSON; "
+            "give it a sample in the console"
+        )
         if line not in imported.impossible:
             imported.impossible.append(line)
 
@@ -183,7 +186,10 @@ def _script_refusal(script: str, *, kind: str, endpoint: str) -> str:
     if called := _CALLS.search(script):
         return f"its script uses {called[0]}, which Inturn does not have"
     if _INCLUDE in script:
-        return f"its script uses {_INCLUDE}; create the included one as a common script, then add this one"
+        return (
+            f"its script uses {_INCLUDE}; "
+            "create the included one as a common script, then add this one"
+        )
     # The import reads no database: it may run where there is none.
     if found := fault(script, common=Library()):
         return f"its script is refused ({found})"

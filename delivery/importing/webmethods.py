@@ -1,14 +1,19 @@
-"""webMethods triggers: a JSON list of them, by the names of `pub.trigger:createTrigger` or of the trigger report.
+"""webMethods triggers, as a JSON list.
+
+Its names are those of `pub.trigger:createTrigger` or of the trigger report:
 
     {"server": "https://is.example:5543",
-     "triggers": [{"triggerName": "orders:handle",
-                   "properties": {"isConcurrent": "true", "maxExecutionThreads": "4", …},
-                   "conditions": [{"conditionName": "new", "serviceName": "orders:create", "joinType": "N/A",
-                                   "messageTypeFilterPairs": [{"messageType": "orders:Created", "filter": "…"}]}]}]}
+     "triggers": [
+        {"triggerName": "orders:handle",
+         "properties": {"isConcurrent": "true", "maxExecutionThreads": "4", …},
+         "conditions": [
+            {"conditionName": "new", "serviceName": "orders:create", "joinType": "N/A",
+             "messageTypeFilterPairs": [{"messageType": "orders:Created", "filter": "…"}]}]}]}
 
-A trigger becomes a subscriber that is served by its first matching condition, a condition a subscription for
-each of its document types. Where webMethods calls a service inside its server, Inturn sends a request: to the
-condition's `endpoint`, or to `<server>/invoke/<service>`, by which Integration Server makes services callable.
+A trigger becomes a subscriber that is served by its first matching condition, a condition a
+subscription for each of its document types. Where webMethods calls a service inside its server,
+Inturn sends a request: to the condition's `endpoint`, or to `<server>/invoke/<service>`, by which
+Integration Server makes services callable.
 """
 
 import json
@@ -21,9 +26,10 @@ from delivery.importing.webmethods_joins import join_of
 from delivery.importing.webmethods_properties import Properties, policy_of, subscriber_of
 
 _EXPECTED = (
-    'A JSON list of triggers was expected: {"server": "https://…", "triggers": [{"triggerName": …, "properties": '
-    '{…}, "conditions": [{"conditionName": …, "serviceName": …, "joinType": …, "messageTypeFilterPairs": '
-    '[{"messageType": …, "filter": …}]}]}]}.'
+    'A JSON list of triggers was expected: {"server": "https://…", '
+    '"triggers": [{"triggerName": …, "properties": {…}, '
+    '"conditions": [{"conditionName": …, "serviceName": …, "joinType": …, '
+    '"messageTypeFilterPairs": [{"messageType": …, "filter": …}]}]}]}.'
 )
 # With one document type a condition has no join, whatever it says.
 _ANY = ("", "N/A", "NONE", "OR", "ANY")
@@ -61,7 +67,8 @@ class _Trigger:
         subscriber = subscriber_of(self._properties, name=self._name)
         if not self._imported.add("subscribers", subscriber):
             self._imported.impossible.append(
-                f"trigger {self._name}: another trigger has this name; only the first was taken over"
+                f"trigger {self._name}: another trigger has this name; "
+                "only the first was taken over"
             )
             return
         policy = policy_of(self._properties)
@@ -88,8 +95,9 @@ class _Trigger:
         endpoint = self._endpoint(condition)
         if not endpoint:
             self._imported.impossible.append(
-                f"{label}: nothing says where its service {_text(condition, 'serviceName', 'service')} is called; give "
-                '"server" or the condition\'s "endpoint"'
+                f"{label}: nothing says where its service "
+                f"{_text(condition, 'serviceName', 'service')} is called; "
+                'give "server" or the condition\'s "endpoint"'
             )
             return
         for document_type, text in pairs:
@@ -164,9 +172,18 @@ def _text(given: Mapping[str, Any], *names: str) -> str:
     return found.strip() if isinstance(found, str) else str(found)
 
 
-_COLONS = "names: a dot stands for the colon of webMethods, which names have not here: folder.sub:name is folder.sub.name"
+_COLONS = (
+    "names: a dot stands for the colon of webMethods, which names have not here: "
+    "folder.sub:name is folder.sub.name"
+)
 _OF_ALL = (
-    "errors: a 5xx answer or none is a transient error and tried again; 4xx and 3xx are fatal. Let each service answer so",
-    "dead letters: a document that matches no condition is kept, with a journal entry UNMATCHED; one that fails is "
-    "reported as Inturn.Delivery.Failed, to the publisher's errors_to",
+    (
+        "errors: a 5xx answer or none is a transient error and tried again; 4xx and 3xx are fatal. "
+        "Let each service answer so"
+    ),
+    (
+        "dead letters: a document that matches no condition is kept, "
+        "with a journal entry UNMATCHED; one that fails is reported as Inturn.Delivery.Failed, "
+        "to the publisher's errors_to"
+    ),
 )

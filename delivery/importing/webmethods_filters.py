@@ -1,8 +1,9 @@
-"""From a local filter of a webMethods trigger, such as `%address/state% == "VA" and %total% > 100`, to Inturn's.
+"""Inturn's filters from the local filters of webMethods triggers.
 
-A filter is translated to a syntax tree and written by `normal_form`, so that no value can end a string. The
-operators that begin with `L_` compare text; the others compare numbers by size if the value is one. webMethods
-does not document how `!=` treats a field that is not there: here the field differs from every value.
+Such a filter is `%address/state% == "VA" and %total% > 100`. It is translated to a syntax tree and
+written by `normal_form`, so that no value can end a string. The operators that begin with `L_`
+compare text; the others compare numbers by size if the value is one. webMethods does not document
+how `!=` treats a field that is not there: here the field differs from every value.
 """
 
 import re

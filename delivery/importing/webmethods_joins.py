@@ -1,8 +1,8 @@
 """Joins of a webMethods condition with several document types: All (AND) and Only one (XOR).
 
-The name of the time-out and its unit are not in the public documents of `pub.trigger:createTrigger`:
-`joinTimeOut` or `joinTimeout`, in milliseconds like all others, with a day as the administration page
-has it. A join that never expires has the longest time here.
+The name of the time-out and its unit are not in the public documents of
+`pub.trigger:createTrigger`: `joinTimeOut` or `joinTimeout`, in milliseconds like all others, with a
+day as the administration page has it. A join that never expires has the longest time here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ def join_of(
     pairs: Iterable[tuple[str, str]],
     label: str,
 ) -> dict[str, Any] | None:
-    """Return the fields that the condition's subscriptions share; None, reported, if it is impossible."""
+    """Return the fields that the condition's subscriptions share; None, reported, if impossible."""
     types = ", ".join(document_type for document_type, _ in pairs)
     if join not in MODES:
         imported.impossible.append(
@@ -49,8 +49,8 @@ def join_of(
     )
     mode = MODES[join]
     imported.differently.append(
-        f"{label}: the join {join} of {types} is {_BECOMES[mode]}; {limits}it expires after {seconds:,} s. Publish with "
-        "the envelope's activation as the header Activation"
+        f"{label}: the join {join} of {types} is {_BECOMES[mode]}; {limits}it expires after "
+        f"{seconds:,} s. Publish with the envelope's activation as the header Activation"
     )
     name = label.rpartition("condition ")[2]
     return {

@@ -1,7 +1,7 @@
 """The properties of a webMethods trigger: order, threads, queue, retries, exactly-once, suspension.
 
-By the names of `pub.trigger:createTrigger` and of the trigger report. Values may be texts, as webMethods has them.
-Times are milliseconds there.
+By the names of `pub.trigger:createTrigger` and of the trigger report. Values may be texts, as
+webMethods has them. Times are milliseconds there.
 """
 
 from collections.abc import Mapping
@@ -77,7 +77,10 @@ class Properties:
         window = min(max(seconds, 1), LONGEST_WINDOW_SECONDS) if seconds else LONGEST_WINDOW_SECONDS
         self.note(
             self.differently,
-            f"duplicates are found by Idempotency-Key for {window:,} s; publish with the document's uuid as key",
+            (
+                f"duplicates are found by Idempotency-Key for {window:,} s; "
+                "publish with the document's uuid as key"
+            ),
         )
         return {"dedup_mode": "KEY", "dedup_window_seconds": window}
 
@@ -116,7 +119,10 @@ def _add_priority(properties: Properties, entry: dict[str, Any]) -> None:
     entry["by_priority"] = True
     properties.note(
         properties.differently,
-        "priorities: publish with the envelope's priority, 0 to 9, as the header Priority. Of four deliveries one is the oldest",
+        (
+            "priorities: publish with the envelope's priority, 0 to 9, as the header Priority. "
+            "Of four deliveries one is the oldest"
+        ),
     )
 
 
@@ -129,7 +135,7 @@ def _status(properties: Properties) -> str:
 
 
 def policy_of(properties: Properties) -> str | dict[str, Any]:
-    """Return the name of a built-in policy, or a new one, which triggers of the same settings share."""
+    """Return the name of a built-in policy, or of a new one that triggers of its settings share."""
     retries = properties.number("maxRetryAttempts", 0)
     seconds = min(
         max(properties.number("retryInterval", RETRY_MS) / 1000, 0.1), LONGEST_WAIT_SECONDS
@@ -142,8 +148,10 @@ def policy_of(properties: Properties) -> str | dict[str, Any]:
     if suspends and (service := properties.given.get("monitorServiceName")):
         properties.note(
             properties.impossible,
-            f"its monitoring service {service}; give its subscriptions a probe_url that answers 2xx when the resource is "
-            "available, or resume the lane by hand",
+            (
+                f"its monitoring service {service}; give its subscriptions a probe_url that "
+                "answers 2xx when the resource is available, or resume the lane by hand"
+            ),
         )
     suspends = suspends and attempts is not None
     if (attempts, seconds, suspends, on_reject) == (5, 10.0, False, False):

@@ -1,7 +1,8 @@
-"""Workfront's event subscriptions, as its list call answers them: `{"subscriptions": […], "meta": …}`.
+"""Workfront's event subscriptions, as its list call answers them.
 
-Several pages in a JSON list are taken, too, and the list of the deprecated call, whose names have underscores.
-Workfront masks tokens, so the document has a reference for each; a token that is not masked becomes its value.
+The answer is `{"subscriptions": […], "meta": …}`. Several pages in a JSON list are taken, too, and
+the list of the deprecated call, whose names have underscores. Workfront masks tokens, so the
+document has a reference for each; a token that is not masked becomes its value.
 """
 
 import json
@@ -31,8 +32,8 @@ def import_workfront(text: str) -> Imported:
         _add(imported, document)
     if imported.entries["subscriptions"]:
         imported.differently.append(
-            "Workfront's calls do not list what is imported; let a client that manages its subscriptions create them "
-            "by those calls instead"
+            "Workfront's calls do not list what is imported; "
+            "let a client that manages its subscriptions create them by those calls instead"
         )
     return imported
 
@@ -55,7 +56,8 @@ def _documents(imported: Imported, content: Any) -> Iterator[dict[str, Any]]:
         raise SourceError(_EXPECTED)
     if found < total:
         imported.impossible.append(
-            f"{total - found:,} more subscriptions: the source has {found:,} of {total:,}; put the other pages into the list"
+            f"{total - found:,} more subscriptions: the source has {found:,} of {total:,}; "
+            "put the other pages into the list"
         )
 
 
@@ -134,6 +136,7 @@ def _status(imported: Imported, document: Mapping[str, Any], label: str) -> str:
     if not frozen_at:
         return "ACTIVE"
     imported.differently.append(
-        f"{label}: Workfront froze its URL at {frozen_at} and sends nothing there, so it is INACTIVE"
+        f"{label}: Workfront froze its URL at {frozen_at} and sends nothing there, "
+        "so it is INACTIVE"
     )
     return "INACTIVE"

@@ -38,7 +38,10 @@ def request_replay(
     with transaction.atomic():
         replay = Replay.objects.create(subscription=subscription, asked_by=actor, **fields)
         replay.refresh_from_db()
-        text = f"Asked for: messages published from {_moment(replay.since)} to {_moment(replay.until)}."
+        text = (
+            f"Asked for: messages published from {_moment(replay.since)} to "
+            f"{_moment(replay.until)}."
+        )
         _record(replay, text, actor)
         after = changes.snapshot(replay)
         changes.record_change(

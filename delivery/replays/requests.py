@@ -46,8 +46,10 @@ def checked_request(subscription: Subscription, request: ReplayRequest) -> dict[
     """Return the fields of the replay; raises ReplayRefusedError."""
     if subscription.event_type.kind == Kind.SYNC:
         raise ReplayRefusedError(
-            f"{subscription} is SYNC: its publisher waits for the answer, so a replay has no recipient. "
-            "Replay to a subscription of a TOPIC or QUEUE event type.",
+            (
+                f"{subscription} is SYNC: its publisher waits for the answer, so a replay has no "
+                "recipient. Replay to a subscription of a TOPIC or QUEUE event type."
+            ),
             field="subscription",
         )
     since, until = _times(request)
@@ -75,8 +77,11 @@ def _times(request: ReplayRequest) -> tuple[datetime, datetime]:
     until = request.get("until") or archived
     if until > archived:
         raise ReplayRefusedError(
-            f"The archive has messages published before {_moment(archived)}, and a replay reads the archive. "
-            "Give that as until or something earlier, or run the export first.",
+            (
+                f"The archive has messages published before {_moment(archived)}, "
+                "and a replay reads the archive. Give that as until or something earlier, "
+                "or run the export first."
+            ),
             field="until",
         )
     if request["since"] >= until:
@@ -117,7 +122,10 @@ def _event_types(names: Sequence[str] | None, *, of: Subscription) -> list[str]:
 
 def _rate(rate: float | None) -> float | None:
     if rate is not None and not SLOWEST_RATE <= rate <= FASTEST_RATE:
-        detail = f"Give {SLOWEST_RATE} to {FASTEST_RATE} deliveries per second, or none: as fast as possible."
+        detail = (
+            f"Give {SLOWEST_RATE} to {FASTEST_RATE} deliveries per second, "
+            "or none: as fast as possible."
+        )
         raise ReplayRefusedError(detail, field="rate")
     return rate
 

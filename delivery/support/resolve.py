@@ -36,7 +36,8 @@ def cancel_delivery(delivery_id: int, *, actor: str) -> None:
     )
     if not is_done:
         raise NotResolvedError(
-            f"It is {_status(delivery_id)}; only PENDING, IN_FLIGHT and IN_DOUBT deliveries can be cancelled."
+            f"It is {_status(delivery_id)}; "
+            "only PENDING, IN_FLIGHT and IN_DOUBT deliveries can be cancelled."
         )
 
 

@@ -98,7 +98,10 @@ def resubmit_edited(delivery: Delivery, edit: Edit, *, actor: str) -> Copy:
             raise NotResubmittedError(_why_not_edited(delivery.pk))
         copy, (lane_id, subscriber_id) = Copy(*row[:2]), row[2:]
         callbacks.add_callbacks([(copy.message_id, callback)] if callback else [])
-        text = f"{public_id(delivery.message_id)} was edited and is sent as {public_id(copy.message_id)}."
+        text = (
+            f"{public_id(delivery.message_id)} was edited and is sent as "
+            f"{public_id(copy.message_id)}."
+        )
         journal.record_entry(
             JournalKind.RESUBMITTED, text, actor=actor, delivery_id=copy.delivery_id
         )
@@ -115,13 +118,22 @@ def refusal_reason(delivery_id: int) -> str:
     if row.status in OPEN:
         return f"It is {row.status}: it is on its way already."
     if row.status in _SUCCESSES:
-        return f"It is {row.status}: received messages are not sent again. Give a body to send an edited copy."
+        return (
+            f"It is {row.status}: received messages are not sent again. "
+            "Give a body to send an edited copy."
+        )
     if row.status == Status.SHADOW:
-        return "It is SHADOW: it was recorded only, and is not sent. Make its subscription ACTIVE and replay the message."
+        return (
+            "It is SHADOW: it was recorded only, and is not sent. "
+            "Make its subscription ACTIVE and replay the message."
+        )
     if row.lane_id is None and not row.subscription.has_place_without_lane:
         return "Its publisher waited for the answer, and waits no more; publish another message."
     if row.queue_group is not None and _has_delivered_sibling(row):
-        return "Another endpoint of its group has taken the message. Give a body to send an edited copy."
+        return (
+            "Another endpoint of its group has taken the message. "
+            "Give a body to send an edited copy."
+        )
     return "It has just changed; reload it and try again."
 
 

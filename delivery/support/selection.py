@@ -94,11 +94,10 @@ def preview_selection(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) 
 def counted_by_status(rows: QuerySet[Delivery]) -> dict[str, int]:
     # Without an order, for the same reason.
     found, parameters = rows.order_by().values("status")[: COUNT_LIMIT + 1].query.sql_with_params()
+    # `found` is Django's SQL.
+    counted = f"SELECT status, count(*) FROM ({found}) AS found GROUP BY status"  # noqa: S608
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT status, count(*) FROM ({found}) AS found GROUP BY status ORDER BY count(*) DESC, status",  # noqa: S608 - Django's SQL
-            parameters,
-        )
+        cursor.execute(f"{counted} ORDER BY count(*) DESC, status", parameters)
         return dict(cursor.fetchall())
 
 

@@ -57,7 +57,10 @@ def deactivate_owner(owner: Subscription | Subscriber, *, actor: str) -> bool:
             if isinstance(owner, Subscription)
             else "the deliveries of its subscriptions are"
         )
-        text = f"{owner} was made INACTIVE: {held} held, and messages published meanwhile are not kept for it."
+        text = (
+            f"{owner} was made INACTIVE: "
+            f"{held} held, and messages published meanwhile are not kept for it."
+        )
         _record(owner, JournalKind.DEACTIVATED, text, actor=actor)
     return True
 
@@ -67,7 +70,10 @@ def shadow_subscription(subscription: Subscription, *, actor: str) -> bool:
     with transaction.atomic():
         if not _change(subscription, SHADOW, actor=actor):
             return False
-        text = f"{subscription} was made SHADOW: messages match and are recorded, and nothing of it is sent; its deliveries are held."
+        text = (
+            f"{subscription} was made SHADOW: messages match and are recorded, "
+            "and nothing of it is sent; its deliveries are held."
+        )
         _record(subscription, JournalKind.SHADOW, text, actor=actor)
     return True
 
@@ -85,11 +91,14 @@ def hold_owner(owner: Held, *, actor: str, release: Release | None = None) -> bo
 
 
 def record_hold(owner: Held, *, actor: str) -> None:
-    """Write the journal entry of a hold, the reason why deliveries wait; also for a new HELD object."""
+    """Write the journal entry of a hold, why deliveries wait; also for a new HELD object."""
     subject = "all sending" if isinstance(owner, Installation) else str(owner)
     verb = "was" if isinstance(owner, Installation) else "was made"
     until = f" until {owner.held_until:%Y-%m-%d %H:%M:%S} UTC" if owner.held_until else ""
-    text = f"{subject} {verb} HELD{until}: messages are stored, and nothing of it is sent or handed out."
+    text = (
+        f"{subject} {verb} HELD{until}: messages are stored, "
+        "and nothing of it is sent or handed out."
+    )
     _record(
         owner,
         JournalKind.HELD,
@@ -158,7 +167,10 @@ def _activated(owner: Held, jobs: list[Resubmission], rate: float | None) -> str
         else f"{owner} was made ACTIVE"
     )
     if jobs:
-        return f"{name}: held deliveries are cancelled ({', '.join(map(str, jobs[:10]))}{' and more' if jobs[10:] else ''})."
+        return (
+            f"{name}: held deliveries are cancelled "
+            f"({', '.join(map(str, jobs[:10]))}{' and more' if jobs[10:] else ''})."
+        )
     pace = (
         f", {rate:g} a second" + (" of each subscriber" if isinstance(owner, Installation) else "")
         if rate

@@ -30,7 +30,10 @@ from subscriptions.values.client_address import client_address
 from subscriptions.values.names import is_name
 
 MOST_REMEMBERED = 10_000
-_WRONG = "Send the subscriber's name and one of its fetch keys, or its queue password, as Basic credentials."
+_WRONG = (
+    "Send the subscriber's name and one of its fetch keys, "
+    "or its queue password, as Basic credentials."
+)
 _PROCESS_KEY = secrets.token_bytes(32)
 _right: set[bytes] = set()
 
@@ -93,7 +96,10 @@ def _check(visitor: Visitor, password: str, *, stored: str) -> None:
         attempt = sign_in.begin_sign_in(visitor, now=now)
     except HeldBackError as held_back:
         seconds = max(int((held_back.until - now).total_seconds()), 0) + 1
-        detail = "Too many wrong passwords came from here or for this name. Try again later, or use a fetch key."
+        detail = (
+            "Too many wrong passwords came from here or for this name. "
+            "Try again later, or use a fetch key."
+        )
         raise Problem(
             429, "too-many-failures", detail, headers={"Retry-After": str(seconds)}
         ) from None

@@ -98,7 +98,10 @@ def _own_queue(request: Request, name: str) -> Subscriber:
     signed_in = key_of(request).subscriber
     subscriber = None if signed_in is None else Subscriber.objects.filter(pk=signed_in.pk).first()
     if subscriber is None or name not in (subscriber.name, subscriber.queue_id):
-        detail = f"There is no queue {name} of yours: give the name or the queue id of the subscriber that signs in."
+        detail = (
+            f"There is no queue {name} of yours: "
+            "give the name or the queue id of the subscriber that signs in."
+        )
         raise Problem(404, "no-such-queue", detail)
     return subscriber
 

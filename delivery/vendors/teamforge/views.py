@@ -32,7 +32,10 @@ from subscriptions.values.names import is_name
 # The path segment for clients whose only credential is the publish id.
 _VERSION = "v4"
 _LONGEST_LOGIN = 16 * 1024
-_NO_PUBLISHER = "No publisher has this publish id: it is wrong, was replaced or was switched off. The publisher's page shows its ids."
+_NO_PUBLISHER = (
+    "No publisher has this publish id: it is wrong, was replaced or was switched off. "
+    "The publisher's page shows its ids."
+)
 
 
 class TeamForgeView(ApiView):

@@ -1,12 +1,14 @@
-"""Workfront's base64Encoding as a script: `newState` and `oldState` are sent as base64 of their JSON.
+"""Workfront's base64Encoding as a script.
 
-As any script's output, the encoded body is stored before the first attempt, so that each attempt sends
-and signs the same bytes. ES5 has no base64; the script encodes the UTF-8 bytes itself. Workfront does
-not document the spacing of the encoded JSON: here it has none.
+`newState` and `oldState` are sent as base64 of their JSON. As any script's output, the encoded body
+is stored before the first attempt, so that each attempt sends and signs the same bytes. ES5 has no
+base64; the script encodes the UTF-8 bytes itself. Workfront does not document the spacing of the
+encoded JSON: here it has none.
 """
 
 from typing import Any
 
+# Stored with subscriptions, and compared with what they have: its text stays the same.
 BASE64_SCRIPT = """\
 // Workfront's base64Encoding: newState and oldState as base64 of their JSON.
 var DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -16,7 +18,8 @@ function base64(value) {
     var whole = bytes.length - bytes.length % 3, text = "", i, bits;
     for (i = 0; i < whole; i += 3) {
         bits = bytes.charCodeAt(i) << 16 | bytes.charCodeAt(i + 1) << 8 | bytes.charCodeAt(i + 2);
-        text += DIGITS[bits >> 18] + DIGITS[bits >> 12 & 63] + DIGITS[bits >> 6 & 63] + DIGITS[bits & 63];
+        text += DIGITS[bits >> 18] + DIGITS[bits >> 12 & 63] \
++ DIGITS[bits >> 6 & 63] + DIGITS[bits & 63];
     }
     if (bytes.length - whole === 1) {
         bits = bytes.charCodeAt(whole);
@@ -41,7 +44,10 @@ _TRUE, _FALSE = ("true",), ("", "false")
 
 
 def is_base64(given: Any) -> bool | None:
-    """Return what `base64Encoding` says: Workfront takes true, false and blank, also as texts. None: none of them."""
+    """Return the value of `base64Encoding`; None if Workfront would refuse it.
+
+    Workfront takes true, false and blank, also as texts.
+    """
     if given is None or isinstance(given, bool):
         return bool(given)
     text = given.strip().lower() if isinstance(given, str) else None

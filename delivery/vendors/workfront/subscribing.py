@@ -168,7 +168,10 @@ def _save(row: WorkfrontSubscription) -> None:
         with transaction.atomic():
             row.save(force_insert=True)
     except IntegrityError:
-        detail = "There is a subscription for the same events, filters and URL already; delete that one first, or keep it."
+        detail = (
+            "There is a subscription for the same events, filters and URL already; "
+            "delete that one first, or keep it."
+        )
         raise Problem(409, "duplicate-subscription", detail) from None
 
 

@@ -1,7 +1,7 @@
 """The translation of a Workfront event subscription into an event type and a filter.
 
-If that is impossible, it has the reasons. Workfront ignores errors in a filter, and then never sends
-anything; here they are refused. A message is Workfront's original payload: `{"eventType",
+If that is impossible, it has the reasons. Workfront ignores errors in a filter, and then never
+sends anything; here they are refused. A message is Workfront's original payload: `{"eventType",
 "newState": {…}, "oldState": {…}, …}`. A condition is built as a syntax tree and written by
 `normal_form`, so that no value can end a string; it is then parsed, to find whether it is too long.
 """
@@ -20,7 +20,10 @@ NEW, OLD = "newState", "oldState"
 EVENT_TYPES = ("CREATE", "UPDATE", "DELETE")
 # The only one since January 2026. Workfront itself has refused v1 since July 2025.
 VERSION = "v2"
-OTHER_VERSION = f"The only version is {VERSION}: Inturn sends a body as it was published. Give {VERSION}, or leave this out."
+OTHER_VERSION = (
+    f"The only version is {VERSION}: Inturn sends a body as it was published. "
+    f"Give {VERSION}, or leave this out."
+)
 MOST_GROUPS = 10
 LEAST_IN_A_GROUP, MOST_IN_A_GROUP = 2, 5
 _OBJ_CODE = re.compile(r"[A-Z][A-Z0-9_]{0,29}")

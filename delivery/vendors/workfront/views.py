@@ -88,7 +88,8 @@ class WorkfrontViews(ApiView, ViewSet):
         serializer = DocumentSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         made = subscribing.create_subscription(serializer.validated_data, actor=actor_of(request))
-        place = f"{settings.ENVIRONMENT.base_url}/attask/eventsubscription/api/v1/subscriptions/{made.row.pk}"
+        base_url = settings.ENVIRONMENT.base_url
+        place = f"{base_url}/attask/eventsubscription/api/v1/subscriptions/{made.row.pk}"
         answer: dict[str, Any] = {"id": str(made.row.pk), "version": VERSION}
         if made.differences:
             answer["differences"] = made.differences
