@@ -53,7 +53,8 @@ class Inbox:
                 self.end_headers()
                 inbox.arrived.set()
 
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
+            # The library's name of the argument.
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
                 """Print nothing: the command prints the result."""
 
         self._server = HTTPServer(("127.0.0.1", 0), Taking)
@@ -133,8 +134,8 @@ def _publish(publisher: RestClient, inbox: Inbox, name: str, *, seconds: float) 
     steps = [("accepted", time.perf_counter() - start)]
     if not inbox.arrived.wait(seconds):
         raise SmokeError(
-            f"{accepted['id']} was accepted and did not arrive within {seconds:g} s: is a cluster running "
-            "(`manage.py qcluster`), and what does its log say?"
+            f"{accepted['id']} was accepted and did not arrive within {seconds:g} s: "
+            "is a cluster running (`manage.py qcluster`), and what does its log say?"
         )
     steps.append(("received, since it was published", time.perf_counter() - start))
     while (status := _pushed(publisher.get(f"messages/{accepted['id']}"))["status"]) != "DELIVERED":

@@ -1,8 +1,8 @@
 """Metrics of the whole installation, which Prometheus reads: loaded from the database per request.
 
 Every process reports the same values. Each statement has a bounded cost: counts of waiting
-deliveries end at 100,000, or 10,000 in the retry lane and in the callback lane. Without a database the rest of `/metrics` is
-still served.
+deliveries end at 100,000, or 10,000 in the retry lane and in the callback lane. Without a database
+the rest of `/metrics` is still served.
 """
 
 from collections.abc import Iterable, Iterator

@@ -39,7 +39,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
 
     def extra_urls(self) -> list[URLPattern]:
         return [
-            # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
+            # Not wrapped in admin_view: its redirect to the login would be swapped into the page.
             path("overview/", live.overview_part, name="overview_part"),
             path("overview/traffic/", live.overview_traffic, name="overview_traffic"),
             path("sending/", self.admin_view(self.sending), name="sending"),

@@ -30,26 +30,33 @@ EVENT_TYPES = {
     CREATE: "An artifact was created in a tracker.",
     UPDATE: "An artifact was changed: `original` is before, `updated` after.",
     MOVE: "An artifact was moved to another project.",
-    BUILD: "An artifact is to be built: a job for one worker, which answers by callback when it is done.",
+    BUILD: (
+        "An artifact is to be built: a job for one worker, "
+        "which answers by callback when it is done."
+    ),
 }
 QUEUES = {BUILD}
 READER = "demo-warehouse"
 SUBSCRIBERS = {
     "demo-reporting": "Behaves: answers 200 to everything.",
-    "demo-crm": "Answers 500 now and then. Its policy skips such a message and sends it again later.",
+    "demo-crm": (
+        "Answers 500 now and then. Its policy skips such a message and sends it again later."
+    ),
     "demo-billing": (
         "The endpoint of `invoices` is down and its policy is strict, so all of it is blocked. "
         "Make `invoices` INACTIVE, and `contracts` flows."
     ),
     "demo-search": (
-        "Answers 503 every third time. Its policy hands such a message to the retry lane, and the others flow."
+        "Answers 503 every third time. "
+        "Its policy hands such a message to the retry lane, and the others flow."
     ),
     "demo-builds": (
-        "Three workers share the jobs, of whom one is down: the other two do its share, and tell by callback when a "
-        "build is done."
+        "Three workers share the jobs, of whom one is down: the other two do its share, "
+        "and tell by callback when a build is done."
     ),
     READER: (
-        "Has a mailbox and reads it slowly: three messages at a time. Now and then it rejects a message, or does not acknowledge it, so that it returns."
+        "Has a mailbox and reads it slowly: three messages at a time. "
+        "Now and then it rejects a message, or does not acknowledge it, so that it returns."
     ),
 }
 RETRIES = "demo-retries"

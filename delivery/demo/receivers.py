@@ -92,7 +92,8 @@ class _Receiver(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name that it overrides
+    # The library's name of the argument.
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Log nothing: every attempt is in Inturn's own history."""
 
 

@@ -165,7 +165,10 @@ def _networks(reached: Iterable[Reached]) -> Iterator[CheckResult]:
         check="networks",
         severity=Severity.FAILED,
         text=f"INTURN_ALLOWED_NETWORKS lacks {', '.join(collapsed)}",
-        advice="Add these networks, or wider ones that hold them, and restart Inturn; or correct the endpoints.",
+        advice=(
+            "Add these networks, or wider ones that hold them, and restart Inturn; "
+            "or correct the endpoints."
+        ),
     )
 
 

@@ -23,8 +23,9 @@ FREE_DISK_FRACTION = 0.1
 
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 _UNDERSCORES = (
-    "Let the proxy hand on header names with an underscore (nginx: underscores_in_headers on). Until then no "
-    "subscription with a header_filter_string receives anything that is published through it."
+    "Let the proxy hand on header names with an underscore (nginx: underscores_in_headers on). "
+    "Until then no subscription with a header_filter_string "
+    "receives anything that is published through it."
 )
 
 
@@ -55,7 +56,10 @@ def check_base_url(base_url: str) -> CheckResult:
             check="base URL",
             severity=Severity.WARNING,
             text=f"{base_url} is not encrypted",
-            advice="Serve it by a proxy that speaks TLS, and set INTURN_BASE_URL to its https:// address.",
+            advice=(
+                "Serve it by a proxy that speaks TLS, "
+                "and set INTURN_BASE_URL to its https:// address."
+            ),
         )
     return CheckResult(check="base URL", severity=Severity.OK, text=base_url)
 
@@ -78,7 +82,9 @@ def check_ready(base_url: str) -> CheckResult:
             check="proxy",
             severity=Severity.FAILED,
             text=f"{url} answers {answer.status_code}, and not as an Inturn that is ready",
-            advice="See the log of Inturn, and whether the proxy hands on to the right port and path.",
+            advice=(
+                "See the log of Inturn, and whether the proxy hands on to the right port and path."
+            ),
         )
     return CheckResult(check="proxy", severity=Severity.OK, text=f"{url} is ready")
 
@@ -93,7 +99,9 @@ def check_filter_string(base_url: str, *, key: str) -> CheckResult:
             check="FILTER_STRING",
             severity=Severity.FAILED,
             text=f"no probe can be published through {base_url}: {error}",
-            advice="See the answer; the proxy must hand on POST, Authorization and the body unchanged.",
+            advice=(
+                "See the answer; the proxy must hand on POST, Authorization and the body unchanged."
+            ),
         )
     finally:
         remove_traces(name)
@@ -151,7 +159,10 @@ def check_callbacks(base_url: str) -> CheckResult:
         check="callbacks",
         severity=Severity.FAILED,
         text=f"POST {url} {text}, and not Inturn's 404",
-        advice="Let the proxy hand on POST /callbacks/…: endpoints answer QUEUE messages with a CallbackURL there.",
+        advice=(
+            "Let the proxy hand on POST /callbacks/…: "
+            "endpoints answer QUEUE messages with a CallbackURL there."
+        ),
     )
 
 
@@ -172,7 +183,10 @@ def check_clock() -> CheckResult:
         check="clock",
         severity=Severity.FAILED if abs(ahead) >= CLOCK_FAILED_SECONDS else Severity.WARNING,
         text=f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the database's",
-        advice="Synchronise both machines by NTP: retries are due by the database's clock, and signatures have this machine's.",
+        advice=(
+            "Synchronise both machines by NTP: retries are due by the database's clock, "
+            "and signatures have this machine's."
+        ),
     )
 
 

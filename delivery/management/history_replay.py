@@ -118,7 +118,8 @@ def _await_selected(replay: Replay) -> None:
 
 def _show(replay: Replay, write: Callable[[str], object]) -> None:
     write(
-        f"{replay} to {replay.subscription}: {replay.count:,} messages, {replay.since:%F %T} to {replay.until:%F %T} UTC"
+        f"{replay} to {replay.subscription}: {replay.count:,} messages, "
+        f"{replay.since:%F %T} to {replay.until:%F %T} UTC"
     )
     for one in replay.preview:
         write(f"  {one['day']}  {one['count']:>12,}  {one['event']}")
@@ -146,7 +147,8 @@ def _follow(replay: Replay, write: Callable[[str], object]) -> None:
             bar.n = replay.done
             bar.set_postfix_str(replay.error, refresh=True)
     write(
-        f"{replay}: {replay.state}; {replay.made:,} deliveries of {replay.count:,} messages were made."
+        f"{replay}: {replay.state}; "
+        f"{replay.made:,} deliveries of {replay.count:,} messages were made."
     )
     if replay.state != ReplayState.DONE:
         raise CommandError(replay.error or f"It is {replay.state}.")

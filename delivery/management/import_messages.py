@@ -1,4 +1,4 @@
-"""`import backlog`, `import delivered`, `import reserve`: messages of an old broker, in the terminal."""
+"""`import backlog`, `import delivered`, `import reserve`: messages of an old broker."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -47,7 +47,9 @@ def add_message_commands(commands: Any) -> None:
     delivered.set_defaults(act=import_delivered)
     reserving = commands.add_parser(
         "reserve",
-        help="keep places for COUNT messages of a backlog, before all that is published from now on",
+        help=(
+            "keep places for COUNT messages of a backlog, before all that is published from now on"
+        ),
     )
     reserving.add_argument("count", type=int)
     reserving.set_defaults(act=import_reserve)
@@ -77,7 +79,8 @@ def import_backlog(options: Options, write: Write) -> int:
         return 0
     if not options["apply"]:
         write(
-            f"Nothing is changed. --apply imports {checked.messages:,} messages with {checked.deliveries:,} deliveries."
+            f"Nothing is changed. --apply imports {checked.messages:,} messages with "
+            f"{checked.deliveries:,} deliveries."
         )
         return HAS_CHANGES
     try:
@@ -122,8 +125,8 @@ def _show(checked: TakenOver, options: Options, write: Write, *, nouns: str) -> 
         write(line)
     if checked.faults and not options["skip_faulty"]:
         raise CommandError(
-            f"Nothing is changed: {checked.faults:,} of {checked.lines:,} lines cannot be imported. Correct them, or leave "
-            "them out by --skip-faulty."
+            f"Nothing is changed: {checked.faults:,} of {checked.lines:,} lines cannot be "
+            "imported. Correct them, or leave them out by --skip-faulty."
         )
 
 
@@ -131,8 +134,10 @@ def _notes_of_backlog(checked: TakenOver, reservation: MessageReservation | None
     if not checked.messages:
         return []
     notes = [
-        "published now, with the old id and time in the headers original-id and original-published-at; their time to "
-        "live begins with the import"
+        (
+            "published now, with the old id and time in the headers original-id and "
+            "original-published-at; their time to live begins with the import"
+        )
     ]
     ids = list(checked.of_subscription)
     if reservation is not None:
@@ -158,7 +163,10 @@ def _behind(subscription_ids: list[int]) -> Iterable[str]:
         .order_by("subscription__subscriber__name")
     )
     for name, count in waiting:
-        yield f"sent after the {count:,} deliveries that wait for {name}, because no places were reserved for it"
+        yield (
+            f"sent after the {count:,} deliveries that wait for {name}, "
+            "because no places were reserved for it"
+        )
 
 
 def _flowing(subscription_ids: list[int]) -> list[str]:
@@ -199,5 +207,8 @@ def _progress(lines: int) -> Callable[[TakenOver], object]:
 
 def _words(error: Exception) -> str:
     if isinstance(error, IntegrityError):
-        return "The configuration was changed meanwhile. Repeat the command: it goes on where it ended."
+        return (
+            "The configuration was changed meanwhile. Repeat the command: "
+            "it goes on where it ended."
+        )
     return str(error)

@@ -48,14 +48,18 @@ class TimeForm(forms.Form):
         since, until = cleaned.get("since"), cleaned.get("until")
         if since and until and not since < until <= since + archive.LONGEST_SEARCH:
             raise ValidationError(
-                'Give at most one day, with "since" before "until". For a longer time, create a report.'
+                'Give at most one day, with "since" before "until". '
+                "For a longer time, create a report."
             )
         return cleaned
 
 
 @admin.register(ArchiveFile)
 class ArchiveFileAdmin(KeysetAdmin):
-    empty_text = "Nothing is archived yet: the step export archives settled deliveries, on its schedule or with Run now."
+    empty_text = (
+        "Nothing is archived yet: the step export archives settled deliveries, "
+        "on its schedule or with Run now."
+    )
     list_display = ["file", "table", "of_day", "shown_rows", "size", "ids"]
     list_display_links = None
     list_filter = [

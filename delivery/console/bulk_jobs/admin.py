@@ -38,7 +38,10 @@ def bulk_url(filters: QueryDict, verb: BulkVerb) -> str:
 
 @admin.register(Resubmission)
 class ResubmissionAdmin(WatchedAdmin):
-    empty_text = "Resubmissions and cancellations by filter are listed here: count the failed deliveries first, then resubmit them."
+    empty_text = (
+        "Resubmissions and cancellations by filter are listed here: "
+        "count the failed deliveries first, then resubmit them."
+    )
     list_display = ["number", "shown_state", "progress", "what", "who", "began", "ended"]
     list_filter = [
         choice_filter("Action", "verb", BulkVerb.values),
@@ -92,7 +95,10 @@ class ResubmissionAdmin(WatchedAdmin):
         try:
             is_stopped = bulk_jobs.cancel_job(job, actor=actor_of(request), now=timezone.now())
         except bulk_jobs.BacklogError:
-            text = "Not stopped: its subscription becomes ACTIVE after it. Make the subscription INACTIVE instead."
+            text = (
+                "Not stopped: its subscription becomes ACTIVE after it. "
+                "Make the subscription INACTIVE instead."
+            )
             return self.back(request, text, level=messages.WARNING)
         if not is_stopped:
             return self.back(

@@ -89,7 +89,10 @@ class Resubmitting(ConsoleAdmin):
         row: Delivery = self.permitted(request, object_id)
         is_pulled = row.subscription.mode == Mode.PULL
         effect = "can be fetched again, at its original position in the mailbox"
-        done = f"Delivery {object_id} {effect if is_pulled else 'is queued again in its original position'}."
+        done = (
+            f"Delivery {object_id} "
+            f"{effect if is_pulled else 'is queued again in its original position'}."
+        )
         return self._act(request, object_id, resubmit.resubmit_delivery, done=done)
 
     def cancel_one(self, request: HttpRequest, object_id: int) -> HttpResponse:

@@ -155,7 +155,10 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
     def message_link(self, row: Delivery) -> SafeString:
         url = reverse("admin:delivery_message_change", args=[row.message_id])
         return format_html(
-            '<span class="inturn-lines"><a class="inturn-link" href="{}">{}</a><span class="inturn-second">{}</span></span>',
+            (
+                '<span class="inturn-lines"><a class="inturn-link" href="{}">{}</a>'
+                '<span class="inturn-second">{}</span></span>'
+            ),
             url,
             public_id(row.message_id),
             row.message.event_type.name,

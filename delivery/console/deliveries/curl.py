@@ -36,7 +36,8 @@ _SIGNED = """\
 # SECRET is the subscription's, whsec_…; as for any attempt, the signature is made of the time.
 id={id} TIME=$(date +%s)
 key=$(printf %s "${{SECRET#whsec_}}" | base64 -d | od -An -v -tx1 | tr -d ' \\n')
-SIGNATURE=$({{ printf %s "$id.$TIME."; body; }} | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary | base64)"""
+SIGNATURE=$({{ printf %s "$id.$TIME."; body; }} | \
+openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary | base64)"""
 
 
 def publish_command(message: Message) -> str:
@@ -94,7 +95,10 @@ def _body(message: Message, *, made: ScriptOutput | None = None) -> str:
     made_body = None if made is None else made.body
     text = _text(bytes(message.body if made_body is None else made_body))
     if text is None and made_body is not None:
-        return "# The script's output is too long, or not text; save it as made.bin first.\nbody() { cat made.bin; }"
+        return (
+            "# The script's output is too long, or not text; save it as made.bin first.\n"
+            "body() { cat made.bin; }"
+        )
     if text is None:
         file = shlex.quote(f"{message.public_id}.txt")
         return f"# Download the raw body first: {file}\nbody() {{ cat {file}; }}"

@@ -49,7 +49,10 @@ class EventTypeAdmin(CompletedList, BaseEventTypeAdmin):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         if violation := catalogue.violation_of_sample(obj):
-            text = f"The sample of {obj} breaks its JSON Schema at {violation.path}: {violation.message}"
+            text = (
+                f"The sample of {obj} breaks its JSON Schema at "
+                f"{violation.path}: {violation.message}"
+            )
             messages.warning(request, f"{text} Inturn would reject it.")
 
     @admin.display(description="last message")

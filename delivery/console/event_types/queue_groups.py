@@ -91,7 +91,7 @@ def of_event_type(event_type: EventType) -> list[QueueGroup]:
 
 
 def group_size(subscription: Subscription) -> int | None:
-    """Return the number of subscriptions in its group, including itself; None unless it is in one."""
+    """Return the number of subscriptions in its group, itself included; None unless in one."""
     if (
         subscription.event_type.kind != Kind.QUEUE
         or subscription.status == SubscriptionStatus.SHADOW

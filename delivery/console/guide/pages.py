@@ -44,7 +44,10 @@ _PAGES = (
         "holding",
         "Hold and release sending",
         HOW_TO,
-        "HELD and INACTIVE: of a subscription, a subscriber, or all of them; until when, and how fast afterwards.",
+        (
+            "HELD and INACTIVE: of a subscription, a subscriber, or all of them; "
+            "until when, and how fast afterwards."
+        ),
     ),
     GuidePage(
         "operating",
@@ -56,7 +59,10 @@ _PAGES = (
         "backup",
         "Back up and restore",
         HOW_TO,
-        "Make a back-up under load, restore it, decide what may have been sent since, move to another machine.",
+        (
+            "Make a back-up under load, restore it, decide what may have been sent since, "
+            "move to another machine."
+        ),
     ),
     GuidePage(
         "moving-in",
@@ -68,7 +74,10 @@ _PAGES = (
         "taking-over",
         "Take over the old broker's messages",
         HOW_TO,
-        "What it has not delivered, in order; what it has delivered, not again; the switch step by step.",
+        (
+            "What it has not delivered, in order; what it has delivered, not again; "
+            "the switch step by step."
+        ),
     ),
     GuidePage(
         "configuration",
@@ -86,7 +95,10 @@ _PAGES = (
         "workfront",
         "Come from Workfront",
         HOW_TO,
-        "Its event subscriptions by its own calls or by import, base64, the first day and the way back.",
+        (
+            "Its event subscriptions by its own calls or by import, base64, "
+            "the first day and the way back."
+        ),
     ),
     GuidePage(
         "webmethods",
@@ -98,7 +110,10 @@ _PAGES = (
         "compare",
         "Shadow and compare",
         HOW_TO,
-        "Run two brokers side by side: record matches without sending, and see what only one of them delivered.",
+        (
+            "Run two brokers side by side: record matches without sending, "
+            "and see what only one of them delivered."
+        ),
     ),
     GuidePage("words", "Words", REFERENCE, "Each term and its meaning."),
     GuidePage("filters", "Filters", REFERENCE, "The language that chooses messages by their body."),

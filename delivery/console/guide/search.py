@@ -93,4 +93,5 @@ def _marked(text: str, pattern: re.Pattern[str]) -> SafeString:
     for match in pattern.finditer(text):
         parts.append(format_html("{}<mark>{}</mark>", text[position : match.start()], match[0]))
         position = match.end()
-    return mark_safe("".join([*parts, format_html("{}", text[position:])]))  # noqa: S308 - all parts are escaped
+    # All parts are escaped.
+    return mark_safe("".join([*parts, format_html("{}", text[position:])]))  # noqa: S308

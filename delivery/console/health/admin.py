@@ -28,7 +28,10 @@ from subscriptions.admin.shared.times import ago, due
 
 @admin.register(UrlHealth)
 class UrlHealthAdmin(CompletedList, ConsoleAdmin):
-    empty_text = "A URL appears here after its first attempt under a policy with the circuit breaker, such as workfront-48h."
+    empty_text = (
+        "A URL appears here after its first attempt under a policy with the circuit breaker, "
+        "such as workfront-48h."
+    )
     list_display = ["address", "url_state", "failed", "last_success", "next_probe", "buttons"]
     button_columns = ("buttons",)
     list_filter = [choice_filter("State", "state", UrlState.values)]
@@ -127,7 +130,10 @@ class UrlHealthAdmin(CompletedList, ConsoleAdmin):
         if row.state == UrlState.ENABLED:
             return ""
         return format_html(
-            '<button type="submit" class="inturn-button" form="console-post" formaction="{}">Release</button>',
+            (
+                '<button type="submit" class="inturn-button" form="console-post" '
+                'formaction="{}">Release</button>'
+            ),
             release_url(row),
         )
 

@@ -44,8 +44,11 @@ def in_words(health: RecentHealth) -> str:
 
 
 _SVG = (
-    '<svg class="inturn-spark" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}"><title>{}</title>'
-    '<path class="inturn-spark-none" d="{}"/><path class="inturn-spark-good" d="{}"/><path class="inturn-spark-bad" d="{}"/>{}</svg>'
+    '<svg class="inturn-spark" viewBox="0 0 {} {}" preserveAspectRatio="none" '
+    'role="img" aria-label="{}"><title>{}</title>'
+    '<path class="inturn-spark-none" d="{}"/>'
+    '<path class="inturn-spark-good" d="{}"/>'
+    '<path class="inturn-spark-bad" d="{}"/>{}</svg>'
 )
 _SPOT = (
     '<rect class="inturn-spark-spot" x="{}" y="0" width="{}" height="{}"><title>{}</title></rect>'

@@ -83,7 +83,10 @@ class HoldingAdmin(ConsoleAdmin):
         if not toggle.deactivate_owner(owner, actor=actor_of(request)):
             return self.back(request, f"{owner} was INACTIVE already.", level=messages.WARNING)
         others = " Other subscriptions continue." if isinstance(owner, Subscription) else ""
-        text = f"{owner} is INACTIVE: its deliveries are held, and messages published from now on are not kept for it.{others}"
+        text = (
+            f"{owner} is INACTIVE: its deliveries are held, and messages published from now on are "
+            f"not kept for it.{others}"
+        )
         return self.back(request, self.with_undo(owner, text, to=before))
 
     def activate(self, request: HttpRequest, object_id: int, backlog: str) -> HttpResponse:
@@ -116,7 +119,10 @@ class HoldingAdmin(ConsoleAdmin):
             f"admin:subscriptions_{self.opts.model_name}_restore", args=[owner.pk, owner.status, to]
         )
         return format_html(
-            '{} <button type="submit" id="undo" class="inturn-undo" form="console-post" formaction="{}">Undo</button>',
+            (
+                '{} <button type="submit" id="undo" class="inturn-undo" form="console-post" '
+                'formaction="{}">Undo</button>'
+            ),
             text,
             undo,
         )
@@ -178,8 +184,10 @@ def _cancelling(owner: Owner, jobs: list[Resubmission]) -> SafeString:
     job = jobs[0]
     more = f" and {len(jobs) - 1} more" if jobs[1:] else ""
     return format_html(
-        '{} is ACTIVE again: {} held deliveries are being CANCELLED (<a href="{}">{}</a>{}). New messages '
-        "is sent after that.",
+        (
+            "{} is ACTIVE again: {} held deliveries are being CANCELLED "
+            '(<a href="{}">{}</a>{}). New messages are sent after that.'
+        ),
         owner,
         bulk_jobs.count_text(job) if not more else "its",
         reverse("admin:delivery_resubmission_change", args=[job.pk]),

@@ -26,7 +26,10 @@ from subscriptions.models import Subscription
 
 @admin.register(JournalEntry)
 class JournalEntryAdmin(ExportedAdmin):
-    empty_text = "The journal records events: messages without a subscription, lanes that block and resume, actions of people."
+    empty_text = (
+        "The journal records events: messages without a subscription, "
+        "lanes that block and resume, actions of people."
+    )
     list_display = ["when", "what", "text", "subject", "who"]
     list_display_links = None
     list_filter = [

@@ -170,7 +170,10 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
             ("resume", "Resume") if row.state == LaneState.SUSPENDED else ("retry", "Retry now")
         )
         return format_html(
-            '<button type="submit" class="inturn-button" form="console-post" formaction="{}">{}</button>',
+            (
+                '<button type="submit" class="inturn-button" form="console-post" '
+                'formaction="{}">{}</button>'
+            ),
             reverse(f"admin:delivery_lane_{verb}", args=[row.pk]),
             text,
         )

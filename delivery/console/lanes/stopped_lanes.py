@@ -72,7 +72,10 @@ class BlockedLane:
         if not self.is_concurrent or self.down < 2:
             return ""
         more = self.down - len(self.down_names)
-        return f"{self.down} endpoints are down: {', '.join(self.down_names)}{f' and {more} more' if more else ''}."
+        return (
+            f"{self.down} endpoints are down: "
+            f"{', '.join(self.down_names)}{f' and {more} more' if more else ''}."
+        )
 
     @property
     def may_skip(self) -> bool:

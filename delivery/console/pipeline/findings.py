@@ -37,7 +37,10 @@ class FindingKindFilter(ExactText):
 
 @admin.register(Finding)
 class FindingAdmin(KeysetAdmin):
-    empty_text = "Findings of the step verify appear here. It checks the whole history, once a day by default."
+    empty_text = (
+        "Findings of the step verify appear here. It checks the whole history, "
+        "once a day by default."
+    )
     list_display = ["shown_kind", "what", "rows", "found_by"]
     list_display_links = None
     list_filter = [RunFilter, FindingKindFilter]

@@ -35,7 +35,7 @@ _REMEDIES = {
     Step.EFFECT: "Plan again with --days: it only reads.",
     Step.COMPARE: "Run `manage.py compare` again: it only reads.",
 }
-# Results that have their own place on a page, that only programs read, or that have parts of payloads.
+# Results with their own place on a page, for programs only, or with parts of payloads.
 _HIDDEN = {"checks", "verdict", "path", "to", "columns", "examples"}
 _CLOCK = "%Y-%m-%d %H:%M:%S UTC"
 

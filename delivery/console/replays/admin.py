@@ -49,7 +49,10 @@ class ChosenSubscription(forms.Form):
 
 @admin.register(Replay)
 class ReplayAdmin(WatchedAdmin):
-    empty_text = "A replay delivers archived messages to a subscription: earlier messages to a new one, or messages that a receiver has lost. You see the count first."
+    empty_text = (
+        "A replay delivers archived messages to a subscription: earlier messages to a new one, "
+        "or messages that a receiver has lost. You see the count first."
+    )
     list_display = [
         "number",
         "shown_state",

@@ -37,7 +37,7 @@ class StatusAdmin(ConsoleAdmin):
             path(
                 "<int:object_id>/", self.admin_site.admin_view(self.status), name=f"{name}_status"
             ),
-            # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
+            # Not wrapped in admin_view: its redirect to the login would be swapped into the page.
             path("<int:object_id>/live/", never_cache(require_GET(self.live)), name=f"{name}_live"),
             *super().get_urls(),
         ]

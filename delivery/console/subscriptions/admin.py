@@ -43,7 +43,10 @@ class SubscriptionAdmin(
     CompletedList,
     BaseSubscriptionAdmin,
 ):
-    empty_text = "A subscription routes messages of an event type to an endpoint or into a mailbox. It needs a subscriber and an event type."
+    empty_text = (
+        "A subscription routes messages of an event type to an endpoint or into a mailbox. "
+        "It needs a subscriber and an event type."
+    )
     list_display = ["full_name", "state", "day", "backlog", "toggle", "wants", "goes_to"]
     button_columns = ("toggle",)
     list_per_page = FEW_ROWS

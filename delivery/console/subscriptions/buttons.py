@@ -46,7 +46,10 @@ def _button(
     owner: Owner, verb: str, arguments: list[str], text: str, *, title: str = ""
 ) -> SafeString:
     return format_html(
-        '<button type="submit" class="inturn-button" form="console-post" formaction="{}"{}{}>{}</button>',
+        (
+            '<button type="submit" class="inturn-button" form="console-post" '
+            'formaction="{}"{}{}>{}</button>'
+        ),
         reverse(
             f"admin:subscriptions_{owner._meta.model_name}_{verb}", args=[owner.pk, *arguments]
         ),

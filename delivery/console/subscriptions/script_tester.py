@@ -66,7 +66,7 @@ class ScriptTester:
     @never_cache
     @require_POST
     def test_script(request: HttpRequest) -> HttpResponse:
-        """Return the part of the page below the script; with `check`, only the fault of its syntax."""
+        """Return the part of the page below the script; with `check`, only its syntax error."""
         if not (request.user.is_active and request.user.is_staff):
             return HttpResponse(headers={"HX-Refresh": "true"})
         subscription_id = id_of(request.POST.get("tried_subscription", ""))
@@ -114,7 +114,7 @@ def _event_type(request: HttpRequest, subscription_id: int | None) -> EventType 
 def _on_message(
     request: HttpRequest, typed: TypedScript, event_type: EventType | None
 ) -> ScriptTrial | None:
-    """Try it on the chosen message, else on the newest; None if there is no event type to have any."""
+    """Try it on the chosen message, else on the newest; None without an event type."""
     if not (request.user.has_perm("delivery.view_message") and may_see_payload(request.user)):
         return ScriptTrial(
             note="You may not see payloads, so try it on the sample or on your own message."

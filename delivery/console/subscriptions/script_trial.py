@@ -1,4 +1,4 @@
-"""Trying the script in a form, saved or not, on a sample, a stored message or a body of one's own."""
+"""Trying the script in a form, saved or not, on a sample, a stored message or another body."""
 
 import json
 from collections.abc import Sequence
@@ -35,7 +35,10 @@ class TypedScript:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptTrial:
-    """The message before, and the request or the answer after; or the mistake, or a note on what is missing."""
+    """The message before, and the request or the answer after; or the mistake.
+
+    `note`: what is missing, if there is nothing to try.
+    """
 
     note: str = ""
     mistake: Mistake | None = None
@@ -88,7 +91,7 @@ def mistake_of(fault: ScriptFault, text: str) -> Mistake:
 def _message(
     typed: TypedScript, event_type: EventType, message: Message | None
 ) -> tuple[str, Trial]:
-    """Return a message with its name; raises LookupError and HeaderError, which say what is missing."""
+    """Return a message with its name; LookupError and HeaderError say what is missing."""
     if typed.on == LAST:
         if message is None:
             raise LookupError(

@@ -49,19 +49,20 @@ class TestSending:
         page = self.admin_site.admin_view(  # type: ignore[attr-defined]
             never_cache(require_http_methods(["GET", "POST"])(self.send_test))
         )
-        name = "subscriptions_subscription_send_test"
-        return [path("<int:object_id>/test/", page, name=name), *super().get_urls()]  # type: ignore[misc]
+        test = path("<int:object_id>/test/", page, name="subscriptions_subscription_send_test")
+        return [test, *super().get_urls()]  # type: ignore[misc]
 
     def send_test(self, request: HttpRequest, object_id: int) -> HttpResponse:
         """Show the form; on POST, send the message and show the answer next to it."""
-        subscription: Subscription = self.permitted(request, object_id)  # type: ignore[attr-defined]
+        subscription: Subscription
+        subscription = self.permitted(request, object_id)  # type: ignore[attr-defined]
         if subscription.mode == Mode.PULL:
-            return self.back(request, PULLED, level=messages.WARNING)  # type: ignore[attr-defined, no-any-return]
+            return self._warned(request, PULLED)
         form = TestMessageForm(request.POST or None, subscription=subscription)
         try:
             shown = self._sent(request, subscription, form) if form.is_valid() else None
         except Subscription.DoesNotExist:
-            return self.back(request, DELETED, level=messages.WARNING)  # type: ignore[attr-defined, no-any-return]
+            return self._warned(request, DELETED)
         context = {
             **self.admin_site.each_context(request),  # type: ignore[attr-defined]
             "opts": self.opts,  # type: ignore[attr-defined]
@@ -73,6 +74,12 @@ class TestSending:
             "longest_seconds": LONGEST_WAIT_SECONDS,
         }
         return TemplateResponse(request, "console/test_message.html", context)
+
+    def _warned(self, request: HttpRequest, text: str) -> HttpResponse:
+        response: HttpResponse = self.back(  # type: ignore[attr-defined]
+            request, text, level=messages.WARNING
+        )
+        return response
 
     def _sent(
         self, request: HttpRequest, subscription: Subscription, form: TestMessageForm

@@ -1,4 +1,4 @@
-"""`compare`: compare the archived deliveries with the log of another broker, by a key of messages."""
+"""`compare`: compare archived deliveries with the log of another broker, by a key of messages."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,9 +19,10 @@ Options = dict[str, Any]
 
 class Command(BaseCommand):
     help = (
-        "Compare the archived deliveries with the log of another broker (CSV with a header row): only there, only here, "
-        "other status, other order, each with its count and examples. Exit code 0: no difference; 1: there are "
-        "differences; 2: nothing was compared; 130: interrupted."
+        "Compare the archived deliveries with the log of another broker (CSV with a header row): "
+        "only there, only here, other status, other order, each with its count and examples. "
+        "Exit code 0: no difference; 1: there are differences; 2: nothing was compared; "
+        "130: interrupted."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

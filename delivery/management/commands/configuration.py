@@ -41,8 +41,9 @@ Write = Callable[[str], object]
 
 class Command(BaseCommand):
     help = (
-        "Write the configuration as a file, plan what a file would change, apply that plan, or compare. Exit code 0: "
-        "done, or nothing to do; 2: there are changes; 1: refused, and nothing was changed."
+        "Write the configuration as a file, plan what a file would change, apply that plan, "
+        "or compare. Exit code 0: done, or nothing to do; 2: there are changes; "
+        "1: refused, and nothing was changed."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -136,8 +137,8 @@ def _apply(options: Options, write: Write) -> int:
         done = apply_document(_wanted(options), digest=options["digest"], actor=ACTOR)
     except PlanChangedError:
         raise CommandError(
-            "Nothing was changed: this is not the plan of that digest, for the file or the installation has changed "
-            "since. Plan again."
+            "Nothing was changed: this is not the plan of that digest, "
+            "for the file or the installation has changed since. Plan again."
         ) from None
     write(f"Applied: {summary(done)}.")
     return 0

@@ -14,12 +14,16 @@ from subscriptions.values.addresses import is_allowed
 
 
 class Command(BaseCommand):
-    help = "Add examples, serve their receivers and publish a trickle of messages, until Ctrl-C or SIGTERM."
+    help = (
+        "Add examples, serve their receivers and publish a trickle of messages, "
+        "until Ctrl-C or SIGTERM."
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not is_allowed(HOST, allowed_networks=settings.ENVIRONMENT.allowed_networks):
             raise CommandError(
-                f"The demo's receivers are on {HOST}, where no endpoint may be: start `manage.py up --demo`, "
+                f"The demo's receivers are on {HOST}, where no endpoint may be: "
+                "start `manage.py up --demo`, "
                 "or set INTURN_ALLOWED_NETWORKS=127.0.0.0/8 for all of Inturn."
             )
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -16,8 +16,9 @@ from delivery.doctor.installation import check_installation
 
 class Command(BaseCommand):
     help = (
-        "Check the base URL and its proxy (do FILTER_STRING and answers to callbacks arrive?), the clock, the disk, and each endpoint's name, "
-        "network, connection and certificate. Exits with 1 when a check failed. Run it on each machine that sends."
+        "Check the base URL and its proxy (do FILTER_STRING and answers to callbacks arrive?), "
+        "the clock, the disk, and each endpoint's name, network, connection and certificate. "
+        "Exits with 1 when a check failed. Run it on each machine that sends."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -34,8 +34,9 @@ class Subcommand:
 
 class Command(BaseCommand):
     help = (
-        "Run the data pipeline over the history. Exit code 0: done; 1: it failed or was stopped; 3: another is at it; "
-        "4: verify found something broken; 130: interrupted. Unfinished work does not count, and the next run continues."
+        "Run the data pipeline over the history. Exit code 0: done; 1: it failed or was stopped; "
+        "3: another is at it; 4: verify found something broken; 130: interrupted. "
+        "Unfinished work does not count, and the next run continues."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

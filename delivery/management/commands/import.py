@@ -27,11 +27,13 @@ IMPORTERS: dict[str, Callable[[str], Imported]] = {
 
 class Command(BaseCommand):
     help = (
-        "Take over the configuration or the messages of another system, with a report in three parts: taken over, taken "
-        "over differently, impossible. `teamforge`, `workfront`, `eventqueue` and `webmethods` write a file for "
-        "`configuration plan` to standard output and change nothing. `backlog` and `delivered` read messages; without "
-        "--apply they change nothing. Exit code 0: done, or nothing to do; 2: there is something to --apply; 1: refused, "
-        "and nothing was changed."
+        "Take over the configuration or the messages of another system, with a report in three "
+        "parts: taken over, taken over differently, impossible. "
+        "`teamforge`, `workfront`, `eventqueue` and `webmethods` write a file for "
+        "`configuration plan` to standard output and change nothing. "
+        "`backlog` and `delivered` read messages; without --apply they change nothing. "
+        "Exit code 0: done, or nothing to do; 2: there is something to --apply; "
+        "1: refused, and nothing was changed."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -49,7 +51,10 @@ class Command(BaseCommand):
             importing.add_argument(
                 "--shadow",
                 action="store_true",
-                help="write ACTIVE and HELD subscriptions as SHADOW: their matches are recorded, and nothing is sent",
+                help=(
+                    "write ACTIVE and HELD subscriptions as SHADOW: "
+                    "their matches are recorded, and nothing is sent"
+                ),
             )
             importing.add_argument(
                 "--secrets",

@@ -25,8 +25,8 @@ LOOKED_AT = 10
 
 class Command(BaseCommand):
     help = (
-        "Fetch a subscriber's mailbox, print each message or forward it to a local URL, and acknowledge it; "
-        "until Ctrl-C. A repeated message has the same id (webhook-id)."
+        "Fetch a subscriber's mailbox, print each message or forward it to a local URL, "
+        "and acknowledge it; until Ctrl-C. A repeated message has the same id (webhook-id)."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -35,12 +35,18 @@ class Command(BaseCommand):
         parser.add_argument(
             "--key",
             default=settings.ENVIRONMENT.fetch_key,
-            help="a fetch key of the subscriber; rather set INTURN_FETCH_KEY, which `ps` does not show",
+            help=(
+                "a fetch key of the subscriber; rather set INTURN_FETCH_KEY, "
+                "which `ps` does not show"
+            ),
         )
         parser.add_argument(
             "--forward",
             metavar="URL",
-            help="POST each message there: 2xx acknowledges it, any other answer returns it for a while",
+            help=(
+                "POST each message there: 2xx acknowledges it, "
+                "any other answer returns it for a while"
+            ),
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object a line")
         parser.add_argument("--max", type=int, metavar="N", help="end after this many messages")
@@ -50,7 +56,10 @@ class Command(BaseCommand):
         parser.add_argument(
             "--no-ack",
             action="store_true",
-            help=f"only look: print the next messages ({LOOKED_AT}, or --max) and give it back; it counts as fetched",
+            help=(
+                f"only look: print the next messages ({LOOKED_AT}, or --max) "
+                "and give it back; it counts as fetched"
+            ),
         )
 
     def handle(self, *args: Any, subscriber: str, url: str, key: str, **options: Any) -> None:
@@ -111,8 +120,8 @@ def _check(subscriber: str, url: str, key: str, options: dict[str, Any]) -> None
         raise CommandError("--url needs the URL of an Inturn, such as http://127.0.0.1:8000.")
     if not key:
         raise CommandError(
-            f"Give a fetch key of {subscriber} by INTURN_FETCH_KEY or --key; an administrator makes it on the "
-            "subscriber's page."
+            f"Give a fetch key of {subscriber} by INTURN_FETCH_KEY or --key; "
+            "an administrator makes it on the subscriber's page."
         )
     if options["max"] is not None and options["max"] < 1:
         raise CommandError("--max must be 1 or more.")

@@ -1,4 +1,4 @@
-"""`mark_restored`: make open deliveries of a restored database IN_DOUBT, before Inturn starts on it."""
+"""`mark_restored`: make open deliveries of a restored database IN_DOUBT, before Inturn starts."""
 
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,10 @@ from delivery.maintenance.restored import SendersRunningError, mark_restored
 
 
 class Command(BaseCommand):
-    help = "Mark the open deliveries of a restored database as IN_DOUBT: they may have been sent since its back-up."
+    help = (
+        "Mark the open deliveries of a restored database as IN_DOUBT: "
+        "they may have been sent since its back-up."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -35,8 +38,9 @@ class Command(BaseCommand):
         except SendersRunningError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(
-            f"{marked.in_doubt:,} open deliveries became IN_DOUBT: find them in the console under Deliveries, with status IN_DOUBT; "
-            f"{marked.jobs} resubmissions and replays were cancelled; the next message is msg_{marked.next_message}"
+            f"{marked.in_doubt:,} open deliveries became IN_DOUBT: find them in the console "
+            f"under Deliveries, with status IN_DOUBT; {marked.jobs} resubmissions and replays were "
+            f"cancelled; the next message is msg_{marked.next_message}"
         )
 
 

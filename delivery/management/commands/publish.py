@@ -40,8 +40,9 @@ class PublishedLines:
         Lines with the same keys are not published again.
         """
         return (
-            f"{self.accepted} messages were accepted. Go on with --from-line {self.next_line} "
-            f"--idempotency-prefix {self.key_prefix} within 24 hours, so that none is published twice."
+            f"{self.accepted} messages were accepted. "
+            f"Go on with --from-line {self.next_line} --idempotency-prefix {self.key_prefix} "
+            "within 24 hours, so that none is published twice."
         )
 
 
@@ -67,7 +68,10 @@ class Command(BaseCommand):
         parser.add_argument(
             "--idempotency-prefix",
             default="",
-            help="to continue after a fault: the prefix of the keys of lines without one (otherwise random)",
+            help=(
+                "to continue after a fault: "
+                "the prefix of the keys of lines without one (otherwise random)"
+            ),
         )
 
     def handle(self, *args: Any, event: str, file: BinaryIO, **options: Any) -> None:

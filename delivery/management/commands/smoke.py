@@ -11,8 +11,8 @@ from delivery.client.smoke import SmokeError, temporary_key, try_one
 
 class Command(BaseCommand):
     help = (
-        "Publish one message to a receiver of its own and into a mailbox, wait until it is DELIVERED, fetch and acknowledge it; "
-        "leaves nothing behind."
+        "Publish one message to a receiver of its own and into a mailbox, "
+        "wait until it is DELIVERED, fetch and acknowledge it; leaves nothing behind."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
