@@ -15,7 +15,8 @@ from delivery.api import incoming, sync
 from delivery.api.rate_limit import limit_rate
 from delivery.models.message import public_id
 from delivery.publishing.drafts import Draft, PublishRefusedError, takes_json
-from delivery.publishing.publish import Accepted, publish
+from delivery.publishing.publish import publish
+from delivery.publishing.stored_messages import Accepted
 from subscriptions.api.authentication import publisher_of
 from subscriptions.api.bodies import read_body
 from subscriptions.api.problems import Problem

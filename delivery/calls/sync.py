@@ -40,7 +40,8 @@ from delivery.calls.slots import call_allowed_endpoint, call_slot, current_endpo
 from delivery.database.queries import first_row
 from delivery.outcome import Outcome, unsendable_outcome
 from delivery.publishing.drafts import Draft, checked_draft
-from delivery.publishing.publish import refusal_of_deleted, why_unmatched
+from delivery.publishing.publish import refusal_of_deleted
+from delivery.publishing.stored_messages import why_unmatched
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.request import make_request
 from delivery.states import FAILURES, OutcomeClass, Status

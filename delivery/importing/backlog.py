@@ -19,7 +19,8 @@ from delivery.importing.taken_over import TakenOver
 from delivery.models import ImportedKey, MessageReservation
 from delivery.publishing import dedup
 from delivery.publishing.owed_deliveries import Owed
-from delivery.publishing.publish import complete_messages, match_drafts, store_messages
+from delivery.publishing.publish import complete_messages, match_drafts
+from delivery.publishing.stored_messages import store_messages
 from subscriptions.filters import document
 from subscriptions.matching.match import Candidate
 

@@ -22,7 +22,8 @@ from delivery.ingest.posts import Post
 from delivery.publishing.callback_urls import CALLBACK_URL
 from delivery.publishing.drafts import DESTINATION, Draft, PublishRefusedError, check_body
 from delivery.publishing.owed_deliveries import Owed
-from delivery.publishing.publish import Accepted, claim_of
+from delivery.publishing.publish import claim_of
+from delivery.publishing.stored_messages import Accepted
 from subscriptions.api.problems import Problem
 from subscriptions.filters import document
 from subscriptions.matching.errors_to import ERRORS_TO

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from delivery.ingest.plain import Plain
 from delivery.ingest.posts import Post
-from delivery.publishing.publish import Accepted, Configuration, store_messages
+from delivery.publishing.stored_messages import Accepted, Configuration, store_messages
 
 
 def store_together(

@@ -16,7 +16,8 @@ from delivery.database import queries
 from delivery.models import JournalEntry, JournalKind, Message
 from delivery.models.message import public_id
 from delivery.publishing.drafts import Draft
-from delivery.publishing.publish import Accepted, publish_own
+from delivery.publishing.publish import publish_own
+from delivery.publishing.stored_messages import Accepted
 from delivery.states import FAILURES
 from subscriptions.matching.destinations import EVERYBODY, Destination, UnknownDestinationError
 from subscriptions.matching.errors_to import FAILED, NOBODY, errors_destination, failed_event_type

@@ -6,16 +6,10 @@ same moment meet at its unique row: the second waits there until the first has c
 finds its answer.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Sequence
 
-import orjson
-from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 
-from delivery.database.queries import array, planned_rows
-from delivery.lifecycle import wake
 from delivery.publishing import callbacks, dedup, joins, shadow
 from delivery.publishing.drafts import (
     DESTINATION,
@@ -25,39 +19,11 @@ from delivery.publishing.drafts import (
     checked_draft,
 )
 from delivery.publishing.idempotency import Claim, claim_keys, store_answers
-from delivery.publishing.owed_deliveries import Owed, Targets
+from delivery.publishing.owed_deliveries import Owed
+from delivery.publishing.stored_messages import Accepted, NewWork, store_messages
 from subscriptions.filters import document
-from subscriptions.matching.match import Candidate, candidates, qualifying_candidates, why_not_there
+from subscriptions.matching.match import Candidate, candidates, qualifying_candidates
 from subscriptions.models import EventType, Kind, Publisher
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """A message that is on disk with so many deliveries."""
-
-    message_id: int
-    deliveries: int
-
-
-class Configuration(Protocol):
-    """The configuration by which messages were matched: see `delivery.ingest.directory`."""
-
-    @property
-    def horizon(self) -> int: ...
-    @property
-    def seen(self) -> Sequence[int]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class NewWork:
-    """Lanes and mailboxes (by subscriber) with new work, to be notified after the commit."""
-
-    lane_ids: Collection[int] = ()
-    subscriber_ids: Collection[int] = ()
-
-    def notify(self) -> None:
-        wake.notify_of_work(self.lane_ids)
-        wake.notify_of_messages(self.subscriber_ids)
 
 
 def publish(publisher: Publisher, drafts: Sequence[Draft]) -> list[Accepted]:
@@ -260,57 +226,3 @@ def match_drafts(drafts: Sequence[Draft]) -> list[list[Candidate]]:
         )
         for draft in drafts
     ]
-
-
-def why_unmatched(draft: Draft, matches: Sequence[Candidate]) -> str:
-    """Return why the subscription that the draft's Destination names gets nothing.
-
-    Empty if it gets the message, or if no subscription is named. Takes one query, only then.
-    """
-    if matches or draft.destination.subscription_id is None:
-        return ""
-    return why_not_there(draft.destination, document(draft.headers, draft.body))
-
-
-def store_messages(
-    owed: Sequence[Owed], *, as_of: Configuration | None = None, ids: Sequence[int] = ()
-) -> tuple[Sequence[Accepted | None], NewWork] | None:
-    """Execute `accept.sql`, and return the answers and the new work.
-
-    None as an answer: its key was used before, and it was not stored. None as the result: the
-    configuration has changed since `as_of`, or a subscription was deleted, and nothing was stored.
-    `ids` are reserved ids for the messages, ascending; without them new ones are drawn.
-    """
-    if not owed:
-        return [], NewWork()
-    drafts = [one.draft for one in owed]
-    targets = Targets(owed)
-    ((message_ids, lane_ids),) = planned_rows(
-        "accept",
-        {
-            "horizon": None if as_of is None else as_of.horizon,
-            "seen": None if as_of is None else array(as_of.seen),
-            "ordinal": array(range(len(drafts))),
-            "ids": array(ids),
-            "publisher": array(one.publisher_id for one in owed),
-            "event_type": array(draft.event_type.pk for draft in drafts),
-            "headers": [orjson.dumps(dict(draft.headers)).decode() for draft in drafts],
-            "content_type": [draft.content_type for draft in drafts],
-            "body": [draft.body for draft in drafts],
-            "destination": [draft.destination.name for draft in drafts],
-            "named": array(draft.destination.subscription_id or -1 for draft in drafts),
-            "why_not": [why_unmatched(one.draft, one.matches) for one in owed],
-            "key": [one.claim.key if one.claim else "" for one in owed],
-            "digest": [one.claim.digest if one.claim else b"" for one in owed],
-            "owed": array(len(one.matches) for one in owed),
-            "queue_senders": settings.ENVIRONMENT.queue_senders,
-            **targets.parameters(),
-        },
-    )
-    if message_ids is None:
-        return None
-    accepted = [
-        None if id is None else Accepted(id, len(one.matches))
-        for id, one in zip(message_ids, owed, strict=True)
-    ]
-    return accepted, NewWork(lane_ids or [], targets.mailboxes)

@@ -9,7 +9,8 @@ from django.db import connections
 from delivery.models import Delivery
 from delivery.models.dedup import DedupKey
 from delivery.publishing.drafts import Draft
-from delivery.publishing.publish import Accepted, publish
+from delivery.publishing.publish import publish
+from delivery.publishing.stored_messages import Accepted
 from subscriptions.models import DedupMode, Publisher
 from tests.support import factories
 

@@ -10,7 +10,8 @@ from django.conf import settings
 from delivery.api import batch
 from delivery.models import Message
 from delivery.publishing.drafts import Draft
-from delivery.publishing.publish import Accepted, publish
+from delivery.publishing.publish import publish
+from delivery.publishing.stored_messages import Accepted
 from subscriptions.models import EventType, Publisher, Scope
 from tests.support import factories
 from tests.unit.subscriptions.api.client import Caller, caller, refused

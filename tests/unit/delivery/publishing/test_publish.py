@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from delivery.models import Delivery, IdempotencyKey, JournalEntry, Message, Status
 from delivery.publishing.drafts import Draft, PublishRefusedError
-from delivery.publishing.publish import Accepted, publish
+from delivery.publishing.publish import publish
+from delivery.publishing.stored_messages import Accepted
 from subscriptions.models import EventType, MatchMode, Publisher, SubscriptionStatus
 from tests.support import factories
 

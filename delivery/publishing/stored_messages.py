@@ -1,0 +1,98 @@
+"""Stored messages: one statement stores messages with the deliveries that they owe."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import orjson
+from django.conf import settings
+
+from delivery.database.queries import array, planned_rows
+from delivery.lifecycle import wake
+from delivery.publishing.drafts import Draft
+from delivery.publishing.owed_deliveries import Owed, Targets
+from subscriptions.filters import document
+from subscriptions.matching.match import Candidate, why_not_there
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A message that is on disk with so many deliveries."""
+
+    message_id: int
+    deliveries: int
+
+
+class Configuration(Protocol):
+    """The configuration by which messages were matched: see `delivery.ingest.directory`."""
+
+    @property
+    def horizon(self) -> int: ...
+    @property
+    def seen(self) -> Sequence[int]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class NewWork:
+    """Lanes and mailboxes (by subscriber) with new work, to be notified after the commit."""
+
+    lane_ids: Collection[int] = ()
+    subscriber_ids: Collection[int] = ()
+
+    def notify(self) -> None:
+        wake.notify_of_work(self.lane_ids)
+        wake.notify_of_messages(self.subscriber_ids)
+
+
+def why_unmatched(draft: Draft, matches: Sequence[Candidate]) -> str:
+    """Return why the subscription that the draft's Destination names gets nothing.
+
+    Empty if it gets the message, or if no subscription is named. Takes one query, only then.
+    """
+    if matches or draft.destination.subscription_id is None:
+        return ""
+    return why_not_there(draft.destination, document(draft.headers, draft.body))
+
+
+def store_messages(
+    owed: Sequence[Owed], *, as_of: Configuration | None = None, ids: Sequence[int] = ()
+) -> tuple[Sequence[Accepted | None], NewWork] | None:
+    """Execute `accept.sql`, and return the answers and the new work.
+
+    None as an answer: its key was used before, and it was not stored. None as the result: the
+    configuration has changed since `as_of`, or a subscription was deleted, and nothing was stored.
+    `ids` are reserved ids for the messages, ascending; without them new ones are drawn.
+    """
+    if not owed:
+        return [], NewWork()
+    drafts = [one.draft for one in owed]
+    targets = Targets(owed)
+    ((message_ids, lane_ids),) = planned_rows(
+        "accept",
+        {
+            "horizon": None if as_of is None else as_of.horizon,
+            "seen": None if as_of is None else array(as_of.seen),
+            "ordinal": array(range(len(drafts))),
+            "ids": array(ids),
+            "publisher": array(one.publisher_id for one in owed),
+            "event_type": array(draft.event_type.pk for draft in drafts),
+            "headers": [orjson.dumps(dict(draft.headers)).decode() for draft in drafts],
+            "content_type": [draft.content_type for draft in drafts],
+            "body": [draft.body for draft in drafts],
+            "destination": [draft.destination.name for draft in drafts],
+            "named": array(draft.destination.subscription_id or -1 for draft in drafts),
+            "why_not": [why_unmatched(one.draft, one.matches) for one in owed],
+            "key": [one.claim.key if one.claim else "" for one in owed],
+            "digest": [one.claim.digest if one.claim else b"" for one in owed],
+            "owed": array(len(one.matches) for one in owed),
+            "queue_senders": settings.ENVIRONMENT.queue_senders,
+            **targets.parameters(),
+        },
+    )
+    if message_ids is None:
+        return None
+    accepted = [
+        None if id is None else Accepted(id, len(one.matches))
+        for id, one in zip(message_ids, owed, strict=True)
+    ]
+    return accepted, NewWork(lane_ids or [], targets.mailboxes)
