@@ -21,5 +21,7 @@ class SchemaView(SpectacularAPIView):
 @lru_cache(maxsize=1)
 def document() -> dict[str, Any]:
     generator = SchemaView.generator_class()
-    generated: dict[str, Any] = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    generated: dict[str, Any] = generator.get_schema(  # type: ignore[no-untyped-call]
+        request=None, public=True
+    )
     return generated

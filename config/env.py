@@ -180,8 +180,8 @@ def _bootstrap_key(reader: EnvReader) -> str:
     if key and not _BOOTSTRAP_KEY.fullmatch(key):
         # Without the value, which is a secret.
         raise ImproperlyConfigured(
-            "INTURN_BOOTSTRAP_KEY: the value is too short, or not of ASCII letters, digits and signs without "
-            "spaces; give at least 24 of them, such as `openssl rand -hex 24` prints"
+            "INTURN_BOOTSTRAP_KEY: the value is too short, or not of ASCII letters, digits and "
+            "signs without spaces; give at least 24 of them, such as `openssl rand -hex 24` prints"
         )
     return key
 
@@ -226,7 +226,8 @@ def _spark_master(reader: EnvReader) -> str:
     )
     if master and reader.text("SPARK_REMOTE"):
         raise ImproperlyConfigured(
-            "SPARK_MASTER and SPARK_REMOTE are both given, and Spark can run in one place only: unset one of them"
+            "SPARK_MASTER and SPARK_REMOTE are both given, "
+            "and Spark can run in one place only: unset one of them"
         )
     return master or "local[*]"
 

@@ -61,6 +61,6 @@ def require_encryption_agrees(base_url: str, tls: TlsFiles | None) -> None:
     """Raise ImproperlyConfigured if people would be sent to an address that does not answer."""
     if tls is not None and not base_url.startswith("https://"):
         raise ImproperlyConfigured(
-            f"INTURN_BASE_URL: {base_url!r} is not https, but {CERTIFICATE} is given and the server answers by TLS only: "
-            "begin it with https://"
+            f"INTURN_BASE_URL: {base_url!r} is not https, but {CERTIFICATE} is given and the "
+            "server answers by TLS only: begin it with https://"
         )

@@ -20,7 +20,8 @@ USER_AGENT = f"Inturn/{VERSION}"
 # A connection whose database machine vanished fails within about ten seconds: while connecting,
 # while idle or waiting for an answer (TCP keepalives), and while sent data is not acknowledged (the
 # user time-out, in milliseconds, where the system has it, because keepalives do not run then). All
-# connections use these: see `delivery.database.connections.connection_parameters`. Non-TCP sockets ignore them.
+# connections use these: see `delivery.database.connections.connection_parameters`. Non-TCP sockets
+# ignore them.
 NOTICES_VANISHED = {
     "connect_timeout": 5,
     "keepalives": 1,
@@ -148,7 +149,8 @@ CSRF_COOKIE_HTTPONLY = True
 _BASE = urlsplit(ENVIRONMENT.base_url)
 CSRF_TRUSTED_ORIGINS = [f"{_BASE.scheme}://{_BASE.netloc.lower()}"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _BASE.scheme == "https"
-# If our server has no TLS files, a proxy serves https; without one, any client could set this header.
+# If our server has no TLS files, a proxy serves https; without one, any client could set this
+# header.
 _HAS_PROXY = _BASE.scheme == "https" and ENVIRONMENT.tls is None
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _HAS_PROXY else None
 # A year, which browsers' preload lists require.
@@ -195,7 +197,8 @@ REST_FRAMEWORK = {
 
 SPECTACULAR_SETTINGS = {
     "TITLE": "Inturn",
-    "DESCRIPTION": "A webhook event broker: webhooks, delivered in turn. No text may hold a NUL character.",
+    "DESCRIPTION": "A webhook event broker: webhooks, delivered in turn. "
+    "No text may hold a NUL character.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_AUTHENTICATION": [],

@@ -24,25 +24,32 @@ STATEMENT_SECONDS = 10
 # Each is a part of the bundle. No statement reads bodies, headers, names of people, or texts that a
 # receiver sent. Queries of other sessions are left out, too: they may contain values.
 STATEMENTS: Mapping[str, str] = {
-    "server": "SELECT version(), pg_postmaster_start_time() AS started_at, pg_is_in_recovery() AS is_standby, "
-    "pg_database_size(current_database()) AS bytes, now()",
+    "server": "SELECT version(), pg_postmaster_start_time() AS started_at, "
+    "pg_is_in_recovery() AS is_standby, pg_database_size(current_database()) AS bytes, now()",
     "server_settings": "SELECT name, setting, unit, source FROM pg_settings "
     "WHERE source NOT IN ('default', 'client', 'override') ORDER BY name",
     "migrations": "SELECT app, name, applied FROM django_migrations ORDER BY applied, id",
-    "tables": "SELECT relname, n_live_tup, n_dead_tup, n_tup_ins, n_tup_upd, n_tup_del, seq_scan, idx_scan, last_vacuum, "
-    "last_autovacuum, last_autoanalyze, pg_total_relation_size(relid) AS bytes FROM pg_stat_user_tables ORDER BY bytes DESC",
-    "indexes": "SELECT relname, indexrelname, idx_scan, pg_relation_size(indexrelid) AS bytes FROM pg_stat_user_indexes "
-    "ORDER BY bytes DESC LIMIT 200",
-    "sessions": "SELECT application_name, state, wait_event_type, wait_event, count(*), max(now() - xact_start) AS oldest_transaction "
+    "tables": "SELECT relname, n_live_tup, n_dead_tup, n_tup_ins, n_tup_upd, n_tup_del, seq_scan, "
+    "idx_scan, last_vacuum, last_autovacuum, last_autoanalyze, "
+    "pg_total_relation_size(relid) AS bytes "
+    "FROM pg_stat_user_tables ORDER BY bytes DESC",
+    "indexes": "SELECT relname, indexrelname, idx_scan, pg_relation_size(indexrelid) AS bytes "
+    "FROM pg_stat_user_indexes ORDER BY bytes DESC LIMIT 200",
+    "sessions": "SELECT application_name, state, wait_event_type, wait_event, count(*), "
+    "max(now() - xact_start) AS oldest_transaction "
     "FROM pg_stat_activity WHERE datname = current_database() GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC",
-    "locks": "SELECT locktype, mode, granted, count(*) FROM pg_locks GROUP BY 1, 2, 3 ORDER BY 4 DESC",
-    "database": "SELECT xact_commit, xact_rollback, deadlocks, conflicts, temp_bytes, blks_read, blks_hit, stats_reset "
-    "FROM pg_stat_database WHERE datname = current_database()",
-    "lanes": "SELECT kind, number, subscriber_id, state, since, delivery_id, failures, next_try_at, cardinality(run_ids) AS run "
-    "FROM delivery_lane ORDER BY state, since LIMIT 1000",
-    "waiting": "SELECT status, count(*) FROM (SELECT status FROM delivery_waiting LIMIT 1000000) AS counted GROUP BY 1",
-    "journal": "SELECT kind, count(*), max(at) AS last FROM delivery_journalentry WHERE at > now() - interval '1 day' GROUP BY 1 ORDER BY 1",
-    "pipeline": "SELECT id, step, state, started_at, ended_at, done, count FROM delivery_pipelinerun ORDER BY id DESC LIMIT 50",
+    "locks": "SELECT locktype, mode, granted, count(*) FROM pg_locks GROUP BY 1, 2, 3 "
+    "ORDER BY 4 DESC",
+    "database": "SELECT xact_commit, xact_rollback, deadlocks, conflicts, temp_bytes, blks_read, "
+    "blks_hit, stats_reset FROM pg_stat_database WHERE datname = current_database()",
+    "lanes": "SELECT kind, number, subscriber_id, state, since, delivery_id, failures, "
+    "next_try_at, cardinality(run_ids) AS run FROM delivery_lane ORDER BY state, since LIMIT 1000",
+    "waiting": "SELECT status, count(*) "
+    "FROM (SELECT status FROM delivery_waiting LIMIT 1000000) AS counted GROUP BY 1",
+    "journal": "SELECT kind, count(*), max(at) AS last FROM delivery_journalentry "
+    "WHERE at > now() - interval '1 day' GROUP BY 1 ORDER BY 1",
+    "pipeline": "SELECT id, step, state, started_at, ended_at, done, count "
+    "FROM delivery_pipelinerun ORDER BY id DESC LIMIT 50",
 }
 
 
@@ -68,7 +75,7 @@ def shown_settings() -> str:
 
 
 def database(say: Callable[[str], None]) -> Iterator[tuple[str, Rows | str]]:
-    """Yield the rows of each statement, or its error: a broken database is a reason for a bundle."""
+    """Yield the rows of each statement, or its error: bundles are made of broken databases, too."""
     for name, statement in STATEMENTS.items():
         say(f"reading {name}")
         try:

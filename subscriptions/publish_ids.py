@@ -26,7 +26,8 @@ def check_text(text: str) -> None:
     """Raise PublishIdRefusedError unless the text fits into an address and is hard to guess."""
     if not MIN_LENGTH <= len(text) <= MAX_LENGTH or not _TEXT.fullmatch(text):
         raise PublishIdRefusedError(
-            f"A publish id has {MIN_LENGTH} to {MAX_LENGTH} letters, digits, hyphens, dots, underscores or tildes. Leave it out, and one is made."
+            f"A publish id has {MIN_LENGTH} to {MAX_LENGTH} letters, digits, hyphens, dots, "
+            "underscores or tildes. Leave it out, and one is made."
         )
 
 

@@ -1,9 +1,9 @@
 """Rewriting endpoints in bulk: a prefix of URLs is replaced, as when a receiver changes servers.
 
-There are two steps, so that nobody applies changes unseen: `plan_rewrite` lists the new URLs, and `rewrite_subscriptions`
-applies the plan, but only if it is still the same. Each new URL is checked as if it were typed.
-Subscriptions with a refused URL stay as they are; the others are changed in one transaction, each
-with its entry in the configuration log.
+There are two steps, so that nobody applies changes unseen: `plan_rewrite` lists the new URLs, and
+`rewrite_subscriptions` applies the plan, but only if it is still the same. Each new URL is checked
+as if it were typed. Subscriptions with a refused URL stay as they are; the others are changed in
+one transaction, each with its entry in the configuration log.
 
 Servers are resolved before any row is locked, because that may take seconds.
 """

@@ -18,7 +18,7 @@ LEDGER_ROWS = """
 
 
 def archive_warnings(ledger: Path, archive: str) -> Iterator[str]:
-    """Yield a warning for files that the archive lacks, and for those that the ledger does not know.
+    """Yield warnings for files that the archive lacks, and for files that the ledger does not know.
 
     Only a folder is compared; other storage has tools of its own.
     """
@@ -31,11 +31,12 @@ def archive_warnings(ledger: Path, archive: str) -> Iterator[str]:
     found = {str(path.relative_to(folder)) for path in folder.glob("*/day=*/*.parquet")}
     if missing := sorted(known - found):
         yield (
-            f"warning: the archive {folder} lacks {len(missing)} files of the back-up, such as {missing[0]}: copy them there, or "
-            "set HISTORY_URL to the archive that has them"
+            f"warning: the archive {folder} lacks {len(missing)} files of the back-up, such as "
+            f"{missing[0]}: copy them there, or set HISTORY_URL to the archive that has them"
         )
     if unknown := sorted(found - known):
         yield (
-            f"warning: the archive {folder} has {len(unknown)} files that were written after the back-up, such as {unknown[0]}: "
-            "move them away before the next export, which archives their rows again"
+            f"warning: the archive {folder} has {len(unknown)} files that were written after the "
+            f"back-up, such as {unknown[0]}: move them away before the next export, "
+            "which archives their rows again"
         )

@@ -63,11 +63,13 @@ def read_manifest(folder: Path) -> Manifest:
         content = json.loads((folder / MANIFEST).read_text())
     except OSError as error:
         raise BackupError(
-            f"{folder} has no readable {MANIFEST} ({error.strerror}): give the folder of a complete back-up"
+            f"{folder} has no readable {MANIFEST} ({error.strerror}): "
+            "give the folder of a complete back-up"
         ) from error
     if content.get("format") != FORMAT:
         raise BackupError(
-            f"{folder} has a format that this version does not know: use Inturn {content.get('version')}"
+            f"{folder} has a format that this version does not know: "
+            f"use Inturn {content.get('version')}"
         )
     manifest = Manifest(**content)
     for name, expected in manifest.files.items():
@@ -78,7 +80,8 @@ def read_manifest(folder: Path) -> Manifest:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if digest != expected["sha256"]:
             raise BackupError(
-                f"{path} was changed or is damaged (another SHA-256): take another copy of the back-up"
+                f"{path} was changed or is damaged (another SHA-256): "
+                "take another copy of the back-up"
             )
     return manifest
 

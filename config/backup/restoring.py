@@ -67,7 +67,8 @@ class Restore:
         found = [cluster.folder for cluster in clusters_of(home) if cluster.data.exists()]
         if found and not unfinished.is_unfinished(home):
             raise BackupError(
-                f"{home} is not empty: it has the database {found[0]}. Set INTURN_HOME to a new folder, or move that one away"
+                f"{home} is not empty: it has the database {found[0]}. Set INTURN_HOME to a new "
+                "folder, or move that one away"
             )
 
     def _empty(self) -> None:
@@ -85,8 +86,8 @@ class Restore:
         )
         if is_given and not set(keys["encryption_keys"]) <= given:
             raise BackupError(
-                "INTURN_ENCRYPTION_KEYS lacks a key of the back-up, and its secrets could not be read: add it, or unset the "
-                "setting to use the back-up's keys"
+                "INTURN_ENCRYPTION_KEYS lacks a key of the back-up, and its secrets could not be "
+                "read: add it, or unset the setting to use the back-up's keys"
             )
         home = self.environment.home
         _replace(home / "secret-key", keys["secret_key"])
@@ -132,8 +133,8 @@ def _require_known(manifest: Manifest) -> None:
     for app, _, name in (migration.partition(".") for migration in manifest.migrations):
         if app in OURS and not (CHECKOUT / app / "migrations" / f"{name}.py").exists():
             raise BackupError(
-                f"the back-up is of Inturn {manifest.version}, with the migration {app}.{name}, which this version does not "
-                "have: restore it with that version or a later one"
+                f"the back-up is of Inturn {manifest.version}, with the migration {app}.{name}, "
+                "which this version does not have: restore it with that version or a later one"
             )
 
 

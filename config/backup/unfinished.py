@@ -30,6 +30,6 @@ def require_no_unfinished_restore(home: Path) -> None:
     if is_unfinished(home):
         source = (home / MARKER).read_text()
         raise ImproperlyConfigured(
-            f"INTURN_HOME: a restore of {home} is under way, or was interrupted: wait for it, or repeat "
-            f"`manage.py restore --from {source}`"
+            f"INTURN_HOME: a restore of {home} is under way, or was interrupted: wait for it, or "
+            f"repeat `manage.py restore --from {source}`"
         )

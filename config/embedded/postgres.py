@@ -103,7 +103,7 @@ class Server:
         self._process = None
 
     def set_epoch(self, epoch: int) -> None:
-        """Let the numbers of transactions begin in this epoch; the server must have been stopped."""
+        """Let the numbers of transactions begin in this epoch; the server must be stopped."""
         self.cluster.set_epoch(epoch, self._programs, self._account)
 
     def is_alive(self) -> bool:
@@ -114,9 +114,10 @@ class Server:
         others = [cluster.folder for cluster in clusters_of(self._home) if cluster.data.exists()]
         if others and self.cluster.folder not in others:
             raise PostgresError(
-                f"the data in {others[0]} is not of PostgreSQL {self._programs.major}, which is installed now and would "
-                "begin empty beside it: go back to the version that made it, and move the data as the guide says (templates/guide/operating.md) under "
-                "*A new major version of PostgreSQL*; or set DATABASE_URL"
+                f"the data in {others[0]} is not of PostgreSQL {self._programs.major}, which is "
+                "installed now and would begin empty beside it: go back to the version that made "
+                "it, and move the data as the guide says (templates/guide/operating.md) under *A "
+                "new major version of PostgreSQL*; or set DATABASE_URL"
             )
 
     def _take(self, lock: BinaryIO) -> None:

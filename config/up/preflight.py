@@ -55,13 +55,14 @@ def exposure(environment: Environment) -> Iterator[str]:
         return
     if environment.base_url.startswith("https://"):
         yield (
-            f"warning: {environment.listen} trusts X-Forwarded-For of every machine that reaches port {environment.port}: "
-            "let only the proxy reach it"
+            f"warning: {environment.listen} trusts X-Forwarded-For of every machine that reaches "
+            f"port {environment.port}: let only the proxy reach it"
         )
     else:
         yield (
-            f"warning: keys and messages cross the network to {environment.listen} unencrypted: set INTURN_TLS_CERTIFICATE and "
-            "INTURN_TLS_KEY, or put a proxy with TLS in front and set INTURN_BASE_URL"
+            f"warning: keys and messages cross the network to {environment.listen} unencrypted: "
+            "set INTURN_TLS_CERTIFICATE and INTURN_TLS_KEY, "
+            "or put a proxy with TLS in front and set INTURN_BASE_URL"
         )
 
 

@@ -99,7 +99,8 @@ class Supervisor:
         self._guard()
         self._prepare(self._start_database())
         print_line(
-            f"Inturn {version()}, {f'logs are in {self._logs}' if self._logs else 'logs follow here'}"
+            f"Inturn {version()}, "
+            f"{f'logs are in {self._logs}' if self._logs else 'logs follow here'}"
         )
         if self._demo:
             print_line(

@@ -23,8 +23,9 @@ def require_usable(files: TlsFiles) -> None:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(files.certificate, files.key)
     except (ssl.SSLError, OSError) as error:
         raise ImproperlyConfigured(
-            f"{CERTIFICATE}: {files.certificate} cannot be used with {files.key} ({_reason(error)}): "
-            "give a PEM file with the server's certificate, followed by those of its authorities, and its own key"
+            f"{CERTIFICATE}: {files.certificate} cannot be used with {files.key} "
+            f"({_reason(error)}): give a PEM file with the server's certificate, followed by those "
+            "of its authorities, and its own key"
         ) from error
 
 

@@ -84,7 +84,8 @@ def _add_headers(environ: Environ, headers: Headers) -> None:
     _add_underscored(environ, underscored)
     if len(names) < len(headers):
         # granian reports of a non-ASCII value only that it exists; it becomes empty, as in WSGI.
-        unreadable = [name for name in headers.keys() if name not in names]  # noqa: SIM118 - not a dict
+        # Its headers are no dict.
+        unreadable = [name for name in headers.keys() if name not in names]  # noqa: SIM118
         environ[UNREADABLE] = ",".join(unreadable)
         for name in unreadable:
             environ.setdefault(_key(name), "")

@@ -11,18 +11,19 @@ from subscriptions.api.problems import Problem, problem_of, unexpected_error
 API_PREFIX = "/api/"
 
 
-def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - Django gives it by name
+# Django gives these three an `exception` by name.
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
     return _answer(
         request,
         Problem(400, "bad-request", "The request cannot be understood; check host and address."),
     )
 
 
-def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - Django gives it by name
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
     return _answer(request, Problem(403, "forbidden", "This is not allowed."))
 
 
-def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - Django gives it by name
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
     return nothing_here(request)
 
 

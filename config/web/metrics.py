@@ -60,7 +60,10 @@ def metrics(request: HttpRequest) -> HttpResponse:
     """
     try:
         if not (_is_local(request) or _has_key(request)):
-            detail = "Metrics are for this machine, or for a key with scope read: Authorization: Bearer <key>."
+            detail = (
+                "Metrics are for this machine, or for a key with scope read: Authorization: "
+                "Bearer <key>."
+            )
             raise Problem(
                 401, "no-key", detail, headers={"WWW-Authenticate": 'Bearer realm="inturn"'}
             )

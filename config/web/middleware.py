@@ -25,7 +25,8 @@ class _OfPages:
         if request.path_info.startswith(API):
             answer: HttpResponseBase = self.get_response(request)
             return answer
-        page: HttpResponseBase = super().__call__(request)  # type: ignore[misc]  # Each middleware has it.
+        # Each middleware has `__call__`.
+        page: HttpResponseBase = super().__call__(request)  # type: ignore[misc]
         return page
 
 

@@ -44,8 +44,8 @@ class Streamed(Protocol):
 class Bounds:
     """`limit_of` returns the longest body of a path, `sender_of` the sender, empty for a stranger.
 
-    A sender gets `share` bytes of the capacity; strangers share their own. A body may be silent or slow
-    for `grace_seconds`; after that `bytes_per_second` must have arrived on average.
+    A sender gets `share` bytes of the capacity; strangers share their own. A body may be silent or
+    slow for `grace_seconds`; after that `bytes_per_second` must have arrived on average.
     """
 
     limit_of: Callable[[str], int]
@@ -179,7 +179,10 @@ class Share:
 def _may_have_body(environ: Environ) -> bool:
     encoding = environ.get("HTTP_TRANSFER_ENCODING")
     if encoding is not None and encoding.strip().lower() != "chunked":
-        detail = "Of transfer encodings only chunked is understood: send the body chunked, or with its Content-Length."
+        detail = (
+            "Of transfer encodings only chunked is understood: send the body chunked, "
+            "or with its Content-Length."
+        )
         raise _closing(Problem(501, "unknown-transfer-encoding", detail))
     return encoding is not None
 

@@ -62,7 +62,10 @@ class ActionFilter(ExactText):
 
 @admin.register(ConfigurationChange)
 class ConfigurationChangeAdmin(ExportedAdmin):
-    empty_text = "Every change of the configuration is recorded here: person or key, object, values before and after."
+    empty_text = (
+        "Every change of the configuration is recorded here: person or key, object, "
+        "values before and after."
+    )
     list_display = ["when", "who", "what", "difference"]
     list_display_links = None
     list_filter = [ObjectTypeFilter, ObjectNameFilter, ActorFilter, ActionFilter, Since, Until]

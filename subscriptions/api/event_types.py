@@ -37,8 +37,8 @@ class EventTypeSerializer(StrictModel):
 
     forward_headers = PatternsField(
         required=False,
-        help_text="What new subscriptions send along of a message's headers unless they say otherwise: names, or "
-        "beginnings with * at the end.",
+        help_text="What new subscriptions send along of a message's headers unless they say "
+        "otherwise: names, or beginnings with * at the end.",
     )
 
     class Meta:
@@ -66,7 +66,8 @@ class EventTypeSerializer(StrictModel):
     def validate_kind(self, value: str) -> str:
         if self.instance is not None and value != self.instance.kind:
             raise serializers.ValidationError(
-                "It cannot be changed, because published messages are handled by it. Create another event type."
+                "It cannot be changed, because published messages are handled by it. "
+                "Create another event type."
             )
         return value
 
@@ -104,7 +105,8 @@ class EventTypeViews(Resource):
             raise Problem(
                 409,
                 "built-in",
-                f"{event_type} is published by Inturn itself and cannot be changed; subscribe to it.",
+                f"{event_type} is published by Inturn itself and cannot be changed; "
+                "subscribe to it.",
             )
         return event_type
 

@@ -26,8 +26,8 @@ class PolicySerializer(StrictModel):
     of those; `breaker_…`, `freeze_…` and
     `freezes_when_gone` apply if `breaks_circuit` is on.
 
-    `success_codes` is `2xx`, or a list of status codes such as `200,201`; any other 2xx then counts as
-    a 5xx.
+    `success_codes` is `2xx`, or a list of status codes such as `200,201`; any other 2xx then counts
+    as a 5xx.
     """
 
     copy_of = NameOf(queryset=Policy.objects.all(), required=False, write_only=True)
@@ -93,6 +93,7 @@ class PolicyViews(Resource):
             raise Problem(
                 409,
                 "built-in",
-                f"{policy.name} is built in and cannot be changed; POST a copy with copy_of: {policy.name}.",
+                f"{policy.name} is built in and cannot be changed; "
+                f"POST a copy with copy_of: {policy.name}.",
             )
         return policy

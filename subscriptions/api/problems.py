@@ -75,7 +75,7 @@ class Place:
 
 
 def problem_response(error: Exception, _context: Mapping[str, Any]) -> HttpResponse | None:
-    """Return the answer to a view's exception; None if the fault is Inturn's (see `unexpected_error`)."""
+    """Return the answer to a view's exception; None if it is our fault (see `unexpected_error`)."""
     problem = problem_of(error)
     return None if problem is None else problem.response()
 
@@ -100,7 +100,7 @@ def problem_of(error: BaseException | None) -> Problem | None:
 
 
 def problem_of_database(error: BaseException | None) -> Problem | None:
-    """Return a 503 if the database does not answer, is read-only or locked; None for other errors."""
+    """Return a 503 if the database is silent, read-only or locked; None for other errors."""
     if is_read_only(error):
         reconnect_next_time()
         return database_read_only()
@@ -136,7 +136,8 @@ def database_read_only() -> Problem:
     return Problem(
         503,
         "database-read-only",
-        "The database is read-only now, as during a fail-over, and nothing was changed. Repeat the request later; reading still works.",
+        "The database is read-only now, as during a fail-over, and nothing was changed. Repeat the "
+        "request later; reading still works.",
         headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
     )
 
@@ -145,8 +146,8 @@ def row_locked() -> Problem:
     return Problem(
         503,
         "row-locked",
-        "Another session of the database has locked a row that this change needs, so nothing was changed. "
-        "Repeat the request; if that does not help, end the session that holds the lock.",
+        "Another session of the database has locked a row that this change needs, so nothing was "
+        "changed. Repeat the request; if that does not help, end the session that holds the lock.",
         headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
     )
 

@@ -45,7 +45,8 @@ class NewPublishIdSerializer(PublishIdSerializer):
     publish_id = Text(
         required=False,
         max_length=MAX_LENGTH,
-        help_text="The id that the publisher had in TeamForge, so that its addresses stay; left out, one is made.",
+        help_text="The id that the publisher had in TeamForge, so that its addresses stay; "
+        "left out, one is made.",
     )
     addresses = serializers.ListField(child=serializers.CharField(), read_only=True)
 

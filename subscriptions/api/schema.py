@@ -54,7 +54,9 @@ class ApiSchema(AutoSchema):
         return re.split(r"[;.:]", described, maxsplit=1)[0]
 
     def _map_basic_serializer(self, serializer: Any, direction: Direction) -> dict[str, Any]:
-        mapped: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
+        mapped: dict[str, Any] = super()._map_basic_serializer(  # type: ignore[no-untyped-call]
+            serializer, direction
+        )
         if direction == "request" and isinstance(serializer, Strict):
             return mapped | {"additionalProperties": False} | dict(serializer.rules)
         return mapped

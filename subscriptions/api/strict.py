@@ -62,7 +62,8 @@ class JSONValue(serializers.JSONField):
     def to_internal_value(self, data: Any) -> Any:
         if not _is_storable(data):
             raise serializers.ValidationError(
-                "It contains a value that the database cannot store: a NUL character or too large a number."
+                "It contains a value that the database cannot store: "
+                "a NUL character or too large a number."
             )
         return data
 
@@ -112,7 +113,10 @@ class Strict(serializers.Serializer[Any]):
         if name in self.fields:
             return ["This is set by Inturn; leave it out."]
         return [
-            f"There is no such field; known are {', '.join(sorted(self._writable_names)) or 'none'}."
+            (
+                "There is no such field; known are "
+                f"{', '.join(sorted(self._writable_names)) or 'none'}."
+            )
         ]
 
 

@@ -29,12 +29,12 @@ class SubscriberSerializer(StrictModel):
     seconds, after the deliveries under way; deliveries postponed while the subscriber was
     CONCURRENT are sent in order once it is SERIAL.
 
-    With `by_priority` a CONCURRENT subscriber gets messages with a higher `Priority` header first, a
-    whole number from 9 to 0; any other value, and none, counts as 4. Every fourth delivery is the
+    With `by_priority` a CONCURRENT subscriber gets messages with a higher `Priority` header first,
+    a whole number from 9 to 0; any other value, and none, counts as 4. Every fourth delivery is the
     oldest one, so none waits for ever.
 
-    `headers` are sent with each delivery of its subscriptions; a subscription's own header of that name
-    is sent instead. Values are masked in answers.
+    `headers` are sent with each delivery of its subscriptions; a subscription's own header of that
+    name is sent instead. Values are masked in answers.
 
     Clients of the old Event Queue find its mailbox by `queue_id`, or by its name.
     """
@@ -46,8 +46,8 @@ class SubscriberSerializer(StrictModel):
         required=False,
         allow_blank=True,
         max_length=200,
-        help_text="With it and the subscriber's name clients of the old Event Queue sign in that cannot be given a fetch key. "
-        "Only its hash is kept. Empty: there is none.",
+        help_text="With it and the subscriber's name clients of the old Event Queue sign in that "
+        "cannot be given a fetch key. Only its hash is kept. Empty: there is none.",
     )
 
     class Meta:

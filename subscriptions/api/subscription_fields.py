@@ -118,7 +118,9 @@ class ScriptField(Text):
     def to_internal_value(self, data: Any) -> str:
         text = super().to_internal_value(data)
         if fault := script.fault(text, common=self.context.get("common")):
-            place = None if fault.source else Place(fault.line, fault.column)  # type: ignore[arg-type]
+            place = (
+                None if fault.source else Place(fault.line, fault.column)  # type: ignore[arg-type]
+            )
             raise ValidationError(str(fault), code=place)  # type: ignore[arg-type]
         return text
 
@@ -143,7 +145,8 @@ class PathField(Text):
 
 
 def _with_place(error: FilterError) -> ValidationError:
-    return ValidationError(str(error), code=Place(error.line, error.column))  # type: ignore[arg-type]
+    place = Place(error.line, error.column)
+    return ValidationError(str(error), code=place)  # type: ignore[arg-type]
 
 
 class PatternsField(serializers.ListField):

@@ -53,38 +53,44 @@ class SubscriptionSerializer(StrictModel):
     policy = NameOf(queryset=Policy.objects.all(), required=False)
     endpoint = EndpointField(
         required=False,
-        help_text="https://…, or with a method: PATCH:https://…; a PULL subscription has none. SYNC: webr:// when its script answers.",
+        help_text="https://…, or with a method: PATCH:https://…; a PULL subscription has none. "
+        "SYNC: webr:// when its script answers.",
     )
     filter = FilterField(required=False)
     script = ScriptField(
         required=False,
-        help_text="TOPIC: turns each message into the request, $outmessage. SYNC with the endpoint webr://: makes the answer.",
+        help_text="TOPIC: turns each message into the request, $outmessage. SYNC with the endpoint "
+        "webr://: makes the answer.",
     )
     headers = HeadersField(required=False)
     auth = AuthField(required=False)
     forward_headers = PatternsField(
         required=False,
-        help_text="Which headers of a message are sent along: names, or beginnings with * at the end. Left out of a new "
-        "subscription: what its event type says.",
+        help_text="Which headers of a message are sent along: names, or beginnings with * at the "
+        "end. Left out of a new subscription: what its event type says.",
     )
     probe_url = ProbeField(
         required=False,
-        help_text="Called by GET while the lane is suspended; the lane resumes when the answer is 2xx.",
+        help_text="Called by GET while the lane is suspended; "
+        "the lane resumes when the answer is 2xx.",
     )
     dedup_path = PathField(
         required=False,
-        help_text="With dedup_mode PATH: path to the value that identifies a message, e.g. $$->'Body'->>'id'.",
+        help_text="With dedup_mode PATH: path to the value that identifies a message, "
+        "e.g. $$->'Body'->>'id'.",
     )
     join_path = PathField(
         required=False,
-        help_text="Of a join: path to the activation id, e.g. $$->'Body'->>'order'. Empty: the header Activation.",
+        help_text="Of a join: path to the activation id, e.g. $$->'Body'->>'order'. Empty: "
+        "the header Activation.",
     )
 
     cancellation = serializers.IntegerField(
         source="cancellation_id",
         read_only=True,
         allow_null=True,
-        help_text="The running cancellation of its backlog: nothing is sent until it has ended. null: none is running.",
+        help_text="The running cancellation of its backlog: "
+        "nothing is sent until it has ended. null: none is running.",
     )
 
     class Meta:
@@ -237,7 +243,8 @@ class NewSubscriptionSerializer(SubscriptionSerializer):
     secret = serializers.CharField(
         read_only=True,
         allow_null=True,
-        help_text="whsec_…, to verify webhook-signature with; shown once. Null of a PULL subscription.",
+        help_text="whsec_…, to verify webhook-signature with; shown once. "
+        "Null of a PULL subscription.",
     )
 
     class Meta(SubscriptionSerializer.Meta):

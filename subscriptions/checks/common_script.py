@@ -1,7 +1,8 @@
 """Common scripts and the scripts that include them: what a change of one would do to the others.
 
-Only saving is checked. If a script and a common script that it includes are saved at the same moment, neither
-check sees the other one; then the deliveries of that subscription fail, with the line.
+Only saving is checked. If a script and a common script that it includes are saved at the same
+moment, neither check sees the other one; then the deliveries of that subscription fail, with the
+line.
 """
 
 import time
@@ -36,7 +37,7 @@ class StoredScript:
 def broken_by(
     scripts: Iterable[StoredScript], *, before: Library, after: Library
 ) -> Iterator[tuple[StoredScript, ScriptFault]]:
-    """Yield the scripts that compile with the common scripts as they were, and not as they will be."""
+    """Yield scripts that compile with the common scripts as they were, and not as they will be."""
     until = time.monotonic() + MOST_SECONDS
     sound: set[str] = set()
     for script in scripts:

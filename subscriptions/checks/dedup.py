@@ -7,7 +7,8 @@ from subscriptions.filters import FilterError, parse_path
 from subscriptions.models import DedupMode, EventType, Kind
 
 _KINDS = {
-    Kind.QUEUE: "one endpoint of a group takes each message, so no subscription sees the messages of another",
+    Kind.QUEUE: "one endpoint of a group takes each message, "
+    "so no subscription sees the messages of another",
     Kind.SYNC: "the publisher waits for the answer to each call",
 }
 
@@ -28,11 +29,15 @@ def refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, s
     """
     mode, path = values["dedup_mode"], values["dedup_path"]
     if mode != DedupMode.NONE and event_type.kind in _KINDS:
-        reason = f"{event_type} is of kind {event_type.kind}: {_KINDS[Kind(event_type.kind)]}. Leave it at NONE."
+        reason = (
+            f"{event_type} is of kind {event_type.kind}: {_KINDS[Kind(event_type.kind)]}. "
+            "Leave it at NONE."
+        )
         return {"dedup_mode": reason}
     if mode == DedupMode.PATH and not path:
         return {
-            "dedup_path": "Give the path to the value that identifies a message, such as $$->'Body'->>'id'."
+            "dedup_path": "Give the path to the value that identifies a message, "
+            "such as $$->'Body'->>'id'."
         }
     if mode != DedupMode.PATH and path:
         return {"dedup_path": "Only dedup_mode PATH has a path; leave it empty."}

@@ -20,15 +20,20 @@ def refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, s
             given, "Only a join has it: choose join_mode ALL or ONLY_ONE, or leave it empty."
         )
     if event_type.kind != Kind.TOPIC:
-        reason = f"{event_type} is of kind {event_type.kind}; only messages of TOPIC event types are joined."
+        reason = (
+            f"{event_type} is of kind {event_type.kind}; "
+            "only messages of TOPIC event types are joined."
+        )
         return {"join_mode": f"{reason} Leave it at NONE."}
     if not values["join_name"]:
         return {
-            "join_name": "Give the join a name; the subscriber's other subscriptions of this join have the same."
+            "join_name": "Give the join a name; the subscriber's other "
+            "subscriptions of this join have the same."
         }
     if mode == JoinMode.ALL and values["mode"] == Mode.PULL:
         return {
-            "join_mode": "The messages of a join of ALL are sent together, to an endpoint. Use a PUSH subscription."
+            "join_mode": "The messages of a join of ALL are sent together, to an endpoint. "
+            "Use a PUSH subscription."
         }
     try:
         if values["join_path"]:

@@ -11,12 +11,19 @@ from typing import Any
 from subscriptions.models import EventType, Kind, Mode
 from subscriptions.models.policy import DEFAULT_POLICY
 
-FIXED = "Its deliveries are in a lane or in a mailbox already; create another subscription, and make this one INACTIVE."
+FIXED = (
+    "Its deliveries are in a lane or in a mailbox already; create another subscription, "
+    "and make this one INACTIVE."
+)
 NEEDS_ENDPOINT = "A PUSH subscription needs an endpoint, e.g. https://example.com/hook."
-UNSIGNED = "A PULL subscription has no signing secret: nothing is sent to it. Clients fetch with a key of the subscriber."
+UNSIGNED = (
+    "A PULL subscription has no signing secret: nothing is sent to it. "
+    "Clients fetch with a key of the subscriber."
+)
 
 _KINDS = {
-    Kind.QUEUE: "one endpoint of a group takes each message, and a mailbox is not an endpoint: it has no moment of taking one",
+    Kind.QUEUE: "one endpoint of a group takes each message, and a mailbox is not an endpoint: it "
+    "has no moment of taking one",
     Kind.SYNC: "the publisher waits for the answer of an endpoint, and a mailbox does not answer",
 }
 # Fields that a PULL subscription must not set: the default of a new row, and the reason.
@@ -48,8 +55,8 @@ def refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, s
         )
     if values.get("forward_authorization") and event_type.kind != Kind.SYNC:
         refused["forward_authorization"] = (
-            f"{event_type} is of kind {event_type.kind}: it is sent when the publisher has gone, and a credential is not stored. "
-            "Only SYNC hands one on; switch this off."
+            f"{event_type} is of kind {event_type.kind}: it is sent when the publisher has gone, "
+            "and a credential is not stored. Only SYNC hands one on; switch this off."
         )
     return refused
 
@@ -62,7 +69,10 @@ def _of_pull(values: Mapping[str, Any], event_type: EventType) -> dict[str, str]
     }
     policy = values.get("policy")
     if policy is not None and policy.name != DEFAULT_POLICY:
-        reason = "nothing is sent, so no policy has a say; max_receives bounds how often a message is fetched"
+        reason = (
+            "nothing is sent, so no policy has a say; "
+            "max_receives bounds how often a message is fetched"
+        )
         refused["policy"] = f"A PULL subscription has none: {reason}. Leave it out."
     if (kind := Kind(event_type.kind)) in _KINDS:
         refused["mode"] = f"{event_type} is of kind {kind}: {_KINDS[kind]}. A mailbox is for TOPIC."

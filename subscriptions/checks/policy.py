@@ -63,8 +63,9 @@ def _mixed_retries(values: Mapping[str, Any]) -> Iterator[FieldError]:
         retry_lane, in_place = first[Action.RETRY_LANE], first[Action.IN_PLACE]
         yield (
             in_place,
-            f"{retry_lane} is RETRY_LANE and {in_place} is IN_PLACE: choose one of the two throughout the policy. The "
-            "retry lane lets later messages pass, a retry in place holds them back.",
+            f"{retry_lane} is RETRY_LANE and {in_place} is IN_PLACE: choose one of the two "
+            "throughout the policy. The retry lane lets later messages pass, "
+            "a retry in place holds them back.",
         )
 
 
@@ -73,13 +74,16 @@ def _retries(values: Mapping[str, Any]) -> Iterator[FieldError]:
     if values["max_attempts"] is not None and actions.isdisjoint(RETRYING):
         yield (
             "max_attempts",
-            "It counts the attempts of the actions RETRY_LANE and IN_PLACE; choose one of them for some outcome, or "
-            "leave this empty.",
+            "It counts the attempts of the actions RETRY_LANE and IN_PLACE; choose one of them for "
+            "some outcome, or leave this empty.",
         )
     if values["retry_schedule"] == Schedule.EXPONENTIAL and Action.RETRY_LANE not in actions:
         yield (
             "retry_schedule",
-            "EXPONENTIAL is a schedule of the retry lane; choose FIXED, or RETRY_LANE for some outcome.",
+            (
+                "EXPONENTIAL is a schedule of the retry lane; choose FIXED, "
+                "or RETRY_LANE for some outcome."
+            ),
         )
 
 
@@ -99,7 +103,10 @@ def _listed(values: Mapping[str, Any]) -> Iterator[FieldError]:
     if set(actions_in_effect(values).values()).isdisjoint(RETRYING):
         yield (
             "retry_schedule",
-            "LISTED is a schedule of the actions RETRY_LANE and IN_PLACE; choose one of them for some outcome, or FIXED.",
+            (
+                "LISTED is a schedule of the actions RETRY_LANE and IN_PLACE; choose one of them "
+                "for some outcome, or FIXED."
+            ),
         )
 
 
@@ -109,17 +116,26 @@ def _suspending(values: Mapping[str, Any]) -> Iterator[FieldError]:
         if Action.IN_PLACE not in actions:
             yield (
                 "when_used_up",
-                "SUSPEND follows on attempts made in place; choose IN_PLACE for some outcome, or FAIL.",
+                (
+                    "SUSPEND follows on attempts made in place; "
+                    "choose IN_PLACE for some outcome, or FAIL."
+                ),
             )
         elif values["max_attempts"] is None:
             yield (
                 "max_attempts",
-                "Say after how many attempts the lane is suspended, e.g. 5: without a number they are never used up.",
+                (
+                    "Say after how many attempts the lane is suspended, e.g. 5: "
+                    "without a number they are never used up."
+                ),
             )
     if values["suspends_on_reject"] and Action.REJECT not in actions:
         yield (
             "suspends_on_reject",
-            "Nothing is rejected under this policy; choose REJECT for some outcome, or switch this off.",
+            (
+                "Nothing is rejected under this policy; choose REJECT for some outcome, "
+                "or switch this off."
+            ),
         )
 
 
@@ -133,5 +149,8 @@ def _thresholds(values: Mapping[str, Any]) -> Iterator[FieldError]:
     if values["freeze_failures_at_once"] < freezes:
         yield (
             "freeze_failures_at_once",
-            f"Give at least freeze_failures, {freezes}: below it this rule would leave the other one no case.",
+            (
+                f"Give at least freeze_failures, {freezes}: "
+                "below it this rule would leave the other one no case."
+            ),
         )

@@ -43,16 +43,19 @@ def refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, s
     endpoint, script = values["endpoint"], values["script"]
     if endpoint == INTERNAL and event_type.kind != Kind.SYNC:
         return {
-            "endpoint": f"{INTERNAL} is for SYNC, where a script answers; {event_type} is of kind {event_type.kind}."
+            "endpoint": f"{INTERNAL} is for SYNC, where a script answers; "
+            f"{event_type} is of kind {event_type.kind}."
         }
     if endpoint == INTERNAL and not script:
         return {"script": f"With the endpoint {INTERNAL} a script makes the answer; give one."}
     if script and event_type.kind == Kind.QUEUE:
         return {
-            "script": f"{event_type} is of kind QUEUE, where the endpoints of a group take the same message; leave it out."
+            "script": f"{event_type} is of kind QUEUE, where the endpoints of a group take the "
+            "same message; leave it out."
         }
     if script and event_type.kind == Kind.SYNC and endpoint != INTERNAL:
         return {
-            "script": f"The endpoint answers; give the endpoint {INTERNAL} for the script to, or leave it out."
+            "script": f"The endpoint answers; give the endpoint {INTERNAL} for the script to, "
+            "or leave it out."
         }
     return {}

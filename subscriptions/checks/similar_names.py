@@ -14,6 +14,6 @@ def case_warning(name: str) -> str:
     if not found:
         return ""
     return (
-        f"There is also {', '.join(found)}, which differs from {name} only in case. Names are case-sensitive: "
-        "check that publishers and subscriptions use the one that is meant."
+        f"There is also {', '.join(found)}, which differs from {name} only in case. Names are "
+        "case-sensitive: check that publishers and subscriptions use the one that is meant."
     )

@@ -9,8 +9,8 @@ def conflicting_subscription(
 ) -> Subscription | None:
     """Return a subscription with the same filter and header string, if the event type is SYNC.
 
-    `excluding` itself does not count. Call it in the transaction that saves: it locks the event type
-    until the transaction ends, so that if two people save at once, the second sees the first.
+    `excluding` itself does not count. Call it in the transaction that saves: it locks the event
+    type until the transaction ends, so that if two people save at once, the second sees the first.
     Publishing goes on meanwhile. INACTIVE subscriptions count as well, because activating one is
     never refused. Filters that overlap without being equal are found only when a message arrives.
     """
@@ -30,6 +30,6 @@ def conflicting_subscription(
 def refusal(other: Subscription) -> str:
     """Return the message for the person who saves the second subscription."""
     return (
-        f"{other} has the same filter and header string, and of a SYNC event type only one would ever be called. "
-        "Change or delete that one, or give this one another filter."
+        f"{other} has the same filter and header string, and of a SYNC event type only one would "
+        "ever be called. Change or delete that one, or give this one another filter."
     )

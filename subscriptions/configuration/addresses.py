@@ -22,7 +22,8 @@ def find_refused(plan: Plan, *, allowed_networks: Collection[Network]) -> None:
             users.setdefault(server, []).append((label, field))
     for server, detail in refused_servers(sorted(users), allowed_networks).items():
         (label, field), *others = users[server]
-        also = f" So {'is 1 other URL' if len(others) == 1 else f'are {len(others):,} others'} of this server."
+        count = "is 1 other URL" if len(others) == 1 else f"are {len(others):,} others"
+        also = f" So {count} of this server."
         plan.faults.append(
             DocumentFault(object=label, field=field, detail=detail + (also if others else ""))
         )

@@ -183,7 +183,8 @@ LEFT_OUT_MODELS: dict[type[models.Model], str] = {
     ConfigurationChange: "a log",
     ConfigurationTransaction: "a log",
     SignIn: "a log",
-    WorkfrontSubscription: "its subscription stands in the document; it is only how Workfront's clients know that one",
+    WorkfrontSubscription: "its subscription stands in the document; "
+    "it is only how Workfront's clients know that one",
 }
 
 

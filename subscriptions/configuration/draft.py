@@ -58,7 +58,7 @@ def draft_plan(wanted: Wanted) -> Plan:
 
 
 def drift(wanted: Wanted) -> Plan:
-    """Return the differences from the document, addresses apart, with objects that cannot be deleted."""
+    """Return the differences from the document, but of addresses, and what cannot be deleted."""
     drafting = _added(wanted)
     drafting.prune()
     drafting.find_rivals()
@@ -238,7 +238,7 @@ class _Drafting:
             self.plan.faults.append(DocumentFault(object=script.label, field=field, detail=detail))
 
     def _scripts(self, *, is_stored: bool = False) -> Iterator[StoredScript]:
-        """Yield the scripts once the plan is applied, or those of them that stay as they are stored."""
+        """Yield the scripts once the plan is applied, or those of them that do not change."""
         for section, field in ((SUBSCRIPTIONS, "script"), (COMMON_SCRIPTS, "text")):
             for name, (row, values) in self._there[section.name].items():
                 text = values.get(field, getattr(row, field))
@@ -313,7 +313,10 @@ def _columns(model: type[Model]) -> frozenset[str]:
 @cache
 def _defaults(model: type[Model], names: tuple[str, ...]) -> dict[str, Any]:
     """Only to compare with: some are lists and objects."""
-    return {name: model._meta.get_field(name).get_default() for name in names}  # type: ignore[union-attr]
+    return {
+        name: model._meta.get_field(name).get_default()  # type: ignore[union-attr]
+        for name in names
+    }
 
 
 def _compared(section: Section, row: Model, values: Mapping[str, Any]) -> PlannedObject:

@@ -1,7 +1,7 @@
 """A plan: each object of a document is created, changed, deleted or unchanged, field by field.
 
-Its digest is equal only for equal changes. `apply_configuration` requires the digest, so that it makes no change
-that nobody has seen.
+Its digest is equal only for equal changes. `apply_configuration` requires the digest, so that it
+makes no change that nobody has seen.
 """
 
 from collections.abc import Mapping
@@ -38,8 +38,8 @@ class Verb(StrEnum):
 class Wanted:
     """A document as `document.check_entries` returned it, with the options to apply it.
 
-    `identities` caches the identity of each valid filter, `consistent` the values that satisfied the
-    check constraints, because a document is checked several times.
+    `identities` caches the identity of each valid filter, `consistent` the values that satisfied
+    the check constraints, because a document is checked several times.
     """
 
     document: Mapping[str, list[Entry]]

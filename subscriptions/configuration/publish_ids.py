@@ -1,6 +1,7 @@
 """Publish ids that a document gives its publishers: which of them are new.
 
-Only hashes are stored, so no export has them. A document that gives the id that a publisher has changes nothing.
+Only hashes are stored, so no export has them. A document that gives the id that a publisher has
+changes nothing.
 """
 
 from collections import Counter
@@ -25,14 +26,15 @@ class KnownPublishIds:
         return self._count[publisher] > 0
 
     def is_new(self, text: str, *, publisher: str) -> bool:
-        """Return False if the publisher has it; raises PublishIdRefusedError if it cannot get it."""
+        """Return False if the publisher has it; raise PublishIdRefusedError if it cannot get it."""
         owners = self._load()
         hashed = hash_of(text)
         if owners.get(hashed) == publisher and hashed in self._valid:
             return False
         if hashed in owners:
             raise PublishIdRefusedError(
-                f"This publish id is in use, or was, by {owners[hashed]}. Give another, or leave it out."
+                f"This publish id is in use, or was, by {owners[hashed]}. Give another, "
+                "or leave it out."
             )
         if self._count[publisher] >= MAX_VALID:
             raise PublishIdRefusedError(

@@ -113,7 +113,10 @@ class _Resolving:
         if found is not None:
             return found
         if stored is None:
-            detail = f"There is no value for {reference}, and none is stored that could be kept: give it."
+            detail = (
+                f"There is no value for {reference}, and none is stored that could be kept: "
+                "give it."
+            )
             return self._refuse(place, detail)
         self.resolved.kept.append((place, reference))
         return stored

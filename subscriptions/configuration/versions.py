@@ -1,7 +1,7 @@
-"""Whether any row that a plan is drafted from has changed: by versions that PostgreSQL itself keeps.
+"""Whether any row that a plan is drafted from has changed: by versions that PostgreSQL keeps.
 
-To draft a plan takes far longer than to read these: ten thousand entries are checked field by field.
-A row's `xmin` and `ctid` differ after each change, by whatever way it was made.
+To draft a plan takes far longer than to read these: ten thousand entries are checked field by
+field. A row's `xmin` and `ctid` differ after each change, by whatever way it was made.
 """
 
 from django.db.models import Model
@@ -21,7 +21,7 @@ _MODELS: tuple[type[Model], ...] = (
 
 
 def row_versions() -> Versions:
-    """Call it before the draft: a row that changes while it is drafted has another version afterwards."""
+    """Call it before the draft: a row that changes meanwhile has another version afterwards."""
     xmin, ctid = RawSQL("xmin::text", ()), RawSQL("ctid::text", ())
     return {
         model._meta.db_table: list(model._base_manager.order_by("pk").values_list("pk", xmin, ctid))

@@ -10,7 +10,10 @@ from subscriptions.models import EventType
 
 
 def plan_warnings(plan: Plan) -> list[str]:
-    """Return a warning for each group of event types that differ only in case, if the plan creates one."""
+    """Return a warning for each group of names that differ only in case, if the plan creates one.
+
+    They are names of event types.
+    """
     named = {
         verb: {one.name for one in plan.changes if one.section is EVENT_TYPES and one.verb == verb}
         for verb in (Verb.CREATE, Verb.DELETE)
@@ -28,6 +31,6 @@ def plan_warnings(plan: Plan) -> list[str]:
 
 def _warning(names: set[str]) -> str:
     return (
-        f"the event types {', '.join(sorted(names))} differ only in case, and are different event types: "
-        "check that publishers and subscriptions use the one that is meant"
+        f"the event types {', '.join(sorted(names))} differ only in case, and are different event "
+        "types: check that publishers and subscriptions use the one that is meant"
     )

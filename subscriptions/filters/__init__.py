@@ -1,7 +1,7 @@
 """The filter language, which selects the messages of a subscription.
 
-Parse a filter once by `parse_filter`, compile the tree with `to_python` or `to_sql`, and evaluate it on the
-`document` of a message. `tree` defines the meaning of the language.
+Parse a filter once by `parse_filter`, compile the tree with `to_python` or `to_sql`, and evaluate
+it on the `document` of a message. `tree` defines the meaning of the language.
 """
 
 from subscriptions.filters.document import Document, document, header_name

@@ -171,7 +171,8 @@ def _like(path: Path, keyword: Token, pattern: ExpressionPart) -> Like:
                 )
             if is_costly(text):
                 raise pattern.refusal(
-                    f"a part between two % that holds _ has at most {MAX_PART} characters; split it with a %"
+                    f"a part between two % that holds _ has at most {MAX_PART} characters; "
+                    "split it with a %"
                 )
             return Like(path, text)
     raise pattern.refusal(f"{keyword} takes a pattern in single quotes, such as 'proj%'")

@@ -43,7 +43,7 @@ def _read(text: str) -> ExpressionPart:
 
 
 def _to_report(error: UnexpectedInput | FilterError, text: str) -> FilterError:
-    """Return the error to report: one of the tokens comes before those of their order and meaning."""
+    """Return the error to report: errors of tokens precede those of their order and meaning."""
     try:
         errors.refuse_deep(_parser().lex(text), max_depth=MAX_DEPTH)
     except FilterError as deep:

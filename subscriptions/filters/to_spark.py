@@ -187,7 +187,10 @@ def _answers(tree: Condition, roots: list[Root]) -> Callable[..., Any]:
 
 
 def _texts(path: Path) -> Callable[..., Any]:
-    """Return the function for Spark's workers: it reads the path in a batch of headers or of bodies."""
+    """Return the function for Spark's workers, which reads the path in a batch of documents.
+
+    They are headers or bodies.
+    """
     from pyarrow import Array, array, string
 
     def texts(values: Array) -> Array:

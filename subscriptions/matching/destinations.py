@@ -47,7 +47,10 @@ def destination(name: str, *, event_type: EventType) -> Destination:
     subscriber_name, slash, subscription_name = name.partition("/")
     subscriber_id = _subscriber_id(subscriber_name)
     if subscriber_id is None:
-        detail = f"There is no subscriber {subscriber_name!r}; give Destination a subscriber's name, or subscriber/subscription."
+        detail = (
+            f"There is no subscriber {subscriber_name!r}; give Destination a subscriber's name, "
+            "or subscriber/subscription."
+        )
         raise UnknownDestinationError(detail)
     if not slash:
         return Destination(name, subscriber_id)
@@ -58,7 +61,10 @@ def destination(name: str, *, event_type: EventType) -> Destination:
         found.values_list("pk", flat=True).first() if is_name(subscription_name) else None
     )
     if subscription_id is None:
-        detail = f"{subscriber_name} has no subscription {subscription_name!r} to {event_type}; look at its subscriptions."
+        detail = (
+            f"{subscriber_name} has no subscription {subscription_name!r} to {event_type}; "
+            "look at its subscriptions."
+        )
         raise UnknownDestinationError(detail)
     return Destination(name, subscriber_id, subscription_id)
 

@@ -29,7 +29,10 @@ def errors_destination(name: str) -> Destination:
     try:
         recipient = destination(name, event_type=event_type)
     except UnknownDestinationError:
-        detail = f"There is no {name!r} with a subscription to {FAILED}; name a subscriber, subscriber/subscription, or - for nobody."
+        detail = (
+            f"There is no {name!r} with a subscription to {FAILED}; name a subscriber, "
+            "subscriber/subscription, or - for nobody."
+        )
         raise UnknownDestinationError(detail) from None
     subscriptions = Subscription.objects.filter(
         subscriber=recipient.subscriber_id, event_type=event_type

@@ -37,14 +37,18 @@ def _columns(table: str, names: Sequence[str]) -> str:
 
 _KEY_BY_HASH = f"""
     SELECT
-        {_columns("key", _KEY)}, {_columns("publisher", _PUBLISHER)}, {_columns("subscriber", _SUBSCRIBER)}
+        {_columns("key", _KEY)},
+        {_columns("publisher", _PUBLISHER)},
+        {_columns("subscriber", _SUBSCRIBER)}
     FROM subscriptions_apikey key
     LEFT JOIN subscriptions_publisher publisher ON publisher.id = key.publisher_id
     LEFT JOIN subscriptions_subscriber subscriber ON subscriber.id = key.subscriber_id
     WHERE key.hash = $1
 """  # noqa: S608 - of names above
 _EVENT_TYPE_BY_NAME = f"""
-    SELECT {_columns("event_type", _EVENT_TYPE)} FROM subscriptions_eventtype event_type WHERE event_type.name = %s
+    SELECT {_columns("event_type", _EVENT_TYPE)}
+    FROM subscriptions_eventtype event_type
+    WHERE event_type.name = %s
 """  # noqa: S608 - of names above
 
 # Ordered by position within a subscriber, because the first qualifying subscription of a FIRST
@@ -52,10 +56,12 @@ _EVENT_TYPE_BY_NAME = f"""
 # have thousands, one for each project.
 _CANDIDATES = """
     SELECT
-        subscription.id, subscription.subscriber_id, subscription.header_filter_string, subscription.filter,
-        subscription.filter_identity, subscriber.match_mode, subscription.dedup_mode, subscription.dedup_path, subscription.mode,
+        subscription.id, subscription.subscriber_id, subscription.header_filter_string,
+        subscription.filter, subscription.filter_identity, subscriber.match_mode,
+        subscription.dedup_mode, subscription.dedup_path, subscription.mode,
         subscriber.by_priority AND subscriber.processing = 'CONCURRENT',
-        subscription.join_mode, subscription.join_name, subscription.join_path, subscription.status = 'SHADOW', subscription.takes_unmatched
+        subscription.join_mode, subscription.join_name, subscription.join_path,
+        subscription.status = 'SHADOW', subscription.takes_unmatched
     FROM subscriptions_subscription subscription
     JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
     WHERE subscription.event_type_id = %s AND subscription.status <> 'INACTIVE'

@@ -94,11 +94,11 @@ def qualifying_candidates(
     """Return the candidates that qualify; for a FIRST subscriber only the first.
 
     A SHADOW one takes no message from an ACTIVE one: a FIRST subscriber gets its first ACTIVE one,
-    and the first SHADOW one if that is earlier. So the SHADOW ones of a subscriber record the message
-    as they would get it if all were ACTIVE. A default destination qualifies only if no other one does;
-    a SHADOW one takes no message from it, except from a SHADOW default destination. A QUEUE passes
-    `by_subscriber=False`, because it ignores subscribers. A message delivered to one destination
-    qualifies for no other.
+    and the first SHADOW one if that is earlier. So the SHADOW ones of a subscriber record the
+    message as they would get it if all were ACTIVE. A default destination qualifies only if no
+    other one does; a SHADOW one takes no message from it, except from a SHADOW default destination.
+    A QUEUE passes `by_subscriber=False`, because it ignores subscribers. A message delivered to one
+    destination qualifies for no other.
     """
     chosen: list[Candidate] = []
     served: set[int] = set()
@@ -284,7 +284,10 @@ def _qualifies(subscription: Subscription) -> str:
     if subscription.takes_unmatched:
         return "it qualifies as a default destination: no other subscription does"
     if subscription.join_mode == JoinMode.ALL:
-        return f"it qualifies, and is sent together with the other messages of its join {subscription.join_name}"
+        return (
+            "it qualifies, and is sent together with the other messages of "
+            f"its join {subscription.join_name}"
+        )
     if subscription.join_mode == JoinMode.ONLY_ONE:
         return f"it qualifies, and is sent if it is the first of its join {subscription.join_name}"
     return "it qualifies"

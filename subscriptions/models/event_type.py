@@ -38,7 +38,8 @@ class EventType(Named):
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Undelivered messages are EXPIRED after this time. Empty: never, except in a mailbox.",
+        help_text="Undelivered messages are EXPIRED after this time. Empty: never, "
+        "except in a mailbox.",
     )
     errors_when = models.CharField(
         "errors when",
@@ -65,7 +66,8 @@ class EventType(Named):
                 name="event_type_sync_is_answered_at_once",
                 condition=~models.Q(kind=Kind.SYNC)
                 | models.Q(durability="GUARANTEED", ttl_seconds=None),
-                violation_error_message="A SYNC message is answered at once: it is GUARANTEED and has no ttl_seconds.",
+                violation_error_message="A SYNC message is answered at once: it is "
+                "GUARANTEED and has no ttl_seconds.",
             ),
         ]
 

@@ -57,7 +57,8 @@ class Holdable(models.Model):
         null=True,
         editable=False,
         validators=[MinValueValidator(SLOWEST_RATE), MaxValueValidator(FASTEST_RATE)],
-        help_text="HELD: deliveries per second and subscriber from the backlog, once it is released; empty: as fast as possible.",
+        help_text="HELD: deliveries per second and subscriber from the backlog, once it is "
+        "released; empty: as fast as possible.",
     )
 
     class Meta:

@@ -65,8 +65,8 @@ class Policy(Named, Watched):
         max_length=100,
         default=ANY_SUCCESS,
         validators=[check_success_codes],
-        help_text="Answers that count as success: 2xx, or status codes separated by commas, such as 200,201. Any other "
-        "2xx then counts as a 5xx.",
+        help_text="Answers that count as success: 2xx, or status codes separated by commas, such "
+        "as 200,201. Any other 2xx then counts as a 5xx.",
     )
     on_unreachable = _action(
         Action.BLOCK, "The endpoint cannot be reached, TLS fails, or it times out."
@@ -116,8 +116,8 @@ class Policy(Named, Watched):
         blank=True,
         default="",
         validators=[check_seconds_listed],
-        help_text="Seconds, separated by commas: the waits of a LISTED schedule, such as 5,300,1800. Later retries have "
-        "the last wait.",
+        help_text="Seconds, separated by commas: the waits of a LISTED schedule, such as "
+        "5,300,1800. Later retries have the last wait.",
     )
     retry_jitter = models.FloatField(
         default=0,
@@ -142,22 +142,24 @@ class Policy(Named, Watched):
     probe_seconds = models.PositiveIntegerField(
         default=60,
         validators=[MinValueValidator(1), MaxValueValidator(86_400)],
-        help_text="Seconds between two calls of the subscription's probe URL while the lane is suspended.",
+        help_text="Seconds between two calls of the subscription's probe "
+        "URL while the lane is suspended.",
     )
     breaks_circuit = models.BooleanField(
         default=False,
-        help_text="A URL that keeps failing is DISABLED and tried once in a while, at last FROZEN until a person "
-        "releases it. Due deliveries wait; none are discarded.",
+        help_text="A URL that keeps failing is DISABLED and tried once in a while, at last FROZEN "
+        "until a person releases it. Due deliveries wait; none are discarded.",
     )
     freezes_when_gone = models.BooleanField(
         default=False,
-        help_text="An answer of 410 (Gone) freezes the URL at once: nothing is sent to it until a person releases it. "
-        "It needs breaks_circuit.",
+        help_text="An answer of 410 (Gone) freezes the URL at once: nothing is sent to it until a "
+        "person releases it. It needs breaks_circuit.",
     )
     breaker_percent = models.PositiveSmallIntegerField(
         default=70,
         validators=[MinValueValidator(1), MaxValueValidator(100)],
-        help_text="Percent. DISABLED when more than this share of the attempts failed, of more than breaker_attempts.",
+        help_text="Percent. DISABLED when more than this share of the attempts failed, "
+        "of more than breaker_attempts.",
     )
     breaker_attempts = models.PositiveIntegerField(
         default=100, help_text="Attempts at a URL that breaker_percent does not count yet."
@@ -175,7 +177,8 @@ class Policy(Named, Watched):
     freeze_failures = models.PositiveIntegerField(
         default=2_000,
         validators=[MinValueValidator(1)],
-        help_text="Failures in a row. FROZEN after more than this many, when freeze_hours passed without a success.",
+        help_text="Failures in a row. FROZEN after more than this many, "
+        "when freeze_hours passed without a success.",
     )
     freeze_hours = models.PositiveIntegerField(
         default=72,

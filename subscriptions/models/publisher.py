@@ -22,8 +22,9 @@ class Publisher(Named):
         max_length=2 * MAX_NAME_LENGTH + 1,
         blank=True,
         default="",
-        help_text="Recipient of failures to deliver its messages, unless a message has ErrorsTo: a subscriber, or "
-        "subscriber/subscription, with a subscription to Inturn.Delivery.Failed; - for nobody. Empty: all who want them.",
+        help_text="Recipient of failures to deliver its messages, unless a message has ErrorsTo: a "
+        "subscriber, or subscriber/subscription, with a subscription to Inturn.Delivery.Failed; - "
+        "for nobody. Empty: all who want them.",
     )
 
     def may_publish(self, event_type: EventType) -> bool:

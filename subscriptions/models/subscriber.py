@@ -44,7 +44,8 @@ class Subscriber(Named, Watched, Holdable):
     by_priority = models.BooleanField(
         default=False,
         db_default=False,
-        help_text="CONCURRENT: messages with a higher Priority header, 9 to 0, are sent first. SERIAL ignores it.",
+        help_text="CONCURRENT: messages with a higher Priority header, 9 to 0, "
+        "are sent first. SERIAL ignores it.",
     )
     match_mode = models.CharField(max_length=5, choices=MatchMode, default=MatchMode.ALL)
     queue_id = models.CharField(
@@ -53,12 +54,13 @@ class Subscriber(Named, Watched, Holdable):
         blank=True,
         default="",
         validators=[validate_queue_id],
-        help_text="The queue's id in the old Event Queue: its clients find the mailbox at /event/queue/<queue id>/next.",
+        help_text="The queue's id in the old Event Queue: its clients find the mailbox at "
+        "/event/queue/<queue id>/next.",
     )
     # Hashed like a person's password: it was chosen elsewhere, and may be short.
     queue_password = models.CharField(max_length=200, blank=True, default="", editable=False)
-    # Sent with each delivery of its subscriptions. Null without any, so that nobody has to decrypt an
-    # empty object for each subscriber that is loaded.
+    # Sent with each delivery of its subscriptions. Null without any, so that nobody has to decrypt
+    # an empty object for each subscriber that is loaded.
     headers = EncryptedJSONField(null=True, blank=True, default=None, editable=False)
     status = models.CharField(
         max_length=8, choices=SubscriberStatus, default=SubscriberStatus.ACTIVE, editable=False

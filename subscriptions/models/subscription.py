@@ -80,7 +80,8 @@ class Subscription(Watched, Holdable):
         blank=True,
         default="",
         db_default="",
-        help_text="TOPIC: turns each message into the request. SYNC with the endpoint webr://: makes the answer.",
+        help_text="TOPIC: turns each message into the request. "
+        "SYNC with the endpoint webr://: makes the answer.",
     )
     script_version = models.IntegerField(default=0, db_default=0, editable=False)
     policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="subscriptions")
@@ -89,11 +90,13 @@ class Subscription(Watched, Holdable):
     forward_headers = models.JSONField(
         default=list,
         blank=True,
-        help_text="Which headers of a message are sent along: names, or beginnings with * at the end.",
+        help_text="Which headers of a message are sent along: names, "
+        "or beginnings with * at the end.",
     )
     forward_authorization = models.BooleanField(
         default=False,
-        help_text="SYNC: the publisher's X-Forward-Authorization is passed on as Authorization, and never stored.",
+        help_text="SYNC: the publisher's X-Forward-Authorization is passed on as Authorization, "
+        "and never stored.",
     )
     timeout_seconds = models.PositiveSmallIntegerField(
         default=30, validators=[MinValueValidator(1), MaxValueValidator(MAX_TIMEOUT_SECONDS)]
@@ -102,11 +105,13 @@ class Subscription(Watched, Holdable):
         max_length=2000,
         blank=True,
         default="",
-        help_text="Called by GET while the lane is suspended; the lane resumes when the answer is 2xx.",
+        help_text="Called by GET while the lane is suspended; "
+        "the lane resumes when the answer is 2xx.",
     )
     lets_pass_on_timeout = models.BooleanField(
         default=False,
-        help_text="SYNC: when the endpoint gives no answer, in time or at all, the publisher gets 200 and an empty body instead of 504 or 502.",
+        help_text="SYNC: when the endpoint gives no answer, in time or at all, the publisher gets "
+        "200 and an empty body instead of 504 or 502.",
     )
     dedup_mode = models.CharField(max_length=4, choices=DedupMode, default=DedupMode.NONE)
     dedup_path = models.CharField(
@@ -128,7 +133,8 @@ class Subscription(Watched, Holdable):
         blank=True,
         default="",
         db_default="",
-        help_text="The subscriptions of a subscriber with the same join_mode and join_name are one join.",
+        help_text="The subscriptions of a subscriber with the same "
+        "join_mode and join_name are one join.",
     )
     join_path = models.CharField(
         max_length=1000,
@@ -141,13 +147,15 @@ class Subscription(Watched, Holdable):
         default=86_400,
         db_default=86_400,
         validators=[MinValueValidator(1), MaxValueValidator(31 * 86_400)],
-        help_text="ALL: how long a message waits for the others. ONLY_ONE: how long the others are not sent.",
+        help_text="ALL: how long a message waits for the others. ONLY_ONE: "
+        "how long the others are not sent.",
     )
     max_receives = models.PositiveSmallIntegerField(
         null=True,
         blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(1000)],
-        help_text="PULL: a message that was fetched so often and never acknowledged is FAILED. Empty: it returns until it expires.",
+        help_text="PULL: a message that was fetched so often and never acknowledged is FAILED. "
+        "Empty: it returns until it expires.",
     )
     status = models.CharField(
         max_length=8, choices=SubscriptionStatus, default=SubscriptionStatus.ACTIVE
@@ -160,7 +168,8 @@ class Subscription(Watched, Holdable):
     takes_unmatched = models.BooleanField(
         "default destination",
         default=False,
-        help_text="TOPIC: gets only messages that qualify for no other subscription of the event type.",
+        help_text="TOPIC: gets only messages that qualify for no other "
+        "subscription of the event type.",
     )
     position = models.PositiveIntegerField(
         default=0, help_text="Order of trial when match_mode is FIRST, and of a SYNC event type."
@@ -190,7 +199,8 @@ class Subscription(Watched, Holdable):
             models.CheckConstraint(
                 name="subscription_push_has_endpoint",
                 condition=models.Q(mode="PUSH") ^ models.Q(endpoint=""),
-                violation_error_message="A PUSH subscription needs an endpoint; a PULL one has none.",
+                violation_error_message="A PUSH subscription needs an endpoint; "
+                "a PULL one has none.",
             ),
             models.CheckConstraint(
                 name="subscription_dedup_has_path",

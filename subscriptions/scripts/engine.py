@@ -37,7 +37,8 @@ _NO_VALUE = "\n;void 0"
 _GLOBALS = """
 this.$outmessage = this.$param = void 0; this.$statuscode = 200; this.$outheader = {};
 this.$inheader = new Proxy($inheader, { get: function (headers, name) {
-    return headers[typeof name === 'string' && !(name in headers) ? name.toLowerCase().replace(/_/g, '-') : name];
+    var is_other = typeof name === 'string' && !(name in headers);
+    return headers[is_other ? name.toLowerCase().replace(/_/g, '-') : name];
 } });
 void 0
 """
@@ -53,14 +54,20 @@ _COLLECTOR = """
         } else if (typeof $outmessage !== 'undefined') {
             out.body = stringify($outmessage);
             out.is_json = true;
-            if (typeof out.body !== 'string') throw new TypeError('$outmessage is neither text nor JSON');
+            if (typeof out.body !== 'string') {
+                throw new TypeError('$outmessage is neither text nor JSON');
+            }
         }
         if (typeof $param !== 'undefined' && $param !== null) out.param = String($param);
-        if (typeof $outheader !== 'object' || $outheader === null) throw new TypeError('$outheader is no object');
+        if (typeof $outheader !== 'object' || $outheader === null) {
+            throw new TypeError('$outheader is no object');
+        }
         var names = keys($outheader);
         if (names.length) {
             out.headers = Object.create(null);
-            for (var i = 0; i < names.length; i++) out.headers[names[i]] = String($outheader[names[i]]);
+            for (var i = 0; i < names.length; i++) {
+                out.headers[names[i]] = String($outheader[names[i]]);
+            }
         }
         if (typeof out.status !== 'number') throw new TypeError('$statuscode is no number');
         Object.setPrototypeOf(out, null);

@@ -2,8 +2,9 @@
 
 A line `$include$name` is replaced by the text of that common script, between two comments that
 `located_line` finds again: so an inlined script is plain text wherever it is stored or executed. An
-include that cannot be inlined stays as it is. It is refused when a script is saved; if its common script
-was deleted at that moment, the engine reports that `$include$name` is not defined, with its line.
+include that cannot be inlined stays as it is. It is refused when a script is saved; if its common
+script was deleted at that moment, the engine reports that `$include$name` is not defined, with its
+line.
 """
 
 import re
@@ -55,14 +56,14 @@ def include_fault(script: str, library: Library, *, own: str = "") -> ScriptFaul
     inlining.whole(script)
     if inlining.room < 0:
         return ScriptFault(
-            text=f"with the scripts that it includes it is longer than {MAX_INLINED_LENGTH} characters, "
-            f"or they include each other more than {MAX_DEPTH} deep"
+            text=f"with the scripts that it includes it is longer than {MAX_INLINED_LENGTH} "
+            f"characters, or they include each other more than {MAX_DEPTH} deep"
         )
     return None
 
 
 def located_line(script: str, line: int) -> tuple[str, int]:
-    """Return the common script (or an empty name) and the line in it, of a line of an inlined script."""
+    """Return the common script (or an empty name) and its line, of a line of an inlined script."""
     if _END not in script:
         return "", line
     places = [("", 0)]
@@ -80,7 +81,7 @@ def located_line(script: str, line: int) -> tuple[str, int]:
 
 
 class _Inlining:
-    """`room` is the number of characters that common scripts may still have; below 0 nothing is inlined."""
+    """`room` is how many characters common scripts may still have; below 0 none is inlined."""
 
     def __init__(self, library: Library) -> None:
         self._library = library

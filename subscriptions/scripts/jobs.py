@@ -46,8 +46,8 @@ class Output:
 class ScriptFault:
     """The reason a script cannot be saved or has no output.
 
-    `line` and `column` count from 1, if known. `source` is the common script that they are about, if it is
-    one.
+    `line` and `column` count from 1, if known. `source` is the common script that they are about,
+    if it is one.
     """
 
     text: str

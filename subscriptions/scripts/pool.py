@@ -52,7 +52,7 @@ class ScriptPool:
         return self._quick.submit(self._run, quick, seconds=seconds, niceness=QUICK_NICENESS)
 
     def try_out(self, job: Job) -> Result:
-        """Execute a job that a person tries, apart from the scripts that deliveries and publishers wait for."""
+        """Execute a person's trial, apart from scripts that deliveries and publishers wait for."""
         return self._slow.submit(self._run, [job], seconds=0, niceness=SLOW_NICENESS).result()[0]
 
     def check(self, script: str) -> ScriptFault | None:

@@ -67,8 +67,8 @@ class AddressRefusedError(OSError):
 
     def __init__(self, address: str) -> None:
         super().__init__(
-            f"The address {address} is refused: {_reason(address)}. An administrator can allow it by adding "
-            "its CIDR range to INTURN_ALLOWED_NETWORKS."
+            f"The address {address} is refused: {_reason(address)}. An administrator can allow it "
+            "by adding its CIDR range to INTURN_ALLOWED_NETWORKS."
         )
         self.address = address
 

@@ -12,9 +12,9 @@ IPV6_PREFIX = 64
 def client_address(request: HttpRequest) -> str | None:
     """Return the client's address; None if there is none, as for a request that used no network.
 
-    If INTURN_BASE_URL is https and our server has no TLS files, a proxy is in front: the last address of X-Forwarded-For is the one
-    that the proxy saw, and all earlier ones may be forged. Without a proxy the client itself sets
-    the header, and it is ignored.
+    If INTURN_BASE_URL is https and our server has no TLS files, a proxy is in front: the last
+    address of X-Forwarded-For is the one that the proxy saw, and all earlier ones may be forged.
+    Without a proxy the client itself sets the header, and it is ignored.
     """
     address = request.META.get("REMOTE_ADDR", "")
     if settings.SECURE_PROXY_SSL_HEADER is not None:

@@ -41,7 +41,8 @@ def decrypt(token: str) -> Any:
         return orjson.loads(cipher().decrypt(token.encode()))
     except InvalidToken as error:
         raise UndecipherableError(
-            "Stored with an encryption key that is not in INTURN_ENCRYPTION_KEYS; add that key again."
+            "Stored with an encryption key that is not in INTURN_ENCRYPTION_KEYS; "
+            "add that key again."
         ) from error
 
 

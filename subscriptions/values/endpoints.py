@@ -92,7 +92,8 @@ def _refuse_ambiguous(text: str) -> None:
     # In bytes: an index serves look-ups by endpoint, and bounds the size of its entries.
     if len(text.encode(errors="surrogatepass")) > MAX_ENDPOINT_LENGTH:
         raise EndpointError(
-            f"An endpoint has at most {MAX_ENDPOINT_LENGTH} characters; those beyond ASCII count two to four."
+            f"An endpoint has at most {MAX_ENDPOINT_LENGTH} characters; "
+            "those beyond ASCII count two to four."
         )
     if _AMBIGUOUS.search(text):
         raise EndpointError(

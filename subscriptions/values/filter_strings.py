@@ -8,5 +8,6 @@ def validate_filter_string(text: str) -> None:
         raise ValidationError("It holds a control character, which no header can; remove it.")
     if text != text.strip(" "):
         raise ValidationError(
-            "HTTP drops the blanks around a header's value, so this could never match; remove the blanks around it."
+            "HTTP drops the blanks around a header's value, so this could never match; "
+            "remove the blanks around it."
         )

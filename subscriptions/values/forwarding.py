@@ -85,7 +85,8 @@ def _check_pattern(pattern: str) -> None:
     beginning = pattern.removesuffix(ANY)
     if ANY in beginning or not (pattern == ANY or is_token(beginning)):
         raise HeaderError(
-            f"{pattern[:50]!r} is no header name. Give a name such as X-GitHub-Event, its beginning with * at the end, or * for all."
+            f"{pattern[:50]!r} is no header name. Give a name such as X-GitHub-Event, its "
+            "beginning with * at the end, or * for all."
         )
     is_reserved = (
         beginning.startswith(_RESERVED_PREFIXES)
@@ -94,7 +95,8 @@ def _check_pattern(pattern: str) -> None:
     )
     if is_reserved:
         raise HeaderError(
-            f"{pattern} is never sent along: Inturn, the connection or the body sets it. Leave it out."
+            f"{pattern} is never sent along: Inturn, the connection or the body sets it. "
+            "Leave it out."
         )
 
 

@@ -47,7 +47,8 @@ def check_header(name: str, value: str) -> None:
     """Raise HeaderError unless any client can send this as one header of the subscription."""
     if not is_token(name):
         raise HeaderError(
-            f"{name[:50]!r} is not a header name: use letters, digits and hyphens, at most {MAX_NAME_LENGTH}."
+            f"{name[:50]!r} is not a header name: use letters, digits and hyphens, "
+            f"at most {MAX_NAME_LENGTH}."
         )
     if is_reserved(name):
         raise HeaderError(f"{name} is set by Inturn itself; leave it out.")
@@ -121,7 +122,8 @@ def check_auth(
         )
     if set(auth) - {"type"} != fields:
         raise HeaderError(
-            f"With type {auth.get('type', 'none')} give exactly: {', '.join(sorted(fields)) or 'nothing else'}."
+            f"With type {auth.get('type', 'none')} give exactly: "
+            f"{', '.join(sorted(fields)) or 'nothing else'}."
         )
     for field in sorted(fields):
         _check_credential(field, auth[field])

@@ -61,7 +61,8 @@ def _check_patterns(schema: Any) -> None:
     parts = [(pointer, part) for pointer, part in _places(schema, ()) if isinstance(part, Mapping)]
     if _hold(parts, "patternProperties") and _hold(parts, "unevaluatedProperties"):
         raise JSONSchemaError(
-            "#: patternProperties together with unevaluatedProperties is not supported; use additionalProperties."
+            "#: patternProperties together with unevaluatedProperties is not supported; "
+            "use additionalProperties."
         )
     for pointer, part in parts:
         for pattern in [

@@ -40,5 +40,6 @@ def validate_unreserved(name: str) -> None:
 def validate_subscribable(event_type: str) -> None:
     if event_type == UNSUBSCRIBABLE:
         raise ValidationError(
-            f"{event_type} cannot be subscribed to: each answer goes to the CallbackURL of its message."
+            f"{event_type} cannot be subscribed to: each answer goes to "
+            "the CallbackURL of its message."
         )

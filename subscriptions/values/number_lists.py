@@ -25,8 +25,8 @@ def check_success_codes(text: str) -> None:
     wrong = [part for part in _parts(text) if not _SUCCESS_CODE.fullmatch(part)]
     if wrong:
         raise ValidationError(
-            f"“{wrong[0]}” cannot count as success. Write 2xx, or status codes from 200 to 299 separated by commas, "
-            "such as 200,201."
+            f"“{wrong[0]}” cannot count as success. Write 2xx, or status codes from 200 to 299 "
+            "separated by commas, such as 200,201."
         )
 
 
@@ -45,7 +45,8 @@ def check_seconds_listed(text: str) -> None:
     ]
     if wrong:
         raise ValidationError(
-            f"“{wrong[0]}” is no wait. Write seconds from 0.1 to {WEEK_SECONDS} separated by commas, such as 5,300,1800."
+            f"“{wrong[0]}” is no wait. Write seconds from 0.1 to {WEEK_SECONDS} separated by "
+            "commas, such as 5,300,1800."
         )
     if len(parts) > MOST_WAITS:
         raise ValidationError(f"These are {len(parts)} waits; at most {MOST_WAITS} are allowed.")

@@ -20,7 +20,10 @@ from config.up.preflight import CannotStartError, single_instance
 class Command:
     """Not a Django command: the database may have to be started first."""
 
-    help = "Make a back-up in a new folder, while Inturn runs or not. It has all keys and payloads: protect it."
+    help = (
+        "Make a back-up in a new folder, while Inturn runs or not. "
+        "It has all keys and payloads: protect it."
+    )
 
     def run_from_argv(self, argv: list[str]) -> None:
         options = self._parser(argv[0], argv[1]).parse_args(argv[2:])

@@ -19,7 +19,8 @@ class Command(BaseCommand):
         # Without Django's parser, because the benchmarks have their own.
         if not (CHECKOUT / "tests" / "bench").is_dir():
             sys.exit(
-                "The benchmarks are in the folder `tests` of a checkout, and it is not here. Clone the repository to measure."
+                "The benchmarks are in the folder `tests` of a checkout, and it is not here. Clone "
+                "the repository to measure."
             )
         # SIGTERM ends it in order, like Ctrl-C.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

@@ -23,7 +23,10 @@ LOCK_ATTEMPTS = 60
 
 
 class Command(BaseCommand):
-    help = "Migrate, make the lanes of the queue senders, create the administrator and the bootstrap key, collect static files. May be repeated."
+    help = (
+        "Migrate, make the lanes of the queue senders, create the administrator and the bootstrap "
+        "key, collect static files. May be repeated."
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -40,8 +43,8 @@ class Command(BaseCommand):
     def _migrate(self) -> None:
         """Migrate; wait for a table in use only briefly at a time.
 
-        While a migration waits for a table, every other statement on it waits behind it. So it gives
-        way, and is tried again: a migration that failed is undone, and those before it stay.
+        While a migration waits for a table, every other statement on it waits behind it. So it
+        gives way, and is tried again: a migration that failed is undone, and those before it stay.
         """
         for left in reversed(range(LOCK_ATTEMPTS)):
             try:
@@ -53,7 +56,8 @@ class Command(BaseCommand):
                     raise
                 if not left:
                     raise CommandError(
-                        "a table to migrate stays in use: end the oldest transactions, which `SELECT pid, application_name, xact_start "
+                        "a table to migrate stays in use: end the oldest transactions, "
+                        "which `SELECT pid, application_name, xact_start "
                         "FROM pg_stat_activity ORDER BY xact_start` shows, and start again"
                     ) from error
                 self.stdout.write("a table to migrate is in use: trying again")

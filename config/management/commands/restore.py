@@ -17,7 +17,10 @@ from config.up.preflight import CannotStartError
 class Command:
     """Not a Django command: there is no database yet."""
 
-    help = "Restore a back-up into an empty INTURN_HOME. Deliveries that may have been sent since become IN_DOUBT."
+    help = (
+        "Restore a back-up into an empty INTURN_HOME. "
+        "Deliveries that may have been sent since become IN_DOUBT."
+    )
 
     def run_from_argv(self, argv: list[str]) -> None:
         options = self._parser(argv[0], argv[1]).parse_args(argv[2:])
@@ -45,7 +48,8 @@ class Command:
         parser.add_argument(
             "--nothing-sent-since",
             action="store_true",
-            help="Inturn was stopped before the back-up and not started again: leave open deliveries open",
+            help="Inturn was stopped before the back-up and not started again: "
+            "leave open deliveries open",
         )
         return parser
 
@@ -54,6 +58,7 @@ def _require_embedded(environment: Environment) -> None:
     url = environment.database_url
     if url and not is_embedded(url, environment.home):
         raise BackupError(
-            "DATABASE_URL is set: restore that database by its server's own means, then run `manage.py mark_restored` before you "
-            "start Inturn. To restore into the embedded PostgreSQL, unset DATABASE_URL"
+            "DATABASE_URL is set: restore that database by its server's own means, then run "
+            "`manage.py mark_restored` before you start Inturn. To restore into the embedded "
+            "PostgreSQL, unset DATABASE_URL"
         )

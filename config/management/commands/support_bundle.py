@@ -14,9 +14,9 @@ from django.utils import timezone
 from config import support_bundle
 
 READ_ME = """\
-Made by `manage.py support-bundle`. It has versions, settings, the state and statistics of the database, lanes, counts,
-and the ends of the logs. It has no messages, no headers, no keys, no passwords; it names hosts, URLs of endpoints (in logs)
-and tables. Read it before you send it.
+Made by `manage.py support-bundle`. It has versions, settings, the state and statistics of the
+database, lanes, counts, and the ends of the logs. It has no messages, no headers, no keys, no
+passwords; it names hosts, URLs of endpoints (in logs) and tables. Read it before you send it.
 """
 
 

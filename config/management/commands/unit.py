@@ -65,7 +65,10 @@ WantedBy=multi-user.target
 class Command:
     """Not a Django command: it needs the settings only."""
 
-    help = "Print a systemd unit that runs Inturn, or one part of it, with this checkout and this home."
+    help = (
+        "Print a systemd unit that runs Inturn, or one part of it, "
+        "with this checkout and this home."
+    )
 
     def run_from_argv(self, argv: list[str]) -> None:
         options = self._parser(argv[0], argv[1]).parse_args(argv[2:])
@@ -93,7 +96,8 @@ def unit(part: str, *, user: str, environment: Environment) -> str:
     for folder in (CHECKOUT, *writable):
         if any(character in str(folder) for character in ' \t"\\%$'):
             raise ImproperlyConfigured(
-                f"{folder} has a space or a special character, which systemd would read in its own way: move it"
+                f"{folder} has a space or a special character, "
+                "which systemd would read in its own way: move it"
             )
     programs = {"python": sys.executable, "manage": CHECKOUT / "manage.py"}
     start = "\n".join(UP if part == "up" else OTHERS).format(**programs)

@@ -16,7 +16,10 @@ class Command:
     `prepare` runs Django's checks.
     """
 
-    help = "Run everything on this machine: PostgreSQL (unless DATABASE_URL names one), web server and senders."
+    help = (
+        "Run everything on this machine: PostgreSQL (unless DATABASE_URL names one), "
+        "web server and senders."
+    )
 
     def run_from_argv(self, argv: list[str]) -> None:
         options = self._parser(argv[0], argv[1]).parse_args(argv[2:])

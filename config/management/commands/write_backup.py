@@ -26,8 +26,8 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         waiting = manifest.counts["waiting"]
         self.stdout.write(
-            f"{target}: {size_of(target):,} bytes, the state of {manifest.made_at}, with {waiting:,} open deliveries. "
-            "The archive is not part of it"
+            f"{target}: {size_of(target):,} bytes, the state of {manifest.made_at}, with "
+            f"{waiting:,} open deliveries. The archive is not part of it"
         )
 
     def _say(self, line: str) -> None:

@@ -52,7 +52,10 @@ class ApiKeyForm(forms.ModelForm[ApiKey]):
 @admin.register(ApiKey)
 class ApiKeyAdmin(RecordedAdmin):
     form = ApiKeyForm
-    empty_text = "A key lets an application publish, fetch, read or manage. It is shown once, when it is created."
+    empty_text = (
+        "A key lets an application publish, fetch, read or manage. It is shown once, "
+        "when it is created."
+    )
     list_display = [
         "key",
         "name",

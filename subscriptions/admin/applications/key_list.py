@@ -71,7 +71,8 @@ def revoke_button(row: ApiKey) -> SafeString | str:
     if row.revoked_at is not None:
         return ""
     return format_html(
-        '<button type="submit" class="inturn-button" form="console-post" formaction="{}" data-confirm="{}">Revoke</button>',
+        '<button type="submit" class="inturn-button" form="console-post" formaction="{}" '
+        'data-confirm="{}">Revoke</button>',
         reverse("admin:subscriptions_apikey_revoke", args=[row.pk]),
         f"Revoke the key …{row.hint}? Requests with it will be answered 401. You cannot undo this.",
     )

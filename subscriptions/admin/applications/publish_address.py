@@ -26,8 +26,9 @@ from subscriptions.publish_ids import (
 )
 
 _ADVICE = (
-    "Replace {eventName} by the name of an event type. The first address needs nothing else; the second also the token that "
-    "a login gives. Earlier addresses are valid for 24 hours more, and can be ended on the publisher's page."
+    "Replace {eventName} by the name of an event type. The first address needs nothing else; the "
+    "second also the token that a login gives. Earlier addresses are valid for 24 hours more, and "
+    "can be ended on the publisher's page."
 )
 
 
@@ -81,9 +82,11 @@ class PublishIdList(TabularInline):  # type: ignore[misc]  # Unfold has no types
         if row.expires_at is not None and row.expires_at <= timezone.now():
             return ""
         return format_html(
-            '<button type="submit" class="inturn-button" form="console-post" formaction="{}" data-confirm="{}">Revoke now</button>',
+            '<button type="submit" class="inturn-button" form="console-post" formaction="{}" '
+            'data-confirm="{}">Revoke now</button>',
             reverse("admin:subscriptions_publisher_end_address", args=[row.publisher_id, row.pk]),
-            f"Revoke the address …{row.hint}? Publishers that use it will be answered 400. You cannot undo this.",
+            f"Revoke the address …{row.hint}? Publishers that use it will be answered 400. "
+            "You cannot undo this.",
         )
 
 

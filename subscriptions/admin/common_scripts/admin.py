@@ -1,4 +1,7 @@
-"""Common scripts in the console: edited with line numbers, and shown with the subscriptions that include them."""
+"""Common scripts in the console.
+
+They are edited with line numbers, and shown with the subscriptions that include them.
+"""
 
 from typing import Any
 
@@ -62,7 +65,10 @@ class CommonScriptForm(forms.ModelForm[CommonScript]):
 @admin.register(CommonScript)
 class CommonScriptAdmin(RecordedAdmin):
     form = CommonScriptForm
-    empty_text = "A common script is included by scripts of subscriptions, or is executed before all of them."
+    empty_text = (
+        "A common script is included by scripts of subscriptions, "
+        "or is executed before all of them."
+    )
     list_display = ["name", "description", "runs_first"]
     search_fields = ["name"]
     search_help_text = "Search by name"

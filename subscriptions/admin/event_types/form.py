@@ -56,7 +56,8 @@ class HeaderPatterns(forms.CharField):
 class EventTypeForm(forms.ModelForm[EventType]):
     sample = JsonText(
         required=False,
-        help_text="A message as publishers send it. The filter tester uses it, and test messages start with it.",
+        help_text="A message as publishers send it. The filter tester uses it, "
+        "and test messages start with it.",
     )
     json_schema = JsonText(
         label="JSON Schema",
@@ -67,8 +68,8 @@ class EventTypeForm(forms.ModelForm[EventType]):
     forward_headers = HeaderPatterns(
         label="Forwarded headers",
         required=False,
-        help_text="Headers of each message that new subscriptions forward by default: one per line, such as X-GitHub-Event, "
-        "X-GitHub-* or *.",
+        help_text="Headers of each message that new subscriptions forward by default: one per "
+        "line, such as X-GitHub-Event, X-GitHub-* or *.",
     )
 
     def clean_name(self) -> str:
@@ -112,8 +113,8 @@ class SubscriberForm(forms.ModelForm[Subscriber]):
         max_length=200,
         # Without a value in the page, and without a suggestion of the browser's.
         widget=UnfoldAdminPasswordWidget({"autocomplete": "new-password"}),
-        help_text="For clients without a fetch key: their old password, used with the subscriber's name. "
-        "Stored as a hash, never shown. Leave it empty to keep it.",
+        help_text="For clients without a fetch key: their old password, used with the subscriber's "
+        "name. Stored as a hash, never shown. Leave it empty to keep it.",
     )
 
     header_lines = forms.CharField(
@@ -122,8 +123,9 @@ class SubscriberForm(forms.ModelForm[Subscriber]):
         widget=UnfoldAdminTextareaWidget(
             {"rows": 3, "class": "inturn-code", "spellcheck": "false"}
         ),
-        help_text="Sent with each delivery of all of its subscriptions, one a line: Name: value. A subscription's own header "
-        "of that name is sent instead. Stored values are shown as •••; leave ••• to keep a value.",
+        help_text="Sent with each delivery of all of its subscriptions, one a line: Name: value. A "
+        "subscription's own header of that name is sent instead. Stored values are shown as •••; "
+        "leave ••• to keep a value.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -159,6 +161,7 @@ class SubscriberForm(forms.ModelForm[Subscriber]):
 def _storable(value: Any) -> Any:
     if value is not None and jsonb.parse_jsonb(json.dumps(value).encode()) is jsonb.MISSING:
         raise ValidationError(
-            "It contains a value that PostgreSQL cannot store: a NUL, half a surrogate pair, or too large a number."
+            "It contains a value that PostgreSQL cannot store: a NUL, half a surrogate pair, "
+            "or too large a number."
         )
     return value

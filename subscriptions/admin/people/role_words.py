@@ -11,7 +11,8 @@ _DOES = {
     "delivery.add_resubmission": "resubmits and cancels in bulk",
     "delivery.change_lane": "unblocks lanes: retry, skip, resume",
     "delivery.change_urlhealth": "releases stopped URLs",
-    "subscriptions.toggle_subscription": "makes subscriptions and subscribers ACTIVE, HELD and INACTIVE, and subscriptions SHADOW",
+    "subscriptions.toggle_subscription": "makes subscriptions and subscribers ACTIVE, HELD and "
+    "INACTIVE, and subscriptions SHADOW",
     "subscriptions.change_installation": "holds all sending",
     "delivery.add_retentionrun": "starts retention",
     "delivery.add_pipelinerun": "runs the history's pipeline",

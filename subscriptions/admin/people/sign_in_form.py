@@ -35,7 +35,7 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # Unfold has no typ
     def _refusal(self, until: datetime, *, now: datetime) -> ValidationError:
         self.held_back_seconds = max(int((until - now).total_seconds()), 0) + 1
         return ValidationError(
-            f"Too many sign-ins failed. Try again in {duration(until - now)}, at {until:%H:%M:%S} UTC, "
-            "or ask an administrator to end the wait.",
+            f"Too many sign-ins failed. Try again in {duration(until - now)}, at {until:%H:%M:%S} "
+            "UTC, or ask an administrator to end the wait.",
             code="held_back",
         )

@@ -95,7 +95,10 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if db_field.name == "is_superuser":
             field.label = "Superuser: all rights"
-            field.help_text = "The first administrator has it, so that the last administrator cannot be locked out."
+            field.help_text = (
+                "The first administrator has it, so that the last "
+                "administrator cannot be locked out."
+            )
         if db_field.name == "is_active":
             field.label = "May sign in"
             field.help_text = "Untick it instead of deleting, so that the logs keep this name."

@@ -11,16 +11,18 @@ from subscriptions.checks.policy import ACTION_FIELDS, contradictions
 from subscriptions.models import Policy
 
 _RETRIES = (
-    "For the actions retry lane and retry in place. Retry lane: later messages continue, and order is lost for the failed "
-    "delivery. Retry in place: order is kept, and later messages of the subscriber wait."
+    "For the actions retry lane and retry in place. Retry lane: later messages continue, and order "
+    "is lost for the failed delivery. Retry in place: order is kept, "
+    "and later messages of the subscriber wait."
 )
 _SUSPENDING = (
-    "A suspended lane sends nothing and loses nothing. A person resumes it. After the last attempt it also resumes by "
-    "itself, when the subscription's probe URL answers 2xx."
+    "A suspended lane sends nothing and loses nothing. A person resumes it. After the last attempt "
+    "it also resumes by itself, when the subscription's probe URL answers 2xx."
 )
 _BREAKER = (
-    "Failures are counted per URL, for all subscriptions with that URL. A URL that keeps failing is first DISABLED, with "
-    "occasional probes, and at last FROZEN, until a person releases it under URL health."
+    "Failures are counted per URL, for all subscriptions with that URL. A URL that keeps failing "
+    "is first DISABLED, with occasional probes, and at last FROZEN, "
+    "until a person releases it under URL health."
 )
 _RETRY_FIELDS = [
     "retry_schedule",

@@ -69,4 +69,7 @@ def _until(policy: Policy) -> str:
         return "until it succeeds"
     if count == 1:
         return "once"
-    return f"{count:,} times: the last {in_words(offset(policy, count))} after the first failure, if none is late"
+    return (
+        f"{count:,} times: the last {in_words(offset(policy, count))} after the first failure, "
+        "if none is late"
+    )

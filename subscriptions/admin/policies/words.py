@@ -9,11 +9,14 @@ from subscriptions.models import Action, InDoubt, Policy, UsedUp
 from subscriptions.values.number_lists import success_codes
 
 _WORDS = {
-    Action.BLOCK: "no later message is sent to this subscriber until it succeeds or the subscription is made INACTIVE",
-    Action.SKIP: "it stays PENDING, the next message is sent, and it is tried again in the next run",
+    Action.BLOCK: "no later message is sent to this subscriber until it succeeds or the "
+    "subscription is made INACTIVE",
+    Action.SKIP: "it stays PENDING, the next message is sent, "
+    "and it is tried again in the next run",
     Action.REJECT: "the delivery is REJECTED and never sent again",
     Action.UNSUPPORTED: "the delivery is 3xxNOTSUPPORTED and never sent again",
-    Action.RETRY_LANE: "it leaves the lane, so that later messages flow, and the retry lane tries it again",
+    Action.RETRY_LANE: "it leaves the lane, so that later messages flow, "
+    "and the retry lane tries it again",
     Action.IN_PLACE: "it is tried again, and no later message is sent to this subscriber before it",
 }
 _IN_SHORT = {
@@ -33,7 +36,10 @@ _ANSWERS = {
 }
 # Each pair of codes covers a whole class.
 _WHOLE = (("503", "any other 5xx", "any 5xx"), ("429", "any other 4xx", "any 4xx"))
-_GONE = "An answer of 410 freezes the URL at once: nothing is sent to it until a person releases it, and nothing is lost."
+_GONE = (
+    "An answer of 410 freezes the URL at once: "
+    "nothing is sent to it until a person releases it, and nothing is lost."
+)
 _SUMMED_UP = {"on_unreachable": "unreachable", "on_server_error": "5xx", "on_client_error": "4xx"}
 
 
@@ -84,7 +90,10 @@ def _success(policy: Policy) -> str:
     codes = _success_codes(policy)
     if not codes:
         return "When the endpoint answers 2xx: the delivery is DELIVERED."
-    return f"When the endpoint answers {_join_with_or(codes)}: the delivery is DELIVERED. Any other 2xx counts as a 5xx."
+    return (
+        f"When the endpoint answers {_join_with_or(codes)}: the delivery is DELIVERED. "
+        "Any other 2xx counts as a 5xx."
+    )
 
 
 def _success_codes(policy: Policy) -> list[str]:
@@ -141,13 +150,17 @@ def _used_up(policy: Policy) -> str:
     if policy.when_used_up == UsedUp.FAIL:
         return f"When the {attempts} failed, the delivery is FAILED and never sent again by itself."
     return (
-        f"When the {attempts} failed, the lane is SUSPENDED with that delivery on top. The subscription's probe URL is called every {in_words(policy.probe_seconds)}, and at the first 2xx the lane resumes by itself; without "
-        "a probe URL it waits for a person."
+        f"When the {attempts} failed, the lane is SUSPENDED with that delivery on top. The "
+        f"subscription's probe URL is called every {in_words(policy.probe_seconds)}, and at the "
+        "first 2xx the lane resumes by itself; without a probe URL it waits for a person."
     )
 
 
 def _suspended_on_reject(policy: Policy) -> list[str]:
-    sentence = "A REJECTED delivery also suspends the lane, until a person resumes it: nothing later overtakes it unseen."
+    sentence = (
+        "A REJECTED delivery also suspends the lane, until a person resumes it: "
+        "nothing later overtakes it unseen."
+    )
     return [sentence] if policy.suspends_on_reject else []
 
 
@@ -165,12 +178,14 @@ def _pauses(policy: Policy) -> list[str]:
 
 def _breaker(policy: Policy) -> list[str]:
     return [
-        f"A URL is DISABLED when more than {policy.breaker_percent} % of more than {policy.breaker_attempts:,} attempts "
-        f"failed, or {policy.breaker_failures:,} in a row. Then due deliveries wait, and one attempt is made every "
+        f"A URL is DISABLED when more than {policy.breaker_percent} % of more than "
+        f"{policy.breaker_attempts:,} attempts failed, or {policy.breaker_failures:,} in a row. "
+        "Then due deliveries wait, and one attempt is made every "
         f"{in_words(policy.breaker_probe_seconds)}, until one succeeds.",
-        f"It is FROZEN after more than {policy.freeze_failures:,} failures in a row and {policy.freeze_hours} h without "
-        f"a success, or after {policy.freeze_failures_at_once:,} in a row. Then nothing is tried until a person "
-        "releases the URL. Waiting deliveries are never discarded.",
+        f"It is FROZEN after more than {policy.freeze_failures:,} failures in a row and "
+        f"{policy.freeze_hours} h without a success, or after {policy.freeze_failures_at_once:,} "
+        "in a row. Then nothing is tried until a person releases the URL. "
+        "Waiting deliveries are never discarded.",
         *([_GONE] if policy.freezes_when_gone else []),
     ]
 

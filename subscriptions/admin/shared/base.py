@@ -77,7 +77,9 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     # The text of an empty list: its purpose, and the first step.
     empty_text = ""
 
-    @display(description=ModelAdmin.action_checkbox.short_description)  # type: ignore[untyped-decorator]
+    @display(  # type: ignore[untyped-decorator]
+        description=ModelAdmin.action_checkbox.short_description
+    )
     def action_checkbox(self, obj: Any) -> SafeString:
         return format_html(_CHECKBOX, obj.pk)
 

@@ -177,7 +177,7 @@ class ChoiceFilter(_InputFilter):
 def choice_filter(
     title: str, parameter: str, offered: Sequence[str], *, lookup: str = ""
 ) -> type[ChoiceFilter]:
-    """Return a filter by the values of one column, which has the parameter's name unless `lookup` has it."""
+    """Return a filter by the values of one column, named by `lookup` or else by the parameter."""
 
     class ColumnFilter(ChoiceFilter):
         pass

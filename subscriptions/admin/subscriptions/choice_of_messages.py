@@ -11,15 +11,15 @@ CHOOSING = ("status", "header_filter_string", "filter", "takes_unmatched", "posi
 
 
 class ChoiceOfMessages(forms.ModelForm[Subscription]):
-    """Only a new subscription's form has a status; posted without it, the subscription is ACTIVE."""
+    """Only a new subscription's form has a status; without one, the subscription is ACTIVE."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if "status" in self.fields:
             self.fields["status"].required = False
             self.fields["status"].help_text = (
-                "HELD: its messages are stored and wait. SHADOW: its matches are recorded, and never sent. "
-                "INACTIVE: nothing matches."
+                "HELD: its messages are stored and wait. SHADOW: its matches are recorded, and "
+                "never sent. INACTIVE: nothing matches."
             )
 
     def clean_status(self) -> str:

@@ -36,11 +36,18 @@ _AUTH_FIELDS: dict[str, tuple[str, ...]] = {
     "bearer": ("token",),
 }
 _KEPT = "Stored, never shown. Leave it empty to keep it."
-_DEDUP = "A repeated message is a DUPLICATE and not sent; while the outcome of the first is open, the second is IN_DOUBT, for a person to decide."
-_JOIN = "Messages with the same activation id, of several subscriptions of this subscriber with the same join name."
+_DEDUP = (
+    "A repeated message is a DUPLICATE and not sent; while the outcome of the first is open, the "
+    "second is IN_DOUBT, for a person to decide."
+)
+_JOIN = (
+    "Messages with the same activation id, of several subscriptions of this "
+    "subscriber with the same join name."
+)
 _SCRIPT = (
-    "JavaScript (ES5). TOPIC: turns each message into the request: it reads $inmessage and $inheader, and sets $outmessage, "
-    "$param, $outheader. SYNC with the endpoint webr://: makes the answer, $outmessage and $statuscode."
+    "JavaScript (ES5). TOPIC: turns each message into the request: it reads $inmessage and "
+    "$inheader, and sets $outmessage, $param, $outheader. SYNC with the endpoint webr://: makes "
+    "the answer, $outmessage and $statuscode."
 )
 _MONOSPACE = {"class": "inturn-code", "spellcheck": "false"}
 # With line numbers: static/console/script_editor.js.
@@ -64,8 +71,8 @@ class SubscriptionForm(ChoiceOfMessages):
     forward_headers = HeaderPatterns(
         label="Headers of the message",
         required=False,
-        help_text="Forwarded headers, one per line: X-GitHub-Event, X-GitHub-* or * for all. Empty: a new subscription "
-        "takes those of its event type; an existing one forwards none.",
+        help_text="Forwarded headers, one per line: X-GitHub-Event, X-GitHub-* or * for all. "
+        "Empty: a new subscription takes those of its event type; an existing one forwards none.",
     )
     auth_type = forms.ChoiceField(label="Auth", choices=_AUTH_TYPES, widget=UnfoldAdminSelectWidget)
     username = forms.CharField(
@@ -106,10 +113,12 @@ class SubscriptionForm(ChoiceOfMessages):
         help_texts = {
             "probe_url": "Polled with GET while the lane is suspended; a 2xx resumes the lane.",
             "script": _SCRIPT,
-            "max_receives": "A message fetched this often and never acknowledged is FAILED. Empty: it returns until it expires.",
+            "max_receives": "A message fetched this often and never acknowledged is FAILED. Empty: "
+            "it returns until it expires.",
             "dedup_mode": _DEDUP,
             "dedup_path": "Path to the value that identifies a message, e.g. $$->'Body'->>'id'.",
-            "dedup_window_seconds": "Time in which a repeated message counts as a duplicate; 259200 are three days.",
+            "dedup_window_seconds": "Time in which a repeated message counts as a "
+            "duplicate; 259200 are three days.",
             "join_mode": _JOIN,
         }
         widgets = {
@@ -146,7 +155,10 @@ class SubscriptionForm(ChoiceOfMessages):
         # The subscriber of a stored one is read-only, so Django leaves the constraint out.
         namesakes = Subscription.objects.filter(subscriber=self.instance.subscriber_id, name=name)
         if namesakes.exclude(pk=self.instance.pk).exists():
-            text = f"{self.instance.subscriber} already has a subscription {name}; choose another name."
+            text = (
+                f"{self.instance.subscriber} already has a subscription {name}; "
+                "choose another name."
+            )
             raise ValidationError(text)
         return name
 

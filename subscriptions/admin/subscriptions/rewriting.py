@@ -72,7 +72,10 @@ class EndpointRewriting:
                 actor=actor_of(request),
             )
         except ChangedError:
-            text = "Nothing was rewritten, because a subscription has just changed. The list below is current."
+            text = (
+                "Nothing was rewritten, because a subscription has just changed. "
+                "The list below is current."
+            )
             messages.error(request, text)
             return None
         except RewriteError as error:

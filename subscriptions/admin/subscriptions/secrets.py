@@ -93,19 +93,24 @@ class SecretsOfSubscription:
 
     def rotate(self, request: HttpRequest, object_id: int) -> HttpResponse:
         """Create a new secret; the old ones sign alongside it for a day."""
-        subscription: Subscription = self.permitted(request, object_id)  # type: ignore[attr-defined]
+        subscription: Subscription = self.permitted(  # type: ignore[attr-defined]
+            request, object_id
+        )
         if subscription.mode == Mode.PULL:
             return self._back(request, UNSIGNED, level=messages.WARNING)
         now = timezone.now()
         try:
             made = _rotated(subscription, now=now, actor=actor_of(request))
         except TooManySecretsError:
-            text = f"{MAX_VALID} secrets of {subscription} are active already; revoke an old one first."
+            text = (
+                f"{MAX_VALID} secrets of {subscription} are active already; "
+                "revoke an old one first."
+            )
             return self._back(request, text, level=messages.ERROR)
         until = f"{now + DEFAULT_OVERLAP:%Y-%m-%d %H:%M} UTC"
         advice = (
-            f"{VERIFYING} Until {until} requests are also signed with the old one; revoke it earlier on the "
-            "subscription's page."
+            f"{VERIFYING} Until {until} requests are also signed with the old one; revoke it "
+            "earlier on the subscription's page."
         )
         title = f"New signing secret of {subscription}"
         return show_once(
@@ -114,7 +119,9 @@ class SecretsOfSubscription:
 
     def end_secret(self, request: HttpRequest, object_id: int, secret_id: int) -> HttpResponse:
         """End an old secret before its overlap is over."""
-        subscription: Subscription = self.permitted(request, object_id)  # type: ignore[attr-defined]
+        subscription: Subscription = self.permitted(  # type: ignore[attr-defined]
+            request, object_id
+        )
         try:
             has_ended = _ended(subscription, secret_id, now=timezone.now(), actor=actor_of(request))
         except OnlySecretError:

@@ -37,8 +37,9 @@ class Command(BaseCommand):
             key = install_bootstrap_key(settings.ENVIRONMENT.bootstrap_key, now=timezone.now())
             if key.revoked_at is not None:
                 self.stdout.write(
-                    f"INTURN_BOOTSTRAP_KEY: the key …{key.hint} was revoked at {key.revoked_at:%Y-%m-%d %H:%M} UTC "
-                    "and stays revoked; set another, or unset it"
+                    f"INTURN_BOOTSTRAP_KEY: the key …{key.hint} was revoked at "
+                    f"{key.revoked_at:%Y-%m-%d %H:%M} UTC and stays revoked; set another, "
+                    "or unset it"
                 )
 
 

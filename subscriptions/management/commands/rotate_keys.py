@@ -9,7 +9,10 @@ from subscriptions.models import SigningSecret, Subscriber, Subscription
 
 
 class Command(BaseCommand):
-    help = "Encrypt all secrets with the first of INTURN_ENCRYPTION_KEYS; then the others can be removed."
+    help = (
+        "Encrypt all secrets with the first of INTURN_ENCRYPTION_KEYS; "
+        "then the others can be removed."
+    )
 
     @transaction.atomic
     def handle(self, *args: Any, **options: Any) -> None:
@@ -22,6 +25,6 @@ class Command(BaseCommand):
         for secret in SigningSecret.objects.select_for_update(no_key=True):
             secret.save(update_fields=["secret"])
         self.stdout.write(
-            f"{Subscription.objects.count()} subscriptions and {SigningSecret.objects.count()} secrets "
-            "are encrypted with the first key."
+            f"{Subscription.objects.count()} subscriptions and {SigningSecret.objects.count()} "
+            "secrets are encrypted with the first key."
         )
