@@ -12,8 +12,9 @@ from tests.architecture.api_compatibility import Documents
 
 SNAPSHOT = Path(__file__).with_name("api_snapshot.json")
 ADVICE = (
-    "Clients of the last version would fail. Keep the old way beside the new one. If it must break: describe it in "
-    ".project/CHANGES.md under *To do*, raise the version, and run `python -m tests.architecture.api_snapshot --break`."
+    "Clients of the last version would fail. Keep the old way beside the new one. If it must "
+    "break: describe it in .project/CHANGES.md under *To do*, raise the version, and run "
+    "`python -m tests.architecture.api_snapshot --break`."
 )
 # Text for people: no client depends on it.
 PROSE = ("description", "summary", "title", "example", "examples", "externalDocs", "tags")

@@ -43,7 +43,8 @@ READS_WHOLE = {
 # empty as if it always were.
 _FORGET_TABLES = """
     SELECT pg_clear_relation_stats(relnamespace::regnamespace::text, relname::text)
-    FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND reltuples >= 0
+    FROM pg_class
+    WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND reltuples >= 0
 """
 _FORGET_COLUMNS = """
     SELECT pg_clear_attribute_stats(schemaname::text, tablename::text, attname::text, inherited)

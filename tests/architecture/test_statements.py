@@ -41,7 +41,8 @@ CHOSEN_BEFORE = {
 }
 LOCKS = re.compile(r"\bFOR (NO KEY |KEY )?(UPDATE|SHARE)\b|^ *(UPDATE|DELETE FROM) ", re.MULTILINE)
 PARTITIONED = re.compile(
-    r"(?<!DELETE )\b(FROM|JOIN|USING) delivery_(message|delivery|settled|attempt|loggedattempt|settlement)\b"
+    r"(?<!DELETE )\b(FROM|JOIN|USING) "
+    r"delivery_(message|delivery|settled|attempt|loggedattempt|settlement)\b"
 )
 
 

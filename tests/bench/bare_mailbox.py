@@ -14,8 +14,9 @@ import psycopg
 from tests.bench.drained import Drained
 
 TABLE = "bench_mailbox"
-FETCH = f"SELECT id, body FROM {TABLE} ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED"  # noqa: S608 - a constant
-ACKNOWLEDGE = f"DELETE FROM {TABLE} WHERE id = ANY (%s)"  # noqa: S608 - a constant
+# The table is a constant.
+FETCH = f"SELECT id, body FROM {TABLE} ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED"  # noqa: S608
+ACKNOWLEDGE = f"DELETE FROM {TABLE} WHERE id = ANY (%s)"  # noqa: S608
 
 
 def drain(connections: int, batch: int) -> Drained:

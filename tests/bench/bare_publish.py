@@ -18,10 +18,12 @@ from tests.bench.message import BODY
 TABLES = """
     DROP TABLE IF EXISTS bench_delivery, bench_message;
     CREATE TABLE bench_message (
-        id bigserial PRIMARY KEY, headers jsonb NOT NULL, body bytea NOT NULL, at timestamptz NOT NULL DEFAULT now()
+        id bigserial PRIMARY KEY, headers jsonb NOT NULL, body bytea NOT NULL,
+        at timestamptz NOT NULL DEFAULT now()
     );
     CREATE TABLE bench_delivery (
-        id bigserial PRIMARY KEY, message_id bigint NOT NULL, subscription_id bigint NOT NULL, status text NOT NULL
+        id bigserial PRIMARY KEY, message_id bigint NOT NULL, subscription_id bigint NOT NULL,
+        status text NOT NULL
     );
     CREATE INDEX ON bench_delivery (message_id);
 """

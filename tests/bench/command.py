@@ -65,7 +65,8 @@ def main() -> None:
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="manage.py bench",
-        description="Measure how fast messages are accepted and delivered, beside bare loops in the same run. Takes some minutes.",
+        description="Measure how fast messages are accepted and delivered, beside bare loops in "
+        "the same run. Takes some minutes.",
     )
     parser.add_argument("bench", choices=SCENARIOS)
     parser.add_argument("--json", action="store_true", help="print one JSON object")

@@ -117,8 +117,10 @@ def _sizes() -> tuple[int, int, int]:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT pg_total_relation_size('delivery_waiting'), pg_stat_get_dead_tuples('delivery_waiting'::regclass), "
-            "(SELECT sum(pg_total_relation_size(relid)) FROM pg_partition_tree('delivery_settled'))"
+            "SELECT pg_total_relation_size('delivery_waiting'), "
+            "pg_stat_get_dead_tuples('delivery_waiting'::regclass), "
+            "(SELECT sum(pg_total_relation_size(relid)) "
+            "FROM pg_partition_tree('delivery_settled'))"
         )
         waiting, dead, settled = cursor.fetchone() or (0, 0, 0)
         return int(waiting), int(dead), int(settled)

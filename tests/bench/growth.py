@@ -46,7 +46,7 @@ class GrowthStep:
 
 
 def beside_stored(measuring: Measuring, stored: int) -> GrowthStep:
-    """Fill the database up to so many deliveries, then publish, deliver, read pages and run retention.
+    """Fill up the database to so many deliveries; publish, deliver, read pages and run retention.
 
     The configuration is the same at each step: that of the largest.
     """
@@ -117,7 +117,7 @@ def _accept(cast: BenchSetup, messages: int) -> float:
 
 
 def _retention_seconds() -> float:
-    """Run one pass of retention as the chores do; the generated history is too young to be removed."""
+    """Run one pass of retention as the chores do; the generated history is too young for it."""
     began, now = time.monotonic(), timezone.now()
     run = retention.start_pass(actor="bench", now=now)
     while RetentionRun.objects.get(pk=run.pk).state == RetentionState.RUNNING:

@@ -9,22 +9,26 @@ from django.db import connection
 # Settle every delivery: otherwise the measured senders would send the open ones.
 _SETTLE = """
     UPDATE delivery_delivery delivery
-    SET status = 'CANCELLED', settled_at = message.published_at + interval '1 second', skipped = false, next_attempt_at = NULL,
-        leased_at = NULL, lease_token = NULL, lease_expires_at = NULL
+    SET status = 'CANCELLED', settled_at = message.published_at + interval '1 second',
+        skipped = false, next_attempt_at = NULL, leased_at = NULL, lease_token = NULL,
+        lease_expires_at = NULL
     FROM delivery_message message
     WHERE message.id = delivery.message_id AND delivery.settled_at IS NULL
 """
 _FREE_LANES = """
     UPDATE delivery_lane
-    SET state = 'IDLE', reason = '', delivery_id = NULL, failures = 0, next_try_at = NULL, run_ids = '{}', run_attempts = '{}'
+    SET state = 'IDLE', reason = '', delivery_id = NULL, failures = 0, next_try_at = NULL,
+        run_ids = '{}', run_attempts = '{}'
 """
 # The columns that a publication writes and the generator does not: without them there is nothing to
 # verify. Each message follows the one before, and all precede the first real transaction.
 _ACCEPT = """
     UPDATE delivery_message message
-    SET owed = coalesce(owing.deliveries, 0), transaction_id = accepted.place, seen_before = accepted.place
+    SET owed = coalesce(owing.deliveries, 0), transaction_id = accepted.place,
+        seen_before = accepted.place
     FROM (
-        SELECT id, row_number() OVER (ORDER BY published_at, id) - 1000000000 AS place FROM delivery_message
+        SELECT id, row_number() OVER (ORDER BY published_at, id) - 1000000000 AS place
+        FROM delivery_message
     ) AS accepted
     LEFT JOIN (
         SELECT message_id, count(*) AS deliveries FROM delivery_delivery GROUP BY message_id
@@ -40,7 +44,10 @@ _TRY_IN_TURN = """
     JOIN delivery_message message ON message.id = delivery.message_id
     WHERE delivery.id = attempt.delivery_id AND attempt.started_at < message.published_at
 """
-_FORGET_ARCHIVE = "TRUNCATE delivery_archivechunk, delivery_archivefile, delivery_archived, delivery_historyhour CASCADE"
+_FORGET_ARCHIVE = (
+    "TRUNCATE delivery_archivechunk, delivery_archivefile, delivery_archived, "
+    "delivery_historyhour CASCADE"
+)
 _FORGET_ROLLUP = "UPDATE delivery_archivechunk SET is_rolled_up = false"
 # The generator writes the history at once, and all of it precedes the end of the export.
 _REST = ("VACUUM (FULL) delivery_message", "VACUUM (ANALYZE)", "CHECKPOINT")

@@ -60,7 +60,10 @@ class KeepAliveConnection(asyncio.Protocol):
 
 async def open_connection(port: int, key: str) -> KeepAliveConnection:
     """Connect to a web server on this machine, with a key and for JSON."""
-    headers = f"host: 127.0.0.1:{port}\r\nauthorization: Bearer {key}\r\ncontent-type: application/json\r\n"
+    headers = (
+        f"host: 127.0.0.1:{port}\r\nauthorization: Bearer {key}\r\n"
+        "content-type: application/json\r\n"
+    )
     _, connection = await asyncio.get_running_loop().create_connection(
         lambda: KeepAliveConnection(headers), "127.0.0.1", port
     )

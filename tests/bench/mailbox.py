@@ -41,7 +41,10 @@ def emptied_by_clients(measuring: Measuring) -> list[BenchResult]:
             bare.append(
                 drain_bare(connections=sizes.mailbox_clients, batch=sizes.mailbox_batch).rate
             )
-    name = f"{sizes.mailbox_clients} clients, batches of {sizes.mailbox_batch}, of SKIP LOCKED and DELETE"
+    name = (
+        f"{sizes.mailbox_clients} clients, batches of {sizes.mailbox_batch}, "
+        "of SKIP LOCKED and DELETE"
+    )
     return [compare(name, product, bare, wanted=0.25, enough=ENOUGH)]
 
 

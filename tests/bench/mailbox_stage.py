@@ -28,16 +28,24 @@ BATCH = 50_000
 _FILL = """
     WITH published AS (
         INSERT INTO delivery_message (event_type_id, headers, content_type, body)
-        SELECT one.event_type_id, '{"content-type": "application/json"}', 'application/json', one.body
+        SELECT
+            one.event_type_id, '{"content-type": "application/json"}', 'application/json', one.body
         FROM generate_series(1, %s), (SELECT %s::bigint AS event_type_id, %s::bytea AS body) AS one
         RETURNING id
     )
     INSERT INTO delivery_waiting (
-        id, message_id, subscription_id, status, attempts, skipped, redelivery, reason, receive_count, expires_at
+        id, message_id, subscription_id, status, attempts, skipped, redelivery, reason,
+        receive_count, expires_at
     )
-    SELECT id << 20, id, %s, 'PENDING', 0, false, '', '', 0, clock_timestamp() + interval '4 days' FROM published
+    SELECT
+        id << 20, id, %s, 'PENDING', 0, false, '', '', 0, clock_timestamp() + interval '4 days'
+    FROM published
 """
-_FILL_BARE = f"INSERT INTO {bare_mailbox.TABLE} (body) SELECT %s::bytea FROM generate_series(1, %s)"  # noqa: S608 - a constant
+# The table is a constant.
+_FILL_BARE = (
+    f"INSERT INTO {bare_mailbox.TABLE} (body) "  # noqa: S608
+    "SELECT %s::bytea FROM generate_series(1, %s)"
+)
 _DELIVERED = """
     SELECT count(*) FROM delivery_settled
     WHERE status = 'DELIVERED' AND subscription_id = %s

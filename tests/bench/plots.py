@@ -48,7 +48,10 @@ def _panel(panel: Panel, left: int, steps: Sequence[str], steps_are: str) -> str
             f' text-anchor="middle">{escape(step)}</text>'
             for place, step in enumerate(steps)
         ),
-        f'<text x="{middle}" y="{TOP + PANEL_HEIGHT + 38}" text-anchor="middle">{escape(steps_are)}</text>',
+        (
+            f'<text x="{middle}" y="{TOP + PANEL_HEIGHT + 38}" '
+            f'text-anchor="middle">{escape(steps_are)}</text>'
+        ),
         *(
             _line(left, name, [value / top_value for value in values], number=number)
             for number, (name, values) in enumerate(panel.lines.items())

@@ -60,8 +60,8 @@ class BenchResult:
         if self.enough is not None:
             bound += f", or {self.enough:,.0f} {self.unit}"
         return (
-            f"{self.name:<52} {self.value:>9,.{self._places}f} of {self.limit:>9,.{self._places}f} {self.unit:<3}"
-            f"  ratio {self.ratio:5.2f}  ({bound}: {verdict})"
+            f"{self.name:<52} {self.value:>9,.{self._places}f} of {self.limit:>9,.{self._places}f} "
+            f"{self.unit:<3}  ratio {self.ratio:5.2f}  ({bound}: {verdict})"
         )
 
     @property

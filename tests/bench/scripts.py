@@ -67,7 +67,7 @@ class LaneBesideOthers:
 
 
 def _rates_meanwhile(arrivals: list[list[float]]) -> tuple[float, float]:
-    """Return the rates, the second 0 if there is one list, in the time that all lists have in common."""
+    """Return the rates in the time that all lists share; the second is 0 if there is one list."""
     begin, end = max(times[0] for times in arrivals), min(times[-1] for times in arrivals)
     rates = [
         sum(begin <= at <= end for at in times) / max(end - begin, 0.001) for times in arrivals

@@ -142,8 +142,8 @@ _FILL = """
         RETURNING id
     ), waiting AS (
         INSERT INTO delivery_waiting (
-            id, message_id, subscription_id, lane_id, status, attempts, skipped, redelivery, reason, receive_count,
-            next_attempt_at
+            id, message_id, subscription_id, lane_id, status, attempts, skipped, redelivery, reason,
+            receive_count, next_attempt_at
         )
         SELECT
             failed.id << 20, failed.id, %s, lane.id, 'PENDING', 1, true, '', '503', 0,
@@ -152,7 +152,9 @@ _FILL = """
         WHERE lane.kind = 'RETRY'
         RETURNING id
     )
-    INSERT INTO delivery_loggedattempt (delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt)
+    INSERT INTO delivery_loggedattempt (
+        delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt
+    )
     SELECT id, 1, now(), 1, 'UNAVAILABLE', 503, '', '' FROM waiting
 """
 
@@ -179,9 +181,9 @@ def clear() -> None:
     """Delete all messages, and reset the lanes."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "TRUNCATE delivery_loggedattempt, delivery_delivery, delivery_message, delivery_idempotencykey,"
-            " delivery_journalentry, delivery_callback, delivery_failurenotice, delivery_dedupkey,"
-            " delivery_scriptoutput"
+            "TRUNCATE delivery_loggedattempt, delivery_delivery, delivery_message, "
+            "delivery_idempotencykey, delivery_journalentry, delivery_callback, "
+            "delivery_failurenotice, delivery_dedupkey, delivery_scriptoutput"
         )
         # Before the backlog, not after it: in normal use messages are written and settled within
         # one checkpoint.

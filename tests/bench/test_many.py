@@ -20,7 +20,11 @@ _INDEXES = """
         regexp_replace(split_part(pg_get_indexdef(indexrelid), ' WHERE ', 1), 'INDEX \\S+', ''),
         indpred IS NULL, indisvalid
     FROM pg_index
-    WHERE EXISTS (SELECT FROM pg_partition_ancestors(indrelid) WHERE relid = ANY (%(tables)s::regclass[]))
+    WHERE
+        EXISTS (
+            SELECT FROM pg_partition_ancestors(indrelid)
+            WHERE relid = ANY (%(tables)s::regclass[])
+        )
         OR indrelid = ANY (%(tables)s::regclass[])
 """
 

@@ -238,16 +238,20 @@ def _fill(subscription_id: int, count: int) -> None:
         cursor.execute(
             """
             WITH messages AS (
-                INSERT INTO delivery_message (event_type_id, headers, content_type, body, published_at)
+                INSERT INTO delivery_message (
+                    event_type_id, headers, content_type, body, published_at
+                )
                 SELECT event_type_id, '{}', '', '', now() - interval '9 days'
                 FROM subscriptions_subscription, generate_series(1, %s)
                 WHERE id = %s
                 RETURNING id
             )
             INSERT INTO delivery_delivery (
-                id, message_id, subscription_id, status, attempts, skipped, redelivery, reason, receive_count, settled_at
+                id, message_id, subscription_id, status, attempts, skipped, redelivery, reason,
+                receive_count, settled_at
             )
-            SELECT id << 20, id, %s, 'DELIVERED', 0, false, '', '', 0, now() - interval '9 days' FROM messages
+            SELECT id << 20, id, %s, 'DELIVERED', 0, false, '', '', 0, now() - interval '9 days'
+            FROM messages
             """,
             [count, subscription_id, subscription_id],
         )

@@ -144,7 +144,9 @@ def settle(row: Delivery, status: Status) -> None:
         cursor.execute(
             """
             WITH gone AS (
-                DELETE FROM delivery_waiting delivery WHERE id = %s RETURNING delivery AS waiting, attempts, redelivery
+                DELETE FROM delivery_waiting delivery
+                WHERE id = %s
+                RETURNING delivery AS waiting, attempts, redelivery
             )
             INSERT INTO delivery_settled
             SELECT settled.*

@@ -53,6 +53,6 @@ def _insist_on_unread_settings() -> None:
     )
     if "config.settings" in sys.modules and not settled:
         raise pytest.UsageError(
-            "DJANGO_SETTINGS_MODULE is set, so the settings were read before the tests chose a database: "
-            "unset it, or run `manage.py test`"
+            "DJANGO_SETTINGS_MODULE is set, so the settings were read before the tests chose a "
+            "database: unset it, or run `manage.py test`"
         )

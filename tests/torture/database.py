@@ -8,7 +8,10 @@ from config.up import processes
 from tests.system.operation.installation import eventually
 from tests.torture.stage import TortureStage
 
-_END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+_END = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+    "AND pid <> pg_backend_pid()"
+)
 
 
 def end_backends(stage: TortureStage) -> None:
@@ -55,8 +58,9 @@ def lock_row(stage: TortureStage) -> None:
     with stage.product.connect() as connection, connection.transaction():
         row = connection.execute(
             "SELECT delivery.id, subscription.name FROM delivery_delivery delivery"
-            " JOIN subscriptions_subscription subscription ON subscription.id = delivery.subscription_id"
-            " WHERE delivery.status = 'PENDING' AND subscription.name = ANY (%s)"
+            " JOIN subscriptions_subscription subscription "
+            "ON subscription.id = delivery.subscription_id "
+            "WHERE delivery.status = 'PENDING' AND subscription.name = ANY (%s)"
             " LIMIT 1 FOR UPDATE OF delivery SKIP LOCKED",
             [[lane.name for lane in stage.lanes]],
         ).fetchone()
@@ -70,8 +74,9 @@ def lock_lane(stage: TortureStage) -> None:
     lane = stage.chance.choice([lane for lane in stage.lanes if lane.role.is_serial])
     with stage.product.connect() as connection, connection.transaction():
         connection.execute(
-            "SELECT FROM delivery_lane lane JOIN subscriptions_subscriber owner ON owner.id = lane.subscriber_id"
-            " WHERE owner.name = %s FOR NO KEY UPDATE OF lane",
+            "SELECT FROM delivery_lane lane JOIN subscriptions_subscriber owner "
+            "ON owner.id = lane.subscriber_id "
+            "WHERE owner.name = %s FOR NO KEY UPDATE OF lane",
             [lane.subscribed.subscriber],
         )
         with stage.excused("the row of the lane is locked", lane=lane.name):

@@ -12,7 +12,10 @@ from tests.system.operation.installation import eventually
 from tests.torture.records import PUBLISHERS, Woken
 from tests.torture.stage import TortureStage
 
-_SESSION = "SELECT extract(epoch FROM backend_start)::float8 FROM pg_stat_activity WHERE application_name LIKE %s"
+_SESSION = (
+    "SELECT extract(epoch FROM backend_start)::float8 FROM pg_stat_activity "
+    "WHERE application_name LIKE %s"
+)
 
 
 def stop_sender(stage: TortureStage) -> None:

@@ -38,8 +38,9 @@ class TortureResult:
 
     def report(self) -> str:
         lines = [
-            f"seed {self.seed}: {self.messages} messages, {self.requests} requests, {self.crashes} crashes, "
-            f"{self.resent} sent again in doubt, {self.held} held, {self.woken} woken, {len(self.findings)} findings",
+            f"seed {self.seed}: {self.messages} messages, {self.requests} requests, {self.crashes} "
+            f"crashes, {self.resent} sent again in doubt, {self.held} held, {self.woken} woken, "
+            f"{len(self.findings)} findings",
             f"faults: {', '.join(self.faults)}",
         ]
         lines += [f"{found.rule} in {found.lane}: {found.text}" for found in self.findings]

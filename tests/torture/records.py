@@ -144,7 +144,10 @@ def _described(came: Received | Fetched) -> tuple[float, str]:
         ends = [
             f"{name} {at - came.answered_at:+.3f} s" for name, at in came.ends() if at is not None
         ]
-        text = f"  {came.id} asked for {came.answered_at - came.asked_at:.3f} s before, {', '.join(ends)}"
+        text = (
+            f"  {came.id} asked for "
+            f"{came.answered_at - came.asked_at:.3f} s before, {', '.join(ends)}"
+        )
         return came.answered_at, text
     marked = f" {came.redelivery}" if came.redelivery else ""
     told = f"delivery {came.delivery} attempt {came.attempt}{marked} from port {came.port}"

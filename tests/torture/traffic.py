@@ -32,7 +32,8 @@ class TrafficThread(threading.Thread):
     def run(self) -> None:
         try:
             self.work()
-        except BaseException as error:  # noqa: BLE001 - reported by the run, which would miss the thread's
+        # The run reports it, and would miss an error of the thread.
+        except BaseException as error:  # noqa: BLE001
             self.error = error
 
     def work(self) -> None:

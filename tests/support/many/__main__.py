@@ -32,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--configured",
         type=int,
-        help="make event types, subscribers and subscriptions for so many deliveries; as many as are written otherwise",
+        help="make event types, subscribers and subscriptions for so many deliveries; "
+        "as many as are written otherwise",
     )
     options = parser.parse_args(arguments)
     django.setup()

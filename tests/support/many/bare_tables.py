@@ -10,15 +10,21 @@ TABLES = ("delivery_message", "delivery_waiting", "delivery_settled", "delivery_
 _INDEXES = """
     SELECT
         format('DROP INDEX %%I', relation.relname),
-        -- Of a partitioned table it says ON ONLY: made so, it would be an index without those of the partitions.
+        -- Of a partitioned table it says ON ONLY: made so, it would be an index without those of
+        -- the partitions.
         regexp_replace(pg_get_indexdef(index.indexrelid), ' ON ONLY ', ' ON ')
     FROM pg_index index JOIN pg_class relation ON relation.oid = index.indexrelid
-    WHERE index.indrelid = ANY (%s::regclass[]) AND NOT index.indisprimary AND NOT relation.relispartition
+    WHERE
+        index.indrelid = ANY (%s::regclass[]) AND NOT index.indisprimary
+        AND NOT relation.relispartition
 """
 _FOREIGN_KEYS = """
     SELECT
         format('ALTER TABLE %%s DROP CONSTRAINT %%I', conrelid::regclass, conname),
-        format('ALTER TABLE %%s ADD CONSTRAINT %%I %%s', conrelid::regclass, conname, pg_get_constraintdef(oid))
+        format(
+            'ALTER TABLE %%s ADD CONSTRAINT %%I %%s',
+            conrelid::regclass, conname, pg_get_constraintdef(oid)
+        )
     FROM pg_constraint
     WHERE conrelid = ANY (%s::regclass[]) AND contype = 'f'
 """

@@ -65,6 +65,8 @@ def ann(
         "name": settings.SESSION_COOKIE_NAME,
         "value": client.cookies[settings.SESSION_COOKIE_NAME].value,
     }
-    watched_page.context.add_cookies([session | {"url": live_server.url}])  # type: ignore[list-item]
+    watched_page.context.add_cookies(
+        [session | {"url": live_server.url}]  # type: ignore[list-item]
+    )
     watched_page.goto("/admin/")
     return ConsoleVisitor(watched_page)

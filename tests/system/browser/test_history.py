@@ -16,7 +16,10 @@ from tests.unit.delivery.console.history_rows import ARCHIVED, HOUR
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-DRAWN = "['success', 'latency', 'response'].map(name => Chart.getChart(`history-${name}`).data.datasets[0].data.filter(n => n !== null).length)"
+DRAWN = (
+    "['success', 'latency', 'response'].map(name => "
+    "Chart.getChart(`history-${name}`).data.datasets[0].data.filter(n => n !== null).length)"
+)
 
 
 @pytest.fixture

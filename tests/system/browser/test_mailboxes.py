@@ -18,7 +18,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_the_form_of_a_mailbox_has_no_endpoint(ann: ConsoleVisitor) -> None:
     subscriber, event_type = factories.subscriber("depot"), factories.event_type("Parcel.Left")
     ann.page.goto(
-        f"/admin/subscriptions/subscription/add/?subscriber={subscriber.pk}&event_type={event_type.pk}"
+        "/admin/subscriptions/subscription/add/"
+        f"?subscriber={subscriber.pk}&event_type={event_type.pk}"
     )
     endpoint, receives = ann.page.locator("#id_endpoint"), ann.page.locator("#id_max_receives")
     expect(receives).to_be_hidden()

@@ -1,6 +1,7 @@
 """A user of the console.
 
-With INTURN_TEST_SCREENSHOTS, the name of a folder, the tests save screenshots for people to look at.
+With INTURN_TEST_SCREENSHOTS, the name of a folder, the tests save screenshots for people to look
+at.
 """
 
 import os
@@ -25,7 +26,7 @@ class ConsoleVisitor:
         self.page.get_by_role("heading", name="Blocked subscribers").wait_for()
 
     def photograph(self, name: str) -> None:
-        """Insist that the page is no wider than its window, wide or narrow; save screenshots if asked.
+        """Insist that the page fits its window, wide or narrow; save screenshots if asked.
 
         After a click that leads to another page, first expect something that only that page has.
         """

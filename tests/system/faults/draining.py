@@ -22,7 +22,9 @@ VISIBILITY_SECONDS = 5
 _OPEN = "SELECT count(*) FROM delivery_delivery WHERE subscription_id = %s AND settled_at IS NULL"
 _SETTLED = """
     SELECT 'msg_' || message_id, status, receive_count, attempts, (
-        SELECT array_agg(outcome ORDER BY number) FROM delivery_attempt WHERE delivery_id = delivery.id
+        SELECT array_agg(outcome ORDER BY number)
+        FROM delivery_attempt
+        WHERE delivery_id = delivery.id
     )
     FROM delivery_delivery delivery
     WHERE subscription_id = %s

@@ -94,7 +94,8 @@ class Observed:
         """Leave the lane as its sender leaves an idle one."""
         with self._product.connect() as connection:
             connection.execute(
-                "UPDATE delivery_lane SET run_ids = '{}', run_attempts = '{}', state = 'IDLE' WHERE id = %s",
+                "UPDATE delivery_lane SET run_ids = '{}', run_attempts = '{}', state = 'IDLE' "
+                "WHERE id = %s",
                 [lane_id],
             )
 
@@ -150,7 +151,8 @@ class Observed:
         """Return the senders that wait for that backend's locks: backends by process id."""
         with self._product.connect() as connection:
             rows = connection.execute(
-                "SELECT application_name, pid FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))",
+                "SELECT application_name, pid FROM pg_stat_activity "
+                "WHERE %s = ANY (pg_blocking_pids(pid))",
                 [backend],
             ).fetchall()
         return {int(found[1]): pid for name, pid in rows if (found := _SENDER.match(name))}

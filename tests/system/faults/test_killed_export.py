@@ -37,7 +37,8 @@ LOOK_SECONDS = 0.05
 # and vacuum's workers.
 _WAITING = (
     "FROM pg_locks JOIN pg_stat_activity USING (pid) "
-    "WHERE datname = current_database() AND usename = current_user AND NOT granted AND relation = %s::regclass"
+    "WHERE datname = current_database() AND usename = current_user AND NOT granted "
+    "AND relation = %s::regclass"
 )
 
 
@@ -51,7 +52,10 @@ def home(tmp_path: Path) -> Path:
 @contextmanager
 def exporting(home: Path) -> Iterator[subprocess.Popen[str]]:
     found = connection.settings_dict
-    url = f"postgresql://{found['USER']}:{found['PASSWORD']}@{found['HOST']}:{found['PORT']}/{found['NAME']}"
+    url = (
+        f"postgresql://{found['USER']}:{found['PASSWORD']}"
+        f"@{found['HOST']}:{found['PORT']}/{found['NAME']}"
+    )
     with subprocess.Popen(
         [sys.executable, str(CHECKOUT / "manage.py"), "history", "export"],
         env=os.environ | {"DATABASE_URL": url, "INTURN_HOME": str(home)},

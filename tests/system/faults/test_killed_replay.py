@@ -18,13 +18,17 @@ COUNT = 120
 READY = """
     WITH replay AS (
         INSERT INTO delivery_replay (
-            subscription_id, event_types, filter, header_filter_string, since, until, rate, state, preview, count, done,
-            made, position, error, asked_by
+            subscription_id, event_types, filter, header_filter_string, since, until, rate, state,
+            preview, count, done, made, position, error, asked_by
         )
-        VALUES (%(of)s, '[]', '', '', now() - interval '1 day', now(), %(rate)s, 'READY', '[]', %(count)s, 0, 0, 0, '', 'ann')
+        VALUES (
+            %(of)s, '[]', '', '', now() - interval '1 day', now(), %(rate)s, 'READY',
+            '[]', %(count)s, 0, 0, 0, '', 'ann'
+        )
         RETURNING id
     ), items AS (
-        INSERT INTO delivery_replayitem (replay_id, message_id) SELECT id, unnest(%(messages)s::bigint[]) FROM replay
+        INSERT INTO delivery_replayitem (replay_id, message_id)
+        SELECT id, unnest(%(messages)s::bigint[]) FROM replay
     )
     SELECT id FROM replay
 """

@@ -40,9 +40,13 @@ OLD = """
         RETURNING id
     ), deliveries AS (
         INSERT INTO delivery_delivery (
-            id, message_id, subscription_id, status, attempts, skipped, redelivery, reason, receive_count, settled_at
+            id, message_id, subscription_id, status, attempts, skipped, redelivery, reason,
+            receive_count, settled_at
         )
-        SELECT id << 20, id, %(subscription)s, %(status)s, 1, false, '', '', 0, now() - %(days)s * interval '1 day' FROM messages
+        SELECT
+            id << 20, id, %(subscription)s, %(status)s, 1, false, '', '', 0,
+            now() - %(days)s * interval '1 day'
+        FROM messages
         RETURNING id
     )
     INSERT INTO delivery_loggedattempt (delivery_id, number, started_at, outcome, error, excerpt)
@@ -95,7 +99,11 @@ def test_each_message_is_removed_once_and_no_other(
     begun = flow.rest.post("retention-runs")
     address = f"retention-runs/{begun['id']}"
     for removed in (1, COUNT // 3):
-        eventually(lambda: flow.rest.get(address)["messages"] >= removed, "some are removed")  # noqa: B023
+        # It is called within this turn of the loop.
+        eventually(
+            lambda: flow.rest.get(address)["messages"] >= removed,  # noqa: B023
+            "some are removed",
+        )
         kill_as_it_commits(chores, begun["id"])
         assert flow.rest.get(address)["state"] == "RUNNING"
     eventually(lambda: flow.rest.get(address)["state"] == "DONE", "the pass goes on to its end")
@@ -146,7 +154,8 @@ def test_a_range_is_dropped_once_with_all_its_messages_or_not_at_all(
     eventually(is_gone, "the range is dropped")
     with product.connect() as connection:
         removed = connection.execute(
-            "SELECT sum(messages), sum(deliveries), sum(attempts) FROM delivery_retentionrun WHERE id >= %s",
+            "SELECT sum(messages), sum(deliveries), sum(attempts) FROM delivery_retentionrun "
+            "WHERE id >= %s",
             [begun],
         ).fetchone()
     assert removed == (COUNT, COUNT, COUNT)

@@ -32,11 +32,14 @@ GATE = """
         PERFORM pg_advisory_xact_lock_shared({lock});
         RETURN NULL;
     END $$;
-    CREATE CONSTRAINT TRIGGER test_gate AFTER INSERT ON delivery_message DEFERRABLE INITIALLY DEFERRED
+    CREATE CONSTRAINT TRIGGER test_gate AFTER INSERT ON delivery_message
+    DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW WHEN (NEW.event_type_id = {event_type}) EXECUTE FUNCTION test_gate();
 """
+# The lock is a constant.
 AT_THE_GATE = (
-    f"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = {LOCK}"  # noqa: S608
+    f"SELECT count(*) FROM pg_locks "  # noqa: S608
+    f"WHERE locktype = 'advisory' AND NOT granted AND objid = {LOCK}"
 )
 
 

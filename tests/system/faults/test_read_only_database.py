@@ -29,8 +29,9 @@ class SwitchableDatabase:
         with psycopg.connect(self._url, autocommit=True, options=_TAKES_CHANGES) as own:
             self._set(own, "on")
             own.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()"
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND usename = current_user "
+                "AND pid <> pg_backend_pid()"
             )
 
     def take_changes(self) -> None:

@@ -88,7 +88,8 @@ WISHES = [
         name="both-hanging",
         policy="teamforge",
         header_filter_string=HELLO_WORLD,
-        filter="$$->'Body'->'sender'->>'login' = 'Codertocat' AND NOT $$->'Body'->>'action' = 'created'",
+        filter="$$->'Body'->'sender'->>'login' = 'Codertocat' "
+        "AND NOT $$->'Body'->>'action' = 'created'",
         wants=lambda webhook: (
             webhook.repository == HELLO_WORLD
             and (webhook.body.get("sender") or {}).get("login") == "Codertocat"
@@ -107,7 +108,8 @@ WISHES = [
     RealSubscription(
         name="private-or-installed",
         policy="strict",
-        filter="$$->'Body'->'repository'->'private' = true OR $$->'Body'->'installation'->>'id' is not null",
+        filter="$$->'Body'->'repository'->'private' = true "
+        "OR $$->'Body'->'installation'->>'id' is not null",
         wants=lambda webhook: (
             (webhook.body.get("repository") or {}).get("private") is True
             or (webhook.body.get("installation") or {}).get("id") is not None

@@ -145,7 +145,8 @@ def test_an_expired_callback_is_gone(flow: Flow, receiver: Receiver) -> None:
     id, request = asked(flow, receiver, publisher)
     with flow.product.connect() as connection:
         connection.execute(
-            "UPDATE delivery_callback SET expires_at = now() - interval '1 second' WHERE message_id = %s",
+            "UPDATE delivery_callback SET expires_at = now() - interval '1 second' "
+            "WHERE message_id = %s",
             (int(id.removeprefix("msg_")),),
         )
     assert post(request.headers["CallbackURL"]).status_code == 410

@@ -28,7 +28,8 @@ def subscribe(flow: Flow, receiver: Receiver, **policy: object) -> StartedSubscr
 def health(flow: Flow, of: StartedSubscription) -> dict[str, Any]:
     with flow.product.connect() as connection:
         found = connection.execute(
-            "SELECT state, failures_in_row, attempts, failures FROM delivery_urlhealth WHERE url = %s",
+            "SELECT state, failures_in_row, attempts, failures FROM delivery_urlhealth "
+            "WHERE url = %s",
             (of.endpoint.url,),
         ).fetchone()
     return (

@@ -1,4 +1,4 @@
-"""Common scripts against the started product: a change reaches the senders, and stored outputs stay."""
+"""Common scripts on the started product: a change reaches senders, and stored outputs stay."""
 
 from collections.abc import Iterator
 

@@ -81,7 +81,8 @@ def test_an_unacknowledged_message_comes_back_with_another_receipt(flow: Flow) -
     # The thirty seconds of the lease, moved in the row.
     with flow.product.connect() as connection:
         connection.execute(
-            "UPDATE delivery_waiting SET lease_expires_at = now() - interval '1 second' WHERE message_id = %s",
+            "UPDATE delivery_waiting SET lease_expires_at = now() - interval '1 second' "
+            "WHERE message_id = %s",
             [int(first["messageId"].removeprefix("msg_"))],
         )
     second = client.next_message()

@@ -197,11 +197,13 @@ def refusing_to_deliver(product: Product, delivery_id: int) -> Iterator[None]:
     """Make the database refuse to set that one delivery to DELIVERED."""
     with product.connect() as connection:
         connection.execute(
-            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$"
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql "
+            "AS $$ BEGIN RAISE 'refused'; END $$"
         )
         connection.execute(
-            f"CREATE TRIGGER refuse BEFORE INSERT ON delivery_settled FOR EACH ROW"
-            f" WHEN (NEW.id = {delivery_id:d} AND NEW.status = 'DELIVERED') EXECUTE FUNCTION refuse()"
+            f"CREATE TRIGGER refuse BEFORE INSERT ON delivery_settled FOR EACH ROW "
+            f"WHEN (NEW.id = {delivery_id:d} AND NEW.status = 'DELIVERED') "
+            "EXECUTE FUNCTION refuse()"
         )
         try:
             yield

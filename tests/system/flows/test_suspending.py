@@ -32,9 +32,10 @@ def wait_until_suspended(flow: Flow, of: StartedSubscription) -> None:
 def journal_of(flow: Flow, of: StartedSubscription) -> list[str]:
     with flow.product.connect() as connection:
         rows = connection.execute(
-            "SELECT delivery_journalentry.kind FROM delivery_journalentry JOIN delivery_lane lane ON lane.id = lane_id"
-            " JOIN subscriptions_subscriber subscriber ON subscriber.id = lane.subscriber_id"
-            " WHERE subscriber.name = %s ORDER BY delivery_journalentry.id",
+            "SELECT delivery_journalentry.kind FROM delivery_journalentry JOIN delivery_lane lane "
+            "ON lane.id = lane_id JOIN subscriptions_subscriber subscriber "
+            "ON subscriber.id = lane.subscriber_id "
+            "WHERE subscriber.name = %s ORDER BY delivery_journalentry.id",
             (of.subscriber,),
         )
         return [row[0] for row in rows]

@@ -53,7 +53,9 @@ class ServedMailbox:
 
     def raw(self, verb: str, **query: Any) -> bytes:
         path = f"/api/v1/mailboxes/{self.subscriber}/{verb}?{urlencode(query)}"
-        return f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {self.key}\r\n\r\n".encode()
+        return (
+            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {self.key}\r\n\r\n"
+        ).encode()
 
     def ask(self, verb: str, **query: Any) -> "WaitingClient":
         return WaitingClient(self, verb, **query)

@@ -1,4 +1,4 @@
-"""The drill: a back-up under load, the loss of the machine, and a restore that is killed halfway."""
+"""The drill: a back-up under load, the loss of the machine, and a restore killed halfway."""
 
 import os
 import subprocess

@@ -50,7 +50,8 @@ class History:
         """Return id, state and error of the newest export."""
         with self.connected() as connection:
             found = connection.execute(
-                "SELECT id, state, error FROM delivery_pipelinerun WHERE step = 'EXPORT' ORDER BY id DESC LIMIT 1"
+                "SELECT id, state, error FROM delivery_pipelinerun WHERE step = 'EXPORT' "
+                "ORDER BY id DESC LIMIT 1"
             ).fetchone()
         return (0, "", "") if found is None else (found[0], found[1], found[2])
 
@@ -101,7 +102,8 @@ def test_a_due_schedule_runs_once(history: History) -> None:
     eventually(lambda: not history.running(), "its process has ended")
     with history.connected() as connection:
         row = connection.execute(
-            "SELECT next_at > now() + interval '50 minutes' FROM delivery_pipelineschedule WHERE step = 'EXPORT'"
+            "SELECT next_at > now() + interval '50 minutes' FROM delivery_pipelineschedule "
+            "WHERE step = 'EXPORT'"
         ).fetchone()
     assert row == (True,)
 

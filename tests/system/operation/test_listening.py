@@ -36,7 +36,7 @@ def stopped(installation: StartedInstallation) -> Iterator[StartedInstallation]:
 
 
 def status_by_tls(port: int, certificate: Path) -> int:
-    """Return the status of `/healthz` by TLS, which only the owner of the certificate can answer."""
+    """Return the status of `/healthz` by TLS, which only the certificate's owner can answer."""
     context = ssl.create_default_context(cafile=str(certificate))
     context.check_hostname = False
     connection = http.client.HTTPSConnection(ELSEWHERE, port, timeout=SECONDS, context=context)

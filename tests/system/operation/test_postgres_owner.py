@@ -16,7 +16,9 @@ MARKER = "never-to-be-in-a-log"
 
 # Objects of an earlier version, created by the superuser that it connected as.
 OBJECTS = """
-    CREATE TABLE kept (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, number serial, value text NOT NULL);
+    CREATE TABLE kept (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, number serial, value text NOT NULL
+    );
     INSERT INTO kept (value) VALUES ('here');
     CREATE SEQUENCE counter;
     CREATE VIEW seen AS SELECT value FROM kept;
@@ -86,7 +88,10 @@ def test_the_owner_gets_a_folder_of_an_earlier_version(server: Server) -> None:
             "ALTER SEQUENCE counter RESTART WITH 7",
             "ALTER TYPE shade ADD VALUE 'none'",
             "DROP VIEW seen",
-            "CREATE OR REPLACE FUNCTION touched() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+            (
+                "CREATE OR REPLACE FUNCTION touched() RETURNS trigger LANGUAGE plpgsql "
+                "AS 'BEGIN RETURN NULL; END'"
+            ),
             f"ALTER DATABASE {DATABASE} SET work_mem = '5MB'",
         ):
             connection.execute(change)

@@ -71,10 +71,12 @@ def test_a_database_of_another_version_is_refused_unchanged(
 ) -> None:
     with psycopg.connect(empty_database, autocommit=True) as connection:
         connection.execute(
-            "CREATE TABLE django_migrations (id bigint GENERATED ALWAYS AS IDENTITY, app text, name text, applied timestamptz)"
+            "CREATE TABLE django_migrations (id bigint GENERATED ALWAYS AS IDENTITY, app text, "
+            "name text, applied timestamptz)"
         )
         connection.execute(
-            "INSERT INTO django_migrations (app, name, applied) VALUES ('subscriptions', '0001_initial', now()), "
+            "INSERT INTO django_migrations (app, name, applied) VALUES "
+            "('subscriptions', '0001_initial', now()), "
             "('delivery', '0001_initial', now()), ('delivery', '0010_roles', now())"
         )
         told = prepare(tmp_path, empty_database).communicate(timeout=DEADLINE_SECONDS)[0]
@@ -83,5 +85,8 @@ def test_a_database_of_another_version_is_refused_unchanged(
             in told
         )
         assert "start with an empty one" in told
-        tables = "SELECT array_agg(relname::text) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
+        tables = (
+            "SELECT array_agg(relname::text) FROM pg_class WHERE relkind = 'r' "
+            "AND relnamespace = 'public'::regnamespace"
+        )
         assert connection.execute(tables).fetchone() == (["django_migrations"],)

@@ -1,4 +1,4 @@
-"""`prepare` gives way to statements on a table that it migrates, and knows databases of other versions."""
+"""`prepare` gives way to statements on its tables, and knows databases of other versions."""
 
 import io
 
@@ -60,7 +60,8 @@ def test_a_table_that_stays_in_use_ends_it_with_advice(monkeypatch: pytest.Monke
 def newer(db: None) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
-            "INSERT INTO django_migrations (app, name, applied) VALUES ('delivery', '9999_tomorrow', now())"
+            "INSERT INTO django_migrations (app, name, applied) "
+            "VALUES ('delivery', '9999_tomorrow', now())"
         )
 
 

@@ -12,30 +12,39 @@ from tests.unit.config.serving import Served, serving
 
 REQUESTS = {
     "plain": b"GET / HTTP/1.1\r\nHost: test\r\n\r\n",
-    "percent-encoded path": b"GET /a%20b/%C3%A9/%2F/%25?x=%C3%A9&y=a+b&x=2 HTTP/1.1\r\nHost: test\r\n\r\n",
+    "percent-encoded path": b"GET /a%20b/%C3%A9/%2F/%25?x=%C3%A9&y=a+b&x=2 HTTP/1.1\r\n"
+    b"Host: test\r\n\r\n",
     "bytes in the query": b"GET /x?max=\xef\xbc\x91&y=%C3%A9 HTTP/1.1\r\nHost: test\r\n\r\n",
     "no query but a question mark": b"GET /a? HTTP/1.1\r\nHost: test\r\n\r\n",
-    "repeated headers": b"GET / HTTP/1.1\r\nHost: test\r\nX-A: 1\r\nX-B: 0\r\nX-A: 2, 3\r\nx-a: \r\n\r\n",
+    "repeated headers": b"GET / HTTP/1.1\r\nHost: test\r\nX-A: 1\r\nX-B: 0\r\nX-A: 2, 3\r\n"
+    b"x-a: \r\n\r\n",
     "cookies": b"GET / HTTP/1.1\r\nHost: test\r\nCookie: a=1; b=2\r\nCookie: c=3\r\n\r\n",
     "filter string": b"GET / HTTP/1.1\r\nHost: test\r\nFILTER_STRING: of, two\r\n\r\n",
     "hyphenated filter string": b"GET / HTTP/1.1\r\nHost: test\r\nFilter-String: x\r\n\r\n",
-    "header like a length": b"GET / HTTP/1.1\r\nHost: test\r\ncontent_length: 5\r\nContent_Type: a/b\r\n\r\n",
+    "header like a length": b"GET / HTTP/1.1\r\nHost: test\r\ncontent_length: 5\r\n"
+    b"Content_Type: a/b\r\n\r\n",
     "tab and empty": b"GET / HTTP/1.1\r\nHost: test\r\nX-Tab: a\tb\r\nX-Empty:\r\n\r\n",
-    "beyond ASCII": b"GET / HTTP/1.1\r\nHost: test\r\nX-Latin: caf\xe9\r\nX-Utf: caf\xc3\xa9\r\nX-C: c\r\n\r\n",
-    "forwarded": b"GET / HTTP/1.1\r\nHost: b.example:81\r\nX-Forwarded-Proto: https\r\nX-Forwarded-For: ::1\r\n\r\n",
+    "beyond ASCII": b"GET / HTTP/1.1\r\nHost: test\r\nX-Latin: caf\xe9\r\n"
+    b"X-Utf: caf\xc3\xa9\r\nX-C: c\r\n\r\n",
+    "forwarded": b"GET / HTTP/1.1\r\nHost: b.example:81\r\n"
+    b"X-Forwarded-Proto: https\r\nX-Forwarded-For: ::1\r\n\r\n",
     "HTTP/1.0 without host": b"GET /x HTTP/1.0\r\n\r\n",
     "absolute address": b"GET http://other.example/x?y HTTP/1.1\r\n\r\n",
     "absolute address and host": b"GET http://other.example:80/x HTTP/1.1\r\nHost: test\r\n\r\n",
     "star": b"OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n",
     "method of its own": b"QUERY / HTTP/1.1\r\nHost: test\r\n\r\n",
-    "body": b"POST /x HTTP/1.1\r\nHost: test\r\nContent-Type: a/b; c=d\r\nContent-Length: 3\r\n\r\na\xff\x00",
-    "two content types": b"POST /x HTTP/1.1\r\nHost: test\r\nContent-Type: a/b\r\nContent-Type: c/d\r\nContent-Length: 0\r\n\r\n",
+    "body": b"POST /x HTTP/1.1\r\nHost: test\r\nContent-Type: a/b; c=d\r\n"
+    b"Content-Length: 3\r\n\r\na\xff\x00",
+    "two content types": b"POST /x HTTP/1.1\r\nHost: test\r\nContent-Type: a/b\r\n"
+    b"Content-Type: c/d\r\nContent-Length: 0\r\n\r\n",
     "body of a GET": b"GET /x HTTP/1.1\r\nHost: test\r\nContent-Length: 3\r\n\r\nabc",
     "body of a DELETE": b"DELETE /x HTTP/1.1\r\nHost: test\r\nContent-Length: 3\r\n\r\nabc",
     "long body": b"POST /x HTTP/1.1\r\nHost: test\r\nContent-Length: 400000\r\n\r\n"
     + b"0123456789" * 40000,
-    "expected": b"POST /x HTTP/1.1\r\nHost: test\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc",
-    "chunks of a GET": b"GET /x HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+    "expected": b"POST /x HTTP/1.1\r\nHost: test\r\nExpect: 100-continue\r\n"
+    b"Content-Length: 3\r\n\r\nabc",
+    "chunks of a GET": b"GET /x HTTP/1.1\r\nHost: test\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
 }
 # Keys that differ between any two requests.
 IGNORED = {"PYTEST_CURRENT_TEST", "SERVER_PORT", UNREADABLE}

@@ -1,4 +1,4 @@
-"""Common scripts inlined into a script: what is replaced, what is refused, and where an error is."""
+"""Common scripts inlined into a script: replaced lines, refused scripts, places of errors."""
 
 import pytest
 
@@ -45,7 +45,10 @@ def test_a_common_script_includes_others() -> None:
 
 
 def test_an_include_inside_a_function_is_replaced_there() -> None:
-    script = "function own() {\n$include$dates\nreturn day('2026-01-01T');\n}\n$outmessage = own() + typeof day;"
+    script = (
+        "function own() {\n$include$dates\nreturn day('2026-01-01T');\n}\n"
+        "$outmessage = own() + typeof day;"
+    )
     assert output(script) == "2026-01-01undefined"
 
 

@@ -40,7 +40,8 @@ def test_one_click_makes_the_other_subscription_flow(
         received = well.endpoint.wait_for_count(3, seconds=SOON_SECONDS)
         with capsys.disabled():
             print(
-                f"\nafter the click the other subscription flows within {received[-1].at - clicked:.2f} s"
+                "\nafter the click the other subscription flows within "
+                f"{received[-1].at - clicked:.2f} s"
             )
         assert [request.id for request in received] == ids
         expect(sam.page.get_by_text(f"{crm}/down is INACTIVE")).to_be_visible()

@@ -21,8 +21,8 @@ def test_files_that_differ_are_named(tmp_path: Path) -> None:
     missing, unknown = archive_warnings(ledger, str(archive))
     assert "lacks 1 files of the back-up, such as messages/day=2026-01-02/2-0.parquet" in missing
     assert (
-        "has 1 files that were written after the back-up, such as messages/day=2026-01-03/3-0.parquet"
-        in unknown
+        "has 1 files that were written after the back-up, such as "
+        "messages/day=2026-01-03/3-0.parquet" in unknown
     )
 
 

@@ -1,4 +1,4 @@
-"""A back-up is used only if it is complete and unchanged, and an unfinished restore blocks its home."""
+"""Only a complete and unchanged back-up is used; an unfinished restore blocks its home."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -53,7 +53,10 @@ def test_lines_are_published_in_their_order(publishing: Caller, content_type: st
 
 
 def test_each_body_is_stored_as_the_bytes_that_were_sent(publishing: Caller) -> None:
-    sent = b'[ {"event":"A","body":{ "x" : 1.10,"y":123456789012345678901234567890 , "body": [ ] }} , {"body":\n[ 1 ] ,"event":"A"}]'
+    sent = (
+        b'[ {"event":"A","body":{ "x" : 1.10,"y":123456789012345678901234567890 , "body": [ ] }} , '
+        b'{"body":\n[ 1 ] ,"event":"A"}]'
+    )
     assert publishing.ask("POST", "messages:batch", sent).status == 202
     assert bodies() == [
         b'{ "x" : 1.10,"y":123456789012345678901234567890 , "body": [ ] }',

@@ -86,7 +86,8 @@ def test_the_digest_may_come_as_if_match(manager: Caller) -> None:
     answer = manager.post("configuration/plan", {"document": GITHUB})
     body = (
         answer.content
-        and b'{"document": {"format": 1, "publishers": [{"name": "github", "description": "hooks"}]}}'
+        and b'{"document": {"format": 1, '
+        b'"publishers": [{"name": "github", "description": "hooks"}]}}'
     )
     done = manager.ask(
         "POST", "configuration/apply", body, headers={"if-match": answer.headers["ETag"]}

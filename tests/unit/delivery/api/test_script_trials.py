@@ -1,4 +1,4 @@
-"""Trying a script by REST: on the sample, on a body, on a stored message; nothing is stored or sent."""
+"""Script trials by REST: on the sample, a body, a stored message; nothing is stored or sent."""
 
 from typing import Any
 
@@ -9,7 +9,10 @@ from subscriptions.models import Kind, Mode, Subscription
 from tests.support import factories
 from tests.unit.subscriptions.api.client import Caller, fields_of, refused
 
-SCRIPT = "$outmessage = {id: $inmessage.id}; $param = $inmessage.id; $outheader = {'X-From': $inheader.FROM};"
+SCRIPT = (
+    "$outmessage = {id: $inmessage.id}; $param = $inmessage.id; "
+    "$outheader = {'X-From': $inheader.FROM};"
+)
 
 
 @pytest.fixture

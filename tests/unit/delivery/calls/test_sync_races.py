@@ -86,7 +86,10 @@ def test_a_connection_lost_during_the_call_does_not_lose_the_record(
     publisher: Publisher, event_type: EventType, asked: Subscription, rules: ReceiverEndpoint
 ) -> None:
     def terminate(own: "psycopg.Connection[tuple[object, ...]]") -> None:
-        others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
+        others = (
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database()"
+        )
         # Vacuum's workers belong to no user, and are left alone.
         others += " AND usename = current_user AND pid <> pg_backend_pid()"
         own.execute(f"{others} AND application_name <> 'inturn wake'".encode())

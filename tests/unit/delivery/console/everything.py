@@ -119,8 +119,10 @@ def fingerprint() -> dict[str, str]:
         if name.startswith(("delivery_", "subscriptions_", "auth_"))
         and name not in _WRITTEN_BY_LOOKING
     ]
+    digest = "coalesce(md5(string_agg(t::text, '|' ORDER BY t::text)), '')"
+    # The names are the database's own.
     parts = [
-        f"SELECT '{name}', count(*) || ':' || coalesce(md5(string_agg(t::text, '|' ORDER BY t::text)), '') FROM {name} t"  # noqa: S608
+        f"SELECT '{name}', count(*) || ':' || {digest} FROM {name} t"  # noqa: S608
         for name in ours
     ]
     with connection.cursor() as cursor:

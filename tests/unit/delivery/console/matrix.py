@@ -184,7 +184,7 @@ OF_DJANGO = {
 
 @cache
 def addresses() -> tuple[URLPattern, ...]:
-    """Return all addresses of the console that have a name; those without only redirect to these."""
+    """Return all named addresses of the console; those without a name only redirect to these."""
     return tuple(_named(admin.site.get_urls()))
 
 

@@ -1,4 +1,4 @@
-"""Common scripts in the console: the form refuses what the API does, and shows where one is included."""
+"""Common scripts in the console: the form refuses what the API does, and shows who includes one."""
 
 import pytest
 from django.test import Client

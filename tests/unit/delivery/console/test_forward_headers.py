@@ -64,7 +64,9 @@ def test_an_emptied_list_sends_none(ann: Client, values: dict[str, Any]) -> None
     assert ConfigurationChange.objects.count() == before
     ann.post(address, values | {"forward_headers": ""})
     assert Subscription.objects.get().forward_headers == []
-    assert ConfigurationChange.objects.order_by("pk").last().after == {"forward_headers": []}  # type: ignore[union-attr]
+    change = ConfigurationChange.objects.order_by("pk").last()
+    assert change is not None
+    assert change.after == {"forward_headers": []}
 
 
 @pytest.mark.parametrize(

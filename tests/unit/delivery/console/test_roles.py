@@ -99,8 +99,8 @@ class TestPeople:
         assert "Administrators: everything" in page
         assert "Changes nothing." in page
         assert (
-            "Makes subscriptions and subscribers ACTIVE, HELD and INACTIVE, and subscriptions SHADOW."
-            in page
+            "Makes subscriptions and subscribers ACTIVE, HELD and INACTIVE, "
+            "and subscriptions SHADOW." in page
         )
 
     def test_nobody_grants_more_than_they_have(self, db: None) -> None:

@@ -1,4 +1,7 @@
-"""The script tester: the script as typed on a sample, a stored message or one's own, by those who may edit it."""
+"""The script tester: the script as typed, tried by those who may edit it.
+
+It is tried on the sample, a stored message or one's own.
+"""
 
 import json
 from typing import Any

@@ -97,8 +97,8 @@ def test_made_active_without_the_backlog(ann: Client, head: Delivery) -> None:
     page = messages_after(ann, f"{address}/activate/cancel/")
     job = Resubmission.objects.get()
     assert (
-        f'1 held deliveries are being CANCELLED (<a href="/admin/delivery/resubmission/{job.pk}/change/">'
-        in page
+        "1 held deliveries are being CANCELLED "
+        f'(<a href="/admin/delivery/resubmission/{job.pk}/change/">' in page
     )
     assert "Its held deliveries are being cancelled" in ann.get(f"{address}/").text
     assert "Stop" not in ann.get(f"/admin/delivery/resubmission/{job.pk}/change/").text

@@ -1,4 +1,7 @@
-"""Another broker's log against six deliveries: what is only there, only here, in another order or status."""
+"""Another broker's log against six deliveries.
+
+Some are only there, only here, in another order or with another status.
+"""
 
 import csv
 from pathlib import Path
@@ -23,7 +26,10 @@ from tests.unit.delivery.history.archived import (
 )
 
 LOG = "subscription string, key string, status_text string, time_text string"
-OURS = "subscription string, key string, status string, at timestamp, message_id bigint, delivery_id bigint"
+OURS = (
+    "subscription string, key string, status string, at timestamp, message_id bigint, "
+    "delivery_id bigint"
+)
 KEYED = "message_id bigint, key string"
 PUSHES = "subscriber1/subscription1"
 
@@ -159,7 +165,7 @@ class TestRowsOfTheLog:
 class TestTheComparison:
     @pytest.fixture
     def archive(self, tmp_path: Path) -> Path:
-        """Messages a to f; b is not delivered, c and d are delivered in another order, e failed, f is only here."""
+        """Messages a to f: b is not delivered, d and c change places, e failed, f is only here."""
         url = tmp_path / "archive"
         begun = {1: 1, 3: 9, 4: 8, 5: 10, 6: 11}
         write(
@@ -207,12 +213,38 @@ class TestTheComparison:
             "messages_without_key": 1,
         }
         assert examples == [
-            {"result": "ONLY_THERE", "key": "b", "there": "DELIVERED 2026-11-22 10:00:02 UTC", "here": "msg_2 has no settled delivery"},
-            {"result": "ONLY_THERE", "key": "x", "there": "DELIVERED 2026-11-22 10:00:09 UTC", "here": "no archived message has this key"},
-            {"result": "ONLY_HERE", "key": "f", "there": "nothing", "here": "DELIVERED 2026-11-22 10:00:11 UTC"},
-            {"result": "OTHER_STATUS", "key": "e", "there": "DELIVERED 2026-11-22 10:00:05 UTC", "here": "FAILED 2026-11-22 10:00:10 UTC"},
-            {"result": "OTHER_ORDER", "key": "d", "there": "DELIVERED 2026-11-22 10:00:04 UTC", "here": "DELIVERED 2026-11-22 10:00:08 UTC", "before": "c"},
-        ]  # fmt: skip
+            {
+                "result": "ONLY_THERE",
+                "key": "b",
+                "there": "DELIVERED 2026-11-22 10:00:02 UTC",
+                "here": "msg_2 has no settled delivery",
+            },
+            {
+                "result": "ONLY_THERE",
+                "key": "x",
+                "there": "DELIVERED 2026-11-22 10:00:09 UTC",
+                "here": "no archived message has this key",
+            },
+            {
+                "result": "ONLY_HERE",
+                "key": "f",
+                "there": "nothing",
+                "here": "DELIVERED 2026-11-22 10:00:11 UTC",
+            },
+            {
+                "result": "OTHER_STATUS",
+                "key": "e",
+                "there": "DELIVERED 2026-11-22 10:00:05 UTC",
+                "here": "FAILED 2026-11-22 10:00:10 UTC",
+            },
+            {
+                "result": "OTHER_ORDER",
+                "key": "d",
+                "there": "DELIVERED 2026-11-22 10:00:04 UTC",
+                "here": "DELIVERED 2026-11-22 10:00:08 UTC",
+                "before": "c",
+            },
+        ]
 
     @pytest.mark.slow
     def test_takes_the_key_from_a_header(self, archive: Path, spark: SparkSession) -> None:

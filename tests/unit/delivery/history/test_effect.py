@@ -1,4 +1,4 @@
-"""The effect of a plan on the archive: how many deliveries more and fewer, with examples, on a real Spark."""
+"""The effect of a plan on the archive, on a real Spark: more and fewer deliveries, examples."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -99,7 +99,8 @@ class TestEffectOfAPlan:
         result = measure_effect(job, **options)
         line, until = archive_lines(result, days=30)
         assert line == (
-            "effect in 30 days: subscription abc/s: of 12 archived messages 7 deliveries fewer, for example of msg_9"
+            "effect in 30 days: subscription abc/s: of 12 archived messages 7 "
+            "deliveries fewer, for example of msg_9"
         )
         assert until.startswith("the archive is complete until 2026-11-22T10:00:11")
 

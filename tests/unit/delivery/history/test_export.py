@@ -256,7 +256,8 @@ def _send_again(delivery: Delivery, status: Status = Status.DELIVERED) -> None:
     number = delivery.attempts + 1
     with psycopg.connect(make_conninfo(**connection_parameters()), autocommit=True) as sender:
         sender.execute(
-            "UPDATE delivery_delivery SET status = %s, settled_at = clock_timestamp(), attempts = %s WHERE id = %s",
+            "UPDATE delivery_delivery SET status = %s, settled_at = clock_timestamp(), "
+            "attempts = %s WHERE id = %s",
             [status.value, number, delivery.pk],
         )
     delivery.refresh_from_db()

@@ -79,7 +79,8 @@ def test_a_worker_needs_only_our_modules_from_a_zip(tmp_path: Path) -> None:
     program = f"""
 import pickle, pyarrow, sys
 answers = pickle.load(open({str(asked)!r}, "rb"))
-print(answers(pyarrow.array(['{{"priority": "low"}}']), pyarrow.array([b'{{"action": "opened"}}']))[0])
+headers, bodies = ['{{"priority": "low"}}'], [b'{{"action": "opened"}}']
+print(answers(pyarrow.array(headers), pyarrow.array(bodies))[0])
 print(sys.modules["subscriptions"].__file__)
 """
     told = subprocess.run(

@@ -214,10 +214,16 @@ FILTERS = [
     "$$->'Body'->'repository'->>'id' is not null",
     "$$->'Body'->'repository'->'private' = true OR $$->'Body'->'installation'->>'id' is not null",
     "$$->'Body'->'sender'->>'login' = 'Codertocat' AND NOT $$->'Body'->>'action' = 'created'",
-    "$$->'Header'->>'Filter-String' like 'GitHub.%Re%' and not $$->'Header'->>'Priority' in ('low', 'none')",
+    (
+        "$$->'Header'->>'Filter-String' like 'GitHub.%Re%' "
+        "and not $$->'Header'->>'Priority' in ('low', 'none')"
+    ),
     "$$->'Header'->>'Priority' = 'high' and $$->'Body'->'sender'->'id' > 21031067",
     "not ($$->'Header'->>'Priority' >= 'low' or $$->'Body'->'repository' ? 'topics')",
-    "$$->'Header'->>'filter_string' = 'GitHub.Issues.Opened' or $$->'Body'->'issue'->'labels'->0->>'name' = 'bug'",
+    (
+        "$$->'Header'->>'filter_string' = 'GitHub.Issues.Opened' "
+        "or $$->'Body'->'issue'->'labels'->0->>'name' = 'bug'"
+    ),
     "$$->'Body'->'repository'->'owner' = $$->'Body'->'sender'",
     "$$->'Body'->>'action' < $$->'Header'->>'Priority'",
     "$$->'Body'->'repository'->>'pushed_at' >= '2019-05-15T15:20:33Z'",

@@ -48,9 +48,10 @@ def by_arrow(archive: Path, table: Table) -> Rows:
 def by_duckdb(archive: Path, table: Table) -> Rows:
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
+        # Folder and names are ours.
         found = connection.execute(
-            f"SELECT * FROM read_parquet('{archive}/{table.name}/**/*.parquet', hive_partitioning = true,"  # noqa: S608 - ours
-            f" union_by_name = true) ORDER BY {', '.join(table.key)}"
+            f"SELECT * FROM read_parquet('{archive}/{table.name}/**/*.parquet', "  # noqa: S608
+            f"hive_partitioning = true, union_by_name = true) ORDER BY {', '.join(table.key)}"
         ).to_arrow_table()
     rows: Rows = found.to_pylist()
     return rows
@@ -65,9 +66,12 @@ def by_postgresql(table: Table) -> Rows:
         make_conninfo(**connection_parameters()), row_factory=dict_row
     ) as connection:
         connection.execute("SET TIME ZONE 'UTC'")
-        (until,) = connection.execute("SELECT until FROM delivery_archived").fetchone().values()  # type: ignore[union-attr]
+        archived_rows = connection.execute("SELECT until FROM delivery_archived").fetchone()
+        assert archived_rows is not None
+        (until,) = archived_rows.values()
         piece = Piece(table=table.name, since=datetime(2000, 1, 1, tzinfo=UTC), until=until)
-        select = f"SELECT {', '.join(table.names)} FROM ({piece.select}) AS found"  # noqa: S608 - ours
+        # The names and the statement are ours.
+        select = f"SELECT {', '.join(table.names)} FROM ({piece.select}) AS found"  # noqa: S608
         if table.called:
             select += f" JOIN ({statement('subscription_names')}) AS named USING (subscription_id)"
         rows = connection.execute(f"{select} ORDER BY {', '.join(table.key)}".encode()).fetchall()
@@ -95,7 +99,7 @@ def job(archive: Path, spark: SparkSession) -> Iterator[StepJob]:
 
 @pytest.fixture
 def varied_rows() -> None:
-    """Create some of everything, over days: each status, each way to deliver, odd bytes and texts."""
+    """Create all kinds, over days: each status, each way to deliver, odd bytes and texts."""
     now = timezone.now()
     pushed = factories.subscription('Zoë\'s, "quoted"')
     fetched = factories.subscription(mode=Mode.PULL)

@@ -40,7 +40,8 @@ class TestLateCommits:
         early = factories.message(published_at=timezone.now() - timedelta(days=1))
         with psycopg.connect(make_conninfo(**connection_parameters())) as slow:
             slow.execute(
-                "INSERT INTO delivery_journalentry (kind, text, actor) VALUES ('TESTED', 'late', '')"
+                "INSERT INTO delivery_journalentry (kind, text, actor) "
+                "VALUES ('TESTED', 'late', '')"
             )
             factories.message(published_at=timezone.now())
             held = export_history(job, lag=AT_ONCE)
@@ -129,7 +130,8 @@ class TestCrash:
         told.when("comparing", lose_a_file)
         with pytest.raises(
             MismatchError,
-            match=r"Of messages, PostgreSQL has 1 rows, it sent 1, and 0 were written. Nothing of it counts",
+            match=r"Of messages, PostgreSQL has 1 rows, it sent 1, and 0 were written. Nothing of "
+            r"it counts",
         ):
             export_history(job)
         assert archived_until(job.database) is None

@@ -18,7 +18,10 @@ from tests.unit.delivery.history.archived import AT, Row, attempt, delivery, fra
 
 HOUR = timedelta(hours=1)
 STOPPED = "hour timestamp, subscription_id bigint, blocked_seconds double"
-NAMES = "subscription_id bigint, subscriber string, subscription string, event_type string, endpoint string"
+NAMES = (
+    "subscription_id bigint, subscriber string, subscription string, event_type string, "
+    "endpoint string"
+)
 
 
 def of(spark: SparkSession, deliveries: list[Row], attempts: list[Row]) -> DataFrame:

@@ -123,8 +123,8 @@ def test_each_kind_is_found_with_its_rows(tmp_path: Path, spark: SparkSession) -
     broken = {"ORDER": 1, "TWICE": 1, "OWED": 1, "GROUP": 1, "GAPS": 1, "STRAY": 3}
     assert {one["kind"]: one["broken"] for one in result["checks"]} == broken
     assert Finding.objects.get(kind="ORDER").text == (
-        "Delivery 2 was first tried at 2026-11-22 10:00:00.000000 UTC, before delivery 1, published before it, "
-        "which was first tried at 2026-11-22 10:00:01.010000 UTC."
+        "Delivery 2 was first tried at 2026-11-22 10:00:00.000000 UTC, before delivery 1, "
+        "published before it, which was first tried at 2026-11-22 10:00:01.010000 UTC."
     )
     assert (
         Finding.objects.get(kind="OWED").text
@@ -262,7 +262,8 @@ def test_the_snapshot_is_gone_before_the_archive_is_read(
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT pid, state, query FROM pg_stat_activity WHERE datname = current_database() "
-                "AND pid <> pg_backend_pid() AND (backend_xmin IS NOT NULL OR state LIKE 'idle in transaction%')"
+                "AND pid <> pg_backend_pid() AND (backend_xmin IS NOT NULL "
+                "OR state LIKE 'idle in transaction%')"
             )
             held.append(cursor.fetchall())
         elsewhere.rename(archive)

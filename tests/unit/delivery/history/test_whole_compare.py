@@ -1,4 +1,4 @@
-"""`manage.py compare` on the started product: its own deliveries, as another broker would have logged them."""
+"""`manage.py compare` on the started product: its deliveries, as another broker had logged them."""
 
 import csv
 from collections.abc import Iterator

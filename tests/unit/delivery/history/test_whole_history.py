@@ -96,7 +96,8 @@ def insist_that_a_foreign_reader_finds_all_of_it_once(product: Product) -> None:
 def insist_that_its_hours_add_up(product: Product) -> None:
     with product.connect() as connection:
         sums = connection.execute(
-            "SELECT sum(delivered), sum(rejected), sum(redundant), sum(attempts) FROM delivery_historyhour"
+            "SELECT sum(delivered), sum(rejected), sum(redundant), sum(attempts) "
+            "FROM delivery_historyhour"
         ).fetchone()
     statuses = [
         counted(product, "delivery", f"status = '{status}'")

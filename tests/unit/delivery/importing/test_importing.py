@@ -17,11 +17,16 @@ from subscriptions.publish_ids import publisher_of_id
 from tests.unit.subscriptions.configuration.documents import apply, plan
 
 TEAMFORGE = """\
-EventName,ContentType,EventType,PublisherName,PublisherID,SubscriberName,Status,HttpHeaders,WebhookEndpoint,SubsFilter,HeaderFilterString,CustomScript
-TeamForge.Artifact.Create,application/json,TOPIC,teamforge,1f0c2a9e-7a17-4f5b-9a3e-6c8f2d1b4a99,build server,Active,X-Key: s3cret,https://8.8.8.8/hook,$$->’Body’->>’id’ = ’1’,proj1,
-TeamForge.Artifact.Create,application/json,TOPIC,teamforge,1f0c2a9e-7a17-4f5b-9a3e-6c8f2d1b4a99,build server,INACTIVE,,PATCH:https://8.8.8.8/two,,,
-TeamForge.Artifact.Create,application/json,TOPIC,teamforge,1f0c2a9e-7a17-4f5b-9a3e-6c8f2d1b4a99,abc,Active,,https://8.8.8.8/abc,,,$outmessage = $inmessage
-TeamForge.Artifact.Create,application/json,TOPIC,teamforge,,crm,Active,,https://8.8.8.8/crm,,,"$outmessage = webGet('a', '/b');"
+EventName,ContentType,EventType,PublisherName,PublisherID,SubscriberName,Status,HttpHeaders,\
+WebhookEndpoint,SubsFilter,HeaderFilterString,CustomScript
+TeamForge.Artifact.Create,application/json,TOPIC,teamforge,1f0c2a9e-7a17-4f5b-9a3e-6c8f2d1b4a99,\
+build server,Active,X-Key: s3cret,https://8.8.8.8/hook,$$->’Body’->>’id’ = ’1’,proj1,
+TeamForge.Artifact.Create,application/json,TOPIC,teamforge,1f0c2a9e-7a17-4f5b-9a3e-6c8f2d1b4a99,\
+build server,INACTIVE,,PATCH:https://8.8.8.8/two,,,
+TeamForge.Artifact.Create,application/json,TOPIC,teamforge,1f0c2a9e-7a17-4f5b-9a3e-6c8f2d1b4a99,\
+abc,Active,,https://8.8.8.8/abc,,,$outmessage = $inmessage
+TeamForge.Artifact.Create,application/json,TOPIC,teamforge,,crm,Active,,https://8.8.8.8/crm,,,\
+"$outmessage = webGet('a', '/b');"
 Jenkins.Build,application/json,QUEUE,jenkins,1f0c,abc,Active,,https://8.8.8.8/abc,$$->'Body' is,,
 jenkins.build,application/json,QUEUE,teamforge,,,,,,,,
 """

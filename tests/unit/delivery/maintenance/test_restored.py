@@ -1,4 +1,7 @@
-"""A restored database: what may have been sent since its back-up is IN_DOUBT, and never sent by itself."""
+"""A restored database: deliveries that may have been sent since its back-up are IN_DOUBT.
+
+Inturn never sends them by itself.
+"""
 
 from datetime import timedelta
 

@@ -31,7 +31,10 @@ def test_a_second_one_is_refused_while_the_first_waits(step: Step) -> None:
 
 def test_a_second_one_is_refused_while_the_first_is_under_way() -> None:
     first = rows.run(state=RunState.RUNNING)
-    said = f"export {first.pk} has been running since {first.started_at:%Y-%m-%d %H:%M:%S} UTC; it continues by itself."
+    said = (
+        f"export {first.pk} has been running since {first.started_at:%Y-%m-%d %H:%M:%S} UTC; "
+        "it continues by itself."
+    )
     with rows.held(first), pytest.raises(RunOpenError) as refused:
         request_run(Step.EXPORT, now=timezone.now())
     assert str(refused.value) == said

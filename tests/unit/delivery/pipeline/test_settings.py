@@ -17,8 +17,9 @@ from delivery.pipeline import settings as surroundings
 def test_whole_tables_are_read_without_index_scans() -> None:
     with psycopg.connect(surroundings.conninfo("test")) as reader:
         shown = reader.execute(
-            "SELECT current_database(), current_setting('enable_seqscan'), current_setting('enable_hashjoin'),"
-            " current_setting('plan_cache_mode'), current_setting('application_name')"
+            "SELECT current_database(), current_setting('enable_seqscan'), "
+            "current_setting('enable_hashjoin'), "
+            "current_setting('plan_cache_mode'), current_setting('application_name')"
         ).fetchone()
     assert shown == (connection.settings_dict["NAME"], "on", "on", "auto", "test")
 

@@ -103,8 +103,14 @@ def test_the_first_is_new_and_the_journal_records_the_others(event_type: EventTy
         (three.pk, subscription.pk),
     ]
     assert [entry.text for entry in told] == [
-        f"msg_{two.message_id} is IN_DOUBT: it came before as delivery {one.pk}, which was not settled yet.",
-        f"msg_{three.message_id} is DUPLICATE: it came before as delivery {one.pk}, which was delivered.",
+        (
+            f"msg_{two.message_id} is IN_DOUBT: it came before as delivery {one.pk}, "
+            "which was not settled yet."
+        ),
+        (
+            f"msg_{three.message_id} is DUPLICATE: it came before as delivery {one.pk}, "
+            "which was delivered."
+        ),
     ]
     assert three.reason == f"it came before as delivery {one.pk}, which was delivered"
 

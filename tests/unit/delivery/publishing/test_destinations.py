@@ -102,8 +102,8 @@ def test_a_message_that_its_destination_does_not_match_is_stored_with_a_journal_
     assert not receivers(message)
     entry = JournalEntry.objects.get(kind=JournalKind.UNMATCHED, message_id=message.pk)
     assert entry.text == (
-        f"Nobody wants msg_{message.pk}, which was delivered to crm/orders: that subscription does not qualify, because "
-        "it is INACTIVE."
+        f"Nobody wants msg_{message.pk}, which was delivered to crm/orders: that subscription does "
+        "not qualify, because it is INACTIVE."
     )
     assert entry.subscription_id == orders.pk
 
@@ -179,7 +179,8 @@ def test_the_entry_of_a_sync_message_says_why_the_named_subscription_did_not_mat
     assert exchange_message(factories.publisher(), sent).subscription is None
     entry = JournalEntry.objects.get(kind=JournalKind.UNMATCHED)
     assert entry.text.endswith(
-        "delivered to crm/orders: that subscription does not qualify, because its filter is not true of the message."
+        "delivered to crm/orders: that subscription does not qualify, "
+        "because its filter is not true of the message."
     )
     assert entry.subscription_id == crm.pk
 

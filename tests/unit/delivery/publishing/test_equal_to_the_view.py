@@ -33,10 +33,22 @@ _runs = itertools.count(1)
 DEEP, LONG = "[" * 97 + "]" * 97, "1" * 5_000
 ITEMS = [
     '{"event": "Build.Done", "body": {"is": "green"}}',
-    '{"event": "Build.Done", "body": {"is": "red"}, "headers": {"X-Priority": "low", "Cookie": "a=b"}}',
-    '{ "event" :"Build.Done","body": { "is" : 1.50 , "n": 123456789012345678901234567890 } ,"headers": {}}',
-    '{"event": "Build.Done", "headers": {"FILTER_STRING": "proj1008"}, "body": "\u00fc\\u00fc \u2028"}',
-    '{"event": "Build.Done", "body": 1, "body": [2], "headers": {"content-type": "application/x+json"}}',
+    (
+        '{"event": "Build.Done", "body": {"is": "red"}, "headers": {"X-Priority": "low", '
+        '"Cookie": "a=b"}}'
+    ),
+    (
+        '{ "event" :"Build.Done","body": { "is" : 1.50 , '
+        '"n": 123456789012345678901234567890 } ,"headers": {}}'
+    ),
+    (
+        '{"event": "Build.Done", "headers": {"FILTER_STRING": "proj1008"}, '
+        '"body": "\u00fc\\u00fc \u2028"}'
+    ),
+    (
+        '{"event": "Build.Done", "body": 1, "body": [2], '
+        '"headers": {"content-type": "application/x+json"}}'
+    ),
     '{"event": "Build.Done", "body": DEEP}',
     '{"event": "Work.Wanted", "body": 7}',
     '{"event": "Nobody.Cares", "body": null}',
@@ -59,7 +71,10 @@ NOT_PLAIN = [
 ]
 BAD = [
     '{"event": "Build.Done", "body_base64": "e30", "headers": {}}',
-    '{"event": "Build.Done", "body_base64": "ew==", "headers": {"content-type": "application/json"}}',
+    (
+        '{"event": "Build.Done", "body_base64": "ew==", '
+        '"headers": {"content-type": "application/json"}}'
+    ),
     '{"event": "Build.Done", "body": {}, "headers": {"a": "\\u0007"}}',
     '{"event": "Build.Done", "body": {}, "headers": {"Content-Type": "text/plain"}}',
     '{"event": "Build.Done", "body": {}, "headers": {"a b": "c"}}',

@@ -229,8 +229,9 @@ def end_committers() -> None:
     with connection.cursor() as cursor:
         # pg_stat_activity shows only the first lines.
         cursor.execute(
-            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
-            " AND datname = current_database() AND query LIKE '-- Stores messages with every delivery%%'"
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+            "WHERE pid <> pg_backend_pid() AND datname = current_database() "
+            "AND query LIKE '-- Stores messages with every delivery%%'"
         )
         row = cursor.fetchone()
     assert row != (0,)
@@ -240,7 +241,8 @@ def end_those_that_wait() -> int:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND usename = current_user AND wait_event_type = 'Lock'"
+            "WHERE datname = current_database() AND usename = current_user "
+            "AND wait_event_type = 'Lock'"
         )
         row = cursor.fetchone()
     return int(row[0])

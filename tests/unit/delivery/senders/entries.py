@@ -14,7 +14,11 @@ def settlement(
     row: Delivery, *, verdict: Verdict = DELIVERED, circuit: int | None = None, **fields: object
 ) -> Settlement:
     given = {"outcome": OutcomeClass.SUCCESS, "status_code": 200} | fields
-    outcome = Outcome(started_at=datetime.now(UTC), duration_ms=3, **given)  # type: ignore[arg-type]
+    outcome = Outcome(
+        started_at=datetime.now(UTC),
+        duration_ms=3,
+        **given,  # type: ignore[arg-type]
+    )
     return Settlement(
         lane_id=row.lane_id or 0,
         delivery_id=row.pk,

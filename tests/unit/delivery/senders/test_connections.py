@@ -38,7 +38,8 @@ def test_the_server_ends_sessions_of_a_vanished_machine() -> None:
     async def asking() -> list[str]:
         async with await connect_sender("inturn test") as one:
             cursor = await one.execute(
-                "SELECT setting FROM pg_settings WHERE name ~ '^tcp_(keepalives|user)' ORDER BY name"
+                "SELECT setting FROM pg_settings WHERE name ~ '^tcp_(keepalives|user)' "
+                "ORDER BY name"
             )
             return [row[0] for row in await cursor.fetchall()]
 

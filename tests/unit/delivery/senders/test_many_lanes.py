@@ -37,8 +37,9 @@ def locks_of_lanes() -> int:
     """Return the advisory locks of this database's senders, without those of their slots."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' "
-            "AND datname = current_database() AND application_name LIKE 'inturn sender %%' AND classid <> %s",
+            "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) "
+            "WHERE locktype = 'advisory' AND datname = current_database() "
+            "AND application_name LIKE 'inturn sender %%' AND classid <> %s",
             [MEMBER_LOCKS],
         )
         return int((cursor.fetchone() or (0,))[0])

@@ -1,7 +1,7 @@
 """Lanes that move between senders under load: delivered in order, once, without delay."""
 
 import asyncio
-from ipaddress import ip_network
+from ipaddress import IPv4Network
 
 import pytest
 
@@ -85,14 +85,14 @@ def test_lanes_continue_when_shards_move_although_an_endpoint_hangs(
     hanging.endpoint.next(hold)
     others = [*flowing, neighbour]
     lane_ids = [made.lane_id for made in (*others, hanging)]
-    networks = [ip_network(NETWORKS)]
+    networks = [IPv4Network(NETWORKS)]
 
     async def run() -> None:
-        async with claims_at_work(networks=networks) as (first, one), asyncio.timeout(SECONDS):  # type: ignore[arg-type]
+        async with claims_at_work(networks=networks) as (first, one), asyncio.timeout(SECONDS):
             await first.serve(lane_ids)
             await elsewhere(hanging.endpoint.wait_for_count, 1)
             await elsewhere(flowing[0].endpoint.wait_for_count, 3)
-            async with claims_at_work(networks=networks) as (second, other):  # type: ignore[arg-type]
+            async with claims_at_work(networks=networks) as (second, other):
                 first.sharing.sharing = 2
                 while not all([await elsewhere(made.is_done) for made in others]):
                     await look(first, lane_ids)

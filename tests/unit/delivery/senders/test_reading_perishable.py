@@ -30,8 +30,8 @@ def make_volatile(row: Delivery, *, of_earlier_server: bool) -> None:
     minutes = 1 if of_earlier_server else 0
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE delivery_delivery SET server_started_at = pg_postmaster_start_time() - make_interval(mins => %s)"
-            " WHERE id = %s",
+            "UPDATE delivery_delivery SET server_started_at = "
+            "pg_postmaster_start_time() - make_interval(mins => %s) WHERE id = %s",
             [minutes, row.pk],
         )
 

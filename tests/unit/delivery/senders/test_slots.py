@@ -18,7 +18,8 @@ from tests.system.operation.installation import eventually
 pytestmark = pytest.mark.django_db(transaction=True)
 
 _TAKE_ALL = """
-    SELECT count(pg_advisory_lock((%s::bigint << 32) | slot)) FROM generate_series(0, %s - 1) AS slot
+    SELECT count(pg_advisory_lock((%s::bigint << 32) | slot))
+    FROM generate_series(0, %s - 1) AS slot
 """
 
 

@@ -122,13 +122,15 @@ def sleeping(seconds: float, *, only: Message | None = None) -> QuerySet[Message
     sql, given = "pg_sleep(%s) IS NOT NULL", [seconds]
     if only is not None:
         sql, given = f"(delivery_message.id <> %s OR {sql})", [only.pk, seconds]
-    return Message.objects.filter(RawSQL(sql, given, output_field=BooleanField()))  # noqa: S611 - our SQL
+    # The SQL is ours.
+    return Message.objects.filter(RawSQL(sql, given, output_field=BooleanField()))  # noqa: S611
 
 
 def reading_by(setting: str) -> QuerySet[Message]:
     """Return messages only if the planner may use indexes ("on") or may not ("off")."""
     sql = "current_setting('enable_indexscan') = %s"
-    return Message.objects.filter(RawSQL(sql, [setting], output_field=BooleanField()))  # noqa: S611 - our SQL
+    # The SQL is ours.
+    return Message.objects.filter(RawSQL(sql, [setting], output_field=BooleanField()))  # noqa: S611
 
 
 class TestReadingAhead:

@@ -130,8 +130,8 @@ def test_a_login_is_answered_as_teamforge_answers_it(plugin: Jenkins) -> None:
     answer = plugin.log_in()
     token = answer.body["Response"]["SessionToken"]
     assert answer.content == (
-        b'{"HTTPStatusCode":200,"HTTPStatusText":"OK","Success":true,"ErrorText":"","ErrorMessages":[],'
-        b'"Response":{"SessionToken":"%s"}}' % token.encode()
+        b'{"HTTPStatusCode":200,"HTTPStatusText":"OK","Success":true,'
+        b'"ErrorText":"","ErrorMessages":[],"Response":{"SessionToken":"%s"}}' % token.encode()
     )
     assert not SignIn.objects.exists()
 

@@ -69,7 +69,8 @@ class TestCreating:
         )
         assert row.auth == {"type": "bearer", "token": TOKEN}
         assert row.filter == (
-            "$$->'Body'->'newState'->>'ID' = '59d7ddf7' AND $$->'Body'->'newState'->>'status' = 'CUR'"
+            "$$->'Body'->'newState'->>'ID' = '59d7ddf7' "
+            "AND $$->'Body'->'newState'->>'status' = 'CUR'"
         )
         assert (row.status, row.secrets.count()) == ("ACTIVE", 1)
 

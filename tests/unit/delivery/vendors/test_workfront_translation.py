@@ -196,7 +196,10 @@ def test_no_value_ends_its_string(value: str) -> None:
 
 def test_what_inturn_decides_otherwise_is_told() -> None:
     assert translated(one("groups", "contains", "a")).differences == [
-        "groups contains: in an array also a part of an element, or of the text of the array as JSON, is found"
+        (
+            "groups contains: in an array also a part of an element, "
+            "or of the text of the array as JSON, is found"
+        )
     ]
     assert translated(one("status", value="a")).differences == []
 

@@ -1,4 +1,4 @@
-"""Headers of a subscriber: encrypted, masked, in documents by reference, and sent with each delivery."""
+"""Headers of a subscriber: encrypted, masked, referenced in documents, sent with each delivery."""
 
 import pytest
 from django.db import connection

@@ -159,8 +159,8 @@ def saving(event_type: EventType) -> Iterator[threading.Event]:
 def is_session_waiting() -> bool:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user"
-            " AND wait_event_type = 'Lock'"
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() "
+            "AND usename = current_user AND wait_event_type = 'Lock'"
         )
         return cursor.fetchone() is not None
 

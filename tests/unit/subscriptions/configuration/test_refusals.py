@@ -197,7 +197,10 @@ def test_an_included_common_script_is_not_pruned() -> None:
     (fault,) = faults(document(common_scripts=[]), prune=True)
     assert (fault.object, fault.detail) == (
         "common script dates",
-        "It has scripts that include it (subscription abc/s), so it cannot be deleted; leave it in the document.",
+        (
+            "It has scripts that include it (subscription abc/s), so it cannot be deleted; "
+            "leave it in the document."
+        ),
     )
 
 

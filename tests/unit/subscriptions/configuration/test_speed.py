@@ -23,7 +23,8 @@ def test_ten_thousand_subscriptions_are_applied_within_a_minute() -> None:
                 "name": f"n{number}",
                 "event_type": f"Orders.{number % 100}",
                 "endpoint": f"https://8.8.4.{number % 250}/hooks/{number}",
-                "filter": f"$$->'Body'->'project'->>'id' = 'proj{number}' AND $$->'Header'->>'P' in ('low', 'high')",
+                "filter": f"$$->'Body'->'project'->>'id' = 'proj{number}' "
+                "AND $$->'Header'->>'P' in ('low', 'high')",
                 "headers": {"X-Key": {"from": "env:KEY"}},
             }
             for number in range(SUBSCRIPTIONS)

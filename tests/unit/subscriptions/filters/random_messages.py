@@ -231,7 +231,10 @@ def _records(draw: st.DrawFn) -> str:
     """Draw records with the same names, so that one filter finds a value in every message."""
     a, b, c, d, e = [draw(_scalars) for _ in range(5)]
     odd = draw(json_texts)
-    return f'{{"a": {a}, "b": {draw(st.sampled_from([a, b, odd]))}, "c": {{"a": {c}, "n": 1}}, "d": [{d}, {e}]}}'
+    return (
+        f'{{"a": {a}, "b": {draw(st.sampled_from([a, b, odd]))}, "c": {{"a": {c}, "n": 1}}, '
+        f'"d": [{d}, {e}]}}'
+    )
 
 
 @st.composite

@@ -40,7 +40,10 @@ def a(value: Literal) -> Comparison:
 
 A, B, C = [f"$$->'Body'->>'a' = '{name}'" for name in "ABC"]
 
-EFFORT_CHANGED = "$$->'Body'->'original'->'fields'->'actualEffort' != $$->'Body'->'updated'->'fields'->'actualEffort'"
+EFFORT_CHANGED = (
+    "$$->'Body'->'original'->'fields'->'actualEffort' != "
+    "$$->'Body'->'updated'->'fields'->'actualEffort'"
+)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +74,10 @@ EFFORT_CHANGED = "$$->'Body'->'original'->'fields'->'actualEffort' != $$->'Body'
             Not(IsNull(body_text("issue", "fields", "customfield_10210"))),
         ),
         (
-            "$$->'Body'->'original'->'project'->>'id' = 'proj1008' AND NOT $$->'Header'->>'Priority' in ('low','none')",
+            (
+                "$$->'Body'->'original'->'project'->>'id' = 'proj1008' "
+                "AND NOT $$->'Header'->>'Priority' in ('low','none')"
+            ),
             And(
                 (
                     Comparison(body_text("original", "project", "id"), Operator.EQUAL, "proj1008"),
@@ -250,8 +256,14 @@ def test_one_filter_has_one_normalised_text(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "($$->'Body'->>'a' = 1.5 OR $$->'Body'->-2 is null) AND NOT ($$->'Body' ? 'a' AND $$->>'Body' like '%''')",
-        "$$->'Body'->'a' < $$->'Header'->'b' OR $$->'Body'->'a' != null AND $$->'Body'->'a' in (true, false, 5)",
+        (
+            "($$->'Body'->>'a' = 1.5 OR $$->'Body'->-2 is null) "
+            "AND NOT ($$->'Body' ? 'a' AND $$->>'Body' like '%''')"
+        ),
+        (
+            "$$->'Body'->'a' < $$->'Header'->'b' OR $$->'Body'->'a' != null "
+            "AND $$->'Body'->'a' in (true, false, 5)"
+        ),
     ],
 )
 def test_normalised_text_is_its_own_normalised_text(text: str) -> None:

@@ -40,7 +40,10 @@ def ask(text: str, body: Any = BODY) -> bool:
 @pytest.mark.parametrize(
     "text",
     [
-        "$$->'Body'->'project'->>'id' = 'proj1008' AND NOT $$->'Header'->>'Priority' in ('low','none')",
+        (
+            "$$->'Body'->'project'->>'id' = 'proj1008' "
+            "AND NOT $$->'Header'->>'Priority' in ('low','none')"
+        ),
         "$$->'Body'->'project'->>'id' in ('proj1010', 'proj1008')",
         "$$->'Body'->'before'->'tags' != $$->'Body'->'after'->'tags'",
         "$$->'Body'->'before'->'effort' = $$->'Body'->'after'->'effort'",
