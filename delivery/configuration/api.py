@@ -23,7 +23,8 @@ from subscriptions.api.problems import Problem, invalid_field
 from subscriptions.api.strict import JSONValue, Strict, Switch, Text
 from subscriptions.api.views import ApiView
 from subscriptions.configuration.apply import PlanChangedError
-from subscriptions.configuration.document import FORMAT, NAMES, RefusedDocumentError, document_text
+from subscriptions.configuration.document import FORMAT, NAMES, RefusedDocumentError
+from subscriptions.configuration.document_json import document_text
 from subscriptions.configuration.export import export_configuration
 from subscriptions.configuration.plan import Plan, Verb, Wanted
 from subscriptions.configuration.secrets import of_mapping

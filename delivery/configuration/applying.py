@@ -7,7 +7,7 @@ from django.conf import settings
 from delivery.lifecycle import wake
 from delivery.support import toggle
 from subscriptions.configuration import apply as applied
-from subscriptions.configuration.document import check_entries
+from subscriptions.configuration.document_json import check_entries
 from subscriptions.configuration.draft import drift
 from subscriptions.configuration.plan import Plan, Wanted
 from subscriptions.configuration.secrets import Lookup

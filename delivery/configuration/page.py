@@ -26,12 +26,8 @@ from delivery.configuration.words import is_set_anew, shown_value, summary
 from delivery.console.shared.rights import may_configure
 from subscriptions.admin.shared.base import actor_of
 from subscriptions.configuration.apply import PlanChangedError
-from subscriptions.configuration.document import (
-    RefusedDocumentError,
-    document_refused,
-    document_text,
-    parse_json,
-)
+from subscriptions.configuration.document import RefusedDocumentError, document_refused
+from subscriptions.configuration.document_json import document_text, parse_json
 from subscriptions.configuration.export import export_configuration
 from subscriptions.configuration.plan import Plan, PlannedObject, Verb, Wanted
 from subscriptions.configuration.secrets import of_mapping

@@ -2,20 +2,19 @@
 
 from delivery.models import Message
 from subscriptions.filters import document
-from subscriptions.matching import match
 from subscriptions.matching.destinations import (
     EVERYBODY,
     Destination,
     UnknownDestinationError,
     destination,
 )
-from subscriptions.matching.match import Explanation
+from subscriptions.matching.explanations import Explanation, explain_matches
 
 
 def explain_message(message: Message) -> list[Explanation]:
     """Explain by the present subscriptions, which may have changed since it was published."""
     seen = document(message.headers, bytes(message.body))
-    return match.explain_matches(message.event_type, seen, to=_destination(message))
+    return explain_matches(message.event_type, seen, to=_destination(message))
 
 
 def _destination(message: Message) -> Destination | None:

@@ -12,7 +12,8 @@ from delivery.lifecycle import wake
 from delivery.publishing.drafts import Draft
 from delivery.publishing.owed_deliveries import Owed, Targets
 from subscriptions.filters import document
-from subscriptions.matching.match import Candidate, why_not_there
+from subscriptions.matching.explanations import why_not_there
+from subscriptions.matching.match import Candidate
 
 
 @dataclass(frozen=True, slots=True)

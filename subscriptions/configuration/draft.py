@@ -6,15 +6,15 @@ entry stay too. With `prune` they are deleted if the document contains their sec
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cache
 from itertools import islice
 from typing import Any
 
 from django.db.models import Model
 
 from subscriptions.checks.common_script import MOST_NAMED, StoredScript, broken_by, described, named
-from subscriptions.checks.sync_overlap import refusal
 from subscriptions.configuration.checking import Checker
+from subscriptions.configuration.comparison import planned_change, planned_creation
+from subscriptions.configuration.conflicts import rivals, shared_queue_ids
 from subscriptions.configuration.document import (
     COMMON_SCRIPTS,
     POLICIES,
@@ -27,12 +27,12 @@ from subscriptions.configuration.document import (
     Entry,
     Section,
 )
-from subscriptions.configuration.export import plain_value, rows_of, value_of
+from subscriptions.configuration.export import rows_of
 from subscriptions.configuration.plan import Plan, PlannedField, PlannedObject, Verb, Wanted
 from subscriptions.configuration.publish_ids import KnownPublishIds
 from subscriptions.configuration.secrets import Resolved, resolve_publish_id, resolve_secrets
 from subscriptions.dependents import first_dependents
-from subscriptions.models import EventType, Kind, Policy, Publisher, Subscriber, Subscription
+from subscriptions.models import EventType, Policy, Subscriber, Subscription
 from subscriptions.models.policy import DEFAULT_POLICY
 from subscriptions.publish_ids import PublishIdRefusedError
 from subscriptions.scripts.includes import Library, included_names
@@ -52,8 +52,7 @@ def draft_plan(wanted: Wanted) -> Plan:
         drafting.prune()
         drafting.find_needs()
     drafting.find_broken_scripts()
-    drafting.find_rivals()
-    drafting.find_taken()
+    drafting.find_conflicts()
     return drafting.plan
 
 
@@ -61,8 +60,7 @@ def drift(wanted: Wanted) -> Plan:
     """Return the differences from the document, but of addresses, and what cannot be deleted."""
     drafting = _added(wanted)
     drafting.prune()
-    drafting.find_rivals()
-    drafting.find_taken()
+    drafting.find_conflicts()
     return drafting.plan
 
 
@@ -146,7 +144,11 @@ class _Drafting:
         self.plan.faults += wrong
         if len(self.plan.faults) > noted:
             return None
-        planned = _made(section, values) if row is None else _compared(section, row, values)
+        planned = (
+            planned_creation(section, values)
+            if row is None
+            else planned_change(section, row, values)
+        )
         return self._with_publish_id(planned) if PUBLISH_ID in values else planned
 
     def _completed(self, entry: Entry, row: Subscription | Subscriber | None, label: str) -> Entry:
@@ -253,79 +255,13 @@ class _Drafting:
             first=tuple(row.name for row in rows if row.runs_first),
         )
 
-    def find_rivals(self) -> None:
-        """Refuse overlapping subscriptions of a SYNC event type.
-
-        See `subscriptions.checks.sync_overlap`.
-        """
-        first: dict[tuple[str, str, str], Subscription] = {}
-        for row, values in self._there[SUBSCRIPTIONS.name].values():
-            if row.event_type.kind != Kind.SYNC:
-                continue
-            filter_string = values.get("header_filter_string", row.header_filter_string)
-            wish = self._wanted.identity_of(values.get("filter", row.filter))
-            other = first.setdefault((row.event_type.name, filter_string, wish), row)
-            if other is not row:
-                self.plan.faults.append(
-                    DocumentFault(
-                        object=f"{SUBSCRIPTIONS.noun} {row}", field="filter", detail=refusal(other)
-                    )
-                )
-
-    def find_taken(self) -> None:
-        """Refuse a queue id that two subscribers share."""
-        first: dict[str, Model] = {}
-        for row, values in self._there[SUBSCRIBERS.name].values():
-            queue_id = values.get("queue_id", row.queue_id)
-            if queue_id and (other := first.setdefault(queue_id, row)) is not row:
-                detail = f"{other} has this queue id, too; give one of them another."
-                label = f"{SUBSCRIBERS.noun} {row}"
-                self.plan.faults.append(
-                    DocumentFault(object=label, field="queue_id", detail=detail)
-                )
+    def find_conflicts(self) -> None:
+        """Refuse subscriptions and subscribers that exclude each other once the plan is applied."""
+        self.plan.faults += rivals(
+            self._there[SUBSCRIPTIONS.name].values(), identity_of=self._wanted.identity_of
+        )
+        self.plan.faults += shared_queue_ids(self._there[SUBSCRIBERS.name].values())
 
 
 def _name(section: Section, entry: Entry) -> str:
     return "/".join(section.key_of(entry))
-
-
-def _made(section: Section, values: Mapping[str, Any]) -> PlannedObject:
-    columns = _columns(section.model)
-    row = section.model(**{name: value for name, value in values.items() if name in columns})
-    if isinstance(row, Publisher):
-        row.all_event_types = values.get("event_types") is None
-    defaults = {} if isinstance(row, Publisher) else _defaults(section.model, section.fields)
-    fields = [
-        PlannedField(name=name, before=None, after=plain_value(values[name]))
-        for name in section.fields
-        if name in values
-        and name not in section.key
-        and plain_value(values[name]) != defaults.get(name)
-    ]
-    return PlannedObject(section=section, verb=Verb.CREATE, row=row, values=values, fields=fields)
-
-
-@cache
-def _columns(model: type[Model]) -> frozenset[str]:
-    return frozenset(field.name for field in model._meta.concrete_fields)
-
-
-@cache
-def _defaults(model: type[Model], names: tuple[str, ...]) -> dict[str, Any]:
-    """Only to compare with: some are lists and objects."""
-    return {
-        name: model._meta.get_field(name).get_default()  # type: ignore[union-attr]
-        for name in names
-    }
-
-
-def _compared(section: Section, row: Model, values: Mapping[str, Any]) -> PlannedObject:
-    given = [name for name in section.fields if name in values]
-    both = [(name, value_of(row, name), plain_value(values[name])) for name in given]
-    fields = [
-        PlannedField(name=name, before=before, after=after)
-        for name, before, after in both
-        if before != after
-    ]
-    verb = Verb.CHANGE if fields else Verb.UNCHANGED
-    return PlannedObject(section=section, verb=verb, row=row, values=values, fields=fields)

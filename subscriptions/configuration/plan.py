@@ -36,7 +36,7 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A document as `document.check_entries` returned it, with the options to apply it.
+    """A document as `document_json.check_entries` returned it, with the options to apply it.
 
     `identities` caches the identity of each valid filter, `consistent` the values that satisfied
     the check constraints, because a document is checked several times.

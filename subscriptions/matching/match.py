@@ -1,23 +1,14 @@
-"""Matching: the subscriptions that qualify for a message. Delivery calls nothing else."""
+"""Matching: the subscriptions that qualify for a message."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 
 from subscriptions.filters import Document, FilterError, parse_filter, to_python
 from subscriptions.matching.destinations import EVERYBODY, Destination
 from subscriptions.matching.lookups import candidate_rows
-from subscriptions.models import (
-    DedupMode,
-    EventType,
-    JoinMode,
-    Kind,
-    MatchMode,
-    Mode,
-    Subscription,
-    SubscriptionStatus,
-)
+from subscriptions.models import DedupMode, EventType, JoinMode, MatchMode, Mode, Subscription
 
 FILTER_STRING = "filter-string"
 _HAS_ANOTHER = "its FILTER_STRING header is"
@@ -63,15 +54,6 @@ class Candidate:
     def takes_more(self) -> bool:
         """Return whether its match takes more than the statement that stores a message."""
         return self.is_shadow or self.deduplicates or self.joins
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Whether a subscription qualifies for a message today, and the reason as text."""
-
-    subscription: Subscription
-    qualifies: bool
-    reason: str
 
 
 def candidates(event_type: EventType, headers: Iterable[Mapping[str, str]]) -> list[Candidate]:
@@ -157,35 +139,6 @@ def by_position(subscription_ids: Sequence[int]) -> list[Subscription]:
     )
 
 
-def explain_matches(
-    event_type: EventType, document: Document, *, to: Destination | None = EVERYBODY
-) -> list[Explanation]:
-    """Return for every subscription of the event type whether it qualifies, and why or why not.
-
-    `to` is None if the message was for a destination that no longer exists.
-    """
-    subscriptions = (
-        Subscription.objects.filter(event_type=event_type)
-        .select_related("subscriber", "policy", "event_type")
-        .order_by("subscriber__name", "position", "id")
-    )
-    explanations = _explanations(subscriptions, document, to=to)
-    return _with_first_only(explanations) if event_type.kind == Kind.SYNC else explanations
-
-
-def why_not_there(to: Destination, document: Document) -> str:
-    """Return why the one subscription that a message is delivered to does not qualify.
-
-    Empty if the destination is a whole subscriber, or if the subscription was changed or deleted
-    since the message was matched. The value of a header is left out.
-    """
-    if to.subscription_id is None:
-        return ""
-    found = Subscription.objects.filter(pk=to.subscription_id).select_related("subscriber").first()
-    reason = None if found is None else _reason(found, document, is_served=False)
-    return without_value(reason or "")
-
-
 def unmatched_reason(header_filter_string: str, filter_text: str, document: Document) -> str | None:
     """Return the reason why header string or filter exclude a message, or None if it qualifies."""
     if header_filter_string:
@@ -214,95 +167,3 @@ def _compiled(filter_text: str) -> Callable[[Document], bool]:
     except FilterError:
         # Saving refuses such a filter; however it got here, it must not stop other subscriptions.
         return lambda _: False
-
-
-def _explanations(
-    subscriptions: Sequence[Subscription] | Iterable[Subscription],
-    document: Document,
-    *,
-    to: Destination | None,
-) -> list[Explanation]:
-    explanations: list[Explanation] = []
-    served: set[int] = set()
-    recorded: set[int] = set()
-    ordered = list(subscriptions)
-    for subscription in sorted(ordered, key=attrgetter("takes_unmatched")):
-        is_shadow = subscription.status == SubscriptionStatus.SHADOW
-        taken = served | recorded if is_shadow else served
-        is_addressed = to is not None and to.includes(subscription.subscriber_id, subscription.pk)
-        reason = _reason(subscription, document, is_served=subscription.subscriber_id in taken)
-        if not is_addressed:
-            reason = "the message was delivered to another destination"
-        elif reason is None and subscription.takes_unmatched:
-            reason = _reason_matched(explanations, counts_shadow=is_shadow)
-        is_first_only = subscription.subscriber.match_mode == MatchMode.FIRST
-        if reason is None and is_first_only and subscription.event_type.kind == Kind.TOPIC:
-            (recorded if is_shadow else served).add(subscription.subscriber_id)
-        explanations.append(
-            Explanation(subscription, reason is None, reason or _qualifies(subscription))
-        )
-    places = {subscription.pk: place for place, subscription in enumerate(ordered)}
-    return sorted(explanations, key=lambda explanation: places[explanation.subscription.pk])
-
-
-def _reason_matched(explanations: Sequence[Explanation], *, counts_shadow: bool) -> str | None:
-    """Return why a default destination does not get the message, by what is known of the others."""
-    for explanation in explanations:
-        other = explanation.subscription
-        is_shadow = other.status == SubscriptionStatus.SHADOW
-        if explanation.qualifies and not other.takes_unmatched and (counts_shadow or not is_shadow):
-            return f"it is a default destination, and {other} qualifies"
-    return None
-
-
-def _with_first_only(explanations: list[Explanation]) -> list[Explanation]:
-    """Keep only the first qualifying subscription, which is the one that a SYNC message calls."""
-    fitting = [explanation.subscription for explanation in explanations if explanation.qualifies]
-    if not fitting:
-        return explanations
-    first = min(fitting, key=lambda subscription: (subscription.position, subscription.pk))
-    return [
-        _called_or_not(explanation, first) if explanation.qualifies else explanation
-        for explanation in explanations
-    ]
-
-
-def _called_or_not(explanation: Explanation, first: Subscription) -> Explanation:
-    if explanation.subscription.pk == first.pk:
-        return replace(explanation, reason="it qualifies, and is the one that is called")
-    reason = f"it qualifies, but {first} is first, and a SYNC message calls only one"
-    return replace(explanation, qualifies=False, reason=reason)
-
-
-def _qualifies(subscription: Subscription) -> str:
-    if subscription.status == SubscriptionStatus.SHADOW:
-        return "it qualifies, and is SHADOW: its delivery is recorded and not sent"
-    if subscription.status == SubscriptionStatus.HELD:
-        return "it qualifies, and is HELD: its delivery waits"
-    if subscription.subscriber.status == SubscriptionStatus.HELD:
-        return "it qualifies, and its subscriber is HELD: its delivery waits"
-    if subscription.takes_unmatched:
-        return "it qualifies as a default destination: no other subscription does"
-    if subscription.join_mode == JoinMode.ALL:
-        return (
-            "it qualifies, and is sent together with the other messages of "
-            f"its join {subscription.join_name}"
-        )
-    if subscription.join_mode == JoinMode.ONLY_ONE:
-        return f"it qualifies, and is sent if it is the first of its join {subscription.join_name}"
-    return "it qualifies"
-
-
-def _reason(subscription: Subscription, document: Document, *, is_served: bool) -> str | None:
-    if subscription.status == SubscriptionStatus.INACTIVE:
-        return "it is INACTIVE"
-    if subscription.subscriber.status == SubscriptionStatus.INACTIVE:
-        return "its subscriber is INACTIVE"
-    if (
-        subscription.status == SubscriptionStatus.SHADOW
-        and subscription.event_type.kind == Kind.SYNC
-    ):
-        return "it is SHADOW, and a SYNC message calls only ACTIVE ones"
-    if is_served:
-        return "an earlier subscription of this subscriber qualifies, and its match mode is FIRST"
-    return unmatched_reason(subscription.header_filter_string, subscription.filter, document)

@@ -18,7 +18,8 @@ from delivery.models import Attempt, Callback, Delivery, Message
 from delivery.models.delivery import Redelivery
 from delivery.publishing.explain import explain_message
 from delivery.states import OPEN, OutcomeClass
-from subscriptions.matching.match import Explanation, without_value
+from subscriptions.matching.explanations import Explanation
+from subscriptions.matching.match import without_value
 from subscriptions.models import Mode
 
 SHOWN_DELIVERIES = 100

@@ -20,12 +20,8 @@ from delivery.configuration.words import effect_lines, lines, summary
 from delivery.management.refusing_parser import RefusingParser, refuse_wrong_options
 from delivery.models import Step
 from subscriptions.configuration.apply import PlanChangedError
-from subscriptions.configuration.document import (
-    NAMES,
-    RefusedDocumentError,
-    document_text,
-    parse_json,
-)
+from subscriptions.configuration.document import NAMES, RefusedDocumentError
+from subscriptions.configuration.document_json import document_text, parse_json
 from subscriptions.configuration.export import export_configuration
 from subscriptions.configuration.plan import Plan, Wanted
 from subscriptions.configuration.secrets import of_machine

@@ -15,7 +15,7 @@ from delivery.importing.webmethods import import_webmethods
 from delivery.importing.workfront import import_workfront
 from delivery.management.import_messages import add_message_commands
 from delivery.management.refusing_parser import RefusingParser, refuse_wrong_options
-from subscriptions.configuration.document import document_text
+from subscriptions.configuration.document_json import document_text
 
 IMPORTERS: dict[str, Callable[[str], Imported]] = {
     "teamforge": import_teamforge,

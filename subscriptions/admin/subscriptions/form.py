@@ -1,20 +1,15 @@
-"""The form of a subscription: secrets can be entered, and are never shown."""
+"""The form of a subscription."""
 
 from typing import Any
 
 from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from unfold.widgets import (
-    UnfoldAdminPasswordWidget,
-    UnfoldAdminSelectWidget,
-    UnfoldAdminTextareaWidget,
-    UnfoldAdminTextInputWidget,
-)
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from subscriptions.admin.event_types.form import HeaderPatterns
-from subscriptions.admin.subscriptions import header_lines
 from subscriptions.admin.subscriptions.choice_of_messages import CHOOSING, ChoiceOfMessages
+from subscriptions.admin.subscriptions.sent_headers import MONOSPACE, SentHeaders
 from subscriptions.checks import dedup, joins, mode, script
 from subscriptions.checks.sync_overlap import conflicting_subscription, refusal
 from subscriptions.filters import FilterError, parse_filter
@@ -22,20 +17,8 @@ from subscriptions.models import DedupMode, EventType, JoinMode, Mode, Policy, S
 from subscriptions.models.policy import DEFAULT_POLICY
 from subscriptions.values.addresses import AddressRefusedError
 from subscriptions.values.endpoints import INTERNAL, EndpointError, check_endpoint, parse_url
-from subscriptions.values.header_values import HeaderError, check_auth, check_headers
 from subscriptions.values.names import validate_subscribable
 
-_AUTH_TYPES = [
-    ("none", "none"),
-    ("basic", "basic: user and password"),
-    ("bearer", "bearer: a token"),
-]
-_AUTH_FIELDS: dict[str, tuple[str, ...]] = {
-    "none": (),
-    "basic": ("username", "password"),
-    "bearer": ("token",),
-}
-_KEPT = "Stored, never shown. Leave it empty to keep it."
 _DEDUP = (
     "A repeated message is a DUPLICATE and not sent; while the outcome of the first is open, the "
     "second is IN_DOUBT, for a person to decide."
@@ -49,37 +32,17 @@ _SCRIPT = (
     "$inheader, and sets $outmessage, $param, $outheader. SYNC with the endpoint webr://: makes "
     "the answer, $outmessage and $statuscode."
 )
-_MONOSPACE = {"class": "inturn-code", "spellcheck": "false"}
 # With line numbers: static/console/script_editor.js.
 EDITOR = {"rows": 12, "class": "inturn-code inturn-script", "spellcheck": "false"}
 
 
-def _secret() -> forms.CharField:
-    # Without a value in the page, and without a suggestion of the browser's.
-    widget = UnfoldAdminPasswordWidget({"autocomplete": "new-password"})
-    return forms.CharField(required=False, strip=False, widget=widget)
-
-
-class SubscriptionForm(ChoiceOfMessages):
-    header_lines = forms.CharField(
-        label="Headers",
-        required=False,
-        widget=UnfoldAdminTextareaWidget({"rows": 3} | _MONOSPACE),
-        help_text="Extra headers, one per line: Name: value. Stored values are shown as •••; "
-        "leave ••• to keep a value.",
-    )
+class SubscriptionForm(SentHeaders, ChoiceOfMessages):
     forward_headers = HeaderPatterns(
         label="Headers of the message",
         required=False,
         help_text="Forwarded headers, one per line: X-GitHub-Event, X-GitHub-* or * for all. "
         "Empty: a new subscription takes those of its event type; an existing one forwards none.",
     )
-    auth_type = forms.ChoiceField(label="Auth", choices=_AUTH_TYPES, widget=UnfoldAdminSelectWidget)
-    username = forms.CharField(
-        required=False, widget=UnfoldAdminTextInputWidget({"autocomplete": "off"})
-    )
-    password = _secret()
-    token = _secret()
 
     class Meta:
         model = Subscription
@@ -117,22 +80,21 @@ class SubscriptionForm(ChoiceOfMessages):
             "it returns until it expires.",
             "dedup_mode": _DEDUP,
             "dedup_path": "Path to the value that identifies a message, e.g. $$->'Body'->>'id'.",
-            "dedup_window_seconds": "Time in which a repeated message counts as a "
-            "duplicate; 259200 are three days.",
+            "dedup_window_seconds": "Time in which a repeated message counts as a duplicate; "
+            "259200 are three days.",
             "join_mode": _JOIN,
         }
         widgets = {
-            "filter": UnfoldAdminTextareaWidget({"rows": 4} | _MONOSPACE),
+            "filter": UnfoldAdminTextareaWidget({"rows": 4} | MONOSPACE),
             "script": UnfoldAdminTextareaWidget(EDITOR),
-            "endpoint": UnfoldAdminTextInputWidget(_MONOSPACE),
-            "probe_url": UnfoldAdminTextInputWidget(_MONOSPACE),
-            "dedup_path": UnfoldAdminTextInputWidget(_MONOSPACE),
-            "join_path": UnfoldAdminTextInputWidget(_MONOSPACE),
+            "endpoint": UnfoldAdminTextInputWidget(MONOSPACE),
+            "probe_url": UnfoldAdminTextInputWidget(MONOSPACE),
+            "dedup_path": UnfoldAdminTextInputWidget(MONOSPACE),
+            "join_path": UnfoldAdminTextInputWidget(MONOSPACE),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.changed_secrets: list[str] = []
         if self.instance.pk and "mode" in self.fields:
             # Disabled rather than removed, because its value decides which other fields are shown.
             self.fields["mode"].disabled = True
@@ -142,13 +104,6 @@ class SubscriptionForm(ChoiceOfMessages):
         if isinstance(script_field := self.fields.get("script"), forms.CharField):
             # Without its empty first lines the script would have other line numbers.
             script_field.strip = False
-        stored = self.instance.auth or {}
-        if "header_lines" in self.fields:
-            self.initial["header_lines"] = header_lines.masked_lines(self.instance.headers or {})
-            self.initial["auth_type"] = stored.get("type", "none")
-            self.initial["username"] = stored.get("username", "")
-            for secret in ("password", "token"):
-                self.fields[secret].help_text = _KEPT if secret in stored else ""
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
@@ -207,7 +162,7 @@ class SubscriptionForm(ChoiceOfMessages):
             self._drop_hidden_values(cleaned)
         self._take_patterns_of_event_type(cleaned)
         self._clean_mode(cleaned)
-        self._clean_headers(cleaned)
+        self.clean_sent_headers(cleaned)
         self._clean_dedup(cleaned)
         self._clean_join(cleaned)
         if not self.errors:
@@ -283,41 +238,6 @@ class SubscriptionForm(ChoiceOfMessages):
         if "script" in cleaned and not {"endpoint", "script"} & set(self.errors):
             for field, reason in script.refusals(cleaned, event_type=event_type).items():
                 self.add_error(field, reason)
-
-    def _clean_headers(self, cleaned: dict[str, Any]) -> None:
-        try:
-            headers = header_lines.parse_header_lines(
-                cleaned.get("header_lines", ""), stored=self.instance.headers or {}
-            )
-            check_headers(headers)
-        except HeaderError as error:
-            self.add_error("header_lines", str(error))
-            return
-        auth = self._auth(cleaned)
-        try:
-            check_auth(
-                auth, header_names=headers, forwards=bool(cleaned.get("forward_authorization"))
-            )
-        except HeaderError as error:
-            self.add_error("auth_type", str(error))
-            return
-        self.changed_secrets = [
-            field
-            for field, value in (("headers", headers), ("auth", auth))
-            if value
-            != (getattr(self.instance, field) or ({"type": "none"} if field == "auth" else {}))
-        ]
-        self.instance.headers, self.instance.auth = headers, auth
-
-    def _auth(self, cleaned: dict[str, Any]) -> dict[str, str]:
-        """Return the credentials as typed; an empty secret keeps the stored one."""
-        chosen = cleaned.get("auth_type", "none")
-        stored = self.instance.auth or {}
-        typed = {
-            field: cleaned.get(field) or stored.get(field, "")
-            for field in _AUTH_FIELDS.get(chosen, ())
-        }
-        return {"type": chosen, **typed}
 
 
 def _check_address(url: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from subscriptions.configuration.document import document_text
+from subscriptions.configuration.document_json import document_text
 from subscriptions.configuration.export import export_configuration
 from subscriptions.models import Publisher, Subscription
 from tests.system.browser.visitor import ConsoleVisitor
@@ -16,8 +16,8 @@ def upload(visitor: ConsoleVisitor, content: object) -> None:
     file = {
         "name": "inturn.json",
         "mimeType": "application/json",
-        "buffer": document_text(content).encode(),
-    }  # type: ignore[arg-type]
+        "buffer": document_text(content).encode(),  # type: ignore[arg-type]
+    }
     visitor.page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
     visitor.page.get_by_role("button", name="Preview changes").click()
 

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 
 from config.env import CHECKOUT
 from delivery.models import PipelineRun
-from subscriptions.configuration.document import document_text
+from subscriptions.configuration.document_json import document_text
 from subscriptions.configuration.export import export_configuration
 from subscriptions.models import Publisher, Subscription
 from tests.support import factories

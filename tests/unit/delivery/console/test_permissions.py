@@ -194,8 +194,8 @@ class ShownPage(HTMLParser):
             self.posts.add(str(given["hx-post"]))
         elif (
             self._is_submit(tag, given)
-            and (self._form or {}).get("method", "get").lower() == "post"
-        ):  # type: ignore[union-attr]
+            and str((self._form or {}).get("method", "get")).lower() == "post"
+        ):
             self.posts.add(str((self._form or {}).get("action") or "this page"))
 
     def handle_endtag(self, tag: str) -> None:

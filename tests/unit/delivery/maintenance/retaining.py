@@ -24,8 +24,9 @@ def old(status: Status = Status.DELIVERED, *, days: float = 400, **fields: objec
     subscription = fields.pop("subscription", None) or factories.subscription()
     if "message" not in fields:
         fields["message"] = factories.message(
-            event_type=subscription.event_type, published_at=past(days)
-        )  # type: ignore[attr-defined]
+            event_type=subscription.event_type,  # type: ignore[attr-defined]
+            published_at=past(days),
+        )
     return factories.delivery(status, subscription=subscription, **fields)
 
 

@@ -16,7 +16,7 @@ from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
 from delivery.support import resubmit
 from subscriptions.filters import document
-from subscriptions.matching.match import explain_matches
+from subscriptions.matching.explanations import explain_matches
 from subscriptions.models import (
     DedupMode,
     JoinMode,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import delivery.vendors.teamforge
-from subscriptions.configuration.document import parse_json
+from subscriptions.configuration.document_json import parse_json
 from subscriptions.models import EventType, Kind
 from tests.unit.subscriptions.configuration.documents import apply, plan, told
 

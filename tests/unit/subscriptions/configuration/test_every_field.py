@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from django.db import models
 
-from subscriptions.configuration.document import SECTIONS, Section, document_text
+from subscriptions.configuration.document import SECTIONS, Section
+from subscriptions.configuration.document_json import document_text
 from subscriptions.configuration.export import export_configuration
 from subscriptions.models import CommonScript, EventType, Policy, Subscriber
 from tests.support import factories

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from subscriptions.configuration.document import document_text
+from subscriptions.configuration.document_json import document_text
 from subscriptions.configuration.export import export_configuration
 from subscriptions.models import ConfigurationChange, Publisher, PublishId
 from subscriptions.publish_ids import MAX_VALID, end_publish_id, publisher_of_id, rotate_publish_id

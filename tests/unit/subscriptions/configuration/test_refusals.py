@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from subscriptions.configuration.document import RefusedDocumentError, parse_json
+from subscriptions.configuration.document import RefusedDocumentError
+from subscriptions.configuration.document_json import parse_json
 from subscriptions.configuration.export import export_configuration
 from subscriptions.models import CommonScript, EventType, Kind, Subscription
 from tests.support import factories

@@ -2,7 +2,8 @@
 
 import pytest
 
-from subscriptions.configuration.document import NAMES, document_text
+from subscriptions.configuration.document import NAMES
+from subscriptions.configuration.document_json import document_text
 from subscriptions.configuration.export import export_configuration
 from subscriptions.models import (
     ConfigurationChange,
