@@ -8,7 +8,7 @@ from datetime import datetime
 
 from tests.support.product import Flow
 from tests.support.receivers import Received
-from tests.torture import oracle
+from tests.torture import oracle, pauses
 from tests.torture.clock import LONGEST_STEP_SECONDS
 from tests.torture.lanes import MAX_IN_FLIGHT, QUEUE_LANES, ObservedLane
 from tests.torture.oracle import Breach
@@ -105,7 +105,7 @@ class Judge:
             )
             for text in texts
         ]
-        return [*said, *oracle.kept_waiting(published, self._journal.excuses)]
+        return [*said, *pauses.kept_waiting(published, self._journal.excuses)]
 
     def _judge_lane(self, lane: ObservedLane, published: Sequence[Published]) -> None:
         role, received, journal = lane.role, lane.received, self._journal
@@ -122,7 +122,7 @@ class Judge:
             *oracle.unexpected(role.name, statuses, ["IN_DOUBT"] if role.holds_doubt else []),
             *oracle.repeats(role.name, received, holds=role.holds_doubt, faults=journal.excuses),
             *oracle.sent_when_woken(role.name, received, journal.woken),
-            *oracle.standing_still(role.name, owed, received, journal.excuses),
+            *pauses.standing_still(role.name, owed, received, journal.excuses),
             *self._judge_doubts(lane, statuses),
         ]
         if role.is_serial:
@@ -178,7 +178,7 @@ class Judge:
             *oracle.group(
                 QUEUE, published, statuses, received, most_in_doubt=most, faults=journal.excuses
             ),
-            *oracle.standing_still(QUEUE, published, received, journal.excuses),
+            *pauses.standing_still(QUEUE, published, received, journal.excuses),
             *oracle.sent_when_woken(QUEUE, received, journal.woken),
         ]
         self.add(QUEUE, findings, received)
@@ -187,7 +187,7 @@ class Judge:
         fetched = [fetch for client in self._seen.clients for fetch in client.fetched]
         findings = [
             *oracle.mailbox(MAILBOX, published, fetched, steps=self._journal.steps),
-            *oracle.standing_still(MAILBOX, published, _firsts(fetched), self._journal.excuses),
+            *pauses.standing_still(MAILBOX, published, _firsts(fetched), self._journal.excuses),
         ]
         self.add(MAILBOX, findings, fetched)
 

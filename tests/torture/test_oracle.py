@@ -1,7 +1,7 @@
 """The oracle itself: each rule finds its broken promise, and nothing in a history that keeps it."""
 
 from tests.support.receivers import Received
-from tests.torture import oracle
+from tests.torture import oracle, pauses
 from tests.torture.records import FaultWindow, Fetched, Published, Woken, end_of_fault
 
 
@@ -158,9 +158,9 @@ def test_a_woken_sender_sends_only_when_connected() -> None:
 
 def test_publishers_are_answered_within_ten_seconds_of_a_fault() -> None:
     late = [published(1, answered_at=20)]
-    assert rules(oracle.kept_waiting(late, [])) == ["KEPT WAITING"]
-    assert oracle.kept_waiting(late, [FaultWindow(2, 15, None, "fault")]) == []
-    assert rules(oracle.kept_waiting(late, [FaultWindow(2, 15, "a", "fault")])) == ["KEPT WAITING"]
+    assert rules(pauses.kept_waiting(late, [])) == ["KEPT WAITING"]
+    assert pauses.kept_waiting(late, [FaultWindow(2, 15, None, "fault")]) == []
+    assert rules(pauses.kept_waiting(late, [FaultWindow(2, 15, "a", "fault")])) == ["KEPT WAITING"]
 
 
 class TestOvertaken:
@@ -176,30 +176,30 @@ class TestOvertaken:
 class TestStandingStill:
     def test_a_pause_while_something_waits_is_found(self) -> None:
         received = [request(1, 3), request(2, 20)]
-        (finding,) = oracle.standing_still("a", TWO, received, [])
+        (finding,) = pauses.standing_still("a", TWO, received, [])
         assert (finding.rule, finding.at) == ("STOOD STILL", 3)
 
     def test_a_fault_explains_its_time_and_ten_seconds(self) -> None:
         received = [request(1, 3), request(2, 20)]
-        assert oracle.standing_still("a", TWO, received, [FaultWindow(4, 11, None, "fault")]) == []
+        assert pauses.standing_still("a", TWO, received, [FaultWindow(4, 11, None, "fault")]) == []
         assert (
-            oracle.standing_still("a", TWO, received, [FaultWindow(4, 11, "another", "fault")])
+            pauses.standing_still("a", TWO, received, [FaultWindow(4, 11, "another", "fault")])
             != []
         )
 
     def test_a_fault_that_ends_by_itself_explains_at_most_ten_seconds(self) -> None:
         stopped = [FaultWindow(4, 4, None, "SIGSTOP of sender 5")]
-        assert oracle.standing_still("a", TWO, [request(1, 3), request(2, 13)], stopped) == []
-        assert rules(oracle.standing_still("a", TWO, [request(1, 3), request(2, 15)], stopped)) == [
+        assert pauses.standing_still("a", TWO, [request(1, 3), request(2, 13)], stopped) == []
+        assert rules(pauses.standing_still("a", TWO, [request(1, 3), request(2, 15)], stopped)) == [
             "STOOD STILL"
         ]
 
     def test_a_mailbox_does_not_stand_still_either(self) -> None:
-        assert rules(oracle.standing_still("m", TWO[:1], [fetched(20)], [])) == ["STOOD STILL"]
+        assert rules(pauses.standing_still("m", TWO[:1], [fetched(20)], [])) == ["STOOD STILL"]
 
     def test_a_lane_without_work_may_rest(self) -> None:
         assert (
-            oracle.standing_still(
+            pauses.standing_still(
                 "a", [published(1), published(30)], [request(1, 3), request(30, 31)], []
             )
             == []

@@ -1,7 +1,6 @@
 """Dedup: a repetition is a duplicate, or in doubt if the first outcome is unknown."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -10,56 +9,23 @@ from delivery.lifecycle import transitions
 from delivery.mailbox import fetch
 from delivery.models import Delivery, FailureNotice, JournalEntry, JournalKind, Lane, Status
 from delivery.models.dedup import DedupKey
-from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish, publish_own
-from subscriptions.models import DedupMode, EventType, Mode, Publisher, Subscription
+from subscriptions.models import DedupMode, EventType, Mode, Subscription
 from tests.support import factories
-
-ID = "$$->'Body'->'id'"
+from tests.unit.delivery.publishing.repetitions import (
+    by_key,
+    by_path,
+    keyed,
+    plain,
+    published,
+    settle,
+    status_of,
+)
 
 
 @pytest.fixture
 def event_type(db: None) -> EventType:
     return factories.event_type()
-
-
-def by_key(event_type: EventType, **fields: Any) -> Subscription:
-    return factories.subscription(event_type=event_type, dedup_mode=DedupMode.KEY, **fields)
-
-
-def by_path(event_type: EventType, path: str = ID, **fields: Any) -> Subscription:
-    return factories.subscription(
-        event_type=event_type, dedup_mode=DedupMode.PATH, dedup_path=path, **fields
-    )
-
-
-def keyed(event_type: EventType, key: str = "k", body: bytes = b"{}") -> Draft:
-    return Draft(
-        event_type=event_type, headers={"idempotency-key": key}, body=body, idempotency_key=key
-    )
-
-
-def plain(event_type: EventType, body: bytes, **headers: str) -> Draft:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Draft(event_type=event_type, headers=named, body=body, content_type="text/plain")
-
-
-def published(*drafts: Draft, by: Publisher | None = None) -> list[Delivery]:
-    """Publish them in one transaction; return their deliveries, in that order."""
-    accepted = publish(by or factories.publisher(), drafts)
-    ids = [answer.message_id for answer in accepted]
-    return list(Delivery.objects.filter(message__in=ids).order_by("id"))
-
-
-def settle(delivery: Delivery, status: Status) -> None:
-    """Settle it as a sender, or a person, would have left it."""
-    settled_at = None if status in (Status.PENDING, Status.IN_FLIGHT) else timezone.now()
-    Delivery.objects.filter(pk=delivery.pk).update(status=status, settled_at=settled_at)
-
-
-def status_of(delivery: Delivery) -> str:
-    delivery.refresh_from_db()
-    return delivery.status
 
 
 FATES = {

@@ -1,11 +1,7 @@
 """The Event Queue's own calls: addresses, links, answers and rights."""
 
-import base64
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urljoin
 
 import pytest
 from django.utils import timezone
@@ -16,47 +12,10 @@ from subscriptions.models import ConfigurationChange, Scope, SignIn
 from subscriptions.sign_in import MOST_OF_ACCOUNT_FROM_ORIGIN
 from tests.support import factories
 from tests.unit.delivery.mailbox.box import FilledMailbox, box, end_visibility, move, status_of
-from tests.unit.subscriptions.api.client import (
-    ApiAnswer,
-    Caller,
-    Json,
-    caller,
-    created,
-    fields_of,
-    refused,
-)
+from tests.unit.delivery.vendors.queue_client import NEXT, VENDOR_JSON, QueueClient
+from tests.unit.subscriptions.api.client import Caller, caller, created, fields_of, refused
 
-VENDOR_JSON = "application/vnd.comoyo.api-v20120202+json"
 PASSWORD = "hunter2 hunter2"
-NEXT = "/event/queue/q-17/next"
-
-
-@dataclass(frozen=True, slots=True)
-class QueueClient:
-    """A client with Basic credentials that only follows links."""
-
-    name: str
-    password: str
-    _caller: Caller = field(default_factory=lambda: Caller(None))
-
-    def ask(
-        self, method: str, path: str, body: bytes = b"{}", headers: Mapping[str, str] | None = None
-    ) -> ApiAnswer:
-        credentials = base64.b64encode(f"{self.name}:{self.password}".encode()).decode()
-        sent = {"authorization": f"Basic {credentials}", "accept": VENDOR_JSON} | dict(
-            headers or {}
-        )
-        return self._caller.ask(method, path, body, content_type=VENDOR_JSON, headers=sent)
-
-    def next(self) -> Json:
-        answer = self.ask("POST", NEXT)
-        assert answer.status == 200, answer
-        body: Json = answer.body
-        return body
-
-    def ack(self, message: Json) -> ApiAnswer:
-        (link,) = [link for link in message["link"] if link["rel"] == "ack"]
-        return self.ask("POST", urljoin(NEXT, link["href"]))
 
 
 @pytest.fixture

@@ -16,16 +16,8 @@ from subscriptions.models import (
     WorkfrontSubscription,
 )
 from tests.support import factories
+from tests.unit.delivery.vendors.workfront_calls import PLACE, TOKEN, WANTED, create, read, row_of
 from tests.unit.subscriptions.api.client import ApiAnswer, Caller, Json, caller, fields_of, refused
-
-PLACE = "/attask/eventsubscription/api/v1/subscriptions"
-TOKEN = "EauthTokenWorkfrontRocks1234_"
-WANTED = {
-    "objCode": "PROJ",
-    "eventType": "UPDATE",
-    "url": "https://receiver.example/hook",
-    "authToken": TOKEN,
-}
 
 pytestmark = pytest.mark.django_db
 
@@ -33,25 +25,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def client() -> Caller:
     return caller()
-
-
-def create(client: Caller, **fields: Any) -> Json:
-    answer = client.post(PLACE, WANTED | fields)
-    assert answer.status == 201, answer
-    body: Json = answer.body
-    assert answer.headers["Location"].endswith(f"{PLACE}/{body['id']}")
-    return body
-
-
-def read(client: Caller, id: str) -> Json:
-    answer = client.get(f"{PLACE}/{id}")
-    assert answer.status == 200, answer
-    body: Json = answer.body
-    return body
-
-
-def row_of(made: Json) -> Subscription:
-    return WorkfrontSubscription.objects.get(pk=made["id"]).subscription
 
 
 class TestCreating:

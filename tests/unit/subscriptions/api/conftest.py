@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support import factories
 from tests.unit.subscriptions.api.client import Caller, caller
 
 
@@ -9,3 +10,11 @@ from tests.unit.subscriptions.api.client import Caller, caller
 def manager(db: None) -> Caller:
     """A caller who may configure everything."""
     return caller()
+
+
+@pytest.fixture
+def configured(manager: Caller) -> Caller:
+    """The same caller, where the objects that a subscription refers to are stored."""
+    factories.event_type("Order.Created")
+    factories.subscriber("crm")
+    return manager
