@@ -140,12 +140,7 @@ def read_settings(reader: EnvReader) -> Environment:
         spark_remote=reader.matching(
             "SPARK_REMOTE", pattern=_SPARK_REMOTE, allowed="like sc://spark.example.com:15002"
         ),
-        spark_driver_memory=reader.matching(
-            "SPARK_DRIVER_MEMORY",
-            pattern=_MEMORY,
-            allowed="like 512m or 2g, at least 512m",
-            default="1g",
-        ),
+        spark_driver_memory=_spark_driver_memory(reader),
         web_workers=reader.integer("WEB_WORKERS", default=1, least=1, most=100),
         web_threads=reader.integer("WEB_THREADS", default=8, least=1, most=1000),
         log_level=reader.choice("INTURN_LOG_LEVEL", default="INFO", choices=LOG_LEVELS),
@@ -216,6 +211,15 @@ def _history_url(reader: EnvReader, home: Path) -> str:
             "HISTORY_URL", text, allowed="a folder, or a URL like s3a://bucket/inturn"
         )
     return text.rstrip("/")
+
+
+def _spark_driver_memory(reader: EnvReader) -> str:
+    return reader.matching(
+        "SPARK_DRIVER_MEMORY",
+        pattern=_MEMORY,
+        allowed="like 512m or 2g, at least 512m",
+        default="1g",
+    )
 
 
 def _spark_master(reader: EnvReader) -> str:

@@ -26,7 +26,13 @@ from delivery.models import (
 )
 from delivery.states import Status
 from subscriptions import sign_in
-from subscriptions.models import CommonScript, ConfigurationChange, SignIn, Subscription
+from subscriptions.models import (
+    CommonScript,
+    ConfigurationChange,
+    PublishId,
+    SignIn,
+    Subscription,
+)
 from subscriptions.publish_ids import rotate_publish_id
 from subscriptions.sign_in import Visitor
 from tests.support import factories
@@ -82,6 +88,18 @@ def make_everything() -> dict[str, dict[str, Any]]:
         "delivery_lane_skip": {"object_id": lane.pk, "delivery_id": head.pk},
         "delivery_lane_resume": {"object_id": suspended.pk},
         **_toggled(subscription),
+        **_ended(subscription, publish_id),
+        **_asked_of_the_history(subscription),
+        "app_list": {"app_label": "delivery"},
+        "view_on_site": {
+            "content_type_id": ContentType.objects.get_for_model(User).pk,
+            "object_id": 1,
+        },
+    }
+
+
+def _ended(subscription: Subscription, publish_id: PublishId) -> dict[str, dict[str, Any]]:
+    return {
         "subscriptions_subscription_end_secret": {
             "object_id": subscription.pk,
             "secret_id": subscription.secrets.get().pk,
@@ -89,12 +107,6 @@ def make_everything() -> dict[str, dict[str, Any]]:
         "subscriptions_publisher_end_address": {
             "object_id": publish_id.publisher_id,
             "id": publish_id.pk,
-        },
-        **_asked_of_the_history(subscription),
-        "app_list": {"app_label": "delivery"},
-        "view_on_site": {
-            "content_type_id": ContentType.objects.get_for_model(User).pk,
-            "object_id": 1,
         },
     }
 

@@ -60,6 +60,18 @@ def some_of_everything() -> None:
     )
     factories.publisher("teamforge", all_event_types=False).event_types.set([sync, topic])
     factories.publisher("anybody", errors_to="warehouse")
+    _subscribe(abc, topic=topic, sync=sync, policy=policy)
+    factories.subscription(
+        "mailbox",
+        subscriber=warehouse,
+        event_type=topic,
+        mode=Mode.PULL,
+        max_receives=5,
+        position=3,
+    )
+
+
+def _subscribe(abc: Subscriber, *, topic: EventType, sync: EventType, policy: Policy) -> None:
     factories.subscription(
         "project-1008",
         subscriber=abc,
@@ -89,14 +101,6 @@ def some_of_everything() -> None:
         timeout_seconds=5,
         status="INACTIVE",
         forward_authorization=True,
-    )
-    factories.subscription(
-        "mailbox",
-        subscriber=warehouse,
-        event_type=topic,
-        mode=Mode.PULL,
-        max_receives=5,
-        position=3,
     )
 
 
