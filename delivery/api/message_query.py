@@ -64,7 +64,9 @@ class MessageQuery(ById):
     body = Text(
         required=False,
         max_length=MAX_TEXT_LENGTH,
-        help_text="Text within the body, exactly as written.",
+        help_text=(
+            "Text within the body, in its upper and lower case; JSON's escapes of it are found too."
+        ),
     )
 
 

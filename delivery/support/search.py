@@ -28,6 +28,7 @@ from django.db.models.expressions import RawSQL
 from delivery.database.queries import TimeUpError, at_most, reading_ahead
 from delivery.models import Delivery, Message
 from delivery.models.delivery import ids_of_message
+from delivery.support.written_texts import ways_to_write
 
 SECONDS = 0.85
 SLACK = 10_000
@@ -48,7 +49,7 @@ class Search:
     """The conditions of a search; empty ones do not apply.
 
     `header`: text within a header written as `name: value`, case-insensitive; `body`: text within
-    the body, case-sensitive; `status`: that of a delivery.
+    the body, case-sensitive, however JSON escapes it; `status`: that of a delivery.
     """
 
     header: str = ""
@@ -94,12 +95,17 @@ class Walked:
 
 
 def with_texts(rows: QuerySet[Message], *, header: str = "", body: str = "") -> QuerySet[Message]:
-    # The body's text as bytes, so that the database need not convert it for each row.
-    for text, holds in ((header, _HEADER_HOLDS), (body.encode(), _BODY_HOLDS)):
-        if text:
-            # The SQL is ours, the text a parameter.
-            held = RawSQL(holds, [text], output_field=BooleanField())  # noqa: S611
-            rows = rows.filter(held)
+    """Keep the messages with the texts; that of the body may be written in several ways."""
+    if header:
+        # The SQL is ours, the text a parameter.
+        held = RawSQL(_HEADER_HOLDS, [header], output_field=BooleanField())  # noqa: S611
+        rows = rows.filter(held)
+    if body:
+        # As bytes, so that the database need not convert the body of each row.
+        ways = ways_to_write(body)
+        holds = f"({' OR '.join([_BODY_HOLDS] * len(ways))})"
+        held = RawSQL(holds, ways, output_field=BooleanField())  # noqa: S611
+        rows = rows.filter(held)
     return rows
 
 
