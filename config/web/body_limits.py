@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from config.web.environ import Environ
 from delivery.publishing.callback_tokens import callback_key, read_token
+from delivery.publishing.reply_headers import reply_key
 from subscriptions.api.authentication import is_usable
 from subscriptions.models.api_key import hash_of
 
@@ -22,6 +23,7 @@ log = logging.getLogger(__name__)
 BATCH = "/api/v1/messages:batch"
 CONFIGURATION = "/api/v1/configuration/"
 CALLBACKS = "/callbacks/"
+REPLIES = "/replies/"
 # Other bodies may contain a message in base64, or percent-encoded in a form.
 MOST_FOR_A_MESSAGE = 4
 # A known sender is not looked up again for this long: a publisher sends one batch after the other.
@@ -36,8 +38,10 @@ def limit_of(path: str, *, max_message_bytes: int, max_batch_bytes: int) -> int:
     """Return the longest body that may be sent to a path."""
     if path == BATCH or path.startswith(CONFIGURATION):
         return max_batch_bytes
-    is_message = path.startswith(CALLBACKS) or (
-        path.startswith("/api/v1/events/") and path.endswith("/messages")
+    is_message = (
+        path.startswith((CALLBACKS, REPLIES))
+        or (path.startswith("/api/v1/events/") and path.endswith("/messages"))
+        or (path.startswith("/api/v1/mailboxes/") and path.endswith("/reply"))
     )
     return max_message_bytes if is_message else MOST_FOR_A_MESSAGE * max_message_bytes
 
@@ -60,13 +64,11 @@ class Senders:
     async def __call__(self, environ: Environ) -> str:
         """Return the sender's credential, or an empty string for a stranger."""
         path: str = environ["PATH_INFO"]
-        if path.startswith(CALLBACKS):
-            token = path.removeprefix(CALLBACKS)
-            return (
-                token
-                if read_token(token, key=callback_key(settings.SECRET_KEY)) is not None
-                else ""
-            )
+        for prefix, key_of in ((CALLBACKS, callback_key), (REPLIES, reply_key)):
+            if path.startswith(prefix):
+                token = path.removeprefix(prefix)
+                is_ours = read_token(token, key=key_of(settings.SECRET_KEY)) is not None
+                return token if is_ours else ""
         credential, is_valid = _credential(environ)
         return credential if credential and await self._is_known(credential, is_valid) else ""
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from delivery.publishing.reply_headers import REPLIED_PREFIX
 from subscriptions.api.problems import Problem
 from subscriptions.filters import header_name
 from subscriptions.values.forwarding import FORWARD_AUTHORIZATION
@@ -24,7 +25,8 @@ UNSTORED = HOP_BY_HOP | {
     "proxy",
     FORWARD_AUTHORIZATION,
 }
-_UNSTORED_PREFIX = "proxy-"
+# What a message replies to is said by Inturn alone.
+_UNSTORED_PREFIXES = ("proxy-", REPLIED_PREFIX)
 # The key under which `config.web.environ` lists the headers with lost values, comma-separated.
 UNREADABLE = "inturn.unreadable_headers"
 
@@ -119,7 +121,7 @@ def forwarded_credential(environ: Mapping[str, Any]) -> str:
 
 
 def _is_stored(name: str) -> bool:
-    return name not in UNSTORED and not name.startswith(_UNSTORED_PREFIX)
+    return name not in UNSTORED and not name.startswith(_UNSTORED_PREFIXES)
 
 
 def _check(name: str, value: str) -> None:

@@ -57,6 +57,10 @@ class ExtendQuery(ReceiptQuery):
     )
 
 
+class ReplyQuery(Strict):
+    receipt = Text(help_text="A receipt of the message to reply to; its visibility may have ended.")
+
+
 class ReceiptsSerializer(Strict):
     """Receipts from `next`."""
 
@@ -99,6 +103,9 @@ class FetchedSerializer(serializers.Serializer[Any]):
         help_text="The replay that delivers it once more; null: it is as it was published.",
     )
     ack = serializers.URLField(help_text="POST here to acknowledge it.")
+    reply = serializers.URLField(
+        allow_null=True, help_text="POST a reply here; null: its publisher wants none."
+    )
 
 
 class FetchedMessagesSerializer(serializers.Serializer[Any]):

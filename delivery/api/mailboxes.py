@@ -20,15 +20,18 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from delivery.api import mailbox_shapes as shapes
+from delivery.api import replies
 from delivery.mailbox import counts, fetch
 from delivery.mailbox.fetch import LeasedMessage, Result
 from delivery.mailbox.json_bodies import json_of
 from delivery.mailbox.waiters import WAIT_HEADER
 from delivery.models.message import public_id
+from delivery.publishing.reply_headers import wants_reply
 from subscriptions.api.authentication import key_of
 from subscriptions.api.problems import Problem, invalid_field
 from subscriptions.api.strict import Strict
 from subscriptions.api.views import FETCH, ApiView
+from subscriptions.matching.reply_to import REPLY_TO
 
 # Figures are exact up to this number; counting takes a millisecond for some thousands.
 COUNT_LIMIT = 100_000
@@ -49,6 +52,7 @@ class MailboxViews(ApiView, ViewSet):
         "reject": shapes.ReceiptQuery,
         "release": shapes.ReleaseQuery,
         "extend": shapes.ExtendQuery,
+        "reply": shapes.ReplyQuery,
     }
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -109,6 +113,19 @@ class MailboxViews(ApiView, ViewSet):
         Results as for `ack`.
         """
         return self._ended(fetch.extend_receipts, visibility=self.query["visibility"])
+
+    @extend_schema(**replies.SCHEMA)
+    def reply(self, request: Request, subscriber: str) -> Response:
+        """Reply to a fetched message whose publisher wants a reply; the body is the reply.
+
+        It is published as a message of the event type that the publisher named by `ReplyTo`, and
+        has to fit it. Its receipt may be acknowledged before or after. Repeating the same body
+        returns the same answer; a different body gets 409, a message that was removed 410.
+        """
+        delivery_id = fetch.fetched_delivery(self.subscriber_id, self.query["receipt"])
+        if delivery_id is None:
+            raise Problem(409, "receipt-does-not-count", fetch.UNKNOWN)
+        return replies.answer_reply(request, delivery_id)
 
     @extend_schema(responses=shapes.MailboxStatusSerializer)
     def status(self, request: Request, subscriber: str) -> Response:
@@ -174,7 +191,16 @@ def _shown(fetched: LeasedMessage, subscriber: str) -> dict[str, Any]:
         "receive_count": fetched.receive_count,
         "replay": fetched.replay_id,
         "ack": f"{mailbox}/ack?receipt={fetched.receipt}",
+        "reply": f"{mailbox}/reply?receipt={fetched.receipt}" if _wants_reply(fetched) else None,
     }
+
+
+def _wants_reply(fetched: LeasedMessage) -> bool:
+    # The headers are parsed only if they may have the name.
+    if f'"{REPLY_TO}"' not in fetched.headers:
+        return False
+    headers = orjson.loads(fetched.headers)
+    return wants_reply(headers, event=fetched.event, replay_id=fetched.replay_id)
 
 
 def _body(fetched: LeasedMessage) -> dict[str, Any]:

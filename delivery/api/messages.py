@@ -14,9 +14,10 @@ from rest_framework.viewsets import GenericViewSet
 
 from delivery.api.message_query import MessageQuery, page_of_search
 from delivery.api.shapes import DELIVERY_RELATIONS, MessageDetailSerializer, MessageSerializer
-from delivery.models import Attempt, Callback, Delivery, Message
+from delivery.models import Attempt, Callback, Delivery, Message, Reply
 from delivery.models.message import parse_public_id
 from delivery.publishing.explain import explain_message
+from delivery.publishing.reply_headers import wants_reply
 from subscriptions.api.authentication import key_of
 from subscriptions.api.pages import KeysetPages, PageOrder
 from subscriptions.api.strict import Strict
@@ -26,6 +27,7 @@ from subscriptions.models import Scope
 SHOWN_DELIVERIES = 100
 SHOWN_ATTEMPTS = 10
 SHOWN_CALLBACKS = 100
+SHOWN_REPLIES = 100
 
 
 class ExplanationSerializer(serializers.Serializer[Any]):
@@ -72,13 +74,15 @@ class MessageViews(ApiView, GenericViewSet[Message]):
         codes, but no `reason`, `error` or `excerpt`.
         """
         callbacks = Prefetch("callbacks", _shown_callbacks(), to_attr="shown_callbacks")
-        rows = self.get_queryset().select_related("answers").prefetch_related(callbacks)
+        rows = self.get_queryset().select_related("answers", "replied")
+        rows = rows.prefetch_related(callbacks)
         message = self._found(id, rows)
         deliveries = _shown_deliveries(message)
         is_whole = len(deliveries) < SHOWN_DELIVERIES
         context = {
             "for_publisher": key_of(request).scope == Scope.PUBLISH,
             "deliveries": deliveries,
+            "replies": _shown_replies(message),
             "delivery_count": len(deliveries)
             if is_whole
             else Delivery.objects.of_message(message.pk).count(),
@@ -115,6 +119,13 @@ def _shown_deliveries(message: Message) -> list[Delivery]:
 
 def _shown_callbacks() -> QuerySet[Callback]:
     return Callback.objects.order_by("queue_group")[:SHOWN_CALLBACKS]
+
+
+def _shown_replies(message: Message) -> list[Reply]:
+    """Return the first replies; query the database only for messages that want any."""
+    if not wants_reply(message.headers, event=message.event_type.name):
+        return []
+    return list(Reply.objects.filter(message=message).order_by("delivery_id")[:SHOWN_REPLIES])
 
 
 def _counts(page: "list[Message]") -> dict[int, dict[str, int]]:

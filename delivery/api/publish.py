@@ -111,6 +111,14 @@ class PublishView(ApiView):
                     "Inturn.Delivery.Failed, or - for nobody. 404 when there is none."
                 ),
             ),
+            OpenApiParameter(
+                "ReplyTo",
+                str,
+                OpenApiParameter.HEADER,
+                description="Event type of replies to this message: each receiver may send one. "
+                "With `; destination=` and a subscriber, or subscriber/subscription, it goes there "
+                "only. 404 when there is none, 403 when the publisher may not publish it.",
+            ),
         ],
     )
     def post(self, request: Request, event_type: str) -> HttpResponse:

@@ -9,7 +9,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from delivery.api.callback_shape import CallbackSerializer
-from delivery.models import Attempt, Callback, Delivery, Message
+from delivery.api.reply_shape import ReplySerializer
+from delivery.models import Attempt, Callback, Delivery, Message, Reply
 from delivery.models.delivery import Redelivery
 from delivery.models.message import public_id
 from delivery.states import OutcomeClass, Status
@@ -205,6 +206,10 @@ class MessageDetailSerializer(serializers.ModelSerializer[Message]):
     deliveries = serializers.SerializerMethodField()
     callbacks = CallbackSerializer(source="shown_callbacks", many=True)
     answer_to = serializers.SerializerMethodField(help_text="msg_…, if it answers one by callback.")
+    replies = serializers.SerializerMethodField()
+    reply_to = serializers.SerializerMethodField(
+        help_text="msg_…, if it is the reply to that message's delivery in its headers."
+    )
 
     class Meta:
         model = Message
@@ -223,6 +228,8 @@ class MessageDetailSerializer(serializers.ModelSerializer[Message]):
             "deliveries",
             "callbacks",
             "answer_to",
+            "replies",
+            "reply_to",
             "edited_from",
         ]
 
@@ -243,6 +250,14 @@ class MessageDetailSerializer(serializers.ModelSerializer[Message]):
     def get_answer_to(self, message: Message) -> str | None:
         answered: Callback | None = getattr(message, "answers", None)
         return None if answered is None else public_id(answered.message_id)
+
+    @extend_schema_field(ReplySerializer(many=True))
+    def get_replies(self, message: Message) -> list[dict[str, Any]]:
+        return list(ReplySerializer(self.context["replies"], many=True).data)
+
+    def get_reply_to(self, message: Message) -> str | None:
+        replied: Reply | None = getattr(message, "replied", None)
+        return None if replied is None else public_id(replied.message_id)
 
     def to_representation(self, instance: Message) -> dict[str, Any]:
         shown: dict[str, Any] = super().to_representation(instance)

@@ -31,6 +31,7 @@ urlpatterns = [
     re_path(rf"^mailboxes/{MAILBOX}/release\Z", MailboxViews.as_view({"post": "release"})),
     re_path(rf"^mailboxes/{MAILBOX}/extend\Z", MailboxViews.as_view({"post": "extend"})),
     re_path(rf"^mailboxes/{MAILBOX}/reject\Z", MailboxViews.as_view({"post": "reject"})),
+    re_path(rf"^mailboxes/{MAILBOX}/reply\Z", MailboxViews.as_view({"post": "reply"})),
     re_path(rf"^mailboxes/{MAILBOX}/status\Z", MailboxViews.as_view({"get": "status"})),
     re_path(r"^messages\Z", MessageViews.as_view({"get": "list"})),
     re_path(rf"^messages/{MESSAGE}\Z", MessageViews.as_view({"get": "retrieve"})),

@@ -111,7 +111,7 @@ def exchange_message(publisher: Publisher, draft: Draft, *, credential: str = ""
     stored. Raises PublishRefusedError for a draft that is not acceptable, and NoSlotError; then
     nothing is stored.
     """
-    draft = checked_draft(draft)
+    draft = checked_draft(draft, publisher=publisher)
     # An endpoint that hangs must not stop the web server.
     with call_slot("sync", most=settings.ENVIRONMENT.web_threads * 3 // 4):
         message_id, delivery_id, asked = _store(publisher, draft)

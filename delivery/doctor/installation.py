@@ -160,7 +160,7 @@ def check_callbacks(base_url: str) -> CheckResult:
         severity=Severity.FAILED,
         text=f"POST {url} {text}, and not Inturn's 404",
         advice=(
-            "Let the proxy hand on POST /callbacks/…: "
+            "Let the proxy hand on POST /callbacks/… and /replies/…: "
             "endpoints answer QUEUE messages with a CallbackURL there."
         ),
     )

@@ -76,7 +76,7 @@ class BacklogLines:
     def _message(self, line: Line) -> OldMessage:
         key, names, published_at = key_of(line), names_in(line), moment_of(line, "published_at")
         publisher = self._objects.publisher(line, text_of(line, "publisher", self.publisher))
-        draft = self._draft(line, key=key, published_at=published_at)
+        draft = self._draft(line, publisher=publisher, key=key, published_at=published_at)
         named = None
         if names is not None:
             event_type = draft.event_type
@@ -93,7 +93,9 @@ class BacklogLines:
             published_at=published_at,
         )
 
-    def _draft(self, line: Line, *, key: str, published_at: datetime | None) -> Draft:
+    def _draft(
+        self, line: Line, *, publisher: Publisher, key: str, published_at: datetime | None
+    ) -> Draft:
         headers = headers_in(line)
         if content_type := text_of(line, "content_type"):
             headers["content-type"] = content_type
@@ -112,7 +114,7 @@ class BacklogLines:
         try:
             draft = draft_of(item, lambda name: self._event_type(line, name))
             # Without the key: it belongs to the old broker's publisher, not to Inturn's.
-            return checked_draft(replace(draft, idempotency_key=None))
+            return checked_draft(replace(draft, idempotency_key=None), publisher=publisher)
         except Problem as problem:
             raise ImportLineError(line.number, str(problem.detail)) from None
         except PublishRefusedError as refused:

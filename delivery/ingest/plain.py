@@ -28,13 +28,14 @@ from subscriptions.api.problems import Problem
 from subscriptions.filters import document
 from subscriptions.matching.errors_to import ERRORS_TO
 from subscriptions.matching.match import FILTER_STRING, Candidate, qualifying_candidates
+from subscriptions.matching.reply_to import REPLY_TO
 from subscriptions.models import EventType, Kind
 from subscriptions.values.names import is_name
 
 log = logging.getLogger(__name__)
 
 # Messages with these headers take more than one statement.
-_NOT_PLAIN = frozenset({DESTINATION, CALLBACK_URL, ERRORS_TO})
+_NOT_PLAIN = frozenset({DESTINATION, CALLBACK_URL, ERRORS_TO, REPLY_TO})
 
 PARTIAL = "partial=true"
 

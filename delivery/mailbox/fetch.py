@@ -15,7 +15,7 @@ from delivery.database.queries import planned_rows
 from delivery.lifecycle import wake
 from delivery.mailbox import receipts
 from delivery.mailbox.receipts import Receipt
-from delivery.models import OutcomeClass, Status
+from delivery.models import Delivery, OutcomeClass, Status
 
 MOST_AT_ONCE = 100
 # The total size of the bodies in one answer. Larger messages make the answer shorter, but it has at
@@ -27,7 +27,7 @@ _LOOK = 1_000
 # The number of rows read beyond those requested, at each try: increased when other fetches have
 # locked all rows read.
 _FURTHER = (0, 10, 100, 1_000)
-_UNKNOWN = "This is no receipt of a message of this mailbox; send it as `next` gave it."
+UNKNOWN = "This is no receipt of a message of this mailbox; send it as `next` gave it."
 # The status that each outcome leads to: a repeated request that finds it finds its own effect.
 _DONE = {
     OutcomeClass.ACKNOWLEDGED: Status.DELIVERED,
@@ -116,6 +116,25 @@ def extend_receipts(subscriber_id: int, texts: Sequence[str], *, visibility: int
     return [_result(text, receipt, deliveries) for text, receipt in read]
 
 
+def fetched_delivery(subscriber_id: int, text: str) -> int | None:
+    """Return the delivery that was fetched from this mailbox with a receipt; None for other texts.
+
+    The fetch may have ended, in whatever way.
+    """
+    receipt = receipts.parse_receipt(text)
+    if receipt is None:
+        return None
+    return (
+        Delivery.objects.filter(
+            pk=receipt.delivery_id,
+            subscription__subscriber=subscriber_id,
+            receive_count__gte=receipt.number,
+        )
+        .values_list("pk", flat=True)
+        .first()
+    )
+
+
 def _fetched(*columns: Any) -> LeasedMessage:
     (
         id,
@@ -194,7 +213,7 @@ def _result(
     text: str, receipt: Receipt | None, deliveries: _Locked, *, outcome: OutcomeClass | None = None
 ) -> Result:
     if receipt is None or receipt.delivery_id not in deliveries:
-        return Result(text, _UNKNOWN, is_unknown=True)
+        return Result(text, UNKNOWN, is_unknown=True)
     status, count, token, ended = deliveries[receipt.delivery_id]
     is_repeated = outcome is not None and (ended == outcome or status == _DONE[outcome])
     if token == receipt.token or (count == receipt.number and is_repeated):

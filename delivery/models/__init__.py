@@ -34,6 +34,7 @@ from delivery.models.pipeline import (
     Step,
 )
 from delivery.models.replay import Replay, ReplayItem, ReplayState
+from delivery.models.reply import Reply
 from delivery.models.resubmission import BulkVerb, Resubmission, ResubmissionState
 from delivery.models.retention import Archived, RetentionRun, RetentionState
 from delivery.models.script_output import ScriptOutput
@@ -83,6 +84,7 @@ __all__ = [
     "Replay",
     "ReplayItem",
     "ReplayState",
+    "Reply",
     "Resubmission",
     "ResubmissionState",
     "RetentionRun",

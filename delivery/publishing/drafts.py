@@ -20,7 +20,8 @@ from subscriptions.matching.destinations import (
     destination,
 )
 from subscriptions.matching.errors_to import ERRORS_TO, check_errors_to
-from subscriptions.models import EventType, Kind
+from subscriptions.matching.reply_to import REPLY_TO, ReplyToRefusedError, check_reply_to
+from subscriptions.models import EventType, Kind, Publisher
 from subscriptions.values.media_types import is_json
 
 DESTINATION = "destination"
@@ -63,7 +64,7 @@ class PublishRefusedError(Exception):
 
 
 def checked_draft(
-    draft: Draft, *, index: int = 0, destinations: Destinations | None = None
+    draft: Draft, *, publisher: Publisher, index: int = 0, destinations: Destinations | None = None
 ) -> Draft:
     """Return the draft with the values of its headers; raise PublishRefusedError.
 
@@ -78,6 +79,8 @@ def checked_draft(
     )
     if ERRORS_TO in draft.headers and draft.refusal is None:
         draft = _with_errors_to(draft, index=index)
+    if REPLY_TO in draft.headers and draft.refusal is None:
+        draft = _with_reply_to(draft, publisher=publisher, index=index)
     if draft.refusal is not None and not draft.idempotency_key:
         raise draft.refusal
     return draft
@@ -150,6 +153,24 @@ def _with_errors_to(draft: Draft, *, index: int) -> Draft:
     except UnknownDestinationError as unknown:
         refusal = PublishRefusedError(
             unknown.detail, index=index, status=404, code="no-such-errors-to"
+        )
+        return replace(draft, refusal=refusal)
+    return draft
+
+
+def _with_reply_to(draft: Draft, *, publisher: Publisher, index: int) -> Draft:
+    """Return the draft, refused if nobody could reply as its `ReplyTo` says.
+
+    The header itself is stored with the message.
+    """
+    try:
+        if draft.event_type.kind == Kind.SYNC:
+            detail = "The endpoint's answer is the reply to a SYNC message: leave ReplyTo out."
+            raise ReplyToRefusedError(detail, status=400, code="reply-to-refused")
+        check_reply_to(draft.headers[REPLY_TO], publisher=publisher)
+    except ReplyToRefusedError as refused:
+        refusal = PublishRefusedError(
+            refused.detail, index=index, status=refused.status, code=refused.code
         )
         return replace(draft, refusal=refusal)
     return draft

@@ -36,7 +36,7 @@ def publish(publisher: Publisher, drafts: Sequence[Draft]) -> list[Accepted]:
     """
     destinations: Destinations = {}
     drafts = [
-        checked_draft(draft, index=index, destinations=destinations)
+        checked_draft(draft, publisher=publisher, index=index, destinations=destinations)
         for index, draft in enumerate(drafts)
     ]
     try:

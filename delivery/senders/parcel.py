@@ -32,7 +32,8 @@ class Parcel:
     the callback that the accepting receiver may answer to. A parcel with a `url`, whose server is
     `origin`, goes there instead of to the endpoint's URL. It is not sent after the `deadline`, in
     seconds since boot. A VOLATILE one is sent only under the database server start recorded in
-    `server_started_at`. `headers` are the message's, read only if the subscription forwards some.
+    `server_started_at`. `headers` are the message's, read only if the subscription forwards
+    some, or if the message wants a reply or is one.
     """
 
     delivery_id: int

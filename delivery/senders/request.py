@@ -1,5 +1,6 @@
 """The URL and headers of one attempt; they may be prepared a moment ahead."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -7,6 +8,13 @@ from django.conf import settings
 
 from delivery.models.message import public_id
 from delivery.publishing.callback_tokens import callback_key, callback_url
+from delivery.publishing.reply_headers import (
+    REPLY_URL,
+    correlation,
+    reply_key,
+    reply_url,
+    wants_reply,
+)
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.signing import signature
 from subscriptions.values.forwarding import forwarded_headers
@@ -104,5 +112,17 @@ def _headers(parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> dict[str, 
             parcel.callback_id,
             base_url=settings.ENVIRONMENT.base_url,
             key=callback_key(settings.SECRET_KEY),
+        )
+    return headers if parcel.headers is None else headers | _reply_headers(parcel, parcel.headers)
+
+
+def _reply_headers(parcel: Parcel, stored: Mapping[str, str]) -> dict[str, str]:
+    """Return the address for a reply, if one is wanted; and what the message itself replies to."""
+    headers = correlation(stored)
+    if wants_reply(stored, event=parcel.event, replay_id=parcel.replay_id):
+        headers[REPLY_URL] = reply_url(
+            parcel.delivery_id,
+            base_url=settings.ENVIRONMENT.base_url,
+            key=reply_key(settings.SECRET_KEY),
         )
     return headers

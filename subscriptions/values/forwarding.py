@@ -37,6 +37,7 @@ _RESERVED_NAMES = HOP_BY_HOP | {
     "host",
     "idempotency-key",
     "proxy",
+    "replyto",
     FORWARD_AUTHORIZATION,
 }
 _RESERVED_PREFIXES = ("content-", "inturn-", "proxy-", "webhook-", "x-forwarded-")

@@ -36,6 +36,7 @@ CHOSEN_BEFORE = {
     "extend",
     "keep_messages",
     "settle_sync",
+    "take_reply",
     "accept_edited",
     "clear_range",
 }

@@ -18,7 +18,7 @@ def meet(first: Callable[[], object], second: Callable[[], object]) -> BaseExcep
     with ThreadPoolExecutor(1) as thread:
         with unfinished(first) as pid:
             meeting = thread.submit(_alone, second)
-            _wait_until_somebody_waits_for(pid)
+            wait_until_somebody_waits_for(pid)
         return meeting.exception(30)
 
 
@@ -52,7 +52,7 @@ def _alone(act: Callable[[], object]) -> None:
         connections.close_all()
 
 
-def _wait_until_somebody_waits_for(backend: int) -> None:
+def wait_until_somebody_waits_for(backend: int) -> None:
     def is_waited_for() -> bool:
         with connection.cursor() as cursor:
             cursor.execute(

@@ -9,8 +9,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.conf import settings
+
 from delivery.models import Attempt, Delivery, Message, ScriptOutput
 from delivery.models.message import public_id
+from delivery.publishing.reply_headers import REPLY_URL, correlation, wants_reply
 from delivery.senders.request import with_path
 from subscriptions.changes import MASKED
 from subscriptions.models import Subscription
@@ -18,7 +21,7 @@ from subscriptions.values.endpoints import EndpointError, parse_endpoint
 from subscriptions.values.forwarding import FORWARD_AUTHORIZATION, forwarded_headers
 from subscriptions.values.header_values import with_shared
 
-TIME, SIGNATURE, KEY = "$TIME", "$SIGNATURE", "$KEY"
+TIME, SIGNATURE, KEY, TOKEN = "$TIME", "$SIGNATURE", "$KEY", "$TOKEN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ def sent_request(delivery: Delivery, *, attempt: Attempt | None = None) -> SentR
         headers.append(Header("inturn-redelivery", delivery.redelivery))
     if delivery.replay_id is not None:
         headers.append(Header("inturn-replay", str(delivery.replay_id)))
+    headers.extend(_of_replies(delivery))
     for name, value in (made.headers if made else {}).items():
         headers.append(Header(name, value, is_payload=True))
     names = {header.name.lower() for header in headers}
@@ -97,6 +101,15 @@ def sent_request(delivery: Delivery, *, attempt: Attempt | None = None) -> SentR
     masked_url = target(delivery, path="/•••")[1] if made and made.path else ""
     shown = (*headers, *own, *_forwarded(delivery, own, made=made))
     return SentRequest(method=method, url=url, headers=shown, masked_url=masked_url)
+
+
+def _of_replies(delivery: Delivery) -> list[Header]:
+    """Return the address for a reply, whose token is a secret; and what the message replies to."""
+    stored, event = delivery.message.headers, delivery.message.event_type.name
+    headers = [Header(name, value) for name, value in correlation(stored).items()]
+    if wants_reply(stored, event=event, replay_id=delivery.replay_id):
+        headers.append(Header(REPLY_URL, f"{settings.ENVIRONMENT.base_url}/replies/", TOKEN))
+    return headers
 
 
 def _forwarded(

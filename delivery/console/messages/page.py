@@ -13,8 +13,9 @@ from delivery.console.deliveries.as_sent import SentRequest, sent_request
 from delivery.console.deliveries.next_try import NextTry
 from delivery.console.deliveries.timeline import Moment, timeline
 from delivery.console.messages.callbacks import ShownCallback, answered_by, callbacks_of
+from delivery.console.messages.replies import replied_by, replies_to
 from delivery.console.payloads.payload import Payload, payload
-from delivery.models import Attempt, Callback, Delivery, Message
+from delivery.models import Attempt, Callback, Delivery, Message, Reply
 from delivery.models.delivery import Redelivery
 from delivery.publishing.explain import explain_message
 from delivery.states import OPEN, OutcomeClass
@@ -133,6 +134,8 @@ class MessagePage:
     more_explanations: int
     callbacks: list[ShownCallback]
     answered: Callback | None
+    replies: list[Reply]
+    replied: Reply | None
     copies: list[Message]
     publishing: str
 
@@ -194,6 +197,8 @@ def read_message_page(message: Message, *, may_see: bool) -> MessagePage:
         more_explanations=len(explanations) if len(explanations) > SHOWN_EXPLANATIONS else 0,
         callbacks=callbacks_of(message),
         answered=answered_by(message),
+        replies=replies_to(message),
+        replied=replied_by(message),
         copies=list(
             Message.objects.filter(edited_from=message).only("id").order_by("-id")[:SHOWN_COPIES]
         ),

@@ -1,10 +1,13 @@
--- Removes the callbacks and earlier settlements of a range; returns its numbers of messages,
--- deliveries and attempts.
+-- Removes callbacks, notes of replies and earlier settlements of a range; returns its numbers of
+-- messages, deliveries and attempts.
 -- Execute it after `lock_range.sql`, when `kept_in_range.sql` found nothing; the partitions are
 -- dropped next.
 WITH callbacks AS (
     DELETE FROM delivery_callback
     WHERE message_id >= %(first_id)s::bigint AND message_id < %(until_id)s::bigint
+), replies AS (
+    DELETE FROM delivery_reply
+    WHERE delivery_id >= %(first_delivery)s::bigint AND delivery_id < %(until_delivery)s::bigint
 ), earlier AS (
     DELETE FROM delivery_earliersettlement
     WHERE delivery_id >= %(first_delivery)s::bigint AND delivery_id < %(until_delivery)s::bigint

@@ -1,5 +1,6 @@
 -- Removes the removable ones of the locked messages, with their deliveries, attempts, script
--- outputs and callbacks; returns the numbers of messages, deliveries and attempts.
+-- outputs, callbacks and notes of replies; returns the numbers of messages, deliveries and
+-- attempts.
 -- Execute it after `lock_for_removal.sql`, with the rows locked there. A message stays if one of
 -- its deliveries is not locked or not settled long enough, or for one of the reasons below;
 -- messages that cannot be removed without it stay, too. An hour is added to each expiry: a
@@ -120,6 +121,8 @@ WITH RECURSIVE members AS MATERIALIZED (
     WHERE delivery_id = ANY (ARRAY(SELECT id FROM deliveries))
 ), callbacks AS (
     DELETE FROM delivery_callback WHERE message_id = ANY (ARRAY(SELECT id FROM going))
+), replies AS (
+    DELETE FROM delivery_reply WHERE message_id = ANY (ARRAY(SELECT id FROM going))
 ), messages AS (
     DELETE FROM delivery_message WHERE id = ANY (ARRAY(SELECT id FROM going)) RETURNING id
 )

@@ -4,8 +4,9 @@
 -- delivery_pending, one probe a subscription, so that deliveries held back by an INACTIVE one are
 -- never scanned. Skipped deliveries are read on delivery_due, least recently tried first: read by
 -- id, some that always fail would keep later ones out of every run. Headers are read only for
--- subscriptions that forward some. Expired deliveries, and VOLATILE ones of an earlier server
--- start, are left for `delivery.maintenance.expiry`.
+-- subscriptions that forward some, and of messages that want a reply or are one. Expired
+-- deliveries, and VOLATILE ones of an earlier server start, are left for
+-- `delivery.maintenance.expiry`.
 SELECT
     wanted.wish, run.id, run.subscription_id, run.attempts, run.attempts_before, run.skipped,
     run.redelivery, run.message_id, run.replay_id, event_type.name AS event, run.content_type,
@@ -19,7 +20,7 @@ JOIN delivery_lane lane ON lane.id = wanted.lane_id
 CROSS JOIN LATERAL (
     SELECT
         picked.*, message.event_type_id, message.content_type, message.body,
-        CASE WHEN EXISTS (
+        CASE WHEN message.headers ?| '{replyto,inturn-replied-message}' OR EXISTS (
             SELECT FROM subscriptions_subscription forwarding
             WHERE forwarding.event_type_id = message.event_type_id
                 AND forwarding.id = picked.subscription_id

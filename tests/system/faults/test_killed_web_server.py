@@ -19,6 +19,7 @@ from tests.support.product import Flow, Product, StartedSubscription
 from tests.support.receivers import Receiver
 from tests.support.rest import ProductClient
 from tests.system.faults.promises import insist
+from tests.system.flows.test_replies import post as reply
 from tests.system.operation.installation import eventually, kill
 
 Publish = Callable[[Flow], list[str]]
@@ -165,3 +166,28 @@ def test_after_a_kill_between_commit_and_answer_a_retry_gets_the_stored_answer(
             kill(*web)
         assert isinstance(unanswered.exception(), requests.ConnectionError)
     insist_on_one_of_each(flow, of, publish)
+
+
+def test_a_reply_whose_202_was_lost_by_a_kill_is_repeated_and_published_once(
+    flow: Flow, product: Product, receiver: Receiver
+) -> None:
+    asked, made = flow.subscribe(receiver.endpoint("asked")), product.flow("Made")
+    of = made.subscribe(receiver.endpoint("wanting"))
+    flow.publish(ReplyTo=made.event_type)
+    (request,) = asked.endpoint.wait_for_count(1)
+    with gate(made) as closed, ThreadPoolExecutor(1) as pool:
+        unanswered = pool.submit(reply, request)
+        closed.wait_for_one()
+        web = product.whole("web")
+        processes.send_signal(signal.SIGSTOP, web)
+        try:
+            closed.open()
+            eventually(lambda: closed.stored() == 1, "it is committed")
+        finally:
+            kill(*web)
+        assert isinstance(unanswered.exception(), requests.ConnectionError)
+    eventually(product.is_ready, "the web server is back")
+    answer = reply(request)
+    assert answer.status_code == 202
+    assert len(list(made.rest.all("messages", event_type=made.event_type))) == 1
+    insist(made, of, [answer.json()["id"]], crashes=0)

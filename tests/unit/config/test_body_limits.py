@@ -13,6 +13,7 @@ from django.utils import timezone
 from config.web.body_limits import Senders, limit_of
 from delivery.database.connections import connection_parameters
 from delivery.publishing.callback_tokens import callback_key, make_token
+from delivery.publishing.reply_headers import reply_key
 from subscriptions.models import ApiKey
 from tests.support import factories
 
@@ -54,6 +55,12 @@ def test_a_callback_token_is_accepted() -> None:
     assert not is_known(f"/callbacks/18{token[2:]}")
 
 
+def test_a_reply_token_is_accepted() -> None:
+    token = make_token(17, key=reply_key(settings.SECRET_KEY))
+    assert is_known(f"/replies/{token}")
+    assert not is_known(f"/callbacks/{token}")
+
+
 def test_one_query_serves_all_requests_of_a_sender_and_bounds_the_wait_of_strangers() -> None:
     _, key = factories.api_key()
     environ: dict[str, Any] = {"PATH_INFO": "/api/v1/messages:batch"}
@@ -79,6 +86,8 @@ def test_one_query_serves_all_requests_of_a_sender_and_bounds_the_wait_of_strang
         ("/api/v1/messages:batch", 20_000),
         ("/api/v1/events/A.B/messages", 1000),
         ("/callbacks/17.x", 1000),
+        ("/replies/17.x", 1000),
+        ("/api/v1/mailboxes/abc/reply", 1000),
         ("/admin/login/", 4000),
         ("/x", 4000),
     ],

@@ -40,6 +40,7 @@ def test_a_message_contains_its_fields_and_ack_link(mailbox: FilledMailbox) -> N
         "receive_count": 1,
         "replay": None,
         "ack": fetched["ack"],
+        "reply": None,
     }
     assert fetched["ack"].endswith(f"/api/v1/mailboxes/crm/ack?receipt={receipt}")
 

@@ -14,6 +14,7 @@ from delivery.models import (
     Delivery,
     EarlierSettlement,
     JournalEntry,
+    Reply,
     RetentionRun,
     Status,
 )
@@ -59,6 +60,7 @@ class TestWholeRanges:
                 answer=edited,
                 answered_at=past(300),
             )
+        Reply.objects.create(delivery_id=first.pk, message=first.message, reply=kept, digest=b"")
         assert EarlierSettlement.objects.exists()
         attempts = rows_in_all_tables()["delivery_attempt"] - before["delivery_attempt"]
         run = run_whole()
@@ -111,7 +113,7 @@ class TestWholeRanges:
 
 
 def _of_messages(rows: Counter[str]) -> dict[str, int]:
-    tables = ("message", "delivery", "attempt", "callback", "earliersettlement")
+    tables = ("message", "delivery", "attempt", "callback", "earliersettlement", "reply")
     return {table: rows[f"delivery_{table}"] for table in tables}
 
 

@@ -66,6 +66,8 @@ NOT_PLAIN = [
     '{"event": "Build.Done", "body": {}, "headers": {"Destination": "crm"}}',
     '{"event": "Build.Done", "body": {}, "headers": {"Destination": "nobody"}}',
     '{"event": "Work.Wanted", "body": 1, "headers": {"CallbackURL": "https://answers.example/1"}}',
+    '{"event": "Build.Done", "body": {}, "headers": {"ReplyTo": "Build.Done"}}',
+    '{"event": "Build.Done", "body": {}, "headers": {"ReplyTo": "Nothing.Such"}}',
     '{"event": "Strict", "body": {}}',
     '{"event": "Once", "body": {}, "idempotency_key": "key @ 3"}',
 ]

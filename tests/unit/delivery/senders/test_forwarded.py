@@ -8,11 +8,14 @@ from typing import Any
 
 import orjson
 import pytest
+from django.conf import settings
 
 from delivery.calls.http import call_endpoint
 from delivery.database.statements import statement
-from delivery.models import Lane, LaneKind
+from delivery.models import Delivery, Lane, LaneKind
 from delivery.outcome import Outcome
+from delivery.publishing.callback_tokens import make_token
+from delivery.publishing.reply_headers import reply_key
 from delivery.senders.http import HttpClient
 from delivery.senders.parcel import Endpoint
 from delivery.senders.request import make_request
@@ -22,6 +25,7 @@ from tests.support.receivers import OK, Answer, Receiver
 from tests.support.receivers.received import Received
 from tests.unit.delivery.senders.reading import fetch
 from tests.unit.delivery.senders.test_http import LOOPBACK, PARCEL, endpoint
+from tests.unit.delivery.senders.test_reading_by_priority import parameters as priority_parameters
 from tests.unit.delivery.senders.test_reading_due import read as read_due
 from tests.unit.delivery.senders.test_reading_groups import parameters
 
@@ -97,16 +101,7 @@ def test_without_patterns_the_same_headers_are_made() -> None:
 def test_an_ordered_lane_reads_headers_only_of_what_sends_them_along() -> None:
     subscriber = factories.subscriber()
     plain, forwarding = two(subscriber=subscriber)
-    rows = fetch(
-        statement("read_runs"),
-        {
-            "lane": [subscriber.lane.pk],
-            "rows": [10],
-            "skipped_rows": [5],
-            "bytes": [1_000_000],
-            "held": ["{}"],
-        },
-    )
+    rows = fetch(statement("read_runs"), run_of(subscriber.lane))
     assert read_headers(rows) == {plain.pk: None, forwarding.pk: {"x-a": "1"}}
 
 
@@ -125,6 +120,62 @@ def test_a_queue_sender_reads_headers_of_groups_in_which_somebody_sends_them_alo
     assert found == {plain.pk: None, forwarding.pk: {"x-a": "1"}}
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["replyto", "inturn-replied-message"])
+def test_every_lane_reads_the_headers_of_messages_that_want_a_reply_or_are_one(name: str) -> None:
+    queue = Lane.objects.get(kind=LaneKind.QUEUE, number=0)
+    by_priority = factories.subscriber(processing="CONCURRENT", by_priority=True)
+    rows = {
+        "read_runs": wanting(name, subscriber=factories.subscriber()),
+        "read_due": wanting(name, lane=Lane.objects.get(kind=LaneKind.RETRY)),
+        "read_groups": wanting(name, kind=Kind.QUEUE, lane=queue, queue_group=0),
+        "read_by_priority": wanting(name, subscriber=by_priority, priority=4),
+    }
+    found = {
+        "read_runs": fetch(
+            statement("read_runs"), run_of(rows["read_runs"].subscription.subscriber.lane)
+        ),
+        "read_due": read_due(LaneKind.RETRY),
+        "read_groups": fetch(statement("read_groups"), parameters(queue)),
+        "read_by_priority": fetch(
+            statement("read_by_priority"), priority_parameters(by_priority, 8)
+        ),
+    }
+    for way, row in rows.items():
+        assert read_headers(found[way]) == {row.subscription_id: {name: "Quote.Made"}}, way
+
+
+def test_the_address_for_a_reply_has_the_token_of_the_delivery() -> None:
+    to, now = endpoint("http://127.0.0.1/"), datetime.now(UTC)
+    wanting_reply = replace(PARCEL, headers={"replyto": "Quote.Made"})
+    token = make_token(PARCEL.delivery_id, key=reply_key(settings.SECRET_KEY))
+    plain = make_request(PARCEL, to, now=now).headers
+    sent = make_request(wanting_reply, to, now=now).headers
+    assert sent == plain | {"inturn-reply": f"{settings.ENVIRONMENT.base_url}/replies/{token}"}
+    # Neither a replay nor an answer to a callback asks for replies.
+    for other in ({"replay_id": 7}, {"event": "Inturn.Callback"}):
+        made = make_request(replace(wanting_reply, **other), to, now=now)
+        assert "inturn-reply" not in made.headers
+
+
+def test_a_reply_says_what_it_replies_to_without_being_told_to_forward() -> None:
+    said = {"inturn-replied-message": "msg_1", "inturn-replied-delivery": "2"}
+    reply = replace(PARCEL, headers={"x-a": "1"} | said)
+    sent = make_request(reply, endpoint("http://127.0.0.1/"), now=datetime.now(UTC)).headers
+    assert said.items() <= sent.items()
+    assert not {"x-a", "inturn-reply"} & sent.keys()
+
+
+def wanting(
+    name: str, *, subscriber: Any = None, kind: Kind = Kind.TOPIC, **fields: Any
+) -> Delivery:
+    """Create a delivery of a message with that header, to a subscription that forwards none."""
+    event_type = factories.event_type(kind=kind)
+    row = factories.subscription(subscriber=subscriber, event_type=event_type)
+    message = factories.message(event_type=event_type, headers={name: "Quote.Made"})
+    return factories.delivery(subscription=row, message=message, **fields)
+
+
 def two(*, subscriber: Any = None, kind: Kind = Kind.TOPIC, **fields: Any) -> list[Subscription]:
     """Create two subscriptions with a delivery each, of which the second forwards all headers."""
     made = []
@@ -137,6 +188,12 @@ def two(*, subscriber: Any = None, kind: Kind = Kind.TOPIC, **fields: Any) -> li
         factories.delivery(subscription=row, message=message, **fields)
         made.append(row)
     return made
+
+
+def run_of(lane: Lane) -> dict[str, Any]:
+    """Return the parameters of `read_runs.sql` for one lane."""
+    limits = {"rows": [10], "skipped_rows": [5], "bytes": [1_000_000], "held": ["{}"]}
+    return {"lane": [lane.pk], **limits}
 
 
 def read_headers(rows: list[dict[str, Any]]) -> dict[int, Any]:

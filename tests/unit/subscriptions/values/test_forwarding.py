@@ -22,6 +22,7 @@ NEVER = [
     "cookie",
     "destination",
     "errorsto",
+    "replyto",
     "expect",
     "forwarded",
     "host",
