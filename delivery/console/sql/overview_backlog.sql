@@ -1,9 +1,10 @@
 -- Pending deliveries, those of them that are held (their subscription is not ACTIVE) and those in
 -- mailboxes, each up to a limit, the oldest one in a lane that is not held, and the moving lanes of
 -- subscribers and queues with the oldest ones. Jumps from one (lane, skipped, subscription) to the
--- next on delivery_pending: the cost grows with the number of those that have pending deliveries,
--- not with the backlog, the number of subscriptions, or the settled deliveries. And the number of
--- SHADOW subscriptions, by subscription_shadow.
+-- next on delivery_pending, and from one subscription to the next on delivery_in_mailbox: the cost
+-- grows with the number of those that have pending deliveries, not with the backlog, the number of
+-- subscriptions, or the settled deliveries. And the number of SHADOW subscriptions, by
+-- subscription_shadow. What waits in a join is in no lane and in no mailbox.
 WITH RECURSIVE places AS (
     (
         SELECT lane_id, skipped, subscription_id, id
@@ -29,12 +30,37 @@ WITH RECURSIVE places AS (
     SELECT places.*, standing.status
     FROM places
     JOIN subscriptions_standing standing ON standing.id = places.subscription_id
-), in_mailboxes AS MATERIALIZED (
+), without_lane AS (
     (
-        SELECT FROM delivery_waiting
+        SELECT subscription_id
+        FROM delivery_waiting
         WHERE status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
         ORDER BY subscription_id, id
+        LIMIT 1
     )
+    UNION ALL
+    SELECT following.*
+    FROM without_lane
+    CROSS JOIN LATERAL (
+        SELECT subscription_id
+        FROM delivery_waiting
+        WHERE status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
+            AND subscription_id > without_lane.subscription_id
+        ORDER BY subscription_id, id
+        LIMIT 1
+    ) AS following
+), at_once AS (
+    SELECT subscription.mode
+    FROM without_lane
+    JOIN subscriptions_subscription subscription ON subscription.id = without_lane.subscription_id
+    CROSS JOIN LATERAL (
+        SELECT FROM delivery_waiting
+        WHERE subscription_id BETWEEN subscription.id AND subscription.id
+            AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
+        ORDER BY subscription_id, id LIMIT %(limit)s + 1
+    ) AS waiting
+), in_mailboxes AS MATERIALIZED (
+    (SELECT FROM at_once WHERE mode = 'PULL')
     UNION ALL
     (
         SELECT FROM delivery_waiting
@@ -52,6 +78,8 @@ SELECT
         )
         UNION ALL
         (SELECT FROM in_mailboxes)
+        UNION ALL
+        (SELECT FROM at_once WHERE mode <> 'PULL')
         LIMIT %(limit)s + 1
     ) AS counted) AS backlog,
     (SELECT count(*) FROM in_mailboxes) AS in_mailboxes,

@@ -14,7 +14,7 @@ from delivery.console.shared import counting
 from delivery.console.shared.counting import Bounded
 from delivery.models import Lane, Message
 from delivery.states import Status
-from subscriptions.models import Mode, Subscription
+from subscriptions.models import JoinMode, Mode, Subscription
 from tests.support import factories
 from tests.unit.delivery.console.blocking import block, suspend
 
@@ -98,6 +98,14 @@ class TestTiles:
         shown = read()
         assert (str(shown.backlog), str(shown.in_mailboxes)) == ("4", "3")
         assert shown.oldest_at == waiting.message.published_at
+
+    def test_what_waits_in_a_join_is_in_no_mailbox(self) -> None:
+        joining = factories.subscription(join_mode=JoinMode.ALL, join_name="order")
+        for _ in range(2):
+            factories.delivery(subscription=joining, lane=None)
+        factories.delivery(subscription=factories.subscription(mode=Mode.PULL))
+        shown = read()
+        assert (str(shown.backlog), str(shown.in_mailboxes)) == ("3", "1")
 
     def test_in_doubt_counts_deliveries_that_a_person_must_decide(self) -> None:
         factories.delivery(Status.IN_DOUBT)
