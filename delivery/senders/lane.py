@@ -19,6 +19,7 @@ from delivery.senders.holding import LaneLostError
 from delivery.senders.pace import Pace
 from delivery.senders.parcel import Group, Key, Parcel
 from delivery.senders.request import Request
+from delivery.senders.script_runs import BATCH_JOBS
 from delivery.senders.stock import READ_SECONDS, Stock
 from delivery.senders.stops import Stops
 from delivery.senders.under_way import Jobs, UnderWay
@@ -28,6 +29,8 @@ from delivery.senders.window import WHOLE_LANE, window_of
 LOOK_SECONDS = 0.5
 # A lane that failed reads few deliveries: most of them would only be read again.
 ROWS_AFTER_FAILURE = 16
+# Of a lane with scripts, no more than one batch of them: the rest would only be read again.
+ROWS_WITH_SCRIPTS = BATCH_JOBS
 # A run up to this length stays recorded when all of it is settled: emptying it costs a commit.
 SHORT_RUN = 8
 
@@ -60,6 +63,8 @@ class SenderLane:
         # A request made ahead.
         self.request: Request | None = None
         self.pace = Pace(row["catch_up_rate"])
+        # Whether the last read executed scripts.
+        self.executed_scripts = False
         # The number of deliveries in the run of an ordered lane that was recorded last.
         self._recorded = 0
         if self.stops.is_suspended:
@@ -204,11 +209,11 @@ class SenderLane:
     def rows(self, of_a_lane: int) -> int:
         """Return how many deliveries to read at a time, if a lane may hold so many."""
         rows = self.window.rows(of_a_lane)
-        return (
-            min(rows, ROWS_AFTER_FAILURE)
-            if self.window.is_ordered and self.stops.failures
-            else rows
-        )
+        if not self.window.is_ordered:
+            return rows
+        if self.executed_scripts:
+            rows = min(rows, ROWS_WITH_SCRIPTS)
+        return min(rows, ROWS_AFTER_FAILURE) if self.stops.failures else rows
 
     def wants_more(self, closed: Collection[Key], *, rows: int) -> bool:
         return self.stock.wants_more(

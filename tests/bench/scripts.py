@@ -1,7 +1,8 @@
-"""`bench scripts`: an unscripted lane drains its backlog alone, and beside lanes with scripts.
+"""`bench scripts`: lanes with scripts drain a backlog, and a lane without one keeps its speed.
 
-It has a receiver of its own. What other lanes take from the machine in any case is measured in the
-same round, by as many lanes without scripts. Only the time counts in which all were at work.
+First the scripted lanes send as fast as they can. Then they send at a pace of WANTED_RATE together,
+and so do as many lanes without scripts in their turn: the unscripted lane beside them has a
+receiver of its own. Only the time counts in which all were at work.
 """
 
 from dataclasses import dataclass
@@ -23,24 +24,23 @@ var fields = $inmessage;
 $outmessage = { type: $inheader['Content-Type'], summary: fields.original };
 """
 WANTED_RATE = 1_000
-# Of the lane's rate beside as many lanes without scripts.
+# Of the lane's rate beside as many lanes without scripts, at the same pace.
 WANTED_BESIDE = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneBesideOthers:
-    """The unscripted lane with its receiver, and the setups of the other lanes."""
+    """The unscripted lane with its receiver."""
 
     measuring: Measuring
     receiver: children.ReceiverProcess
     lane: stage.BenchSetup
 
-    def rates(
-        self, messages: int, others: stage.BenchSetup | None, of_others: int = 0
-    ) -> tuple[float, float]:
+    def rates(self, others: stage.BenchSetup, *, pace: float | None = None) -> tuple[float, float]:
         """Drain the backlogs, and return the rates of the lane and of the others together."""
-        backlogs = [(self.lane, messages), *([(others, of_others)] if others else [])]
-        receivers = [self.receiver, self.measuring.receiver][: len(backlogs)]
+        sizes = self.measuring.sizes
+        backlogs = [(self.lane, sizes.unscripted), (others, sizes.scripted // others.lanes)]
+        receivers = [self.receiver, self.measuring.receiver]
         expected = sum(count * cast.lanes for cast, count in backlogs)
         stage.clear()
         for receiver in receivers:
@@ -49,6 +49,8 @@ class LaneBesideOthers:
             cast.let_in(hanging=False)
             cast.publish(count)
             cast.hold()
+        if pace is not None:
+            others.keep_pace(pace / others.lanes)
         with children.senders(self.measuring.sizes.senders):
             wait_until(self.measuring.sizes.senders, stage.senders, seconds=START_SECONDS)
             for cast, _ in backlogs:
@@ -59,24 +61,23 @@ class LaneBesideOthers:
             wait_until(expected, stage.delivered, seconds=COMMIT_SECONDS)
         for receiver, (cast, count) in zip(receivers, backlogs, strict=True):
             self._receive(receiver, expected=count * cast.lanes)
-        lane, other = _rates_meanwhile([[at for _, at in one.arrivals()] for one in receivers])
-        return lane, other
+        of_lane, of_others = ([at for _, at in one.arrivals()] for one in receivers)
+        return _rates_meanwhile(of_lane, of_others)
 
     def _receive(self, receiver: children.ReceiverProcess, *, expected: int) -> None:
         self.measuring.receive(receiver.tally(), expected=expected)
 
 
-def _rates_meanwhile(arrivals: list[list[float]]) -> tuple[float, float]:
-    """Return the rates in the time that all lists share; the second is 0 if there is one list."""
-    begin, end = max(times[0] for times in arrivals), min(times[-1] for times in arrivals)
-    rates = [
-        sum(begin <= at <= end for at in times) / max(end - begin, 0.001) for times in arrivals
-    ]
-    return rates[0], sum(rates[1:])
+def _rates_meanwhile(lane: list[float], others: list[float]) -> tuple[float, float]:
+    """Return both rates, per second, in the time in which both arrived."""
+    begin, end = max(lane[0], others[0]), min(lane[-1], others[-1])
+    seconds = max(end - begin, 0.001)
+    of_lane, of_others = (sum(begin <= at <= end for at in times) for times in (lane, others))
+    return of_lane / seconds, of_others / seconds
 
 
 def lane_beside_scripts(measuring: Measuring) -> list[BenchResult]:
-    """Drain the lane alone, beside lanes without scripts, and beside as many with scripts."""
+    """Drain scripted lanes beside the lane, and both kinds of lanes at a pace beside it."""
     sizes = measuring.sizes
     url, lanes = measuring.receiver.url, sizes.scripted_lanes
     with children.receiver() as receiver:
@@ -85,22 +86,16 @@ def lane_beside_scripts(measuring: Measuring) -> list[BenchResult]:
         scripted = stage.make_cast("scripted", url=url, lanes=lanes)
         Subscription.objects.filter(event_type=scripted.event_type).update(script=SCRIPT)
         beside = LaneBesideOthers(measuring=measuring, receiver=receiver, lane=lane)
-        alone, beside_others, beside_scripts, of_scripts = [], [], [], []
+        of_scripts, beside_others, beside_scripts = [], [], []
         for _ in measuring.rounds("scripts", sizes.script_rounds):
-            alone.append(beside.rates(sizes.unscripted, None)[0])
-            beside_others.append(
-                beside.rates(sizes.unscripted, without, sizes.scripted * 4 // lanes)[0]
-            )
-            rate, rate_of_scripts = beside.rates(
-                sizes.unscripted, scripted, sizes.scripted // lanes
-            )
-            beside_scripts.append(rate)
-            of_scripts.append(rate_of_scripts)
+            of_scripts.append(beside.rates(scripted)[1])
+            beside_others.append(beside.rates(without, pace=WANTED_RATE)[0])
+            beside_scripts.append(beside.rates(scripted, pace=WANTED_RATE)[0])
     wanted = [float(WANTED_RATE)] * len(of_scripts)
     return [
         compare(f"{lanes} scripted lanes beside an unscripted one", of_scripts, wanted, wanted=1),
         compare(
-            "the unscripted lane, of its rate beside lanes without scripts",
+            f"an unscripted lane beside {WANTED_RATE:,}/s, with and without scripts",
             beside_scripts,
             beside_others,
             wanted=WANTED_BESIDE,

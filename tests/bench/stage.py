@@ -26,6 +26,8 @@ from tests.bench.receiver import UNORDERED
 HEALTHY, HANGING = "healthy", "hanging"
 # The most deliveries per transaction of the backlog.
 BATCH = 20_000
+# Lanes catch up to their backlog's end, and no backlog of a benchmark ends here.
+NEVER_CAUGHT_UP = 2**62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,11 @@ class BenchSetup:
         self.event_type.subscriptions.filter(name__in=names).update(
             status=SubscriptionStatus.ACTIVE
         )
+
+    def keep_pace(self, rate: float) -> None:
+        """Let each lane begin at most so many deliveries per second, as after a release."""
+        lanes = Lane.objects.filter(subscriber__subscriptions__event_type=self.event_type)
+        lanes.update(catch_up_rate=rate, catch_up_to=NEVER_CAUGHT_UP)
 
     def hold(self) -> None:
         """Make all subscriptions INACTIVE: their backlog stays."""
@@ -196,6 +203,8 @@ def clear() -> None:
         next_try_at=None,
         run_ids=[],
         run_attempts=[],
+        catch_up_rate=None,
+        catch_up_to=None,
     )
 
 

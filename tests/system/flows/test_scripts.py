@@ -6,6 +6,7 @@ import pytest
 import requests
 from standardwebhooks.webhooks import Webhook
 
+from delivery.senders.script_runs import BATCH_JOBS
 from tests.support.product import Flow, Product
 from tests.support.receivers import Answer, Receiver
 from tests.system.operation.installation import eventually
@@ -136,6 +137,21 @@ def test_a_script_that_hangs_delays_its_own_lane_only(flow: Flow, receiver: Rece
     assert hanging.endpoint.received == []
     reason = flow.deliveries(hanging)[0]["reason"]
     assert reason == "script: line 1: stopped after 500 ms of processor time"
+
+
+def test_a_backlog_longer_than_a_batch_of_scripts_is_sent_in_order_once(
+    flow: Flow, receiver: Receiver
+) -> None:
+    of = flow.subscribe(
+        receiver.endpoint("backlog"),
+        script="$outmessage = {number: $inmessage.number + 1000};",
+        status="HELD",
+    )
+    flow.publish_numbered(3 * BATCH_JOBS)
+    flow.rest.patch(f"subscriptions/{of.id}", {"status": "ACTIVE"})
+    assert set(flow.wait_until_settled(of)) == {"DELIVERED"}
+    numbers = [json.loads(request.body)["number"] for request in of.endpoint.received]
+    assert numbers == list(range(1000, 1000 + 3 * BATCH_JOBS))
 
 
 def test_a_concurrent_subscriber_has_its_scripts_executed(flow: Flow, receiver: Receiver) -> None:
