@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from delivery.publishing.reply_headers import REPLIED_PREFIX
 from subscriptions.api.problems import Problem
 from subscriptions.filters import header_name
-from subscriptions.values.forwarding import FORWARD_AUTHORIZATION
+from subscriptions.values.forwarding import FORWARD_AUTHORIZATION, REPLIED_PREFIX
 from subscriptions.values.header_values import HOP_BY_HOP, MAX_VALUE_LENGTH, is_token
 
 MAX_HEADERS = 100

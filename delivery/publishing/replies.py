@@ -44,7 +44,7 @@ from delivery.models.message import public_id
 from delivery.publishing.callback_tokens import read_token
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish_own
-from delivery.publishing.reply_headers import REPLIED_PREFIX, reply_key, wants_reply
+from delivery.publishing.reply_headers import reply_key, wants_reply
 from delivery.publishing.stored_messages import Accepted
 from subscriptions.matching.destinations import EVERYBODY, Destination, UnknownDestinationError
 from subscriptions.matching.reply_to import (
@@ -54,6 +54,7 @@ from subscriptions.matching.reply_to import (
     find_reply_to,
 )
 from subscriptions.models import Publisher
+from subscriptions.values.forwarding import REPLIED_PREFIX
 
 # They would control the publication, which the message's publisher decides.
 _NOT_OF_RECEIVER = frozenset(

@@ -11,10 +11,9 @@ from functools import lru_cache
 from delivery.models.lane import CALLBACK_EVENT_TYPE
 from delivery.publishing.callback_tokens import make_token, purpose_key
 from subscriptions.matching.reply_to import REPLY_TO
+from subscriptions.values.forwarding import REPLIED_PREFIX
 
 REPLY_URL = "inturn-reply"
-# Headers of a message, made by Inturn: what the message replies to. Nobody else can set them.
-REPLIED_PREFIX = "inturn-replied-"
 MESSAGE = REPLIED_PREFIX + "message"
 
 _PURPOSE = b"inturn reply token v1"
