@@ -150,6 +150,7 @@ def test_results_are_printed_as_lines(home: Path) -> None:
     assert receipt == "100 expected, 100 got, 0 lost, 0 duplicated, 0 out of order"
 
 
+@pytest.mark.slow
 def test_an_interrupted_benchmark_ends_its_processes(home: Path) -> None:
     mark = f"TMPDIR={home}"
     command = [sys.executable, str(CHECKOUT / "manage.py"), "bench", "deliver", "--only", "alone"]

@@ -75,6 +75,7 @@ def test_every_list_can_be_read_at_any_width(rows: None, ann: ConsoleVisitor) ->
         ann.photograph(name)
 
 
+@pytest.mark.slow
 def test_every_form_can_be_filled_in_at_any_width(rows: None, ann: ConsoleVisitor) -> None:
     for name in FORMS:
         ann.page.goto(f"/admin/{LISTS[name]}/add/")
@@ -116,6 +117,7 @@ def test_a_page_of_the_console_leads_to_the_guide_about_it(ann: ConsoleVisitor) 
     expect(ann.page.get_by_role("heading", name="Keys", exact=True)).to_be_in_viewport()
 
 
+@pytest.mark.slow
 def test_a_message_shows_its_payload_as_text(ann: ConsoleVisitor) -> None:
     message = factories.message(b"<script>document.title = 'taken over'</script>")
     subscription = factories.subscription(event_type=message.event_type)

@@ -46,6 +46,7 @@ def week(transactional_db: None) -> Subscription:
     return orders
 
 
+@pytest.mark.slow
 def test_charts_are_drawn_with_labels(week: Subscription, ann: ConsoleVisitor) -> None:
     ann.page.goto("/admin/delivery/historyhour/")
     assert ann.page.evaluate(DRAWN) == [167, 167, 167]

@@ -57,6 +57,7 @@ def test_one_click_makes_all_its_subscriptions_inactive_and_another_undoes_it(
     assert Subscriber.objects.get().status == "ACTIVE"
 
 
+@pytest.mark.slow
 def test_a_banner_is_on_every_page_while_all_sending_is_held(
     head: Delivery, ann: ConsoleVisitor
 ) -> None:

@@ -15,6 +15,7 @@ from tests.system.browser.visitor import ConsoleVisitor
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.slow
 def test_the_form_of_a_mailbox_has_no_endpoint(ann: ConsoleVisitor) -> None:
     subscriber, event_type = factories.subscriber("depot"), factories.event_type("Parcel.Left")
     ann.page.goto(

@@ -51,6 +51,7 @@ def test_deliveries_in_doubt_are_decided_after_a_confirmation(ann: ConsoleVisito
     assert status_of(row) == Status.DELIVERED
 
 
+@pytest.mark.slow
 def test_an_edited_copy_keeps_its_line_breaks(ann: ConsoleVisitor) -> None:
     message = factories.message(b'{\n  "number": 1\n}\n')
     subscription = factories.subscription(event_type=message.event_type)

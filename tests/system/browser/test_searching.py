@@ -47,6 +47,7 @@ def test_messages_are_searched_by_text_and_read_beside_the_list(ann: ConsoleVisi
     assert "body=needle" in page.url
 
 
+@pytest.mark.slow
 def test_an_action_in_the_pane_returns_to_the_pane(ann: ConsoleVisitor) -> None:
     row = factories.delivery(Status.REJECTED)
     ann.page.goto("/admin/delivery/delivery/?status=REJECTED")

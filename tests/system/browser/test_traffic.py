@@ -72,6 +72,7 @@ def test_the_chart_updates_without_reloading_the_page(
     assert ann.page.evaluate("document.activeElement.textContent") == "As a table"
 
 
+@pytest.mark.slow
 def test_the_last_day_is_in_the_address(day: Subscription, ann: ConsoleVisitor) -> None:
     ann.page.goto("/admin/")
     ann.page.get_by_role("link", name="Last day").press("Enter")

@@ -97,6 +97,7 @@ def test_killed_between_the_halves_the_first_ones_still_wait(
     halves.insist_on_one_of_each(first, halves.publish_second())
 
 
+@pytest.mark.slow
 def test_killed_before_the_commit_of_the_second_halves_no_join_is_complete(
     halves: Halves, product: Product
 ) -> None:
@@ -113,6 +114,7 @@ def test_killed_before_the_commit_of_the_second_halves_no_join_is_complete(
     halves.insist_on_one_of_each(first, halves.publish_second())
 
 
+@pytest.mark.slow
 def test_killed_between_commit_and_answer_a_retry_completes_no_join_again(
     halves: Halves, product: Product
 ) -> None:

@@ -27,6 +27,7 @@ def test_an_orderly_stop_leaves_no_delivery_in_doubt(product: Product, receiver:
         insist(flow, of, published, crashes=0)
 
 
+@pytest.mark.slow
 def test_a_stop_does_not_wait_for_an_endpoint_that_hangs(
     product: Product, receiver: Receiver
 ) -> None:

@@ -117,6 +117,7 @@ def test_the_process_that_waits_for_runs_is_small(
     assert not [path for path in maps if "pyarrow" in path.read_text()]
 
 
+@pytest.mark.slow
 def test_a_killed_run_has_failed_and_the_next_is_done(history: History) -> None:
     with history.held():
         id, pid = history.begin()

@@ -44,6 +44,7 @@ def prepare(home: Path, url: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_machines_that_start_at_once_on_an_empty_database_all_prepare_it(
     empty_database: str, tmp_path: Path
 ) -> None:

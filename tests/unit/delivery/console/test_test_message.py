@@ -127,6 +127,7 @@ def test_an_address_that_is_not_allowed_is_not_called(
     assert "10.0.0.1 is refused" in JournalEntry.objects.get().text
 
 
+@pytest.mark.slow
 def test_a_hanging_endpoint_times_out(
     ann: Client,
     subscription: Subscription,

@@ -126,6 +126,7 @@ def test_messages_without_a_recorded_transaction_prove_nothing(spark: SparkSessi
     assert explained(turns) == {"not_provable": 2}
 
 
+@pytest.mark.slow
 def test_an_inactive_subscription_may_be_overtaken(spark: SparkSession) -> None:
     """1 is held from 4 to 50. 3 was tried before; 6 was in a run that was read before 50; 7 was
     published after it.

@@ -71,7 +71,13 @@ class FrozenBetween(list[Statement]):
             yield statement
 
 
-@pytest.mark.parametrize("statements", [[], FrozenBetween([_RAISE_EPOCH, _RAISE_EPOCH])])
+@pytest.mark.parametrize(
+    "statements",
+    [
+        pytest.param([], marks=pytest.mark.slow),
+        FrozenBetween([_RAISE_EPOCH, _RAISE_EPOCH]),
+    ],
+)
 def test_a_frozen_sender_loses_its_locks_and_its_uncommitted_work(
     statements: list[Statement],
 ) -> None:

@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from config.embedded.postgres import throwaway
 from config.env import CHECKOUT
 from tests.system.operation.installation import eventually
 
 
+@pytest.mark.slow
 def test_a_sender_stops_although_the_database_is_gone(tmp_path: Path) -> None:
     said = tmp_path / "said"
     with throwaway() as url, said.open("w") as stderr:
