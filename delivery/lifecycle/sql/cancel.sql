@@ -10,8 +10,7 @@ WITH open AS MATERIALIZED (
     FOR UPDATE
 ), gone AS (
     DELETE FROM delivery_waiting delivery
-    USING open
-    WHERE delivery.id = open.id
+    WHERE delivery.id = ANY (ARRAY(SELECT id FROM open))
     RETURNING
         delivery AS waiting, delivery.*,
         CASE

@@ -6,7 +6,7 @@
 -- state.
 -- Each ended fetch is an attempt. A released delivery that may not be fetched again (max_receives,
 -- VOLATILE) becomes FAILED.
--- Leans on the primary key.
+-- Leans on the primary key. The array of ids in each condition is for the planner: see `fetch.sql`.
 WITH held AS MATERIALIZED (
     SELECT
         delivery.id, delivery.message_id, delivery.status, delivery.receive_count,
@@ -43,7 +43,8 @@ WITH held AS MATERIALIZED (
 ), gone AS (
     DELETE FROM delivery_waiting delivery
     USING held
-    WHERE delivery.id = held.id AND held.is_ended AND held.becomes <> 'PENDING'
+    WHERE delivery.id = ANY (%(delivery)s::bigint[])
+        AND delivery.id = held.id AND held.is_ended AND held.becomes <> 'PENDING'
     RETURNING delivery AS waiting, delivery.redelivery, held.*
 ), settled AS (
     INSERT INTO delivery_settled
@@ -65,7 +66,8 @@ WITH held AS MATERIALIZED (
         lease_token = NULL,
         lease_expires_at = NULL
     FROM held
-    WHERE delivery.id = held.id AND held.is_ended AND held.becomes = 'PENDING'
+    WHERE delivery.id = ANY (%(delivery)s::bigint[])
+        AND delivery.id = held.id AND held.is_ended AND held.becomes = 'PENDING'
 ), ended AS (
     SELECT * FROM held WHERE is_ended
 ), attempts AS (

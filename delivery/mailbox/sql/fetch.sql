@@ -13,7 +13,8 @@
 -- whose walk starts with every delivery ever made. The reads ordered by time have only one index
 -- anyway; there the equality of subscription_id lets the walk end where future times begin.
 -- Returned deliveries are locked one by one, by id: with a join, the planner may search for them
--- among all due deliveries of the installation.
+-- among all due deliveries of the installation. The update names its rows by an array, too: a plan
+-- made while the table was empty would read all of it for the join alone.
 WITH mailbox AS MATERIALIZED (
     SELECT id, max_receives
     FROM subscriptions_subscription
@@ -134,7 +135,7 @@ WITH mailbox AS MATERIALIZED (
         attempts = fitting.receive_count,
         receive_count = fitting.receive_count + 1
     FROM fitting
-    WHERE delivery.id = fitting.id
+    WHERE delivery.id = fitting.id AND delivery.id = ANY (ARRAY(SELECT id FROM fitting))
     RETURNING
         delivery.id, delivery.message_id, fitting.event_type_id, fitting.published_at,
         fitting.headers, fitting.content_type, fitting.body, delivery.receive_count,

@@ -12,7 +12,9 @@ SELECT
     (
         SELECT message.published_at
         FROM delivery_waiting delivery
-        JOIN delivery_message message ON message.id = delivery.message_id
+        CROSS JOIN LATERAL (
+            SELECT published_at FROM delivery_message WHERE id = delivery.message_id LIMIT 1
+        ) AS message
         WHERE delivery.id = CASE
             WHEN mailbox.is_open
             THEN least(fresh.oldest, due.oldest, lapsed.oldest, delayed.oldest, leased.oldest)

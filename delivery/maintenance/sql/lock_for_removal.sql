@@ -24,10 +24,13 @@ WITH RECURSIVE family AS (
     FOR UPDATE SKIP LOCKED
 ), deliveries AS MATERIALIZED (
     SELECT delivery.id
-    FROM messages
-    JOIN delivery_delivery delivery
-        ON delivery.id BETWEEN messages.id << 20 AND messages.id << 20 | 1048575
-    ORDER BY delivery.id
-    FOR UPDATE OF delivery SKIP LOCKED
+    FROM (SELECT id FROM messages ORDER BY id) AS owner
+    CROSS JOIN LATERAL (
+        SELECT id
+        FROM delivery_delivery
+        WHERE id BETWEEN owner.id << 20 AND owner.id << 20 | 1048575
+        ORDER BY id
+        FOR UPDATE SKIP LOCKED
+    ) AS delivery
 )
 SELECT ARRAY(SELECT id FROM messages) AS messages, ARRAY(SELECT id FROM deliveries) AS deliveries

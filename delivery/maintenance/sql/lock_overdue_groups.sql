@@ -31,12 +31,15 @@ WITH due AS MATERIALIZED (
     SELECT
         member.id, member.message_id, member.queue_group, member.status, member.attempts,
         member.subscription_id, member.lane_id, member.expires_at, member.server_started_at
-    FROM due
-    JOIN delivery_delivery member
-        ON member.id BETWEEN due.message_id << 20 AND due.message_id << 20 | 1048575
-        AND member.queue_group = due.queue_group
-    ORDER BY member.id
-    FOR NO KEY UPDATE OF member SKIP LOCKED
+    FROM (SELECT * FROM due ORDER BY message_id, queue_group) AS due
+    CROSS JOIN LATERAL (
+        SELECT *
+        FROM delivery_delivery
+        WHERE id BETWEEN due.message_id << 20 AND due.message_id << 20 | 1048575
+            AND queue_group = due.queue_group
+        ORDER BY id
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) AS member
 ), weighed AS (
     SELECT
         locked.*, count(*) OVER its_group AS members,
@@ -55,7 +58,9 @@ SELECT
     pg_postmaster_start_time() AS started_at, locked.subscription_id,
     subscriber.name || '/' || subscription.name AS subscription
 FROM weighed AS locked
-JOIN delivery_message message ON message.id = locked.message_id
+CROSS JOIN LATERAL (
+    SELECT published_at FROM delivery_message WHERE id = locked.message_id LIMIT 1
+) AS message
 JOIN subscriptions_subscription subscription ON subscription.id = locked.subscription_id
 JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
 WHERE locked.status = 'PENDING'

@@ -36,7 +36,9 @@ WITH gone AS (
     INSERT INTO delivery_failurenotice (delivery_id, number)
     SELECT gone.id, gone.tried
     FROM gone
-    JOIN delivery_message message ON message.id = gone.message_id
+    CROSS JOIN LATERAL (
+        SELECT event_type_id FROM delivery_message WHERE id = gone.message_id LIMIT 1
+    ) AS message
     JOIN subscriptions_eventtype event_type ON event_type.id = message.event_type_id
     WHERE event_type.name <> 'Inturn.Delivery.Failed'
     ON CONFLICT DO NOTHING

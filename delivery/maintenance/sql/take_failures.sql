@@ -46,13 +46,23 @@ SELECT
             ))
     ) AS is_of_group
 FROM taken
-JOIN delivery_delivery delivery ON delivery.id = taken.delivery_id
-JOIN delivery_message message ON message.id = delivery.message_id
+CROSS JOIN LATERAL (
+    SELECT id, message_id, subscription_id, status, attempts, redelivery, queue_group
+    FROM delivery_delivery WHERE id = taken.delivery_id LIMIT 1
+) AS delivery
+CROSS JOIN LATERAL (
+    SELECT event_type_id, publisher_id, headers, edited_from_id, destination, published_at
+    FROM delivery_message WHERE id = delivery.message_id LIMIT 1
+) AS message
 JOIN subscriptions_eventtype event_type ON event_type.id = message.event_type_id
 JOIN subscriptions_subscription subscription ON subscription.id = delivery.subscription_id
 JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
 LEFT JOIN subscriptions_publisher publisher ON publisher.id = message.publisher_id
 -- Failed attempts are logged.
-LEFT JOIN delivery_loggedattempt attempt
-    ON attempt.delivery_id = taken.delivery_id AND attempt.number = taken.number
+LEFT JOIN LATERAL (
+    SELECT number, started_at, duration_ms, outcome, status_code, error
+    FROM delivery_loggedattempt
+    WHERE delivery_id = taken.delivery_id AND number = taken.number
+    LIMIT 1
+) AS attempt ON true
 ORDER BY taken.id

@@ -22,9 +22,15 @@ WITH keyed AS (
         ON delivery.id BETWEEN keyed.message_id << 20 AND keyed.message_id << 20 | 1048575
         AND delivery.subscription_id = keyed.subscription_id
     JOIN subscriptions_subscription subscription ON subscription.id = keyed.subscription_id
-    JOIN delivery_dedupkey known
-        ON known.subscription_id = keyed.subscription_id AND known.key = keyed.key
-    LEFT JOIN delivery_delivery first ON first.id = known.delivery_id
+    CROSS JOIN LATERAL (
+        SELECT delivery_id, seen_at
+        FROM delivery_dedupkey
+        WHERE subscription_id = keyed.subscription_id AND key = keyed.key
+        LIMIT 1
+    ) AS known
+    LEFT JOIN LATERAL (
+        SELECT status FROM delivery_delivery WHERE id = known.delivery_id LIMIT 1
+    ) AS first ON true
 ), judged AS (
     SELECT
         keyed.*,
@@ -77,7 +83,9 @@ WITH keyed AS (
     INSERT INTO delivery_failurenotice (delivery_id, number)
     SELECT settled.id, 0
     FROM settled
-    JOIN delivery_message message ON message.id = settled.message_id
+    CROSS JOIN LATERAL (
+        SELECT event_type_id FROM delivery_message WHERE id = settled.message_id LIMIT 1
+    ) AS message
     JOIN subscriptions_eventtype event_type ON event_type.id = message.event_type_id
     WHERE settled.status = 'IN_DOUBT' AND event_type.name <> 'Inturn.Delivery.Failed'
 )

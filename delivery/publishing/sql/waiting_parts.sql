@@ -3,6 +3,10 @@
 SELECT known.key, delivery.id, delivery.message_id, delivery.subscription_id
 FROM delivery_joinkey known
 JOIN delivery_waiting delivery ON delivery.id = ANY (known.parts)
+    -- The same once more, so that the planner needs no join to find them.
+    AND delivery.id = ANY (ARRAY(
+        SELECT unnest(parts) FROM delivery_joinkey WHERE key = ANY (%(key)s::bytea[])
+    ))
 WHERE known.key = ANY (%(key)s::bytea[]) AND delivery.status = 'PENDING'
     AND delivery.lane_id IS NULL
     AND (delivery.expires_at IS NULL OR delivery.expires_at > now())

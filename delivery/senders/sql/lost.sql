@@ -13,7 +13,7 @@ FROM (
     CROSS JOIN LATERAL unnest(
         lane.run_ids, lane.run_attempts
     ) WITH ORDINALITY AS run (id, attempts, place)
-    JOIN delivery_waiting delivery ON delivery.id = run.id
+    CROSS JOIN LATERAL (SELECT * FROM delivery_waiting WHERE id = run.id LIMIT 1) AS delivery
     WHERE lane.id = ANY (%(lane)s::bigint[])
         AND delivery.status = 'PENDING' AND delivery.attempts = run.attempts
 ) AS found

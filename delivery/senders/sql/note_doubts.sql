@@ -3,5 +3,7 @@
 INSERT INTO delivery_journalentry (kind, text, actor, delivery_id)
 SELECT 'IN_DOUBT', 'In doubt: a sender died and may have sent it.', '', delivery.id
 FROM json_to_recordset(%(rows)s::json) AS lost (delivery_id bigint, number int)
-JOIN delivery_delivery delivery
-    ON delivery.id = lost.delivery_id AND delivery.attempts = lost.number - 1
+CROSS JOIN LATERAL (
+    SELECT id, attempts FROM delivery_delivery WHERE id = lost.delivery_id LIMIT 1
+) AS delivery
+WHERE delivery.attempts = lost.number - 1

@@ -103,8 +103,11 @@ WITH RECURSIVE places AS (
         sum(octet_length(message.body)) OVER (ORDER BY due.turn, delivery.id)
             - octet_length(message.body) AS bytes_before
     FROM due
-    JOIN delivery_waiting delivery ON delivery.id = due.id
-    JOIN delivery_message message ON message.id = delivery.message_id
+    CROSS JOIN LATERAL (SELECT * FROM delivery_waiting WHERE id = due.id LIMIT 1) AS delivery
+    CROSS JOIN LATERAL (
+        SELECT event_type_id, headers, content_type, body
+        FROM delivery_message WHERE id = delivery.message_id LIMIT 1
+    ) AS message
 )
 SELECT
     sized.id, sized.subscription_id, sized.message_id, NULL::smallint AS queue_group,

@@ -43,7 +43,7 @@ WITH RECURSIVE places AS (
             LEFT JOIN LATERAL (
                 SELECT url, substring(url FROM '^[^/]+//[^/?#]*') AS origin
                 FROM delivery_callback
-                WHERE id = waiting.callback_id
+                WHERE id = waiting.callback_id LIMIT 1
             ) AS callback ON true
             WHERE waiting.lane_id = %(lane)s AND waiting.subscription_id = subscription.id
                 AND waiting.status = 'PENDING' AND waiting.next_attempt_at <= now()
@@ -66,7 +66,7 @@ WITH RECURSIVE places AS (
             LEFT JOIN LATERAL (
                 SELECT url, substring(url FROM '^[^/]+//[^/?#]*') AS origin
                 FROM delivery_callback
-                WHERE id = fresh.callback_id
+                WHERE id = fresh.callback_id LIMIT 1
             ) AS callback ON true
             WHERE fresh.lane_id = %(lane)s AND NOT fresh.skipped
                 AND fresh.subscription_id = subscription.id
@@ -105,7 +105,10 @@ WITH RECURSIVE places AS (
         )
             - octet_length(message.body) AS bytes_before
     FROM due
-    JOIN delivery_message message ON message.id = due.message_id
+    CROSS JOIN LATERAL (
+        SELECT event_type_id, headers, content_type, body
+        FROM delivery_message WHERE id = due.message_id LIMIT 1
+    ) AS message
 )
 SELECT
     sized.id, sized.subscription_id, sized.message_id, NULL::smallint AS queue_group,

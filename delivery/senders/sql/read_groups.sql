@@ -96,7 +96,10 @@ WITH RECURSIVE places AS (
         sum(octet_length(message.body)) OVER (ORDER BY picked.message_id, picked.queue_group)
             - octet_length(message.body) AS bytes_before
     FROM picked
-    JOIN delivery_message message ON message.id = picked.message_id
+    CROSS JOIN LATERAL (
+        SELECT event_type_id, headers, content_type, body
+        FROM delivery_message WHERE id = picked.message_id LIMIT 1
+    ) AS message
 )
 SELECT
     delivery.id, delivery.subscription_id, delivery.message_id, delivery.queue_group,

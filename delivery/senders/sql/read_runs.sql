@@ -76,7 +76,10 @@ CROSS JOIN LATERAL (
         ORDER BY id
         LIMIT wanted.rows
     ) AS picked
-    JOIN delivery_message message ON message.id = picked.message_id
+    CROSS JOIN LATERAL (
+        SELECT event_type_id, headers, content_type, body
+        FROM delivery_message WHERE id = picked.message_id LIMIT 1
+    ) AS message
 ) AS run
 JOIN subscriptions_eventtype event_type ON event_type.id = run.event_type_id
 WHERE run.bytes_before < wanted.bytes

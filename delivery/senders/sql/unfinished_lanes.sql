@@ -5,6 +5,8 @@ FROM delivery_lane lane
 WHERE lane.id %% 512 = ANY (%(shard)s::int[]) AND EXISTS (
     SELECT
     FROM unnest(lane.run_ids, lane.run_attempts) AS run (id, attempts)
-    JOIN delivery_waiting delivery ON delivery.id = run.id
+    CROSS JOIN LATERAL (
+        SELECT status, attempts FROM delivery_waiting WHERE id = run.id LIMIT 1
+    ) AS delivery
     WHERE delivery.status = 'PENDING' AND delivery.attempts = run.attempts
 )
