@@ -10,7 +10,7 @@ Servers are resolved before any row is locked, because that may take seconds.
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -126,13 +126,15 @@ def plan_rewrite(
     replacement: Replacement,
     *,
     allowed_networks: Collection[Network],
+    own_receivers: Container[str] = (),
 ) -> RewritePlan:
     """Return the changes to the selected subscriptions.
 
     Raises RewriteError if there are too many.
     """
     rows = _affected(selected, replacement)
-    return _planned(rows, replacement, _refused(rows, replacement, allowed_networks))
+    refused = _refused(_new_urls(rows, replacement, own_receivers), allowed_networks)
+    return _planned(rows, replacement, refused)
 
 
 def rewrite_subscriptions(
@@ -142,12 +144,14 @@ def rewrite_subscriptions(
     seen: str,
     allowed_networks: Collection[Network],
     actor: str,
+    own_receivers: Container[str] = (),
 ) -> int:
     """Apply the plan with the digest `seen`, and return the number of changed subscriptions.
 
     Raises ChangedError and RewriteError.
     """
-    refused = _refused(_affected(selected, replacement), replacement, allowed_networks)
+    affected = _affected(selected, replacement)
+    refused = _refused(_new_urls(affected, replacement, own_receivers), allowed_networks)
     with transaction.atomic():
         locked = selected.select_for_update(of=("self",), no_key=True)
         planned = _planned(_affected(locked, replacement), replacement, refused)
@@ -181,7 +185,7 @@ def _changes(row: Subscription, replacement: Replacement) -> dict[str, tuple[str
 
 
 def _planned(
-    rows: Iterable[Subscription], replacement: Replacement, refused: Mapping[Server, str]
+    rows: Iterable[Subscription], replacement: Replacement, refused: Mapping[str, str]
 ) -> RewritePlan:
     planned = [
         Rewritten(
@@ -203,9 +207,9 @@ def _planned(
     return RewritePlan(rows=planned, seen=hashlib.sha256(orjson.dumps(content)).hexdigest())
 
 
-def _refusal(after: str, refused: Mapping[Server, str]) -> str:
+def _refusal(after: str, refused: Mapping[str, str]) -> str:
     parsed = _parsed(after)
-    return parsed if isinstance(parsed, str) else refused.get((parsed.host, parsed.port), "")
+    return parsed if isinstance(parsed, str) else refused.get(parsed.url, "")
 
 
 def _parsed(after: str) -> ParsedEndpoint | str:
@@ -216,21 +220,27 @@ def _parsed(after: str) -> ParsedEndpoint | str:
         return str(error)
 
 
-def _refused(
-    rows: Iterable[Subscription], replacement: Replacement, allowed_networks: Collection[Network]
-) -> dict[Server, str]:
-    """Resolve the servers of all new URLs, several at a time.
-
-    Return the refused ones with reasons.
-    """
+def _new_urls(
+    rows: Iterable[Subscription], replacement: Replacement, own_receivers: Container[str]
+) -> list[ParsedEndpoint]:
+    """Return the new URLs whose addresses are checked: all but those of built-in receivers."""
     new_values = {after for row in rows for _, after in _changes(row, replacement).values()}
     parsed = [endpoint for after in new_values if not isinstance(endpoint := _parsed(after), str)]
-    servers = sorted({(endpoint.host, endpoint.port) for endpoint in parsed})
+    return [endpoint for endpoint in parsed if endpoint.url not in own_receivers]
+
+
+def _refused(
+    urls: Iterable[ParsedEndpoint], allowed_networks: Collection[Network]
+) -> dict[str, str]:
+    """Resolve the servers of these URLs; return the refused URLs with reasons."""
+    servers_of = {endpoint.url: (endpoint.host, endpoint.port) for endpoint in urls}
+    servers = sorted(set(servers_of.values()))
     if len(servers) > MOST_SERVERS:
         raise RewriteError(
             f"The new URLs are of {len(servers)} servers; choose fewer than {MOST_SERVERS}."
         )
-    return refused_servers(servers, allowed_networks)
+    refused = refused_servers(servers, allowed_networks)
+    return {url: refused[server] for url, server in servers_of.items() if server in refused}
 
 
 def refused_servers(

@@ -3,7 +3,8 @@
 An address is checked when a connection is made, and the connection goes to that very address:
 whatever a name resolved to when it was saved, or resolves to a moment later, does not matter. TLS
 is still verified against the name, by the authorities that this machine trusts, as for all other
-sending.
+sending. A call to a built-in receiver of Inturn may connect to every address, because its URL was
+checked: see `subscriptions.values.own_receivers`.
 """
 
 import contextlib

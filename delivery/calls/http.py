@@ -1,14 +1,15 @@
 """Calls with `requests`, for callers that wait for one answer; the only module that imports it.
 
-An endpoint is called on connections that are kept and guarded (see `delivery.calls.guard`). One
-call is one request: nothing is repeated and no redirect is followed. A fault of the endpoint is an
+An endpoint is called on connections that are kept and guarded (see `delivery.calls.guard`), a
+built-in receiver on connections of its own (see `subscriptions.values.own_receivers`). One call is
+one request: nothing is repeated and no redirect is followed. A fault of the endpoint is an
 Outcome, never an exception.
 """
 
 import logging
 import os
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from http.cookiejar import DefaultCookiePolicy
@@ -21,7 +22,7 @@ from requests.adapters import HTTPAdapter
 from delivery.calls.guard import CONNECT_SECONDS, GuardedCall, InformationalFloodError, pool_manager
 from delivery.outcome import EXCERPT_BYTES, Fault, Outcome, answer_class
 from delivery.states import OutcomeClass
-from subscriptions.values.addresses import AddressRefusedError, Network
+from subscriptions.values.addresses import EVERY_NETWORK, AddressRefusedError, Network
 
 if TYPE_CHECKING:
     # Commands do not need the models that it imports.
@@ -68,14 +69,21 @@ class NoAnswerError(Exception):
     """No answer came; the message is for a person."""
 
 
-def call_endpoint(request: "Request", *, allowed_networks: Collection[Network]) -> Called:
+def call_endpoint(
+    request: "Request",
+    *,
+    allowed_networks: Collection[Network],
+    own_receivers: Container[str] = (),
+) -> Called:
     """Call the request's endpoint and wait for its answer, as long as its subscription says."""
     start = time.perf_counter()
+    is_own = request.url in own_receivers
     with GuardedCall(
-        seconds=request.endpoint.timeout_seconds, allowed_networks=allowed_networks
+        seconds=request.endpoint.timeout_seconds,
+        allowed_networks=EVERY_NETWORK if is_own else allowed_networks,
     ) as call:
         try:
-            called = _exchange(request, call)
+            called = _exchange(request, call, session=_own_session() if is_own else _session())
         except Exception as error:  # noqa: BLE001 - every way to fail is an outcome
             outcome, words = _failure(error, call)
             called = Called(
@@ -147,8 +155,14 @@ def _session() -> _Session:
     return _Session()
 
 
-def _exchange(request: "Request", call: GuardedCall) -> Called:
-    session, endpoint = _session(), request.endpoint
+@cache
+def _own_session() -> _Session:
+    """Return the session for built-in receivers alone, whose connections no other call may use."""
+    return _Session()
+
+
+def _exchange(request: "Request", call: GuardedCall, *, session: _Session) -> Called:
+    endpoint = request.endpoint
     prepared = session.prepare_request(
         requests.Request(
             endpoint.method, request.url, data=request.parcel.body, headers=_sent(request)

@@ -16,6 +16,7 @@ from delivery.outcome import unsendable_outcome
 from delivery.senders.endpoints import endpoint_of
 from delivery.senders.parcel import Endpoint
 from delivery.senders.request import Request
+from subscriptions.values.own_receivers import own_receivers
 
 
 class NoSlotError(Exception):
@@ -53,4 +54,9 @@ def call_allowed_endpoint(request: Request) -> Called:
     """
     if fault := request.endpoint.fault:
         return Called(unsendable_outcome(fault, now=request.made_at))
-    return call_endpoint(request, allowed_networks=settings.ENVIRONMENT.allowed_networks)
+    environment = settings.ENVIRONMENT
+    return call_endpoint(
+        request,
+        allowed_networks=environment.allowed_networks,
+        own_receivers=own_receivers(environment.base_url),
+    )

@@ -12,6 +12,7 @@ from subscriptions.configuration.draft import drift
 from subscriptions.configuration.plan import Plan, Wanted
 from subscriptions.configuration.secrets import Lookup
 from subscriptions.models import Subscriber, Subscription, SubscriptionStatus
+from subscriptions.values.own_receivers import own_receivers
 
 
 def checked_document(content: Any, *, lookup: Lookup, prune: bool = False) -> Wanted:
@@ -22,7 +23,9 @@ def checked_document(content: Any, *, lookup: Lookup, prune: bool = False) -> Wa
 def plan_document(document: Wanted) -> Plan:
     """Return the plan; raises RefusedDocumentError with all faults."""
     return applied.plan_configuration(
-        document, allowed_networks=settings.ENVIRONMENT.allowed_networks
+        document,
+        allowed_networks=settings.ENVIRONMENT.allowed_networks,
+        own_receivers=own_receivers(settings.ENVIRONMENT.base_url),
     )
 
 
@@ -56,5 +59,6 @@ def apply_document(document: Wanted, *, digest: str, actor: str) -> Plan:
         set_status=set_status,
         tell=wake.notify_of_change,
         allowed_networks=settings.ENVIRONMENT.allowed_networks,
+        own_receivers=own_receivers(settings.ENVIRONMENT.base_url),
     )
     return applied.apply_configuration(document, applying)

@@ -5,7 +5,7 @@ import json
 import socket
 import ssl
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -51,9 +51,14 @@ class Reached:
     refused: tuple[str, ...] = ()
 
 
-def check_endpoints(*, allowed_networks: Collection[Network]) -> Iterator[CheckResult]:
-    """Connect once to each host that an ACTIVE subscription sends to, without sending anything."""
-    users = _subscriptions_by_host()
+def check_endpoints(
+    *, allowed_networks: Collection[Network], own_receivers: Container[str] = ()
+) -> Iterator[CheckResult]:
+    """Connect once to each host that an ACTIVE subscription sends to, without sending anything.
+
+    Built-in receivers are left out: they are this installation, which is checked by itself.
+    """
+    users = _subscriptions_by_host(own_receivers)
     with ThreadPoolExecutor(max_workers=_HOSTS_AT_ONCE) as pool:
         reached = list(
             pool.map(
@@ -172,10 +177,12 @@ def _networks(reached: Iterable[Reached]) -> Iterator[CheckResult]:
     )
 
 
-def _subscriptions_by_host() -> Mapping[Host, list[Subscription]]:
+def _subscriptions_by_host(own_receivers: Container[str]) -> Mapping[Host, list[Subscription]]:
     users: dict[Host, list[Subscription]] = defaultdict(list)
     for subscription in _sending():
         endpoint = parse_endpoint(subscription.endpoint)
+        if endpoint.url in own_receivers:
+            continue
         scheme = urlsplit(endpoint.url).scheme
         users[Host(scheme, endpoint.host, endpoint.port)].append(subscription)
     return users

@@ -1,12 +1,14 @@
 """Sending one parcel with aiohttp.
 
 A receiver's fault is an Outcome, never an exception. Redirects are not followed.
-`delivery.senders.connector` decides which addresses may be connected to.
+`delivery.senders.connector` decides which addresses may be connected to;
+`subscriptions.values.own_receivers` says why Inturn's built-in receivers have a session of their
+own, which may connect to every address.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -23,7 +25,7 @@ from delivery.senders.faults import evidence, fault_of
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.request import Request, make_request
 from delivery.states import OutcomeClass
-from subscriptions.values.addresses import Network
+from subscriptions.values.addresses import EVERY_NETWORK, Network
 from subscriptions.values.resolver import Resolver
 from subscriptions.values.resolver import resolver as this_resolver
 
@@ -41,28 +43,22 @@ class HttpClient:
     """An HTTP client for all lanes of one sender. Use it as an async context manager."""
 
     def __init__(
-        self, *, allowed_networks: Sequence[Network], resolver: Resolver = this_resolver
+        self,
+        *,
+        allowed_networks: Sequence[Network],
+        own_receivers: Container[str] = (),
+        resolver: Resolver = this_resolver,
     ) -> None:
         self._allowed_networks = tuple(allowed_networks)
+        self._own_receivers = own_receivers
         self._resolver = resolver
         # Set when Inturn stops: the outcome of an attempt cancelled from then on is that there was
         # no answer.
         self.is_closing = False
 
     async def __aenter__(self) -> "HttpClient":
-        self._session = aiohttp.ClientSession(
-            connector=GuardedConnector(
-                allowed_networks=self._allowed_networks, resolver=self._resolver
-            ),
-            request_class=GuardedRequest,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            skip_auto_headers=("Accept", "Accept-Encoding"),
-            headers={"User-Agent": settings.USER_AGENT},
-        )
-        # Otherwise aiohttp repeats a PUT or DELETE by itself when a kept connection breaks: one
-        # attempt is one request. There is no public setting.
-        self._session._retry_connection = False
+        self._session = _opened(self._allowed_networks, self._resolver)
+        self._own_session = _opened(EVERY_NETWORK, self._resolver)
         return self
 
     async def __aexit__(
@@ -72,6 +68,7 @@ class HttpClient:
         trace: TracebackType | None,
     ) -> None:
         await self._session.close()
+        await self._own_session.close()
 
     async def send(
         self,
@@ -118,7 +115,7 @@ class HttpClient:
     async def probe(self, url: str, *, seconds: float) -> str:
         """GET a probe URL; return an empty text if it answers 2xx, otherwise the fault."""
         try:
-            async with self._session.get(
+            async with self._session_for(url).get(
                 URL(url, encoded=True), allow_redirects=False, timeout=_timeout(seconds)
             ) as response:
                 await _drain(response)
@@ -138,7 +135,7 @@ class HttpClient:
 
     async def _exchange(self, request: Request, *, now: datetime) -> "_Reception":
         endpoint = request.endpoint
-        async with self._session.request(
+        async with self._session_for(request.url).request(
             endpoint.method,
             URL(request.url, encoded=True),
             data=request.parcel.body,
@@ -147,6 +144,24 @@ class HttpClient:
             timeout=_timeout(endpoint.timeout_seconds),
         ) as response:
             return await _read(response, now, success_codes=endpoint.rules.success_codes)
+
+    def _session_for(self, url: str) -> aiohttp.ClientSession:
+        return self._own_session if url in self._own_receivers else self._session
+
+
+def _opened(allowed_networks: Sequence[Network], resolver: Resolver) -> aiohttp.ClientSession:
+    session = aiohttp.ClientSession(
+        connector=GuardedConnector(allowed_networks=allowed_networks, resolver=resolver),
+        request_class=GuardedRequest,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        skip_auto_headers=("Accept", "Accept-Encoding"),
+        headers={"User-Agent": settings.USER_AGENT},
+    )
+    # Otherwise aiohttp repeats a PUT or DELETE by itself when a kept connection breaks: one attempt
+    # is one request. There is no public setting.
+    session._retry_connection = False
+    return session
 
 
 @lru_cache(maxsize=1000)

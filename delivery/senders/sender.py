@@ -25,6 +25,7 @@ from delivery.senders.http import HttpClient
 from delivery.senders.notifications import Notification, NotificationListener
 from delivery.senders.reader import Reader
 from delivery.senders.settler import Settler
+from subscriptions.values.own_receivers import own_receivers
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class Sender:
         overdue = asyncio.create_task(self._give_up_when_overdue())
         try:
             await self._connect()
-            async with HttpClient(allowed_networks=settings.ENVIRONMENT.allowed_networks) as client:
+            async with _http_client() as client:
                 await self._work(
                     SenderContext(settler=self._settler, reader=self._reader, client=client)
                 )
@@ -234,3 +235,11 @@ def run_sender() -> None:
     """Send until Inturn stops."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(Sender(must_stop=stopping.is_set).run())
+
+
+def _http_client() -> HttpClient:
+    environment = settings.ENVIRONMENT
+    return HttpClient(
+        allowed_networks=environment.allowed_networks,
+        own_receivers=own_receivers(environment.base_url),
+    )

@@ -30,6 +30,7 @@ from subscriptions.values.header_values import (
     check_auth,
     check_headers,
 )
+from subscriptions.values.own_receivers import own_receivers
 
 NO_AUTH = {"type": "none"}
 MAX_PATH_LENGTH = 1000
@@ -79,7 +80,11 @@ def check_addresses(data: Any) -> None:
 
 def _check_address(field: str, url: str) -> None:
     try:
-        check_endpoint(url, allowed_networks=settings.ENVIRONMENT.allowed_networks)
+        check_endpoint(
+            url,
+            allowed_networks=settings.ENVIRONMENT.allowed_networks,
+            own_receivers=own_receivers(settings.ENVIRONMENT.base_url),
+        )
     except EndpointError:
         # The field reports it, together with all other errors.
         return

@@ -1,6 +1,6 @@
 """The addresses of a plan's endpoints: new and changed ones are resolved before any lock."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Container, Iterator
 
 from subscriptions.configuration.document import SUBSCRIPTIONS, DocumentFault
 from subscriptions.configuration.plan import Plan, PlannedObject, Verb
@@ -11,14 +11,16 @@ from subscriptions.values.endpoints import INTERNAL, parse_endpoint
 _FIELDS = ("endpoint", "probe_url")
 
 
-def find_refused(plan: Plan, *, allowed_networks: Collection[Network]) -> None:
+def find_refused(
+    plan: Plan, *, allowed_networks: Collection[Network], own_receivers: Container[str]
+) -> None:
     """Add one fault for each server with a forbidden address.
 
-    It may serve thousands of subscriptions.
+    It may serve thousands of subscriptions. Built-in receivers are accepted.
     """
     users: dict[Server, list[tuple[str, str]]] = {}
     for one in plan.changes:
-        for label, field, server in _urls(one):
+        for label, field, server in _urls(one, own_receivers):
             users.setdefault(server, []).append((label, field))
     for server, detail in refused_servers(sorted(users), allowed_networks).items():
         (label, field), *others = users[server]
@@ -29,10 +31,11 @@ def find_refused(plan: Plan, *, allowed_networks: Collection[Network]) -> None:
         )
 
 
-def _urls(one: PlannedObject) -> Iterator[tuple[str, str, Server]]:
+def _urls(one: PlannedObject, own_receivers: Container[str]) -> Iterator[tuple[str, str, Server]]:
     if one.section is not SUBSCRIPTIONS or one.verb == Verb.DELETE:
         return
     for field in one.fields:
         if field.name in _FIELDS and field.after and field.after != INTERNAL:
             parsed = parse_endpoint(field.after)
-            yield one.label, field.name, (parsed.host, parsed.port)
+            if parsed.url not in own_receivers:
+                yield one.label, field.name, (parsed.host, parsed.port)

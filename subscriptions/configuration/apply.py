@@ -7,7 +7,7 @@ Rows that somebody creates or deletes meanwhile cannot be locked, but the table 
 name that exists, a reference to a deleted row), and again nothing is done.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
@@ -64,12 +64,15 @@ class Applying:
     set_status: Callable[[Subscription | Subscriber, str], object]
     tell: Callable[[], object]
     allowed_networks: Collection[Network]
+    own_receivers: Container[str] = ()
 
 
-def plan_configuration(wanted: Wanted, *, allowed_networks: Collection[Network]) -> Plan:
+def plan_configuration(
+    wanted: Wanted, *, allowed_networks: Collection[Network], own_receivers: Container[str] = ()
+) -> Plan:
     """Return the plan; raises RefusedDocumentError with all faults."""
     planned = draft_plan(wanted)
-    find_refused(planned, allowed_networks=allowed_networks)
+    find_refused(planned, allowed_networks=allowed_networks, own_receivers=own_receivers)
     planned.refuse_faults()
     return planned
 
@@ -80,7 +83,11 @@ def apply_configuration(wanted: Wanted, applying: Applying) -> Plan:
     Raises PlanChangedError, RefusedDocumentError.
     """
     versions = row_versions()
-    seen = plan_configuration(wanted, allowed_networks=applying.allowed_networks)
+    seen = plan_configuration(
+        wanted,
+        allowed_networks=applying.allowed_networks,
+        own_receivers=applying.own_receivers,
+    )
     if seen.digest != applying.digest:
         raise PlanChangedError
     with _refusing_conflicts(), transaction.atomic():

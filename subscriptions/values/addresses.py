@@ -1,7 +1,8 @@
 """The addresses that an endpoint may have: public ones, and those that the administrator allows.
 
 The ranges are the union of those that Svix and Hook0 refuse, and a few that no legitimate endpoint
-uses.
+uses. The URLs of Inturn's built-in receivers are an exception: `subscriptions.values.own_receivers`
+says which they are, and why they are safe.
 """
 
 from collections.abc import Collection
@@ -10,6 +11,9 @@ from typing import TypeAlias
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
+
+# For requests whose URL has been allowed already.
+EVERY_NETWORK: tuple[Network, ...] = (ip_network("0.0.0.0/0"), ip_network("::/0"))
 
 FORBIDDEN_NETWORKS: dict[Network, str] = {
     ip_network(cidr): use

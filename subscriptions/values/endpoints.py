@@ -1,7 +1,7 @@
 """The endpoint of a subscription: a URL, preceded by the method if it is not POST."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Container
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from urllib.parse import SplitResult, quote, urlsplit
@@ -64,13 +64,19 @@ def parse_url(text: str) -> ParsedEndpoint:
     return parsed
 
 
-def check_endpoint(text: str, *, allowed_networks: Collection[Network]) -> ParsedEndpoint:
+def check_endpoint(
+    text: str, *, allowed_networks: Collection[Network], own_receivers: Container[str] = ()
+) -> ParsedEndpoint:
     """Parse an endpoint; raises AddressRefusedError if any address of its host is forbidden.
+
+    The URLs of `own_receivers` are accepted whatever their address is.
 
     A host that has no address yet, or is not resolved within RESOLVE_SECONDS, is accepted: it may
     be set up later. That is safe, because the senders check the very address that they connect to.
     """
     endpoint = parse_endpoint(text)
+    if endpoint.url in own_receivers:
+        return endpoint
     for address in addresses_of(endpoint.host):
         check_address(address, allowed_networks=allowed_networks)
     return endpoint

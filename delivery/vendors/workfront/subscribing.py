@@ -35,6 +35,7 @@ from subscriptions.models import (
 from subscriptions.values.addresses import AddressRefusedError
 from subscriptions.values.endpoints import EndpointError, check_endpoint, parse_url
 from subscriptions.values.names import MAX_NAME_LENGTH
+from subscriptions.values.own_receivers import own_receivers
 
 POLICY = "workfront-48h"
 TIMEOUT_SECONDS = 5
@@ -130,7 +131,11 @@ def _check_url(url: str) -> None:
     """
     try:
         parse_url(url)
-        check_endpoint(url, allowed_networks=settings.ENVIRONMENT.allowed_networks)
+        check_endpoint(
+            url,
+            allowed_networks=settings.ENVIRONMENT.allowed_networks,
+            own_receivers=own_receivers(settings.ENVIRONMENT.base_url),
+        )
     except (EndpointError, AddressRefusedError) as error:
         raise invalid_field("url", str(error)) from None
 

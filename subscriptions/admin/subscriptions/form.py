@@ -18,6 +18,7 @@ from subscriptions.models.policy import DEFAULT_POLICY
 from subscriptions.values.addresses import AddressRefusedError
 from subscriptions.values.endpoints import INTERNAL, EndpointError, check_endpoint, parse_url
 from subscriptions.values.names import validate_subscribable
+from subscriptions.values.own_receivers import own_receivers
 
 _DEDUP = (
     "A repeated message is a DUPLICATE and not sent; while the outcome of the first is open, the "
@@ -242,6 +243,10 @@ class SubscriptionForm(SentHeaders, ChoiceOfMessages):
 
 def _check_address(url: str) -> None:
     try:
-        check_endpoint(url, allowed_networks=settings.ENVIRONMENT.allowed_networks)
+        check_endpoint(
+            url,
+            allowed_networks=settings.ENVIRONMENT.allowed_networks,
+            own_receivers=own_receivers(settings.ENVIRONMENT.base_url),
+        )
     except (EndpointError, AddressRefusedError) as error:
         raise ValidationError(str(error)) from error

@@ -19,6 +19,7 @@ from subscriptions.rewriting import (
     plan_rewrite,
     rewrite_subscriptions,
 )
+from subscriptions.values.own_receivers import own_receivers
 
 SHOWN = 200
 
@@ -69,6 +70,7 @@ class EndpointRewriting:
                 form.cleaned_data["replacement"],
                 seen=request.POST.get("seen", ""),
                 allowed_networks=settings.ENVIRONMENT.allowed_networks,
+                own_receivers=own_receivers(settings.ENVIRONMENT.base_url),
                 actor=actor_of(request),
             )
         except ChangedError:
@@ -100,10 +102,13 @@ class EndpointRewriting:
 
 
 def _plan(form: RewriteForm) -> RewritePlan | None:
-    networks = settings.ENVIRONMENT.allowed_networks
+    environment = settings.ENVIRONMENT
     try:
         return plan_rewrite(
-            form.selected(), form.cleaned_data["replacement"], allowed_networks=networks
+            form.selected(),
+            form.cleaned_data["replacement"],
+            allowed_networks=environment.allowed_networks,
+            own_receivers=own_receivers(environment.base_url),
         )
     except RewriteError as error:
         form.add_error(None, str(error))
