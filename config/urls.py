@@ -8,6 +8,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 from config.api_schema import SchemaView
 from config.web import errors, health, metrics
 from delivery.api.callbacks import CallbackView
+from delivery.api.receive import receive
 from delivery.api.replies import ReplyView
 from delivery.configuration.page import configuration_page
 from delivery.console.guide.views import guide_index, guide_page
@@ -34,6 +35,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     re_path("^api/", errors.nothing_here),
     re_path(r"^callbacks/(?P<token>[^/]+)\Z", CallbackView.as_view(), name="callback"),
     re_path(r"^replies/(?P<token>[^/]+)\Z", ReplyView.as_view(), name="reply"),
+    re_path(r"^receiver/(?P<token>[^/]+)\Z", receive, name="receiver"),
     path("healthz", health.live),
     path("readyz", health.ready),
     path("metrics", metrics.metrics),

@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 BATCH = "/api/v1/messages:batch"
 CONFIGURATION = "/api/v1/configuration/"
 CALLBACKS = "/callbacks/"
+RECEIVERS = "/receiver/"
 REPLIES = "/replies/"
 # Other bodies may contain a message in base64, or percent-encoded in a form.
 MOST_FOR_A_MESSAGE = 4
@@ -39,7 +40,7 @@ def limit_of(path: str, *, max_message_bytes: int, max_batch_bytes: int) -> int:
     if path == BATCH or path.startswith(CONFIGURATION):
         return max_batch_bytes
     is_message = (
-        path.startswith((CALLBACKS, REPLIES))
+        path.startswith((CALLBACKS, REPLIES, RECEIVERS))
         or (path.startswith("/api/v1/events/") and path.endswith("/messages"))
         or (path.startswith("/api/v1/mailboxes/") and path.endswith("/reply"))
     )

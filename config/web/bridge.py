@@ -29,10 +29,12 @@ import orjson
 from config.web.answers import Answering, Head, Header, send_answer
 from config.web.closing import ConnectionCloser
 from config.web.environ import Environ, RsgiScope, environ_of
+from config.web.postponed import Postponed, PostponedAnswers
 from config.web.request_bodies import Bodies, Bounds, Streamed
 from config.web.threads import Threads
 from delivery.mailbox.notifications import MailboxNotifications
 from delivery.mailbox.waiters import WAIT_HEADER, Waiter, Waiters
+from delivery.receivers.late_answers import AFTER_HEADER
 from subscriptions.api.problems import CONTENT_TYPE, Problem, unexpected_error
 
 log = logging.getLogger(__name__)
@@ -72,6 +74,8 @@ class BridgedRequest:
     disconnected: asyncio.Future[None] | None = None
     # The application's latest answer, until it is sent.
     head: Head = field(default_factory=Head)
+    # An answer that is to be sent later.
+    postponed: Postponed | None = None
 
     @property
     def wait_seconds(self) -> float:
@@ -103,6 +107,7 @@ class Bridge:
         self._short_way = short_way
         self._waiters = Waiters()
         self._notifications = MailboxNotifications(self._waiters)
+        self._postponed = PostponedAnswers()
 
     @property
     def waiting(self) -> int:
@@ -129,7 +134,9 @@ class Bridge:
                     return
                 call = BridgedRequest(request, environ, body, began_at)
                 mailbox = await self._threads.call(call)
-            if mailbox is not None:
+            if call.postponed is not None:
+                await self._postponed.send(request, call.postponed, client=scope.client)
+            elif mailbox is not None:
                 # Free the body, which is not needed while its client waits.
                 call.body, call.environ["CONTENT_LENGTH"] = b"", "0"
                 await self._wait(call, mailbox)
@@ -148,6 +155,7 @@ class Bridge:
     def _stop(self) -> None:
         """Answer the waiting clients, then stop granian, which stops for SIGINT as well."""
         self._waiters.stop()
+        self._postponed.stop()
         signal.raise_signal(signal.SIGINT)
 
     def _answer(self, call: BridgedRequest) -> int | None:
@@ -171,6 +179,11 @@ class Bridge:
             mailbox = head.take(WAIT_HEADER)
             if mailbox is not None and head.status == HTTPStatus.NO_CONTENT and mailbox.isdecimal():
                 return int(mailbox)
+            if (after := head.take(AFTER_HEADER)) is not None:
+                call.postponed = Postponed(
+                    after=after, status=head.status, headers=head.headers, body=b"".join(answered)
+                )
+                return None
             send_answer(call.request, head, answered)
         finally:
             # Django closes old database connections here.

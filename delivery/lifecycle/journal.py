@@ -21,3 +21,8 @@ def record_entry(
         subscription_id=subscription_id,
         lane_id=lane_id,
     )
+
+
+def record_of_message(kind: JournalKind, text: str, *, actor: str, message_id: int) -> JournalEntry:
+    """Add an entry about a message."""
+    return JournalEntry.objects.create(kind=kind, text=text, actor=actor, message_id=message_id)

@@ -29,6 +29,8 @@ LOOK = 5_000
 FORGET = 5_000
 # Ids are drawn slightly before the time of publication is set, so they do not quite have its order.
 _OUT_OF_ORDER = 1_000
+# How long requests to built-in receivers are kept.
+_RECEIVED_KEPT = timedelta(days=7)
 # How long passes that removed nothing are kept.
 _IDLE_RUNS_KEPT = timedelta(days=7)
 
@@ -103,6 +105,7 @@ def _forget(now: datetime) -> int:
         queries.row("forget_dedup_keys", {"limit": FORGET}),
         queries.row("forget_join_keys", {"limit": FORGET}),
         queries.row("forget_configuration_transactions", {}),
+        queries.row("forget_received_requests", {"until": now - _RECEIVED_KEPT}),
     ]
     if journal_until is not None:
         counts.append(queries.row("forget_journal", {"limit": FORGET, "until": journal_until}))

@@ -33,6 +33,12 @@ from delivery.models.pipeline import (
     RunState,
     Step,
 )
+from delivery.models.receiver import (
+    BuiltInReceiver,
+    ReceivedRequest,
+    ReceiverAnswer,
+    SignatureCheck,
+)
 from delivery.models.replay import Replay, ReplayItem, ReplayState
 from delivery.models.reply import Reply
 from delivery.models.resubmission import BulkVerb, Resubmission, ResubmissionState
@@ -51,6 +57,7 @@ __all__ = [
     "ArchiveFile",
     "Archived",
     "Attempt",
+    "BuiltInReceiver",
     "BulkVerb",
     "Callback",
     "ChunkKind",
@@ -81,6 +88,8 @@ __all__ = [
     "PayloadView",
     "PipelineRun",
     "PipelineSchedule",
+    "ReceivedRequest",
+    "ReceiverAnswer",
     "Replay",
     "ReplayItem",
     "ReplayState",
@@ -92,6 +101,7 @@ __all__ = [
     "RunState",
     "ScriptOutput",
     "Shard",
+    "SignatureCheck",
     "Status",
     "Step",
     "SubscriptionTraffic",

@@ -30,6 +30,7 @@ class JournalKind(models.TextChoices):
     EXPIRED = "EXPIRED", "expired deliveries"
     REPLAYED = "REPLAYED", "a person replayed messages"
     TESTED = "TESTED", "a person sent a test message"
+    PUBLISHED = "PUBLISHED", "a person published a message in the console"
     ERRORS_TO = "ERRORS_TO", "the named recipient of a failure does not exist"
     REMOVED = "REMOVED", "retention removed messages"
 

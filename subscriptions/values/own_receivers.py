@@ -5,9 +5,9 @@ Nevertheless a newcomer's first message must reach a built-in receiver without a
 other addresses of this machine, and all other pages of the web server, must stay refused. So the
 exception is no address and no network, but a form of URL:
 
-- A URL is a built-in receiver's only if its encoded form is, character by character, INTURN_BASE_URL
-  followed by `/receiver/` and a token of fixed length. The administrator chose that host and port,
-  and the view behind that path answers, records and calls nothing. `http://localhost:8000/…`
+- A URL is a built-in receiver's only if its encoded form is, character by character,
+  INTURN_BASE_URL followed by `/receiver/` and a token of fixed length. The administrator chose that
+  host and port, and the view behind that path answers, records and calls nothing. `http://localhost:8000/…`
   instead of `http://127.0.0.1:8000/…`, a name of somebody's own with that address, another port or
   path, a query, and a script's longer path are different texts, and stay refused.
 - Only the URL counts, never an answer: redirects are not followed.

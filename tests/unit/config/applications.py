@@ -86,6 +86,19 @@ def waits(_environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
     return []
 
 
+def is_late(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
+    """Answer after the seconds in the query, or tell how many such answers there were."""
+    if environ["PATH_INFO"] == "/begun":
+        start_response("200 OK", [])
+        return [str(len(_begun)).encode()]
+    _begun.append(environ["QUERY_STRING"])
+    start_response("202 Accepted", [("Inturn-Answer-After", environ["QUERY_STRING"])])
+    return [b"at ", b"last"]
+
+
+_begun: list[str] = []
+
+
 async def _key_of(environ: dict[str, Any]) -> str:
     key: str = environ.get("HTTP_AUTHORIZATION", "")
     return key
@@ -111,6 +124,7 @@ TIGHT = Bounds(
 
 bridged_echo = Bridge(echo, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=10)
 bridged_answers = Bridge(answers, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=10)
+bridged_late = Bridge(is_late, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=10)
 bridged_tight = Bridge(echo, threads=THREADS, bounds=TIGHT, most_at_a_mailbox=10)
 patient_tight = Bridge(
     echo, threads=THREADS, bounds=replace(TIGHT, grace_seconds=60), most_at_a_mailbox=10
