@@ -31,6 +31,12 @@ GROUPS: tuple[tuple[str, tuple[Page, ...]], ...] = (
                 "Subscribers", "group", "subscriptions.subscriber", "order#in-order-or-many-at-once"
             ),
             Page("Subscriptions", "rss_feed", "subscriptions.subscription", "subscriptions"),
+            Page(
+                "Built-in receivers",
+                "move_to_inbox",
+                "delivery.builtinreceiver",
+                "first-steps#built-in-receivers",
+            ),
         ),
     ),
     (

@@ -14,6 +14,7 @@ import delivery.console.payloads.admin
 import delivery.console.pipeline.findings
 import delivery.console.pipeline.runs
 import delivery.console.pipeline.schedules
+import delivery.console.receivers.admin
 import delivery.console.replays.admin
 import delivery.console.retention.admin
 import delivery.console.subscribers.admin

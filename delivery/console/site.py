@@ -11,6 +11,7 @@ from django.urls import URLPattern, path
 from django.utils import timezone
 from unfold.sites import UnfoldAdminSite
 
+from delivery.console.first_steps import card
 from delivery.console.holding.sending import banner, hold_all, release_all
 from delivery.console.holding.sending import page as sending_page
 from delivery.console.navigation import guide_address
@@ -42,11 +43,20 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
             # Not wrapped in admin_view: its redirect to the login would be swapped into the page.
             path("overview/", live.overview_part, name="overview_part"),
             path("overview/traffic/", live.overview_traffic, name="overview_traffic"),
+            *self._first_steps(),
             path("sending/", self.admin_view(self.sending), name="sending"),
             path("sending/hold/", self.admin_view(hold_all), name="sending_hold"),
             path("sending/release/", self.admin_view(release_all), name="sending_release"),
             path("sending/banner/", banner, name="sending_banner"),
             path("shown-once/", self.admin_view(shown_once), name="shown_once"),
+        ]
+
+    def _first_steps(self) -> list[URLPattern]:
+        create = self.admin_view(card.create_first_steps)
+        dismiss = self.admin_view(card.dismiss_first_steps)
+        return [
+            path("first-steps/", create, name="first_steps_create"),
+            path("first-steps/dismiss/", dismiss, name="first_steps_dismiss"),
         ]
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
@@ -102,6 +112,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
         context = dict(extra_context or {})
         if may_see_overview(request.user):
             now = timezone.now()
+            context["first_steps"] = card.read_first_steps(request)
             context["overview"] = overview.read_overview(now=now, user=request.user)
             context["chart"] = charts.read_chart(
                 charts.chosen_span(request.GET.get("span")), now=now

@@ -11,6 +11,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from delivery.console.event_types import catalogue
+from delivery.console.event_types.publishing import PublishPages
+from delivery.console.shared.rights import may_publish
 from delivery.console.shared.row_extras import CompletedList
 from subscriptions.admin.event_types.admin import BaseEventTypeAdmin
 from subscriptions.admin.shared.base import id_of
@@ -19,7 +21,7 @@ from subscriptions.models import EventType
 
 
 @admin.register(EventType)
-class EventTypeAdmin(CompletedList, BaseEventTypeAdmin):
+class EventTypeAdmin(PublishPages, CompletedList, BaseEventTypeAdmin):
     list_display = [
         "name",
         "kind_word",
@@ -43,6 +45,7 @@ class EventTypeAdmin(CompletedList, BaseEventTypeAdmin):
         row = EventType.objects.filter(pk=id_of(object_id) or 0).first()
         if row is not None:
             shown["entry"] = catalogue.read_catalogue_entry(row)
+            shown["may_publish"] = may_publish(request.user)
         page: HttpResponse = super().change_view(request, object_id, form_url, shown)
         return page
 

@@ -23,6 +23,12 @@ class GuidePage:
 # `pages_by_kind` expects pages of one kind to be adjacent.
 _PAGES = (
     GuidePage(
+        "first-steps",
+        "First steps",
+        HOW_TO,
+        "The first message in a minute, messages from the console, built-in receivers.",
+    ),
+    GuidePage(
         "subscriptions",
         "Set up a subscription",
         HOW_TO,

@@ -24,6 +24,7 @@ from delivery.console.messages.search import (
     SearchedStatusFilter,
     with_range,
 )
+from delivery.console.messages.trace import TraceParts
 from delivery.console.payloads.payload import log_view, may_see_payload
 from delivery.console.shared.labels import label, two_lines
 from delivery.console.shared.list_filters import (
@@ -42,7 +43,7 @@ from subscriptions.admin.shared.times import ago
 
 
 @admin.register(Message)
-class MessageAdmin(SplitAdmin):
+class MessageAdmin(TraceParts, SplitAdmin):
     empty_text = (
         "Messages appear here as publishers POST them to /api/v1/events/<event type>/messages."
     )

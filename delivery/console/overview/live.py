@@ -6,6 +6,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from delivery.console.first_steps.card import read_first_steps
 from delivery.console.overview import charts
 from delivery.console.overview import page as overview
 from delivery.console.shared.rights import may_see_overview
@@ -21,7 +22,8 @@ def overview_part(request: HttpRequest) -> HttpResponse:
     if not (request.user.is_active and may_see_overview(request.user)):
         return HttpResponse(headers={"HX-Refresh": "true"})
     shown = overview.read_overview(now=timezone.now(), user=request.user)
-    return render(request, "console/overview_part.html", {"overview": shown})
+    context = {"overview": shown, "first_steps": read_first_steps(request)}
+    return render(request, "console/overview_part.html", context)
 
 
 @never_cache

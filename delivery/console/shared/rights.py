@@ -19,6 +19,18 @@ def may_hold_all(user: Person) -> bool:
     return user.has_perm("subscriptions.change_installation")
 
 
+def may_publish(user: Person) -> bool:
+    """Return whether the user may publish messages, in any publisher's name."""
+    return user.is_staff and user.has_perm("delivery.add_message")
+
+
+def may_create_example(user: Person) -> bool:
+    """Return whether the user may create each part of the example of the first steps."""
+    kinds = ("eventtype", "publisher", "subscriber", "subscription")
+    rights = [f"subscriptions.add_{kind}" for kind in kinds]
+    return user.is_staff and user.has_perms([*rights, "delivery.add_builtinreceiver"])
+
+
 def may_see_overview(user: Person) -> bool:
     """Return whether the user may see the overview.
 

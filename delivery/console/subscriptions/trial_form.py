@@ -1,23 +1,14 @@
 """The form of a test message, filled with the event type's sample."""
 
-import json
 from typing import Any
 
-from django import forms
-from django.conf import settings
-from django.core.exceptions import ValidationError
-from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
-
 from delivery.calls.trial import Trial
-from subscriptions.admin.subscriptions.header_lines import parse_header_lines
-from subscriptions.filters import header_name
-from subscriptions.models import EventType, Subscription
+from delivery.console.shared.message_form import TypedMessageForm
+from subscriptions.models import Subscription
 from subscriptions.values.forwarding import ANY
-from subscriptions.values.header_values import HeaderError, is_sendable
-from subscriptions.values.media_types import validate_media_type
 
 
-class TestMessageForm(forms.Form):
+class TestMessageForm(TypedMessageForm):
     """Anything may be sent, including bodies that publishing would refuse.
 
     Endpoints should cope.
@@ -26,35 +17,10 @@ class TestMessageForm(forms.Form):
     # Keeps pytest from collecting this class.
     __test__ = False
 
-    content_type = forms.CharField(
-        max_length=255,
-        widget=UnfoldAdminTextInputWidget({"class": "inturn-code", "spellcheck": "false"}),
-    )
-    body = forms.CharField(
-        required=False,
-        strip=False,
-        widget=UnfoldAdminTextareaWidget(
-            {"rows": 12, "class": "inturn-code", "spellcheck": "false"}
-        ),
-    )
-
-    headers = forms.CharField(
-        label="Headers of the message",
-        required=False,
-        widget=UnfoldAdminTextareaWidget(
-            {"rows": 3, "class": "inturn-code", "spellcheck": "false"}
-        ),
-    )
-
     def __init__(self, data: Any, *, subscription: Subscription) -> None:
-        event_type, patterns = subscription.event_type, subscription.forward_headers
+        patterns = subscription.forward_headers
         named = [f"{name}: test" for name in patterns if not name.endswith(ANY)]
-        first = {
-            "content_type": event_type.content_type,
-            "body": _sample(event_type),
-            "headers": "\n".join(named),
-        }
-        super().__init__(data, initial=first)
+        super().__init__(data, event_type=subscription.event_type, headers="\n".join(named))
         if patterns:
             text = f"One per line: Name: value. The subscription forwards {', '.join(patterns)}."
             self.fields["headers"].help_text = text
@@ -67,36 +33,3 @@ class TestMessageForm(forms.Form):
         return Trial(
             content_type=typed["content_type"], body=typed["body"], headers=typed.get("headers", {})
         )
-
-    def clean_headers(self) -> dict[str, str]:
-        try:
-            typed = parse_header_lines(self.cleaned_data["headers"], stored={})
-        except HeaderError as error:
-            raise ValidationError(str(error)) from error
-        headers = {header_name(name): value for name, value in typed.items()}
-        for name, value in headers.items():
-            if not is_sendable(name, value):
-                raise ValidationError(
-                    f"{name} is not a valid header name; use letters, digits and hyphens."
-                )
-        return headers
-
-    def clean_content_type(self) -> str:
-        content_type: str = self.cleaned_data["content_type"]
-        validate_media_type(content_type)
-        return content_type
-
-    def clean_body(self) -> bytes:
-        # Browsers send each line break as CR LF.
-        typed: str = self.cleaned_data["body"].replace("\r\n", "\n")
-        body = typed.encode(errors="replace")
-        most = settings.ENVIRONMENT.max_message_bytes
-        if len(body) > most:
-            raise ValidationError(f"The body is longer than the limit of {most} bytes.")
-        return body
-
-
-def _sample(event_type: EventType) -> str:
-    if event_type.sample is None:
-        return '{"test": true}'
-    return json.dumps(event_type.sample, indent=2, ensure_ascii=False)

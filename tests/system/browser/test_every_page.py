@@ -17,6 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 LISTS = {
     "subscribers": "subscriptions/subscriber",
     "subscriptions": "subscriptions/subscription",
+    "built-in-receivers": "delivery/builtinreceiver",
     "messages": "delivery/message",
     "deliveries": "delivery/delivery",
     "resubmissions": "delivery/resubmission",
@@ -35,6 +36,7 @@ LISTS = {
 }
 FORMS = (
     "subscribers",
+    "built-in-receivers",
     "subscriptions",
     "event-types",
     "publishers",

@@ -1,9 +1,12 @@
 """Users of the console, without a browser."""
 
+from dataclasses import replace
+
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import Permission, User
 from django.test import Client
+from pytest_django.fixtures import Settings
 
 from subscriptions.models import Mode, Subscription
 from tests.support import factories
@@ -31,6 +34,12 @@ def reader(db: None) -> Client:
     client = Client()
     client.force_login(user)
     return client
+
+
+@pytest.fixture
+def no_networks(settings: Settings) -> None:
+    """Refuse endpoints in private networks, as an installation does by default."""
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, allowed_networks=())
 
 
 @pytest.fixture

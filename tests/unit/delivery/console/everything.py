@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from delivery.models import (
     ArchiveFile,
+    BuiltInReceiver,
     JournalEntry,
     Lane,
     LaneState,
@@ -65,6 +66,7 @@ def make_everything() -> dict[str, dict[str, Any]]:
         "subscriptions_apikey": factories.api_key()[0].pk,
         "subscriptions_configurationchange": _change().pk,
         "subscriptions_signin": _held_back().pk,
+        "delivery_builtinreceiver": BuiltInReceiver.objects.create(name="mine").pk,
         "delivery_message": rejected.message_id,
         "delivery_delivery": rejected.pk,
         "delivery_lane": lane.pk,
@@ -84,6 +86,7 @@ def make_everything() -> dict[str, dict[str, Any]]:
     Lane.objects.filter(pk=suspended.pk).update(state=LaneState.SUSPENDED, delivery_id=waiting.pk)
     return arguments | {
         "auth_user_password_change": {"id": made["auth_user"]},
+        **_switched(made["delivery_builtinreceiver"]),
         "delivery_delivery_cancel": {"object_id": head.pk},
         "delivery_lane_skip": {"object_id": lane.pk, "delivery_id": head.pk},
         "delivery_lane_resume": {"object_id": suspended.pk},
@@ -96,6 +99,10 @@ def make_everything() -> dict[str, dict[str, Any]]:
             "object_id": 1,
         },
     }
+
+
+def _switched(receiver_id: int) -> dict[str, dict[str, Any]]:
+    return {"delivery_builtinreceiver_switch": {"object_id": receiver_id, "answer": "ERROR"}}
 
 
 def _ended(subscription: Subscription, publish_id: PublishId) -> dict[str, dict[str, Any]]:

@@ -59,6 +59,7 @@ MODELS = {
     "subscriptions_apikey": Rights(add=ADMINISTRATORS),
     "subscriptions_configurationchange": GROWING,
     "subscriptions_signin": GROWING,
+    "delivery_builtinreceiver": CONFIGURED,
     "delivery_message": GROWING,
     "delivery_delivery": GROWING,
     "delivery_lane": GROWING,
@@ -84,6 +85,9 @@ PAGES = {
     "index": LOOK,
     "overview_part": LOOK,
     "overview_traffic": LOOK,
+    "first_steps_create": CONFIGURE,
+    # Sets a cookie.
+    "first_steps_dismiss": Row(post=ALL, is_action=True),
     "app_list": LOOK,
     "search": LOOK,
     "sending": Row(get=ADMINISTRATORS),
@@ -122,6 +126,11 @@ PAGES = {
     "subscriptions_subscription_rewrite": Row(
         get=ADMINISTRATORS, post=ADMINISTRATORS, is_action=True
     ),
+    "subscriptions_eventtype_publish": Row(get=ADMINISTRATORS, post=ADMINISTRATORS, is_action=True),
+    "delivery_builtinreceiver_status": LOOK,
+    "delivery_builtinreceiver_live": LOOK,
+    "delivery_builtinreceiver_switch": CONFIGURE,
+    "delivery_message_trace": LOOK,
     "delivery_message_pane": LOOK,
     "delivery_delivery_pane": LOOK,
     "delivery_message_raw": LOOK,

@@ -185,8 +185,9 @@ class TestPage:
     ) -> None:
         for _ in range(12):
             block(factories.delivery())
-        # Session and user, nine of the overview's own, and whether there are subscriptions.
-        with django_assert_num_queries(16):
+        # Session and user, nine of the overview's own, whether there are subscriptions, and the
+        # card of the first steps.
+        with django_assert_num_queries(17):
             ann.get(PART)
 
     def test_the_oldest_delivery_is_shown_with_its_age_and_lane(self, ann: Client) -> None:

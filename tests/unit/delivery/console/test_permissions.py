@@ -26,11 +26,12 @@ from tests.unit.delivery.console.matrix import (
 
 NO_ROLE = "no role"
 REFUSED = {403, 405}
-# They change nothing: sign-out, the test of a filter, and a report, which only reads.
+# They change nothing: sign-out, the test of a filter, a report, which only reads, and a cookie.
 HARMLESS = {
     "/admin/logout/",
     "/admin/subscriptions/subscription/filter-test/",
     "/admin/delivery/pipelinerun/report/",
+    "/admin/first-steps/dismiss/",
 }
 # Calls the endpoint, which does not exist.
 _CALLS_OUT = {"subscriptions_subscription_send_test"}
@@ -134,6 +135,8 @@ def test_every_action_works_for_people_with_the_right(
         "subscriptions_subscriber_activate",
         "subscriptions_subscriber_restore",
         "sending_release",
+        "first_steps_dismiss",
+        "subscriptions_eventtype_publish",
         "subscriptions_subscription_rewrite",
         *_CALLS_OUT,
     }

@@ -9,7 +9,15 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from delivery.models import JournalEntry, PayloadView, Resubmission, RetentionRun, UrlHealth
+from delivery.models import (
+    BuiltInReceiver,
+    JournalEntry,
+    PayloadView,
+    ReceivedRequest,
+    Resubmission,
+    RetentionRun,
+    UrlHealth,
+)
 from delivery.states import Status
 from subscriptions.models import CommonScript, ConfigurationChange, SignIn
 from tests.support import factories
@@ -19,6 +27,7 @@ from tests.unit.delivery.console import history_rows
 QUERIES = {
     "auth.group": 7,
     "auth.user": 7,
+    "delivery.builtinreceiver": 5,
     "delivery.delivery": 4,
     "delivery.journalentry": 5,
     "delivery.lane": 6,
@@ -60,6 +69,8 @@ def make_rows() -> None:
     User.objects.create_user(factories.unique("user")).groups.add(group)
     delivery = factories.delivery(Status.REJECTED, reason="404 Not Found")
     factories.delivery(message=delivery.message, subscription=factories.subscription(mode="PULL"))
+    receiver = BuiltInReceiver.objects.create(name=factories.unique("receiver"))
+    ReceivedRequest.objects.create(receiver=receiver, at=timezone.now(), headers=[], size=0)
     UrlHealth.objects.create(url=factories.unique("https://receiver.example/"))
     JournalEntry.objects.create(
         kind="SKIPPED",

@@ -1,0 +1,90 @@
+"""The trace of a message just published: accepted, matched, and each delivery until it is settled.
+
+A part of a page that refreshes itself while a delivery is open. It shows no payload.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import URLPattern, path
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from delivery.console.messages.page import ShownDelivery, with_attempts
+from delivery.models import BuiltInReceiver, Delivery, Message
+from delivery.receivers.keep import receivers_at
+from delivery.states import OPEN
+
+TRACED_DELIVERIES = 20
+_TRACED_ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracedDelivery:
+    """A delivery, and the built-in receiver to which it is sent, if it is one."""
+
+    shown: ShownDelivery
+    receiver: BuiltInReceiver | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageTrace:
+    """The first deliveries of a message; `is_open` while one of them is not settled."""
+
+    message: Message
+    deliveries: list[TracedDelivery]
+    more_deliveries: bool
+
+    @property
+    def is_open(self) -> bool:
+        return any(traced.shown.delivery.status in OPEN for traced in self.deliveries)
+
+
+def read_trace(message: Message) -> MessageTrace:
+    """Load the trace in a number of statements that does not depend on the deliveries."""
+    deliveries = list(
+        Delivery.objects.of_message(message.pk)
+        .select_related(
+            "subscription__subscriber", "subscription__policy", "lane__subscriber", "callback"
+        )
+        .order_by("id")[: TRACED_DELIVERIES + 1]
+    )
+    for delivery in deliveries:
+        delivery.message = message
+    receivers = receivers_at(delivery.subscription.endpoint for delivery in deliveries)
+    return MessageTrace(
+        message=message,
+        deliveries=[
+            TracedDelivery(
+                shown=shown, receiver=receivers.get(shown.delivery.subscription.endpoint)
+            )
+            for shown in with_attempts(deliveries[:TRACED_DELIVERIES], limit=_TRACED_ATTEMPTS)
+        ],
+        more_deliveries=len(deliveries) > TRACED_DELIVERIES,
+    )
+
+
+def traced_message(message_id: int) -> Message:
+    """Return the message of a trace, without its body; raise Http404."""
+    rows = Message.objects.select_related("event_type", "publisher").defer("body", "headers")
+    return get_object_or_404(rows, pk=message_id)
+
+
+class TraceParts:
+    """Mixin for the ModelAdmin of messages."""
+
+    def get_urls(self) -> list[URLPattern]:
+        # Not wrapped in admin_view: its redirect to the login would be swapped into the page.
+        part = never_cache(require_GET(self.trace))
+        trace = path("<int:object_id>/trace/", part, name="delivery_message_trace")
+        return [trace, *super().get_urls()]  # type: ignore[misc]
+
+    def trace(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """Return the trace; a user who was signed out meanwhile gets the page reloaded."""
+        may_see: Any = self.has_view_permission(request)  # type: ignore[attr-defined]
+        if not (request.user.is_active and request.user.is_staff and may_see):
+            return HttpResponse(headers={"HX-Refresh": "true"})
+        shown = read_trace(traced_message(object_id))
+        return render(request, "console/trace.html", {"trace": shown})
