@@ -11,6 +11,7 @@ from delivery.configuration.changed_matches import (
 )
 from delivery.configuration.effect import MOST, Effect
 from subscriptions.configuration.plan import Plan
+from subscriptions.values.counts import counted
 
 
 def effect_options(plan: Plan, *, days: int, now: datetime) -> dict[str, Any]:
@@ -27,8 +28,8 @@ def archive_lines(result: Mapping[str, Any], *, days: int) -> Iterator[str]:
         figures = {name: value for name, value in found.items() if name != "subscription"}
         effect = Effect(label=found["subscription"], **figures)
         yield (
-            f"effect in {days:,} days: {effect.label}: "
-            f"of {effect.asked:,} archived messages {effect.difference}"
+            f"effect in {counted(days, 'day')}: {effect.label}: "
+            f"of {counted(effect.asked, 'archived message')} {effect.difference}"
         )
     yield f"the archive is complete until {result['until']}"
 

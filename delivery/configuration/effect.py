@@ -21,6 +21,7 @@ from delivery.database.statements import statement
 from delivery.models.message import public_id
 from subscriptions.configuration.plan import Plan
 from subscriptions.filters import FilterError, parse_filter, to_sql
+from subscriptions.values.counts import counted
 
 MESSAGES = 1000
 BYTES = 8 * 1024 * 1024
@@ -46,10 +47,7 @@ class Effect:
     @property
     def difference(self) -> str:
         parts = [
-            (
-                f"{count:,} {'delivery' if count == 1 else 'deliveries'} {word}, "
-                f"for example of {public_id(example)}"
-            )
+            (f"{counted(count, 'delivery')} {word}, for example of {public_id(example)}")
             for count, word, example in (
                 (self.fewer, "fewer", self.example_of_fewer),
                 (self.more, "more", self.example_of_more),
@@ -59,7 +57,7 @@ class Effect:
         return "; ".join(parts) or "no delivery more or fewer"
 
     def __str__(self) -> str:
-        return f"{self.label}: of the last {self.asked:,} messages {self.difference}"
+        return f"{self.label}: of the last {counted(self.asked, 'message')} {self.difference}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

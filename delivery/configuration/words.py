@@ -7,6 +7,7 @@ import orjson
 
 from delivery.configuration.effect import Effects
 from subscriptions.configuration.plan import Plan, PlannedField, PlannedObject, Verb
+from subscriptions.values.counts import counted
 
 SHOWN_CHARACTERS = 120
 
@@ -53,4 +54,4 @@ _PARTICIPLES = {
 def effect_lines(effects: Effects) -> Iterator[str]:
     yield from (f"effect: {effect}" for effect in effects.effects)
     if effects.left_out:
-        yield f"effect: {effects.left_out:,} more subscriptions were not tried"
+        yield f"effect: not tried for {counted(effects.left_out, 'more subscription')}"

@@ -27,9 +27,9 @@ from subscriptions.matching.match import Candidate
 BATCH_LINES = 500
 BATCH_BYTES = 4 * 1024 * 1024
 
-_EARLIER = "lines were published before the line above; the order of the file counts"
+_EARLIER = "lines published before the line above (the order of the file counts)"
 _HERE = (
-    "deliveries are left out: Inturn has a message with the same dedup key, "
+    "deliveries left out, because Inturn has a message with the same dedup key, "
     "or knows that the old broker delivered it"
 )
 

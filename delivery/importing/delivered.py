@@ -32,9 +32,9 @@ FIELDS = frozenset({"key", "headers", "body", "body_base64", "delivered_at", "su
 BATCH_KEYS = 1000
 REASON = "the old broker delivered it"
 
-_FORGOTTEN = "keys are left out: they are older than the subscription's dedup_window_seconds"
-_DUPLICATE = "waiting deliveries of Inturn are DUPLICATE now, and will not be sent"
-_BOTH = "keys are left out: Inturn has delivered the message as well"
+_FORGOTTEN = "keys left out, because they are older than the subscription's dedup_window_seconds"
+_DUPLICATE = "waiting deliveries of Inturn that became DUPLICATE, and will not be sent"
+_BOTH = "keys left out, because Inturn has delivered the message as well"
 
 
 @dataclass(frozen=True, slots=True)

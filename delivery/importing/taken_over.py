@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from delivery.importing.lines import ImportLineError
 from subscriptions.models import Subscription
+from subscriptions.values.counts import counted
 
 MAX_LISTED = 20
 
@@ -38,23 +39,24 @@ class TakenOver:
             self.listed.append(str(error))
 
 
-def report_lines(found: TakenOver, *, nouns: str) -> list[str]:
-    """Return the lines of the report; `nouns` are the things counted for each subscription."""
+def report_lines(found: TakenOver, *, noun: str) -> list[str]:
+    """Return the lines of the report; `noun` is the thing counted for each subscription."""
     ids = list(found.of_subscription)
     subscriptions = Subscription.objects.filter(pk__in=ids).select_related("subscriber")
     names = {one.pk: f"{one.subscriber.name}/{one.name}" for one in subscriptions}
     taken = sorted(
-        f"{names.get(id, id)}: {count:,} {nouns}" for id, count in found.of_subscription.items()
+        f"{names.get(id, id)}: {counted(count, noun)}"
+        for id, count in found.of_subscription.items()
     )
     differently = [
         *found.notes,
-        *(f"{count:,} {text}" for text, count in sorted(found.counted.items())),
+        *(f"{text}: {count:,}" for text, count in sorted(found.counted.items())),
     ]
     if found.earlier:
-        differently.append(f"{found.earlier:,} lines were imported before, and are left out")
+        differently.append(f"{counted(found.earlier, 'line')} imported before, and left out")
     if found.repeated:
         differently.append(
-            f"{found.repeated:,} lines repeat an earlier line of the file, and are left out"
+            f"left out: {counted(found.repeated, 'repetition')} of an earlier line of the file"
         )
     parts = (
         ("Taken over", found.deliveries, taken),
@@ -70,4 +72,4 @@ def report_lines(found: TakenOver, *, nouns: str) -> list[str]:
 
 def _impossible(found: TakenOver) -> list[str]:
     unlisted = found.faults - len(found.listed)
-    return [*found.listed, f"and {unlisted:,} lines more"] if unlisted else found.listed
+    return [*found.listed, f"and {counted(unlisted, 'more line')}"] if unlisted else found.listed

@@ -17,6 +17,7 @@ from delivery.database import queries
 from delivery.lifecycle import journal, wake
 from delivery.models import Delivery, JournalKind, Status
 from delivery.models.moment import ArchiveClock
+from subscriptions.values.counts import counted
 
 # The statuses that a person may resubmit. A recorded success is not among them: neither the
 # delivery's own, nor its sibling's (REDUNDANT), nor that of the same fact in another message
@@ -50,7 +51,9 @@ def cancel_deliveries(
         cancelled = _cancel(delivery_ids, reason=f"{reason} by {actor}")
         if cancelled:
             _notify_senders(delivery_ids)
-            text = f"{cancelled} deliveries were {reason}."
+            text = (
+                f"{counted(cancelled, 'delivery')} {'was' if cancelled == 1 else 'were'} {reason}."
+            )
             only = next(iter(delivery_ids)) if len(delivery_ids) == 1 else None
             journal.record_entry(JournalKind.CANCELLED, text, actor=actor, delivery_id=only)
     return cancelled
@@ -86,7 +89,7 @@ def settle_as_duplicates(delivery_ids: Collection[int], *, reason: str) -> int:
         settled = _cancel(delivery_ids, reason=reason, status=Status.DUPLICATE)
         if settled:
             _notify_senders(delivery_ids)
-            text = f"{settled} deliveries are DUPLICATE: {reason}."
+            text = f"{counted(settled, 'delivery')} became DUPLICATE: {reason}."
             journal.record_entry(JournalKind.DUPLICATE, text, actor="manage.py import")
     return settled
 

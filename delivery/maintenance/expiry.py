@@ -16,6 +16,7 @@ from django.db import transaction
 from delivery.database import queries
 from delivery.lifecycle import journal, wake
 from delivery.models import JournalKind, Status
+from subscriptions.values.counts import counted
 
 _UNITS = (("day", 86_400), ("hour", 3_600))
 _WORDS = {
@@ -99,7 +100,7 @@ def _record(settled: Iterable[Mapping[str, Any]]) -> None:
     for row in settled:
         groups[row["subscription_id"], row["subscription"], _status(row), _cause(row)].append(row)
     for (subscription_id, name, status, cause), rows in sorted(groups.items(), key=itemgetter(0)):
-        subject = "1 delivery" if len(rows) == 1 else f"{len(rows):,} deliveries"
+        subject = counted(len(rows), "delivery")
         kind, verb = _WORDS[status]
         words = " ".join([cause, *_range_of_durations(rows)])
         journal.record_entry(

@@ -22,6 +22,7 @@ from delivery.models import (
 )
 from delivery.models.delivery import MAX_MESSAGE_ID
 from delivery.states import LaneState
+from subscriptions.values.counts import counted
 
 # The name of a sender's connection, see `delivery.senders.session`.
 SENDER = "inturn"
@@ -65,7 +66,7 @@ def mark_restored(*, made_at: datetime, nothing_sent_since: bool, now: datetime)
         next_message = _jump(last_id, of_a_day, now - made_at)
         text = (
             f"Restored from a back-up of {made_at:%Y-%m-%d %H:%M:%S %Z}: "
-            f"{in_doubt} open deliveries are IN_DOUBT."
+            f"{counted(in_doubt, 'open delivery')} became IN_DOUBT."
         )
         journal.record_entry(JournalKind.IN_DOUBT, text)
     return MarkedRestore(in_doubt=in_doubt, jobs=jobs, next_message=next_message)

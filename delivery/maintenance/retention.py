@@ -19,6 +19,7 @@ from delivery.maintenance import ranges, retention_ranges, retention_rules
 from delivery.maintenance.retention_rules import UNMATCHED, RetentionRules
 from delivery.models import JournalKind, Message, RetentionRun, RetentionState
 from subscriptions import changes
+from subscriptions.values.counts import counted
 
 EVERY = timedelta(hours=1)
 # Messages removed in one transaction: some 100 ms.
@@ -162,7 +163,8 @@ def _end(run: RetentionRun, *, now: datetime) -> None:
     run.ended_at = now
     if run.messages:
         text = (
-            f"Pass {run.pk} of retention removed {run.messages:,} messages with {run.deliveries:,} "
-            f"deliveries and {run.attempts:,} attempts, up to msg_{run.last_id}."
+            f"Pass {run.pk} of retention removed {counted(run.messages, 'message')} with "
+            f"{counted(run.deliveries, 'delivery')} and {counted(run.attempts, 'attempt')}, "
+            f"up to msg_{run.last_id}."
         )
         journal.record_entry(JournalKind.REMOVED, text)

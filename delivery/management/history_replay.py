@@ -11,11 +11,13 @@ from django.core.management.base import CommandError, CommandParser
 from django.db.models import Q
 from tqdm import tqdm
 
-from delivery.management.history_running import actor, run_requested
+from delivery.management.history_running import run_requested
+from delivery.management.terminal_user import terminal_user
 from delivery.models import Replay, ReplayState, RunState
 from delivery.replays import replays
 from delivery.replays.replays import ReplayRefusedError
 from subscriptions.models import Subscription
+from subscriptions.values.counts import counted
 
 LOOK_SECONDS = 0.5
 _UNDER_WAY = (ReplayState.SELECTING, ReplayState.READY, ReplayState.RUNNING)
@@ -48,7 +50,7 @@ def replay_now(options: dict[str, Any], *, write: Callable[[str], object]) -> No
     try:
         replay = replays.request_replay(
             subscription,
-            actor=actor(),
+            actor=terminal_user(),
             since=options["since"],
             until=options["until"],
             filter=options["filter"],
@@ -60,10 +62,10 @@ def replay_now(options: dict[str, Any], *, write: Callable[[str], object]) -> No
     _select(replay)
     _show(replay, write)
     if not replay.count or not (options["yes"] or _is_confirmed(replay)):
-        replays.cancel_replay(replay, actor=actor())
+        replays.cancel_replay(replay, actor=terminal_user())
         write(f"{replay} is cancelled; nothing was delivered.")
         return
-    replays.start_replay(replay, actor=actor())
+    replays.start_replay(replay, actor=terminal_user())
     _follow(replay, write)
 
 
@@ -118,7 +120,7 @@ def _await_selected(replay: Replay) -> None:
 
 def _show(replay: Replay, write: Callable[[str], object]) -> None:
     write(
-        f"{replay} to {replay.subscription}: {replay.count:,} messages, "
+        f"{replay} to {replay.subscription}: {counted(replay.count, 'message')}, "
         f"{replay.since:%F %T} to {replay.until:%F %T} UTC"
     )
     for one in replay.preview:
@@ -129,7 +131,7 @@ def _is_confirmed(replay: Replay) -> bool:
     if not sys.stdin.isatty():
         raise CommandError(f"{replay} is READY; give --yes to start it without a question.")
     return input(
-        f"Deliver {replay.count:,} messages to {replay.subscription} once more? [y/N] "
+        f"Deliver {counted(replay.count, 'message')} to {replay.subscription} once more? [y/N] "
     ).lower() in (
         "y",
         "yes",
@@ -148,7 +150,7 @@ def _follow(replay: Replay, write: Callable[[str], object]) -> None:
             bar.set_postfix_str(replay.error, refresh=True)
     write(
         f"{replay}: {replay.state}; "
-        f"{replay.made:,} deliveries of {replay.count:,} messages were made."
+        f"made {counted(replay.made, 'delivery')} of {counted(replay.count, 'message')}."
     )
     if replay.state != ReplayState.DONE:
         raise CommandError(replay.error or f"It is {replay.state}.")

@@ -3,7 +3,6 @@
 A run that does not end as DONE ends the command, with an exit code of its own.
 """
 
-import getpass
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from django.core.management.base import CommandError
 
 from delivery.history.spark.session import SparkSessions
 from delivery.management.history_bar import StepBar
+from delivery.management.terminal_user import terminal_user
 from delivery.models import PipelineRun, RunState, Step
 from delivery.pipeline import RunOpenError, running
 from delivery.pipeline.running import ExecutedRun
@@ -41,7 +41,7 @@ def run_step(
     try:
         with StepBar(step.label) as bar:
             executed = running.run_now(
-                step, options=options or {}, actor=actor(), shown=[bar], sessions=sessions
+                step, options=options or {}, actor=terminal_user(), shown=[bar], sessions=sessions
             )
     except RunOpenError as error:
         raise CommandError(str(error), returncode=REFUSED) from None
@@ -67,14 +67,6 @@ def run_requested(
             returncode=REFUSED,
         )
     return _reported(executed, write)
-
-
-def actor() -> str:
-    """Return the user of this terminal, for the list of runs."""
-    try:
-        return f"{getpass.getuser()} (command line)"
-    except (KeyError, OSError):  # No such user in this container.
-        return "command line"
 
 
 def words(run: PipelineRun) -> str:

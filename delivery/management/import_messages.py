@@ -15,9 +15,12 @@ from delivery.importing.backlog_lines import BacklogLines
 from delivery.importing.delivered import Delivered
 from delivery.importing.reservation import MAX_MESSAGES, reservation_with_room, reserve_ids
 from delivery.importing.taken_over import TakenOver, report_lines
-from delivery.models import Delivery, MessageReservation
+from delivery.lifecycle import journal
+from delivery.management.terminal_user import terminal_user
+from delivery.models import Delivery, JournalKind, MessageReservation
 from delivery.states import OPEN
 from subscriptions.models import Publisher, Subscription, SubscriptionStatus
+from subscriptions.values.counts import counted
 
 HAS_CHANGES = 2
 PROGRESS_LINES = 20_000
@@ -74,20 +77,19 @@ def import_backlog(options: Options, write: Write) -> int:
     checked = backlog.check()
     reservation = reservation_with_room(checked.messages) if checked.messages else None
     checked.notes += _notes_of_backlog(checked, reservation)
-    _show(checked, options, write, nouns="deliveries")
+    _show(checked, options, write, noun="delivery")
     if not checked.messages:
         return 0
     if not options["apply"]:
-        write(
-            f"Nothing is changed. --apply imports {checked.messages:,} messages with "
-            f"{checked.deliveries:,} deliveries."
-        )
+        write(f"Nothing is changed. --apply imports {_messages(checked)}.")
         return HAS_CHANGES
+    _record(f"Begins: import of the backlog {options['file']}, {_messages(checked)}.")
     try:
         done = backlog.apply(reservation, progress=_progress(checked.lines))
     except (ImportRefusedError, IntegrityError) as error:
         raise CommandError(_words(error)) from error
-    write(f"Imported: {done.messages:,} messages with {done.deliveries:,} deliveries.")
+    _record(f"Done: import of the backlog {options['file']}, {_messages(done)}.")
+    write(f"Imported: {_messages(done)}.")
     return 0
 
 
@@ -95,18 +97,21 @@ def import_delivered(options: Options, write: Write) -> int:
     delivered = Delivered(options["file"], timezone.now())
     checked = delivered.check()
     if not options["apply"] or checked.faults or not checked.deliveries:
-        _show(checked, options, write, nouns="keys")
+        _show(checked, options, write, noun="key")
     if not checked.deliveries:
         return 0
     if not options["apply"]:
-        write(f"Nothing is changed. --apply remembers {checked.deliveries:,} keys.")
+        write(f"Nothing is changed. --apply remembers {counted(checked.deliveries, 'key')}.")
         return HAS_CHANGES
+    what = f"import of {options['file']}, delivered by the old broker"
+    _record(f"Begins: {what}, {counted(checked.deliveries, 'key')}.")
     done = delivered.apply(progress=_progress(checked.lines))
+    _record(f"Done: {what}, {counted(done.deliveries, 'key')}.")
     done.faults = 0
     done.listed = []
-    for line in report_lines(done, nouns="keys"):
+    for line in report_lines(done, noun="key"):
         write(line)
-    write(f"Imported: {done.deliveries:,} keys.")
+    write(f"Imported: {counted(done.deliveries, 'key')}.")
     return 0
 
 
@@ -114,20 +119,31 @@ def import_reserve(options: Options, write: Write) -> int:
     if not 1 <= options["count"] <= MAX_MESSAGES:
         raise CommandError(f"COUNT must be from 1 to {MAX_MESSAGES:,}.")
     reservation = reserve_ids(options["count"])
-    write(f"Reserved places for {options['count']:,} messages: {reservation}.")
+    reserved = f"Reserved places for {counted(options['count'], 'message')}: {reservation}."
+    _record(reserved)
+    write(reserved)
     write("A backlog imported from now on is sent before all messages published from now on.")
     return 0
 
 
-def _show(checked: TakenOver, options: Options, write: Write, *, nouns: str) -> None:
+def _show(checked: TakenOver, options: Options, write: Write, *, noun: str) -> None:
     """Write the report; raise CommandError if there are faulty lines that may not be skipped."""
-    for line in report_lines(checked, nouns=nouns):
+    for line in report_lines(checked, noun=noun):
         write(line)
     if checked.faults and not options["skip_faulty"]:
         raise CommandError(
-            f"Nothing is changed: {checked.faults:,} of {checked.lines:,} lines cannot be "
+            f"Nothing is changed: {checked.faults:,} of {counted(checked.lines, 'line')} cannot be "
             "imported. Correct them, or leave them out by --skip-faulty."
         )
+
+
+def _messages(found: TakenOver) -> str:
+    return f"{counted(found.messages, 'message')} with {counted(found.deliveries, 'delivery')}"
+
+
+def _record(text: str) -> None:
+    """Write the journal before and after an import, which is of many transactions."""
+    journal.record_entry(JournalKind.IMPORTED, text, actor=terminal_user())
 
 
 def _notes_of_backlog(checked: TakenOver, reservation: MessageReservation | None) -> list[str]:
@@ -164,7 +180,7 @@ def _behind(subscription_ids: list[int]) -> Iterable[str]:
     )
     for name, count in waiting:
         yield (
-            f"sent after the {count:,} deliveries that wait for {name}, "
+            f"sent after what waits for {name}, {counted(count, 'delivery')}, "
             "because no places were reserved for it"
         )
 
@@ -200,7 +216,7 @@ def _progress(lines: int) -> Callable[[TakenOver], object]:
         nonlocal shown
         if found.lines - shown >= PROGRESS_LINES:
             shown = found.lines
-            sys.stderr.write(f"{found.lines:,} of {lines:,} lines\n")
+            sys.stderr.write(f"{found.lines:,} of {counted(lines, 'line')}\n")
 
     return progress
 

@@ -32,6 +32,7 @@ class JournalKind(models.TextChoices):
     TESTED = "TESTED", "a person sent a test message"
     PUBLISHED = "PUBLISHED", "a person published a message in the console"
     ERRORS_TO = "ERRORS_TO", "the named recipient of a failure does not exist"
+    IMPORTED = "IMPORTED", "messages of an old broker were imported"
     REMOVED = "REMOVED", "retention removed messages"
 
 

@@ -18,6 +18,7 @@ from delivery.models import JournalKind, Replay, ReplayItem, ReplayState
 from delivery.models.message import public_id
 from delivery.replays.restore import NotRestoredError, restore_messages
 from delivery.support import pacing
+from subscriptions.values.counts import counted
 
 if TYPE_CHECKING:
     from subscriptions.models import Subscription
@@ -122,7 +123,9 @@ def _move(replay: Replay, ids: Sequence[int], *, now: datetime) -> None:
 def _end(replay: Replay, *, now: datetime) -> None:
     replay.state = ReplayState.DONE
     replay.ended_at = now
-    _record(replay, f"Done: {replay.made:,} of {replay.count:,} messages became deliveries.")
+    _record(
+        replay, f"Done: {replay.made:,} of {counted(replay.count, 'message')} became deliveries."
+    )
 
 
 def _forget_items(now: datetime) -> int:

@@ -17,6 +17,7 @@ from delivery.models import JournalKind, PipelineRun, Replay, ReplayState, Step
 from delivery.replays.requests import ReplayRefusedError, ReplayRequest, checked_request
 from subscriptions import changes
 from subscriptions.models import Subscription
+from subscriptions.values.counts import counted
 
 __all__ = ["ReplayRefusedError", "cancel_replay", "request_replay", "select_again", "start_replay"]
 
@@ -70,7 +71,7 @@ def start_replay(replay: Replay, *, actor: str, now: datetime | None = None) -> 
         due_at = now or timezone.now()
         if not _change(replay, [ReplayState.READY], state=ReplayState.RUNNING, due_at=due_at):
             return False
-        _record(replay, f"Begins: {replay.count:,} messages are to be delivered.", actor)
+        _record(replay, f"Begins: {counted(replay.count, 'message')} to deliver.", actor)
         _note_state(replay, "started", before=before, actor=actor)
     return True
 
@@ -85,7 +86,9 @@ def cancel_replay(replay: Replay, *, actor: str, now: datetime | None = None) ->
             return False
         if before == ReplayState.SELECTING and (run := run_of(replay)) is not None:
             pipeline.stop_run(run, actor=actor)
-        made = f" after {replay.done:,} of {replay.count:,}; {replay.made:,} deliveries were made"
+        made = (
+            f" after {replay.done:,} of {replay.count:,}; {counted(replay.made, 'delivery')} made"
+        )
         _record(replay, f"Cancelled{made if replay.count else ''}.", actor)
         _note_state(replay, "cancelled", before=before, actor=actor)
     return True

@@ -27,6 +27,7 @@ from delivery.models import BulkVerb, Delivery, JournalKind, Resubmission, Resub
 from delivery.support import backlog, pacing, selection
 from subscriptions import changes
 from subscriptions.models import Subscription
+from subscriptions.values.counts import counted
 
 # Small enough for senders, which may have to wait for its rows.
 BATCH = 500
@@ -54,10 +55,8 @@ def start_job(
             verb=verb, filter=dict(chosen), rate=rate, actor=actor, count=count, last_id=last
         )
         job.refresh_from_db(fields=["created_at", "next_at"])
-        state = "that were settled" if verb == BulkVerb.RESUBMIT else "that are not settled"
-        _record(
-            job, f"Begins: {count_text(job)} deliveries {state} are to be {done_to(job)}.", actor
-        )
+        state = "settled" if verb == BulkVerb.RESUBMIT else "open"
+        _record(job, f"Begins: {deliveries_text(job, state)} to be {done_to(job)}.", actor)
         values = {"filter": job.filter, "rate": rate, "count": count_text(job)}
         changes.record_change(
             actor=actor, action="created", instance=job, before=None, after=values
@@ -86,7 +85,7 @@ def start_backlog(subscription: Subscription, *, actor: str) -> Resubmission | N
     backlog.hold_backlog(subscription, cancellation_id=job.pk)
     _record(
         job,
-        f"Begins: {count_text(job)} deliveries that {subscription} holds are to be cancelled.",
+        f"Begins: {deliveries_text(job, 'held')} of {subscription} to be cancelled.",
         actor,
     )
     return job
@@ -136,6 +135,12 @@ def advance_job(now: datetime) -> int:
 def count_text(job: Resubmission) -> str:
     most = selection.COUNT_LIMIT
     return f"more than {most:,}" if job.count > most else f"{job.count:,}"
+
+
+def deliveries_text(job: Resubmission, state: str) -> str:
+    if job.count > selection.COUNT_LIMIT:
+        return f"{count_text(job)} {state} deliveries"
+    return counted(job.count, f"{state} delivery")
 
 
 def done_to(job: Resubmission) -> str:
@@ -190,9 +195,8 @@ def _end(job: Resubmission, *, now: datetime) -> None:
     job.ended_at = now
     if job.is_backlog:
         backlog.end_hold(_held_by(job), cancellation_id=job.pk)
-    _record(
-        job, f"Done: {job.changed:,} of {job.done:,} deliveries were {done_to(job)}.", job.actor
-    )
+    done = counted(job.done, "delivery")
+    _record(job, f"Done: {job.changed:,} of {done} {done_to(job)}.", job.actor)
 
 
 def _record(job: Resubmission, text: str, actor: str) -> None:

@@ -28,6 +28,7 @@ from delivery.publishing.drafts import Draft, check_body
 from delivery.states import OPEN
 from subscriptions import changes
 from subscriptions.models import Kind
+from subscriptions.values.counts import counted
 
 _SUCCESSES = (Status.DELIVERED, Status.REDUNDANT, Status.DUPLICATE)
 REMOVED = "It no longer exists: retention has just removed it."
@@ -70,7 +71,7 @@ def resubmit_some(delivery_ids: Collection[int], *, actor: str) -> int:
         count = len(_reopen(delivery_ids, actor=actor))
         if count:
             journal.record_entry(
-                JournalKind.RESUBMITTED, f"{count} deliveries are sent again.", actor=actor
+                JournalKind.RESUBMITTED, f"Sent again: {counted(count, 'delivery')}.", actor=actor
             )
     return count
 

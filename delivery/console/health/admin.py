@@ -24,6 +24,7 @@ from delivery.support import release_url as url_release
 from subscriptions.admin.shared.base import ConsoleAdmin, actor_of
 from subscriptions.admin.shared.list_filters import choice_filter
 from subscriptions.admin.shared.times import ago, due
+from subscriptions.values.counts import counted
 
 
 @admin.register(UrlHealth)
@@ -101,9 +102,7 @@ class UrlHealthAdmin(CompletedList, ConsoleAdmin):
     @admin.display(description="URL")
     def address(self, row: Any) -> SafeString:
         code = format_html('<code class="inturn-clipped" title="{}">{}</code>', row.url, row.url)
-        return two_lines(
-            code, "1 subscription" if row.counted == 1 else f"{row.counted:,} subscriptions"
-        )
+        return two_lines(code, counted(row.counted, "subscription"))
 
     @admin.display(description="state")
     def url_state(self, row: UrlHealth) -> SafeString:

@@ -185,11 +185,11 @@ def _cancelling(owner: Owner, jobs: list[Resubmission]) -> SafeString:
     more = f" and {len(jobs) - 1} more" if jobs[1:] else ""
     return format_html(
         (
-            "{} is ACTIVE again: {} held deliveries are being CANCELLED "
+            "{} is ACTIVE again: CANCELLED from now on: {} "
             '(<a href="{}">{}</a>{}). New messages are sent after that.'
         ),
         owner,
-        bulk_jobs.count_text(job) if not more else "its",
+        "its held deliveries" if more else bulk_jobs.deliveries_text(job, "held"),
         reverse("admin:delivery_resubmission_change", args=[job.pk]),
         job,
         more,

@@ -7,6 +7,7 @@ from itertools import groupby
 from delivery.maintenance import retention_rules
 from delivery.maintenance.retention_rules import JOURNAL, UNMATCHED, RetentionRules
 from delivery.models import RetentionRun, RetentionState
+from subscriptions.values.counts import counted
 
 _WORDS = {UNMATCHED: "messages without a subscription", JOURNAL: "the journal"}
 _FOR_EVER = 10**9
@@ -59,4 +60,4 @@ def _length(item: tuple[str, int | None]) -> int:
 def _in_words(days: int) -> str:
     if days == _FOR_EVER:
         return "forever"
-    return "1 day" if days == 1 else f"{days:,} days"
+    return counted(days, "day")

@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from delivery.client.rest import ClientError, RefusedError, RestClient
 from subscriptions.filters import header_name
+from subscriptions.values.counts import counted
 
 MAX_BATCH = 1000
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -40,7 +41,7 @@ class PublishedLines:
         Lines with the same keys are not published again.
         """
         return (
-            f"{self.accepted} messages were accepted. "
+            f"Accepted: {counted(self.accepted, 'message')}. "
             f"Go on with --from-line {self.next_line} --idempotency-prefix {self.key_prefix} "
             "within 24 hours, so that none is published twice."
         )
@@ -91,7 +92,7 @@ class Command(BaseCommand):
             raise CommandError(f"{error}\n{course.how_to_go_on()}") from error
         except KeyboardInterrupt:
             raise CommandError(f"stopped.\n{course.how_to_go_on()}") from None
-        self.stdout.write(f"{course.accepted} messages accepted")
+        self.stdout.write(f"{counted(course.accepted, 'message')} accepted")
 
 
 def _publish(

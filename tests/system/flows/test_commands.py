@@ -178,7 +178,7 @@ def test_publish_continues_after_the_last_accepted_batch(flow: Flow, receiver: R
     lines[119] = '{"body": '
     ended = publish(flow, "\n".join(lines), "--envelope")
     assert "line 120 is not JSON" in ended.stderr
-    assert "100 messages were accepted" in ended.stderr
+    assert "Accepted: 100 messages" in ended.stderr
     advice = re.findall(r"(--from-line|--idempotency-prefix) (\w+)", ended.stderr)
     assert advice[0] == ("--from-line", "101")
     ended = publish(flow, mended, "--envelope", *(word for pair in advice for word in pair))

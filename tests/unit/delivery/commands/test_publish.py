@@ -117,7 +117,7 @@ def test_a_refusal_names_the_line(server: ReceiverEndpoint) -> None:
         publish(server, "1", "2", "", "3", "4", batch=2, idempotency_prefix="p")
     said = str(caught.value)
     assert said.startswith("line 5: body: too small")
-    assert "2 messages were accepted. Go on with --from-line 3 --idempotency-prefix p " in said
+    assert "Accepted: 2 messages. Go on with --from-line 3 --idempotency-prefix p " in said
 
 
 def test_ctrl_c_prints_the_line_to_continue_with(server: ReceiverEndpoint) -> None:
@@ -143,4 +143,4 @@ def test_ctrl_c_prints_the_line_to_continue_with(server: ReceiverEndpoint) -> No
             process.kill()
     assert process.returncode == 1
     assert "stopped" in said
-    assert "2 messages were accepted. Go on with --from-line 3 --idempotency-prefix " in said
+    assert "Accepted: 2 messages. Go on with --from-line 3 --idempotency-prefix " in said

@@ -97,7 +97,7 @@ def test_made_active_without_the_backlog(ann: Client, head: Delivery) -> None:
     page = messages_after(ann, f"{address}/activate/cancel/")
     job = Resubmission.objects.get()
     assert (
-        "1 held deliveries are being CANCELLED "
+        "CANCELLED from now on: 1 held delivery "
         f'(<a href="/admin/delivery/resubmission/{job.pk}/change/">' in page
     )
     assert "Its held deliveries are being cancelled" in ann.get(f"{address}/").text

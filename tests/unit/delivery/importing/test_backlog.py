@@ -16,6 +16,9 @@ from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
 from subscriptions.models import DedupMode, EventType, Publisher, Subscription, SubscriptionStatus
 from tests.support import factories
+from tests.support.sequences import kept_sequences  # noqa: F401 - a fixture
+
+pytestmark = pytest.mark.usefixtures("kept_sequences")
 
 
 @pytest.fixture(autouse=True)
@@ -109,8 +112,8 @@ def test_a_second_import_adds_nothing(subscription: Subscription, tmp_path: Path
     imported(path)
     code, out = imported(path)
     assert (code, bodies()) == (0, [1, 2])
-    assert "2 lines were imported before, and are left out" in out
-    assert "1 lines repeat an earlier line of the file" in out
+    assert "2 lines imported before, and left out" in out
+    assert "left out: 1 repetition of an earlier line of the file" in out
 
 
 def test_after_a_kill_in_the_middle_the_rest_is_imported(
@@ -149,8 +152,7 @@ def test_a_backlog_longer_than_the_reservation_comes_after_the_waiting(
     publish_one(event_type, 101)
     _, out = imported(written(tmp_path, [line(1), line(2)]))
     assert (
-        "sent after the 1 deliveries that wait for crm, because no places were reserved for it"
-        in out
+        "sent after what waits for crm, 1 delivery, because no places were reserved for it" in out
     )
     assert bodies() == [101, 1, 2]
 
@@ -192,7 +194,7 @@ def test_what_inturn_has_already_is_left_out(
     Subscription.objects.update(dedup_mode=DedupMode.KEY)
     publish_one(event_type, 1, idempotency_key="old-1")
     _, out = imported(written(tmp_path, [line(1), line(2)]))
-    assert "1 deliveries are left out: Inturn has a message with the same dedup key" in out
+    assert "deliveries left out, because Inturn has a message with the same dedup key" in out
     assert bodies() == [1, 2]
 
 

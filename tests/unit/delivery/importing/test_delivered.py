@@ -72,7 +72,7 @@ def test_a_second_import_changes_nothing(subscription: Subscription, tmp_path: P
     before = list(DedupKey.objects.values())
     code, out = imported(tmp_path, line("a"))
     assert (code, list(DedupKey.objects.values())) == (0, before)
-    assert "1 lines were imported before" in out
+    assert "1 line imported before" in out
 
 
 def test_a_waiting_delivery_of_inturn_becomes_a_duplicate(
@@ -80,7 +80,7 @@ def test_a_waiting_delivery_of_inturn_becomes_a_duplicate(
 ) -> None:
     publish_one(event_type, 1, idempotency_key="a")
     _, out = imported(tmp_path, line("a"))
-    assert "1 waiting deliveries of Inturn are DUPLICATE now" in out
+    assert "waiting deliveries of Inturn that became DUPLICATE, and will not be sent: 1" in out
     assert (last().status, last().reason) == (Status.DUPLICATE, "the old broker delivered it")
     assert JournalEntry.objects.filter(kind="DUPLICATE").exists()
     publish_one(event_type, 1, idempotency_key="a")
@@ -93,7 +93,7 @@ def test_a_delivery_of_both_brokers_stays_delivered(
     publish_one(event_type, 1, idempotency_key="a")
     Delivery.objects.update(status=Status.DELIVERED, settled_at=Message.objects.get().published_at)
     _, out = imported(tmp_path, line("a"))
-    assert "1 keys are left out: Inturn has delivered the message as well" in out
+    assert "keys left out, because Inturn has delivered the message as well: 1" in out
     assert last().status == Status.DELIVERED
 
 
@@ -113,7 +113,10 @@ def test_keys_older_than_the_window_are_left_out(
     old = timezone.now() - timedelta(seconds=subscription.dedup_window_seconds + 1)
     code, out = imported(tmp_path, line("a", delivered_at=old.isoformat()))
     assert (code, DedupKey.objects.count()) == (0, 0)
-    assert "1 keys are left out: they are older than the subscription's dedup_window_seconds" in out
+    assert (
+        "keys left out, because they are older than the subscription's dedup_window_seconds: 1"
+        in out
+    )
 
 
 def test_the_window_begins_with_the_old_delivery(

@@ -138,7 +138,7 @@ def test_a_person_can_resubmit_what_is_in_doubt() -> None:
 def test_the_journal_tells_of_the_restore() -> None:
     factories.delivery()
     marked()
-    assert JournalEntry.objects.get().text.endswith("1 open deliveries are IN_DOUBT.")
+    assert JournalEntry.objects.get().text.endswith("1 open delivery became IN_DOUBT.")
 
 
 def test_nothing_changes_if_nothing_was_sent_since() -> None:

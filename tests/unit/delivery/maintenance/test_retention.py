@@ -226,7 +226,7 @@ class TestPasses:
         entry = JournalEntry.objects.get()
         assert entry.kind == JournalKind.REMOVED
         assert (
-            f"Pass {run.pk} of retention removed 1 messages with 1 deliveries and 1 attempts"
+            f"Pass {run.pk} of retention removed 1 message with 1 delivery and 1 attempt, "
             in entry.text
         )
 

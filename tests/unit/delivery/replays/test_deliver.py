@@ -123,7 +123,7 @@ class TestReplayedDelivery:
         finish(replay)
         begins, ends = JournalEntry.objects.filter(kind="REPLAYED").order_by("id")
         assert (begins.actor, begins.subscription_id) == ("bob", subscription.pk)
-        assert "3 messages are to be delivered" in begins.text
+        assert "3 messages to deliver" in begins.text
         assert "3 of 3 messages became deliveries" in ends.text
 
 

@@ -81,8 +81,8 @@ class TestCancellationJob:
         assert (job.state, job.count, job.done, job.changed) == ("DONE", 3, 3, 3)
         begin, end = JournalEntry.objects.order_by("id")
         assert {begin.kind, end.kind} == {JournalKind.CANCELLED}
-        assert "Begins: 3 deliveries" in begin.text
-        assert "Done: 3 of 3 deliveries were cancelled." in end.text
+        assert "Begins: 3 open deliveries to be cancelled" in begin.text
+        assert "Done: 3 of 3 deliveries cancelled." in end.text
         assert ConfigurationChange.objects.get().object_name == f"cancellation {job.pk}"
         assert (
             Delivery.objects.filter(reason=f"cancelled by ann (cancellation {job.pk})").count() == 3

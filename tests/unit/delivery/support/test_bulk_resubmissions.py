@@ -116,7 +116,7 @@ class TestResubmissionJob:
         assert job.ended_at is not None
         begin, end = JournalEntry.objects.order_by("id")
         assert (begin.actor, end.actor) == (ACTOR, ACTOR)
-        assert "Begins: 3 deliveries" in begin.text
+        assert "Begins: 3 settled deliveries to be sent again" in begin.text
         assert "Done: 3 of 3 deliveries" in end.text
         change = ConfigurationChange.objects.get()
         assert (change.actor, change.action, change.object_name) == (

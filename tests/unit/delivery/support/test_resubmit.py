@@ -178,7 +178,7 @@ class TestManyAtOnce:
     def test_chosen_deliveries_are_resubmitted_where_possible(self) -> None:
         rows = [factories.delivery(status) for status in Status]
         assert resubmit_some([row.pk for row in rows], actor=ACTOR) == len(RESUBMITTABLE)
-        assert JournalEntry.objects.get().text == f"{len(RESUBMITTABLE)} deliveries are sent again."
+        assert JournalEntry.objects.get().text == f"Sent again: {len(RESUBMITTABLE)} deliveries."
         assert ConfigurationChange.objects.count() == len(RESUBMITTABLE)
 
     def test_each_is_judged_by_itself(self) -> None:

@@ -1,0 +1,10 @@
+"""A number with its noun, for texts that people read."""
+
+
+def counted(count: int, noun: str) -> str:
+    """Return `1 delivery` or `2,000 deliveries`; the noun is given in the singular."""
+    if count == 1:
+        return f"1 {noun}"
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{count:,} {noun[:-1]}ies"
+    return f"{count:,} {noun}s"
