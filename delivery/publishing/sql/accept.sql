@@ -90,7 +90,10 @@ WITH held AS MATERIALIZED (
 ), targets AS MATERIALIZED (
     SELECT array_agg(lane.id ORDER BY target.place) AS lane_ids
     FROM unnest(%(target_subscriber)s::bigint[]) WITH ORDINALITY AS target (subscriber_id, place)
-    LEFT JOIN delivery_lane lane ON lane.subscriber_id = target.subscriber_id
+    -- LATERAL with LIMIT: a plan made for a join while subscribers were few reads all lanes.
+    LEFT JOIN LATERAL (
+        SELECT id FROM delivery_lane WHERE subscriber_id = target.subscriber_id LIMIT 1
+    ) AS lane ON true
 ), queue AS MATERIALIZED (
     SELECT array_agg(id ORDER BY number) AS lane_ids
     FROM delivery_lane
