@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
+from django.db.models import QuerySet
+
 from subscriptions.filters import Document
 from subscriptions.matching.destinations import EVERYBODY, Destination
 from subscriptions.matching.match import unmatched_reason, without_value
@@ -33,12 +35,28 @@ def explain_matches(
 
     `to` is None if the message was for a destination that no longer exists.
     """
-    subscriptions = (
-        Subscription.objects.filter(event_type=event_type)
-        .select_related("subscriber", "policy", "event_type")
-        .order_by("subscriber__name", "position", "id")
-    )
-    explanations = _explanations(subscriptions, document, to=to)
+    subscriptions = subscriptions_of(event_type).select_related("policy", "event_type")
+    return explain_each(event_type, subscriptions, document, to=to)
+
+
+def subscriptions_of(event_type: EventType) -> QuerySet[Subscription]:
+    """Return the subscriptions in the order of their explanations."""
+    rows = Subscription.objects.filter(event_type=event_type).select_related("subscriber")
+    return rows.order_by("subscriber__name", "position", "id")
+
+
+def explain_each(
+    event_type: EventType,
+    subscriptions: Iterable[Subscription],
+    document: Document,
+    *,
+    to: Destination | None = EVERYBODY,
+) -> list[Explanation]:
+    """Return what `explain_matches` does, for all subscriptions of the event type, given.
+
+    They may be those of another time: see `subscriptions.matching.as_it_was`.
+    """
+    explanations = _explanations(event_type, subscriptions, document, to=to)
     return _with_first_only(explanations) if event_type.kind == Kind.SYNC else explanations
 
 
@@ -50,13 +68,19 @@ def why_not_there(to: Destination, document: Document) -> str:
     """
     if to.subscription_id is None:
         return ""
-    found = Subscription.objects.filter(pk=to.subscription_id).select_related("subscriber").first()
-    reason = None if found is None else _reason(found, document, is_served=False)
+    rows = Subscription.objects.filter(pk=to.subscription_id)
+    found = rows.select_related("subscriber", "event_type").first()
+    reason = (
+        None
+        if found is None
+        else _reason(found, document, kind=found.event_type.kind, is_served=False)
+    )
     return without_value(reason or "")
 
 
 def _explanations(
-    subscriptions: Sequence[Subscription] | Iterable[Subscription],
+    event_type: EventType,
+    subscriptions: Iterable[Subscription],
     document: Document,
     *,
     to: Destination | None,
@@ -69,13 +93,18 @@ def _explanations(
         is_shadow = subscription.status == SubscriptionStatus.SHADOW
         taken = served | recorded if is_shadow else served
         is_addressed = to is not None and to.includes(subscription.subscriber_id, subscription.pk)
-        reason = _reason(subscription, document, is_served=subscription.subscriber_id in taken)
+        reason = _reason(
+            subscription,
+            document,
+            kind=event_type.kind,
+            is_served=subscription.subscriber_id in taken,
+        )
         if not is_addressed:
             reason = "the message was delivered to another destination"
         elif reason is None and subscription.takes_unmatched:
             reason = _reason_matched(explanations, counts_shadow=is_shadow)
         is_first_only = subscription.subscriber.match_mode == MatchMode.FIRST
-        if reason is None and is_first_only and subscription.event_type.kind == Kind.TOPIC:
+        if reason is None and is_first_only and event_type.kind == Kind.TOPIC:
             (recorded if is_shadow else served).add(subscription.subscriber_id)
         explanations.append(
             Explanation(subscription, reason is None, reason or _qualifies(subscription))
@@ -132,15 +161,14 @@ def _qualifies(subscription: Subscription) -> str:
     return "it qualifies"
 
 
-def _reason(subscription: Subscription, document: Document, *, is_served: bool) -> str | None:
+def _reason(
+    subscription: Subscription, document: Document, *, kind: str, is_served: bool
+) -> str | None:
     if subscription.status == SubscriptionStatus.INACTIVE:
         return "it is INACTIVE"
     if subscription.subscriber.status == SubscriptionStatus.INACTIVE:
         return "its subscriber is INACTIVE"
-    if (
-        subscription.status == SubscriptionStatus.SHADOW
-        and subscription.event_type.kind == Kind.SYNC
-    ):
+    if subscription.status == SubscriptionStatus.SHADOW and kind == Kind.SYNC:
         return "it is SHADOW, and a SYNC message calls only ACTIVE ones"
     if is_served:
         return "an earlier subscription of this subscriber qualifies, and its match mode is FIRST"
