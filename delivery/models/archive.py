@@ -133,6 +133,12 @@ class EarlierSettlement(models.Model):
     is_amended = models.BooleanField(default=True)
     ended_by = models.TextField(help_text="PostgreSQL's xid8.")
     ended_at = models.DateTimeField()
+    ended_reason = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Who ended it, and by which job, as in `reason`; empty in older rows.",
+    )
 
     class Meta:
         indexes = [

@@ -8,9 +8,10 @@ from django.utils.safestring import SafeString
 
 from delivery.console.health import sparkline
 from delivery.console.health.recent import RecentHealth
-from delivery.console.shared import labels
+from delivery.console.shared import labels, links
 from delivery.console.shared.counting import Bounded
 from delivery.console.subscriptions import buttons
+from delivery.console.traces.event import Event
 from subscriptions.admin.shared import times
 
 register = template.Library()
@@ -36,6 +37,18 @@ def age(moment: datetime | None) -> str:
 @register.filter
 def exact(moment: datetime) -> str:
     return times.exact(moment)
+
+
+@register.filter
+def after(event: Event, published_at: datetime) -> str:
+    """The time of an event since the publication of its message."""
+    return event.after(published_at)
+
+
+@register.filter
+def linked(text: str) -> SafeString:
+    """The text, escaped, with links where it names messages, deliveries and jobs."""
+    return links.linked(text)
 
 
 @register.filter
@@ -80,6 +93,11 @@ def health_cell(health: RecentHealth) -> SafeString:
 @register.simple_tag
 def day_of(health: RecentHealth) -> SafeString:
     return sparkline.sparkline_in_detail(health, height=64)
+
+
+@register.simple_tag
+def stop_buttons(owner: buttons.Owner) -> SafeString:
+    return buttons.stop_buttons(owner)
 
 
 @register.simple_tag

@@ -11,12 +11,25 @@ document.addEventListener("submit", (event) => {
   }
 });
 
-// A secret is easily copied with a line break too many.
+// A secret is easily copied with a line break too many. Of a text with two forms the shown one is
+// copied.
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;
-  const copied = document.getElementById(button.dataset.copy).textContent.trim();
-  navigator.clipboard.writeText(copied).then(() => {
+  const whole = document.getElementById(button.dataset.copy);
+  const shown = [...whole.querySelectorAll("pre")].find((form) => form.offsetParent !== null);
+  copyText((shown ?? whole).textContent.trim()).then(() => {
     button.textContent = "Copied";
   });
 });
+
+// Browsers have a clipboard only on pages by https and of this machine.
+async function copyText(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const field = document.createElement("textarea");
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  document.execCommand("copy");
+  field.remove();
+}

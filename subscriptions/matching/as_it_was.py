@@ -29,7 +29,6 @@ _MATCHING = {
         "position",
         "join_mode",
         "join_name",
-        "endpoint",
     ),
     SUBSCRIBER: ("status", "match_mode"),
 }
@@ -41,7 +40,7 @@ class TooManyChangesError(Exception):
 
 @dataclass(slots=True)
 class PastSubscriptions:
-    """`rows` are unsaved copies, as they were; those deleted since have negative ids.
+    """`rows` are as they were, and not to be saved; those deleted since have negative ids.
 
     `changes` has the oldest change since then for each id, if there is one. `created` are the ids
     of those of today that did not exist.
@@ -59,8 +58,13 @@ def subscriptions_at(
 
     Raises TooManyChangesError.
     """
+    changes = changes_since(moment, event_type, today)
+    if not changes:
+        # The usual case: nothing has to be copied.
+        rows = [row for row in today if row.created_at <= moment]
+        return PastSubscriptions(rows, {}, {row.pk for row in today if row.created_at > moment})
     past = _Past(today)
-    for change in changes_since(moment, event_type, today):
+    for change in changes:
         past.undo(change)
     return past.result(moment)
 
@@ -73,6 +77,7 @@ def changes_since(
     Raises TooManyChangesError.
     """
     names = {name for row in today for name in (str(row), row.subscriber.name)}
+    found: list[ConfigurationChange] = []
     for _ in range(_MOST_ROUNDS):
         found = _changes_of(names, moment, event_type)
         if len(found) > MOST_CHANGES:

@@ -20,7 +20,8 @@ from delivery.console.deliveries import curl, next_try
 from delivery.console.deliveries.actions import Resubmitting, possible
 from delivery.console.deliveries.as_sent import script_output
 from delivery.console.deliveries.next_try import NextTry
-from delivery.console.messages import page as message_page
+from delivery.console.deliveries.shown import attempts_of, place_of, with_attempts
+from delivery.console.messages.page import trace_of
 from delivery.console.payloads.payload import Payload, log_view, may_see_payload, payload
 from delivery.console.shared.labels import label, two_lines
 from delivery.console.shared.list_filters import (
@@ -33,6 +34,8 @@ from delivery.console.shared.list_filters import (
     SubscriptionFilter,
 )
 from delivery.console.shared.list_with_pane import SplitAdmin
+from delivery.console.shared.rights import journal_url, reads_journal
+from delivery.console.traces.rows import read_trace_rows
 from delivery.models import Delivery, LaneKind
 from delivery.models.message import public_id
 from delivery.states import OPEN, Status
@@ -50,6 +53,7 @@ _RELATIONS = (
     "subscription__policy",
     "lane__subscriber",
 )
+_PAGE_RELATIONS = ("message__publisher", "callback", "replay", "script_output")
 
 
 @admin.register(Delivery)
@@ -96,7 +100,7 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
 
     def pane_context(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
         may_see = may_see_payload(request.user)
-        rows = Delivery.objects.select_related(*_RELATIONS, "callback")
+        rows = Delivery.objects.select_related(*_RELATIONS, *_PAGE_RELATIONS)
         # The curl command contains the body.
         rows = (
             rows.defer("message__headers")
@@ -106,12 +110,22 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
         delivery = get_object_or_404(rows, pk=id_of(object_id) or 0)
         if not self.has_view_permission(request, delivery):
             raise PermissionDenied
-        (shown,) = message_page.with_attempts([delivery], limit=SHOWN_ATTEMPTS)
+        (shown,) = with_attempts([delivery], limit=SHOWN_ATTEMPTS, may_see=may_see)
         if may_see:
             log_view(request.user, delivery.message_id)
+        trace_rows = read_trace_rows(
+            delivery.message,
+            [delivery],
+            now=timezone.now(),
+            reads_journal=reads_journal(request.user),
+        )
         return {
             "opened": delivery,
             "shown": shown,
+            "trace": trace_of(delivery.message, [shown], trace_rows),
+            "upcoming": [shown],
+            "journal_url": journal_url(request.user, delivery=delivery.pk),
+            "body": payload(bytes(delivery.message.body)) if may_see else None,
             "made": _made(delivery) if may_see else None,
             "sending": curl.send_command(delivery) if may_see and not shown.is_fetched else "",
             "possible": possible(delivery),
@@ -170,8 +184,8 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
 
     @admin.display(description="attempts")
     def tried(self, row: Delivery) -> SafeString | str:
-        count = message_page.attempts_of(row)
-        if place := message_page.place_of(row, now=timezone.now()):
+        count = attempts_of(row)
+        if place := place_of(row, now=timezone.now()):
             return two_lines(count, _where(row, place))
         if row.status != Status.PENDING or row.lane is None or row.lane.kind != LaneKind.RETRY:
             return count
@@ -183,7 +197,7 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
         published = ago(row.message.published_at, now=now)
         if row.settled_at:
             return two_lines(published, format_html("settled {}", ago(row.settled_at, now=now)))
-        if message_page.place_of(row, now=now) == "LATER":
+        if place_of(row, now=now) == "LATER":
             return two_lines(
                 published, format_html("can be fetched {}", due(row.next_attempt_at, now=now))
             )

@@ -6,7 +6,13 @@ from typing import Any
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Func, IntegerField, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseRedirect,
+    StreamingHttpResponse,
+)
 from django.shortcuts import get_object_or_404
 from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern, path, reverse
@@ -36,10 +42,16 @@ from delivery.console.shared.list_filters import (
     PublisherFilter,
 )
 from delivery.console.shared.list_with_pane import SplitAdmin
+from delivery.console.shared.rights import journal_url, may_toggle, reads_journal
+from delivery.console.traces.export import TraceReader, json_parts
+from delivery.console.traces.text import text_parts
 from delivery.models import Delivery, Message
 from delivery.models.message import parse_public_id, public_id
+from subscriptions.admin.shared.base import id_of
 from subscriptions.admin.shared.list_filters import EventTypeFilter
 from subscriptions.admin.shared.times import ago
+
+TRACE_FORMS = {"json": ("application/json", "trace.json"), "text": ("text/plain", "trace.txt")}
 
 
 @admin.register(Message)
@@ -85,7 +97,20 @@ class MessageAdmin(TraceParts, SplitAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         raw = self.admin_site.admin_view(require_GET(self.raw))
-        return [path("<int:object_id>/raw/", raw, name="delivery_message_raw"), *super().get_urls()]
+        trace = self.admin_site.admin_view(require_GET(self.export_trace))
+        return [
+            path("<int:object_id>/raw/", raw, name="delivery_message_raw"),
+            *(
+                path(
+                    f"<int:object_id>/trace/{form}/",
+                    trace,
+                    {"form": form},
+                    name=f"delivery_message_trace_{form}",
+                )
+                for form in TRACE_FORMS
+            ),
+            *super().get_urls(),
+        ]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the list.
@@ -113,10 +138,22 @@ class MessageAdmin(TraceParts, SplitAdmin):
         may_see = may_see_payload(request.user)
         if may_see:
             log_view(request.user, message.pk)
+        wanted = message_page.WantedPage(
+            may_see=may_see,
+            reads_journal=reads_journal(request.user),
+            start=id_of(request.GET.get("deliveries", "")) or 0,
+            explains_all=request.GET.get("explain") == "all",
+        )
+        may_change = request.user.has_perm("delivery.change_delivery")
         return {
             "opened": message,
-            "page": message_page.read_message_page(message, may_see=may_see),
+            "page": message_page.read_message_page(message, wanted),
             "may_see_payload": may_see,
+            "may_change": may_change,
+            "may_edit": may_change and may_see,
+            "may_toggle": may_toggle(request.user),
+            "may_see_log": request.user.has_perm("subscriptions.view_configurationchange"),
+            "journal_url": journal_url(request.user, message=message.public_id),
         }
 
     def change_view(
@@ -149,6 +186,29 @@ class MessageAdmin(TraceParts, SplitAdmin):
             bytes(message.body),
             content_type="text/plain; charset=utf-8",
             headers={"Content-Disposition": f'attachment; filename="{message.public_id}.txt"'},
+        )
+
+    def export_trace(
+        self, request: HttpRequest, object_id: int, form: str
+    ) -> StreamingHttpResponse:
+        """Return the whole trace as one file: as `json`, or as `text` for a ticket."""
+        message = self._viewed(request, str(object_id))
+        reader = TraceReader(
+            name=request.user.get_username(),
+            may_see=may_see_payload(request.user),
+            reads_journal=reads_journal(request.user),
+            now=timezone.now(),
+        )
+        if reader.may_see:
+            log_view(request.user, message.pk)
+        content_type, suffix = TRACE_FORMS[form]
+        return StreamingHttpResponse(
+            json_parts(message, reader) if form == "json" else text_parts(message, reader),
+            content_type=f"{content_type}; charset=utf-8",
+            headers={
+                "Content-Disposition": f'attachment; filename="{message.public_id}.{suffix}"',
+                "Cache-Control": "no-store",
+            },
         )
 
     def _viewed(self, request: HttpRequest, object_id: str) -> Message:

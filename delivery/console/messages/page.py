@@ -1,240 +1,224 @@
-"""The page of a message: its deliveries with attempts, and why each subscription got it or not."""
+"""The page of a message: its trace, its deliveries with attempts, and why each was made or not."""
 
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Any
 
+import orjson
+from django.db.models import Case, Count, IntegerField, Value, When
 from django.utils import timezone
 
-from delivery.console.deliveries import curl, next_try
-from delivery.console.deliveries.as_sent import SentRequest, sent_request
-from delivery.console.deliveries.next_try import NextTry
-from delivery.console.deliveries.timeline import Moment, timeline
-from delivery.console.messages.callbacks import ShownCallback, answered_by, callbacks_of
-from delivery.console.messages.replies import replied_by, replies_to
+from delivery.console.deliveries import curl
+from delivery.console.deliveries.shown import ShownDelivery, with_attempts
+from delivery.console.messages.branches import Branches, branches_of
+from delivery.console.payloads.difference import DifferenceLine, difference
 from delivery.console.payloads.payload import Payload, payload
-from delivery.models import Attempt, Callback, Delivery, Message, Reply
-from delivery.models.delivery import Redelivery
-from delivery.publishing.explain import explain_message
-from delivery.states import OPEN, OutcomeClass
-from subscriptions.matching.explanations import Explanation
-from subscriptions.matching.match import without_value
-from subscriptions.models import Mode
+from delivery.console.traces.events import Trace, Traced, trace
+from delivery.console.traces.reasons import Reasons, reasons_of
+from delivery.console.traces.rows import TraceRows, read_trace_rows
+from delivery.models import Delivery, Message
+from delivery.models.delivery import DeliveryQuerySet
+from delivery.publishing.joins import ACTIVATION
+from delivery.states import FAILURES, OPEN, Status
+from subscriptions.matching.errors_to import FAILED
 
-SHOWN_DELIVERIES = 100
+SHOWN_DELIVERIES = 20
 SHOWN_ATTEMPTS = 10
-SHOWN_EXPLANATIONS = 200
-SHOWN_COPIES = 20
-# The prefix of the reason of a resubmitted delivery; see `delivery.support.resubmit`.
-RESUBMITTED = "resubmitted by "
+# A page shows failures first, then what waits, then what is as it should be.
+_RANK = Case(
+    When(status__in=FAILURES, then=Value(0)),
+    When(status__in=OPEN, attempts__gt=0, then=Value(1)),
+    When(status__in=OPEN, then=Value(2)),
+    When(status=Status.CANCELLED, then=Value(3)),
+    default=Value(4),
+    output_field=IntegerField(),
+)
+_RELATIONS = (
+    "subscription__subscriber",
+    "subscription__policy",
+    "lane__subscriber",
+    "callback",
+    "replay",
+    "script_output",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownAttempt:
-    """`request` is rebuilt as far as it is known; None for an attempt from a mailbox."""
+class DeliveryPart:
+    """The deliveries that the page shows, from the one at `start`, counted from 0.
 
-    attempt: Attempt
-    answer: Payload | None
-    request: SentRequest | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownDelivery:
-    """A delivery with its newest attempts, newest first.
-
-    `earlier` counts those that are not shown.
+    `statuses` counts all deliveries of the message.
     """
 
-    delivery: Delivery
-    attempts: list[ShownAttempt] = field(default_factory=list)
-    next_try: NextTry | None = None
+    deliveries: list[ShownDelivery]
+    start: int
+    statuses: list[tuple[str, int]]
 
     @property
-    def timeline(self) -> list[Moment]:
-        attempts = [shown.attempt for shown in self.attempts]
-        return timeline(self.delivery, attempts, is_fetched=self.is_fetched)
+    def total(self) -> int:
+        return sum(count for _, count in self.statuses)
 
     @property
-    def is_fetched(self) -> bool:
-        """True if clients fetch it from a mailbox, rather than Inturn sending it."""
-        return self.delivery.subscription.mode == Mode.PULL
+    def first(self) -> int:
+        return self.start + 1
 
     @property
-    def place(self) -> str:
-        """The state of an open delivery in a mailbox: `HELD`, `LAPSED`, `LATER` or `AVAILABLE`.
-
-        A HELD one is leased to the client that fetched it last. A LAPSED one was held too long: it
-        is handed out again, but can be acknowledged until then.
-        """
-        return place_of(self.delivery, now=timezone.now())
+    def last(self) -> int:
+        return self.start + len(self.deliveries)
 
     @property
-    def earlier(self) -> int:
-        return max(self.delivery.attempts - len(self.attempts), 0)
+    def previous(self) -> int | None:
+        return max(self.start - SHOWN_DELIVERIES, 0) if self.start else None
 
     @property
-    def attempts_of(self) -> str:
-        return attempts_of(self.delivery)
-
-    @property
-    def fetched_of(self) -> str:
-        """The count in words: `once`, `3 times`, `3 of at most 5 times`.
-
-        After a delivery was put back it is, for example, `not since it was put back, 3 times
-        before`.
-        """
-        before = self.delivery.attempts_before
-        if not before:
-            return _times(attempts_of(self.delivery))
-        is_fetched_since = self.delivery.receive_count > before
-        since = _times(attempts_of(self.delivery)) if is_fetched_since else "not"
-        return f"{since} since the resubmission, {_times(str(before))} before"
-
-    @property
-    def reason(self) -> str:
-        """The reason for its status, unless the newest attempt says the same."""
-        error = self.attempts[0].attempt.error if self.attempts else ""
-        return "" if self.delivery.reason == error else self.delivery.reason
-
-    @property
-    def sent_again(self) -> str:
-        """Why it is, or was, sent again; or that it was not, after a sender died.
-
-        Empty if its `reason` says so already.
-        """
-        is_in_reason = self.delivery.reason.startswith(RESUBMITTED)
-        if is_in_reason or not self.delivery.redelivery:
-            return ""
-        reason = self.delivery.get_redelivery_display()
-        if self.delivery.redelivery == Redelivery.IN_DOUBT and self._ends_in_doubt:
-            return f"Not resubmitted: {reason}"
-        return f"{'Back in the mailbox' if self.is_fetched else 'Sent again'}: {reason}"
-
-    @property
-    def _ends_in_doubt(self) -> bool:
-        """True if nothing was sent after the lost attempt."""
-        is_last_lost = bool(self.attempts) and self.attempts[0].attempt.outcome == OutcomeClass.LOST
-        return self.delivery.status not in OPEN and is_last_lost
-
-    @property
-    def next_attempt_of(self) -> str:
-        return attempts_of(self.delivery, following=1)
+    def next(self) -> int | None:
+        return self.last if self.last < self.total else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessagePage:
+    """`change` is the difference from the message of which this is an edited copy.
+
+    `joined` are the ids of the messages that this one joins, `reported` is the failure that it
+    reports.
+    """
+
     message: Message
     body: Payload
     headers: list[tuple[str, Any]]
-    deliveries: list[ShownDelivery]
-    more_deliveries: bool
-    explanations: list[Explanation]
-    more_explanations: int
-    callbacks: list[ShownCallback]
-    answered: Callback | None
-    replies: list[Reply]
-    replied: Reply | None
+    part: DeliveryPart
+    trace: Trace
+    reasons: Reasons
+    branches: Branches
     copies: list[Message]
+    joined: list[str]
+    reported: str
+    change: list[DifferenceLine] | None
     publishing: str
 
+    @property
+    def deliveries(self) -> list[ShownDelivery]:
+        return self.part.deliveries
 
-def place_of(delivery: Delivery, *, now: datetime) -> str:
-    """Return `ShownDelivery.place`; empty for settled deliveries and for those not in a mailbox."""
-    if delivery.status not in OPEN or delivery.subscription.mode != Mode.PULL:
-        return ""
-    if delivery.lease_expires_at is not None:
-        return "HELD" if delivery.lease_expires_at > now else "LAPSED"
-    return (
-        "LATER"
-        if delivery.next_attempt_at is not None and delivery.next_attempt_at > now
-        else "AVAILABLE"
-    )
+    @property
+    def opens(self) -> bool:
+        """Whether there are few enough deliveries to show the last failed request of each."""
+        return self.part.total <= 3
 
 
-def attempts_of(delivery: Delivery, *, following: int = 0) -> str:
-    """Return the number of attempts that count, such as `3 of 13`; without a limit, the number.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedPage:
+    """What to load: the deliveries from `start` on, and what its reader has a right to.
 
-    In a mailbox each fetch is an attempt.
+    `may_see`: payloads. `explains_all` subscriptions, however many.
     """
-    subscription = delivery.subscription
-    is_fetched = subscription.mode == Mode.PULL
-    most = subscription.max_receives if is_fetched else subscription.policy.max_attempts
-    made = delivery.receive_count if is_fetched else delivery.attempts
-    count = made - delivery.attempts_before + following
-    return f"{count}" if most is None else f"{count} of {most}"
+
+    may_see: bool
+    reads_journal: bool = True
+    start: int = 0
+    count: int = SHOWN_DELIVERIES
+    attempts: int = SHOWN_ATTEMPTS
+    explains_all: bool = False
 
 
-def _times(count: str) -> str:
-    return {"0": "never", "1": "once"}.get(count) or f"{count} times".replace(
-        " of ", " of at most "
-    )
-
-
-def read_message_page(message: Message, *, may_see: bool) -> MessagePage:
+def read_message_page(message: Message, wanted: WantedPage) -> MessagePage:
     """Load the whole page.
 
-    Without `may_see` it has no command that contains a payload.
+    Without the right to see payloads it has nothing of one but the body and the values of headers,
+    which the template leaves out.
     """
-    deliveries = list(
-        Delivery.objects.of_message(message.pk)
-        .select_related(
-            "subscription__subscriber", "subscription__policy", "lane__subscriber", "callback"
-        )
-        .order_by("id")[: SHOWN_DELIVERIES + 1]
+    may_see = wanted.may_see
+    part = _part(message, wanted)
+    deliveries = [shown.delivery for shown in part.deliveries]
+    rows = read_trace_rows(
+        message, deliveries, now=timezone.now(), reads_journal=wanted.reads_journal
     )
-    for delivery in deliveries:
-        delivery.message = message
-    explanations = _explanations(message, may_see=may_see)
+    branches = branches_of(message)
+    body = payload(bytes(message.body))
     return MessagePage(
         message=message,
-        body=payload(bytes(message.body)),
+        body=body,
         headers=sorted(message.headers.items()),
-        deliveries=with_attempts(deliveries[:SHOWN_DELIVERIES], limit=SHOWN_ATTEMPTS),
-        more_deliveries=len(deliveries) > SHOWN_DELIVERIES,
-        explanations=explanations[:SHOWN_EXPLANATIONS],
-        more_explanations=len(explanations) if len(explanations) > SHOWN_EXPLANATIONS else 0,
-        callbacks=callbacks_of(message),
-        answered=answered_by(message),
-        replies=replies_to(message),
-        replied=replied_by(message),
-        copies=list(
-            Message.objects.filter(edited_from=message).only("id").order_by("-id")[:SHOWN_COPIES]
-        ),
+        part=part,
+        trace=trace_of(message, part.deliveries, rows, branches=branches),
+        reasons=reasons_of(message, may_see=may_see, explains_all=wanted.explains_all),
+        branches=branches,
+        copies=[copy.message for copy in rows.copies],
+        joined=_joined(message),
+        reported=_reported(message),
+        change=_change(message, body) if may_see else None,
         publishing=curl.publish_command(message) if may_see else "",
     )
 
 
-def with_attempts(deliveries: Sequence[Delivery], *, limit: int) -> list[ShownDelivery]:
-    """Add to each delivery its newest attempts up to a limit, with one query for all."""
-    attempts: dict[int, list[ShownAttempt]] = defaultdict(list)
-    newest = Attempt.objects.filter(delivery__in=deliveries).newest(limit).order_by("-number")
-    of = {delivery.pk: delivery for delivery in deliveries}
-    for attempt in newest:
-        attempts[attempt.delivery_id].append(_shown(attempt, of[attempt.delivery_id]))
-    next_tries = next_try.of_each(deliveries)
-    return [
-        ShownDelivery(delivery=row, attempts=attempts[row.pk], next_try=next_tries.get(row.pk))
-        for row in deliveries
-    ]
-
-
-def _shown(attempt: Attempt, delivery: Delivery) -> ShownAttempt:
-    excerpt = bytes(attempt.excerpt)
-    is_fetched = delivery.subscription.mode == Mode.PULL
-    return ShownAttempt(
-        attempt=attempt,
-        answer=payload(excerpt) if excerpt else None,
-        request=None if is_fetched else sent_request(delivery, attempt=attempt),
+def _part(message: Message, wanted: WantedPage) -> DeliveryPart:
+    """Load one part of the deliveries, failures first, and count all of them by status."""
+    of_message = Delivery.objects.of_message(message.pk)
+    counted = of_message.order_by().values_list("status").annotate(n=Count("id"))
+    statuses = sorted(counted)
+    chosen = _deliveries(message, of_message, wanted)
+    return DeliveryPart(
+        deliveries=with_attempts(chosen, limit=wanted.attempts, may_see=wanted.may_see),
+        start=wanted.start,
+        statuses=statuses,
     )
 
 
-def _explanations(message: Message, *, may_see: bool) -> list[Explanation]:
-    """Return those that qualify first: there may be thousands that do not."""
-    explanations = sorted(
-        explain_message(message), key=lambda explanation: not explanation.qualifies
-    )
-    if may_see:
-        return explanations
-    return [replace(each, reason=without_value(each.reason)) for each in explanations]
+def _deliveries(
+    message: Message, of_message: DeliveryQuerySet, wanted: WantedPage
+) -> list[Delivery]:
+    # Only ids are sorted: thousands of whole rows with their relations would take much longer.
+    ids = of_message.annotate(rank=_RANK).order_by("rank", "id").values_list("id", flat=True)
+    chosen = list(ids[wanted.start : wanted.start + wanted.count])
+    if not chosen:
+        return []
+    rows = Delivery.objects.filter(pk__in=chosen).select_related(*_RELATIONS).in_bulk()
+    # Meanwhile one may have been removed.
+    deliveries = [rows[id] for id in chosen if id in rows]
+    for delivery in deliveries:
+        delivery.message = message
+    return deliveries
+
+
+def trace_of(
+    message: Message,
+    deliveries: list[ShownDelivery],
+    rows: TraceRows,
+    *,
+    branches: Branches | None = None,
+) -> Trace:
+    of = [(shown.delivery, [item.attempt for item in shown.attempts]) for shown in deliveries]
+    traced = Traced(message=message, deliveries=of, branches=branches or Branches())
+    return trace(traced, rows)
+
+
+def _change(message: Message, body: Payload) -> list[DifferenceLine] | None:
+    if message.edited_from_id is None:
+        return None
+    # Retention may have removed the original.
+    original = Message.objects.filter(pk=message.edited_from_id).only("body").first()
+    return None if original is None else difference(payload(bytes(original.body)), body)
+
+
+def _joined(message: Message) -> list[str]:
+    """Return the public ids of the messages in a joined one."""
+    parts = _own_content(message).get("messages") if ACTIVATION in message.headers else None
+    return [str(part["id"]) for part in parts or []]
+
+
+def _reported(message: Message) -> str:
+    """Return the failure that a message of `Inturn.Delivery.Failed` reports, in words."""
+    if message.event_type.name != FAILED:
+        return ""
+    content = _own_content(message)
+    return f"delivery {content.get('delivery')} of {content.get('message')}"
+
+
+def _own_content(message: Message) -> dict[str, Any]:
+    """Return the body of a message that Inturn itself published; {} for any other."""
+    if message.publisher_id is not None:
+        return {}
+    try:
+        content = orjson.loads(bytes(message.body))
+    except orjson.JSONDecodeError:
+        return {}
+    return content if isinstance(content, dict) else {}

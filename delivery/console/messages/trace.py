@@ -12,7 +12,7 @@ from django.urls import URLPattern, path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from delivery.console.messages.page import ShownDelivery, with_attempts
+from delivery.console.deliveries.shown import ShownDelivery, with_attempts
 from delivery.models import BuiltInReceiver, Delivery, Message
 from delivery.receivers.keep import receivers_at
 from delivery.states import OPEN

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import AnonymousUser, User
 
+from delivery.console.payloads.json_text import indented
 from delivery.database.queries import named_row
 from delivery.models.payload_view import SEE_PAYLOADS
 
@@ -23,6 +24,11 @@ class Payload:
     size: int
     is_binary: bool
     is_cut: bool
+
+    @property
+    def pretty(self) -> str:
+        """The text indented, if it is JSON and complete; otherwise empty."""
+        return "" if self.is_binary or self.is_cut else indented(self.text) or ""
 
 
 def may_see_payload(user: User | AnonymousUser) -> bool:

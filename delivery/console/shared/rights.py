@@ -1,6 +1,9 @@
 """Rights that consist of more than one permission."""
 
+from urllib.parse import urlencode
+
 from django.contrib.auth.models import AnonymousUser, User
+from django.urls import reverse
 
 Person = User | AnonymousUser
 
@@ -49,3 +52,14 @@ def may_configure(user: Person) -> bool:
     return user.is_staff and user.has_perms(
         [f"subscriptions.{verb}_{kind}" for kind in kinds for verb in ("add", "change", "delete")]
     )
+
+
+def reads_journal(user: Person) -> bool:
+    return user.has_perm("delivery.view_journalentry")
+
+
+def journal_url(user: Person, **filters: object) -> str:
+    """Return the address of the journal with these filters; empty for users who may not read it."""
+    if not reads_journal(user):
+        return ""
+    return f"{reverse('admin:delivery_journalentry_changelist')}?{urlencode(filters)}"

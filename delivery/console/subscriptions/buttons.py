@@ -33,6 +33,18 @@ def toggle_buttons(owner: Owner, *, backlog: Bounded | None, cost: str = NOT_KEP
     )
 
 
+def stop_buttons(owner: Owner) -> SafeString:
+    """Return buttons that stop its deliveries, or that release them if they are stopped."""
+    if owner.status == SubscriptionStatus.ACTIVE:
+        chosen = [
+            _button(owner, "hold", [], "Hold", title=KEPT),
+            _button(owner, "deactivate", [], "Make INACTIVE", title=NOT_KEPT),
+        ]
+    else:
+        chosen = [*_activating(owner, None)]
+    return format_html_join("", "{}", ((one,) for one in chosen))
+
+
 def _activating(owner: Owner, backlog: Bounded | None) -> list[SafeString]:
     if not backlog:
         return [_button(owner, "activate", ["deliver"], "Make ACTIVE")]

@@ -49,12 +49,12 @@ WITH place AS MATERIALIZED (
     INSERT INTO delivery_earliersettlement (
         delivery_id, settled_at, status, attempts, attempts_before, settled_before, redelivery,
         reason, receive_count, message_id, subscription_id, queue_group, callback_id, replay_id,
-        is_amended, ended_by, ended_at
+        is_amended, ended_by, ended_at, ended_reason
     )
     SELECT
         id, settled_at, status, attempts, attempts_before, settled_before, redelivery, reason,
         receive_count, message_id, subscription_id, queue_group, callback_id, replay_id, false,
-        pg_current_xact_id()::text, clock_timestamp()
+        pg_current_xact_id()::text, clock_timestamp(), %(reason)s
     FROM gone
 ), logged AS (
     INSERT INTO delivery_loggedattempt (

@@ -34,13 +34,13 @@ def test_messages_are_searched_by_text_and_read_beside_the_list(ann: ConsoleVisi
     assert f"open={row.message_id}" in page.url
     ann.photograph("messages-split")
     page.keyboard.press("ArrowDown")
-    expect(pane.get_by_text('{"note": "the needle"}', exact=True)).to_be_visible()
+    expect(pane.locator("#body .inturn-pretty")).to_contain_text('"note": "the needle"')
     expect(pane.get_by_role("heading", name=first.public_id)).to_be_visible()
     expect(page.get_by_role("link", name=first.public_id, exact=True)).to_have_attribute(
         "aria-current", "true"
     )
     page.reload()
-    expect(pane.get_by_text('{"note": "the needle"}', exact=True)).to_be_visible()
+    expect(pane.locator("#body .inturn-pretty")).to_contain_text('"note": "the needle"')
     page.get_by_role("button", name="Close").click()
     expect(pane).to_be_hidden()
     assert "open=" not in page.url

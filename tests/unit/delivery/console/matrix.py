@@ -134,6 +134,8 @@ PAGES = {
     "delivery_message_pane": LOOK,
     "delivery_delivery_pane": LOOK,
     "delivery_message_raw": LOOK,
+    "delivery_message_trace_json": LOOK,
+    "delivery_message_trace_text": LOOK,
     "delivery_delivery_resubmit": RESCUE,
     "delivery_delivery_cancel": RESCUE,
     "delivery_delivery_mark_delivered": RESCUE,

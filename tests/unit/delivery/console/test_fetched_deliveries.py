@@ -70,7 +70,9 @@ def test_shows_its_receive_count(
     assert f"<dt>Fetched</dt><dd>{said}</dd>" in page
 
 
-def test_shows_its_reason_once(ann: Client, pulled: Subscription) -> None:
+def test_shows_its_reason_with_its_fetch_and_in_the_trace(
+    ann: Client, pulled: Subscription
+) -> None:
     row = factories.delivery(
         Status.REJECTED,
         subscription=pulled,
@@ -80,7 +82,7 @@ def test_shows_its_reason_once(ann: Client, pulled: Subscription) -> None:
     )
     factories.attempt(row, outcome=OutcomeClass.DECLINED, status_code=None, error=row.reason)
     address = f"/admin/delivery/delivery/{row.pk}/"
-    assert ann.get(f"{address}change/").text.count("rejected, as it says") == 1
+    assert ann.get(f"{address}change/").text.count("rejected, as it says") == 2
     page = ann.post(f"{address}resubmit/", {"next": f"{address}change/"}, follow=True).text
     assert "resubmitted by ann" in page
     assert "a person sent it again" not in page

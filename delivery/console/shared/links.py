@@ -1,0 +1,30 @@
+"""Links in Inturn's own sentences: to the messages, deliveries and jobs that they name."""
+
+import re
+
+from django.urls import reverse
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+
+_NAMED = re.compile(
+    r"\bmsg_(?P<message>\d{1,18})\b"
+    r"|\bdelivery (?P<delivery>\d{1,18})\b"
+    r"|\b(?:resubmission|cancellation) (?P<resubmission>\d{1,18})\b"
+    r"|\breplay (?P<replay>\d{1,18})\b"
+)
+
+
+def linked(text: str) -> SafeString:
+    """Return the text, escaped, with each of these names as a link, whether or not it exists."""
+    parts: list[str] = []
+    end = 0
+    for found in _NAMED.finditer(text):
+        kind = found.lastgroup or ""
+        url = reverse(f"admin:delivery_{kind}_change", args=[found[kind]])
+        parts += [
+            escape(text[end : found.start()]),
+            format_html('<a class="inturn-link" href="{}">{}</a>', url, found[0]),
+        ]
+        end = found.end()
+    # Each part is escaped.
+    return mark_safe("".join([*parts, escape(text[end:])]))  # noqa: S308
