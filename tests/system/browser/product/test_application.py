@@ -28,6 +28,8 @@ def test_an_application_publishes_and_reads_the_outcome(
 
     sam = enter("sam")
     sam.page.goto(f"/admin/delivery/message/{id}/change/")
+    expect(sam.page.locator(".inturn-pretty").last).to_contain_text('"order": 4711')
+    sam.page.get_by_label("Raw").last.check()
     expect(sam.page.get_by_text('{"order": 4711}', exact=True)).to_be_visible()
     expect(sam.page.get_by_text("DELIVERED").first).to_be_visible()
     sam.photograph("product-application-message")
