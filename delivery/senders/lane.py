@@ -29,8 +29,6 @@ from delivery.senders.window import WHOLE_LANE, window_of
 LOOK_SECONDS = 0.5
 # A lane that failed reads few deliveries: most of them would only be read again.
 ROWS_AFTER_FAILURE = 16
-# Of a lane with scripts, no more than one batch of them: the rest would only be read again.
-ROWS_WITH_SCRIPTS = BATCH_JOBS
 # A run up to this length stays recorded when all of it is settled: emptying it costs a commit.
 SHORT_RUN = 8
 
@@ -212,7 +210,8 @@ class SenderLane:
         if not self.window.is_ordered:
             return rows
         if self.executed_scripts:
-            rows = min(rows, ROWS_WITH_SCRIPTS)
+            # No more than one batch of them: the rest would only be read again.
+            rows = min(rows, BATCH_JOBS)
         return min(rows, ROWS_AFTER_FAILURE) if self.stops.failures else rows
 
     def wants_more(self, closed: Collection[Key], *, rows: int) -> bool:

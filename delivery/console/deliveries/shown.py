@@ -12,7 +12,6 @@ from delivery.console.deliveries import next_try
 from delivery.console.deliveries.actions import Possible, possible
 from delivery.console.deliveries.as_sent import SentRequest, script_output, sent_request
 from delivery.console.deliveries.next_try import NextTry
-from delivery.console.deliveries.timeline import Moment, timeline
 from delivery.console.payloads.difference import DifferenceLine, difference
 from delivery.console.payloads.payload import Payload, payload
 from delivery.models import Attempt, Delivery
@@ -49,12 +48,6 @@ class ShownDelivery:
     sent: Payload | None = None
     difference: list[DifferenceLine] | None = None
     body: str = ""
-
-    @property
-    def timeline(self) -> list[Moment]:
-        """The short form of the trace, for a view that follows a delivery."""
-        attempts = [shown.attempt for shown in self.attempts]
-        return timeline(self.delivery, attempts, is_fetched=self.is_fetched)
 
     @property
     def possible(self) -> Possible:

@@ -61,7 +61,7 @@ class PublishPages:
             "original": event_type,
             "title": f"Publish {event_type}",
             "form": form,
-            "trace": _trace(request.GET.get("message", ""), event_type),
+            "published": _trace(request.GET.get("message", ""), event_type),
             "can_publish": form.fields["publisher"].queryset.exists(),  # type: ignore[attr-defined]
         }
         return TemplateResponse(request, "console/publish.html", context)

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from delivery.console.messages.callbacks import ShownCallback, answered_by, callbacks_of
-from delivery.console.messages.replies import replied_by, replies_to
 from delivery.models import Callback, Message, Reply
+from delivery.publishing.reply_headers import correlation, wants_reply
+
+SHOWN_REPLIES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,20 @@ def branches_of(message: Message) -> Branches:
     return Branches(
         callbacks=callbacks_of(message),
         answered=answered_by(message),
-        replies=replies_to(message),
-        replied=replied_by(message),
+        replies=_replies_to(message),
+        replied=_replied_by(message),
     )
+
+
+def _replies_to(message: Message) -> list[Reply]:
+    """Return the first replies; query the database only for messages that want any."""
+    if not wants_reply(message.headers, event=message.event_type.name):
+        return []
+    return list(Reply.objects.filter(message=message).order_by("delivery_id")[:SHOWN_REPLIES])
+
+
+def _replied_by(message: Message) -> Reply | None:
+    """Return what this message is the reply to; None also after that message was removed."""
+    if not correlation(message.headers):
+        return None
+    return Reply.objects.filter(reply=message).first()

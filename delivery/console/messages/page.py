@@ -32,7 +32,7 @@ _RANK = Case(
     default=Value(4),
     output_field=IntegerField(),
 )
-_RELATIONS = (
+DELIVERY_RELATIONS = (
     "subscription__subscriber",
     "subscription__policy",
     "lane__subscriber",
@@ -171,7 +171,7 @@ def _deliveries(
     chosen = list(ids[wanted.start : wanted.start + wanted.count])
     if not chosen:
         return []
-    rows = Delivery.objects.filter(pk__in=chosen).select_related(*_RELATIONS).in_bulk()
+    rows = Delivery.objects.filter(pk__in=chosen).select_related(*DELIVERY_RELATIONS).in_bulk()
     # Meanwhile one may have been removed.
     deliveries = [rows[id] for id in chosen if id in rows]
     for delivery in deliveries:

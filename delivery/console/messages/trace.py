@@ -13,6 +13,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from delivery.console.deliveries.shown import ShownDelivery, with_attempts
+from delivery.console.messages.page import DELIVERY_RELATIONS, trace_of
+from delivery.console.traces.events import Trace
+from delivery.console.traces.rows import TraceRows
 from delivery.models import BuiltInReceiver, Delivery, Message
 from delivery.receivers.keep import receivers_at
 from delivery.states import OPEN
@@ -36,23 +39,28 @@ class MessageTrace:
     message: Message
     deliveries: list[TracedDelivery]
     more_deliveries: bool
+    trace: Trace
+
+    @property
+    def waiting(self) -> list[ShownDelivery]:
+        """The deliveries that are not settled."""
+        return [traced.shown for traced in self.deliveries if traced.shown.delivery.status in OPEN]
 
     @property
     def is_open(self) -> bool:
-        return any(traced.shown.delivery.status in OPEN for traced in self.deliveries)
+        return bool(self.waiting)
 
 
 def read_trace(message: Message) -> MessageTrace:
     """Load the trace in a number of statements that does not depend on the deliveries."""
     deliveries = list(
         Delivery.objects.of_message(message.pk)
-        .select_related(
-            "subscription__subscriber", "subscription__policy", "lane__subscriber", "callback"
-        )
+        .select_related(*DELIVERY_RELATIONS)
         .order_by("id")[: TRACED_DELIVERIES + 1]
     )
     for delivery in deliveries:
         delivery.message = message
+    shown_deliveries = with_attempts(deliveries[:TRACED_DELIVERIES], limit=_TRACED_ATTEMPTS)
     receivers = receivers_at(delivery.subscription.endpoint for delivery in deliveries)
     return MessageTrace(
         message=message,
@@ -60,9 +68,10 @@ def read_trace(message: Message) -> MessageTrace:
             TracedDelivery(
                 shown=shown, receiver=receivers.get(shown.delivery.subscription.endpoint)
             )
-            for shown in with_attempts(deliveries[:TRACED_DELIVERIES], limit=_TRACED_ATTEMPTS)
+            for shown in shown_deliveries
         ],
         more_deliveries=len(deliveries) > TRACED_DELIVERIES,
+        trace=trace_of(message, shown_deliveries, TraceRows()),
     )
 
 
@@ -87,4 +96,4 @@ class TraceParts:
         if not (request.user.is_active and request.user.is_staff and may_see):
             return HttpResponse(headers={"HX-Refresh": "true"})
         shown = read_trace(traced_message(object_id))
-        return render(request, "console/trace.html", {"trace": shown})
+        return render(request, "console/trace.html", {"published": shown})

@@ -11,6 +11,7 @@ from delivery.console.traces.rows import Row, TraceRows, is_open
 from delivery.models import Attempt, Delivery, EarlierSettlement, JournalKind, Message
 from delivery.models.message import public_id
 from subscriptions.models import Mode
+from subscriptions.values.counts import counted
 
 MOST_EVENTS = 150
 # Of a long trace, the beginning that is shown beside its end.
@@ -102,7 +103,7 @@ def _publication(traced: Traced, entries: Sequence[Row]) -> Iterator[Event]:
         words = f"as the reply to {public_id(replied.message_id)}, delivery {replied.delivery_id}"
     yield Event(at=message.published_at, name="published", words=words)
     if message.owed:
-        count = f"{message.owed:,} subscription{'s' if message.owed > 1 else ''}"
+        count = counted(message.owed, "subscription")
         yield Event(at=message.published_at, name="matched", tone="good", words=count)
     elif message.owed == 0 and not any(row["kind"] == JournalKind.UNMATCHED for row in entries):
         yield Event(at=message.published_at, name="unmatched", tone="warning")
@@ -138,10 +139,10 @@ def _of_delivery(
 def _attempts(delivery: Delivery, attempts: Sequence[Attempt]) -> Iterator[Event]:
     noun = "fetch" if delivery.subscription.mode == Mode.PULL else "attempt"
     if attempts and (hidden := attempts[-1].number - 1) > 0:
-        words = f"{hidden:,} earlier {noun}{'s' if hidden > 1 else ''}".replace("fetchs", "fetches")
+        words = counted(hidden, f"earlier {noun}")
         yield Event(at=attempts[-1].started_at, name="…", words=words, delivery=delivery)
     for attempt in reversed(attempts):
-        code = "" if attempt.status_code is None else f" {attempt.status_code}"
+        code = "" if attempt.status_code is None else f", {attempt.status_code}"
         yield Event(
             at=attempt.started_at,
             name=attempt.outcome,

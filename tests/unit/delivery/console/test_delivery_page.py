@@ -51,7 +51,7 @@ class TestTimeLine:
         assert [(event.name, event.words, event.after(at)) for event in found.events] == [
             ("published", f"by {row.message.publisher}", ""),
             ("TIMEOUT", "attempt 1", "+2.0 s"),
-            ("CLIENT_ERROR", "attempt 2 404", "+3 min"),
+            ("CLIENT_ERROR", "attempt 2, 404", "+3 min"),
             ("REJECTED", "settled", "+3 min 5 s"),
         ]
 

@@ -42,13 +42,13 @@ class TestTracedEvents:
         self, traced: TracedMessage
     ) -> None:
         assert told(traced.message, traced.rejected) == [
-            "CLIENT_ERROR attempt 1 404: Not Found",
+            "CLIENT_ERROR attempt 1, 404: Not Found",
             "REJECTED settled",
             f"resubmitted by sue, in {Resubmission.objects.get()}",
-            "CLIENT_ERROR attempt 2 404: Not Found",
+            "CLIENT_ERROR attempt 2, 404: Not Found",
             "REJECTED settled",
             "resubmitted by bob",
-            "CLIENT_ERROR attempt 3 404: Not Found",
+            "CLIENT_ERROR attempt 3, 404: Not Found",
             "REJECTED settled",
         ]
 
