@@ -68,8 +68,13 @@ class Receiver:
     async def _close(self) -> None:
         if self._listener is not None and self._server is not None:
             self._listener.close()
+            transports = [handler.transport for handler in self._server.connections]
             # Not 0, which means no time-out.
             await self._server.shutdown(timeout=0.01)
+            for transport in transports:
+                # A closing one waits until its client has read everything, which may be never.
+                if transport is not None:
+                    transport.abort()
             await self._listener.wait_closed()
         self._listener = self._server = None
 

@@ -1,5 +1,7 @@
 """The receivers themselves, on which the other tests rely."""
 
+import contextlib
+import socket
 import threading
 
 import pytest
@@ -84,3 +86,17 @@ def test_a_receivers_port_can_be_closed_and_reopened(receiver: Receiver) -> None
         receiver.accept_connections()
         assert session.post(endpoint.url, timeout=LONG).status_code == 200
     assert len(endpoint.received) == 2
+
+
+def test_a_client_that_reads_nothing_is_cut_off_when_the_receiver_ends() -> None:
+    with contextlib.ExitStack() as stack:
+        with Receiver() as receiver:
+            endpoint = receiver.endpoint("a")
+            endpoint.always(Stream())
+            address = ("127.0.0.1", receiver.port)
+            client = stack.enter_context(socket.create_connection(address, timeout=LONG))
+            client.sendall(b"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+            client.recv(1)
+        with contextlib.suppress(ConnectionResetError):
+            while client.recv(65_536):
+                continue
