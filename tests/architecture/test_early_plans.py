@@ -68,6 +68,9 @@ _EMPTY = """
         )
         FROM pg_class
         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i');
+        PERFORM pg_clear_attribute_stats('public', tablename::text, attname::text, inherited)
+        FROM pg_stats
+        WHERE schemaname = 'public';
     END $$
 """
 # What passes each row on as it comes.

@@ -6,7 +6,9 @@ SELECT DISTINCT delivery.message_id, delivery.queue_group, wanted.url, wanted.ho
 FROM unnest(
     %(message)s::bigint[], %(url)s::text[], %(hop)s::smallint[]
 ) AS wanted (message_id, url, hop)
-JOIN delivery_message message ON message.id = wanted.message_id
+JOIN LATERAL (
+    SELECT published_at FROM delivery_message WHERE id = wanted.message_id LIMIT 1
+) message ON true
 JOIN delivery_waiting delivery
     ON delivery.id BETWEEN wanted.message_id << 20 AND wanted.message_id << 20 | 1048575
 WHERE delivery.queue_group IS NOT NULL
