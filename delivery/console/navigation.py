@@ -1,155 +1,219 @@
-"""The sidebar of the console."""
+"""The pages of the console: the groups of the sidebar, and each page's name, group and guide.
 
+A page has one name: in the sidebar, as its heading, in the way to it and in the browser's tab.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from django.contrib.admin.utils import quote
+from django.db.models import Model
 from django.http import HttpRequest
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 
-from delivery.console.shared.rights import may_configure
+from delivery.console.shared.rights import Person, may_configure, may_make_reports
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Page:
     """A link of the sidebar.
 
-    `model` is `app.name`: users who may view it see the link. `guide` is the page of the guide that
-    explains it, with an anchor if a section does.
+    It leads to the list of `model`, which is `app.name`: users who may view it see the link. A page
+    without a list has the `name` of its URL instead, and `may_see`. `guide` is the page of the
+    guide that explains it, with an anchor if a section does.
     """
 
     title: str
     icon: str
-    model: str
     guide: str
+    model: str = ""
+    name: str = ""
+    may_see: Callable[[Person], bool] | None = None
+
+    @cached_property
+    def url_name(self) -> str:
+        # The admin names its URLs app_model_view.
+        return self.name or f"admin:{self.model.replace('.', '_')}_changelist"
+
+    @property
+    def address(self) -> str:
+        return reverse(self.url_name)
+
+    def is_for(self, user: Person) -> bool:
+        if self.may_see is not None:
+            return self.may_see(user)
+        app, _, name = self.model.partition(".")
+        return user.has_perm(f"{app}.view_{name}")
 
 
-GROUPS: tuple[tuple[str, tuple[Page, ...]], ...] = (
-    (
-        "",
-        (
-            Page(
-                "Subscribers", "group", "subscriptions.subscriber", "order#in-order-or-many-at-once"
-            ),
-            Page("Subscriptions", "rss_feed", "subscriptions.subscription", "subscriptions"),
-            Page(
-                "Built-in receivers",
-                "move_to_inbox",
-                "delivery.builtinreceiver",
-                "first-steps#built-in-receivers",
-            ),
-        ),
+def listed(title: str, icon: str, model: str, guide: str) -> Page:
+    return Page(title=title, icon=icon, model=model, guide=guide)
+
+
+def _everybody(_user: Person) -> bool:
+    return True
+
+
+OVERVIEW = Page(
+    title="Overview",
+    icon="dashboard",
+    name="admin:index",
+    guide="console#traffic-and-health",
+    may_see=_everybody,
+)
+NOW = (
+    OVERVIEW,
+    listed("Messages", "mail", "delivery.message", "console#find-messages"),
+    listed("Deliveries", "local_shipping", "delivery.delivery", "failures#resubmit-deliveries"),
+    listed("Lanes", "conversion_path", "delivery.lane", "policies#suspended-lanes"),
+    listed("URL health", "monitor_heart", "delivery.urlhealth", "policies#the-circuit-breaker"),
+    listed("Resubmissions", "replay", "delivery.resubmission", "console#resubmit-or-cancel-many"),
+)
+SET_UP = (
+    listed(
+        "Event types",
+        "category",
+        "subscriptions.eventtype",
+        "subscriptions#read-the-event-catalogue",
     ),
-    (
-        "",
-        (
-            Page("Messages", "mail", "delivery.message", "console#find-messages"),
-            Page(
-                "Deliveries", "local_shipping", "delivery.delivery", "failures#resubmit-deliveries"
-            ),
-            Page(
-                "Resubmissions",
-                "replay",
-                "delivery.resubmission",
-                "console#resubmit-or-cancel-many",
-            ),
-            Page("Lanes", "conversion_path", "delivery.lane", "policies#suspended-lanes"),
-            Page(
-                "URL health", "monitor_heart", "delivery.urlhealth", "policies#the-circuit-breaker"
-            ),
-        ),
+    listed("Publishers", "campaign", "subscriptions.publisher", "words"),
+    listed("Subscribers", "group", "subscriptions.subscriber", "order#in-order-or-many-at-once"),
+    listed("Subscriptions", "rss_feed", "subscriptions.subscription", "subscriptions"),
+    listed("Policies", "rule", "subscriptions.policy", "policies"),
+    listed("Common scripts", "code_blocks", "subscriptions.commonscript", "scripts#share-scripts"),
+    listed(
+        "Built-in receivers",
+        "move_to_inbox",
+        "delivery.builtinreceiver",
+        "first-steps#built-in-receivers",
     ),
-    (
-        "History",
-        (
-            Page("History", "insights", "delivery.historyhour", "history#in-the-console"),
-            Page(
-                "Pipeline runs", "account_tree", "delivery.pipelinerun", "history#states-of-a-run"
-            ),
-            Page("Schedules", "schedule", "delivery.pipelineschedule", "history#run-it"),
-            Page("Findings", "fact_check", "delivery.finding", "history#verify"),
-            Page("Replays", "replay_circle_filled", "delivery.replay", "history#replays"),
-            Page("Archive", "inventory_2", "delivery.archivefile", "history#the-archive"),
-        ),
-    ),
-    (
-        "",
-        (
-            Page("Journal", "receipt_long", "delivery.journalentry", "roles#for-auditors"),
-            Page("Retention", "auto_delete", "delivery.retentionrun", "retention"),
-            Page(
-                "Event types",
-                "category",
-                "subscriptions.eventtype",
-                "subscriptions#read-the-event-catalogue",
-            ),
-            Page("Publishers", "campaign", "subscriptions.publisher", "words"),
-            Page("Keys", "key", "subscriptions.apikey", "roles#keys"),
-            Page("Policies", "rule", "subscriptions.policy", "policies"),
-            Page(
-                "Common scripts",
-                "code_blocks",
-                "subscriptions.commonscript",
-                "scripts#share-scripts",
-            ),
-            Page(
-                "Configuration changes",
-                "history",
-                "subscriptions.configurationchange",
-                "roles#for-auditors",
-            ),
-            Page("Payload views", "visibility", "delivery.payloadview", "roles#payloads"),
-        ),
-    ),
-    (
-        "",
-        (
-            Page("Users", "person", "auth.user", "roles#grant-rights"),
-            Page("Roles", "badge", "auth.group", "roles#the-three-roles"),
-            Page("Sign-ins", "login", "subscriptions.signin", "roles#signing-in"),
-        ),
+    Page(
+        title="Configuration file",
+        icon="description",
+        name="configuration",
+        guide="configuration",
+        may_see=may_configure,
     ),
 )
+HISTORY = (
+    listed("Statistics", "insights", "delivery.historyhour", "history#in-the-console"),
+    listed("Archive", "inventory_2", "delivery.archivefile", "history#the-archive"),
+    listed("Replays", "replay_circle_filled", "delivery.replay", "history#replays"),
+    listed("Pipeline runs", "account_tree", "delivery.pipelinerun", "history#states-of-a-run"),
+)
+AUDIT = (
+    Page(
+        title="Reports",
+        icon="lab_profile",
+        name="admin:delivery_pipelinerun_report",
+        guide="history#reports",
+        may_see=may_make_reports,
+    ),
+    listed("Findings", "fact_check", "delivery.finding", "history#verify"),
+    listed("Journal", "receipt_long", "delivery.journalentry", "roles#for-auditors"),
+    listed(
+        "Configuration changes",
+        "history",
+        "subscriptions.configurationchange",
+        "roles#for-auditors",
+    ),
+    listed("Payload views", "visibility", "delivery.payloadview", "roles#payloads"),
+    listed("Sign-ins", "login", "subscriptions.signin", "roles#signing-in"),
+)
+SETTINGS = (
+    listed("Keys", "key", "subscriptions.apikey", "roles#keys"),
+    listed("Users", "person", "auth.user", "roles#grant-rights"),
+    listed("Roles", "badge", "auth.group", "roles#the-roles"),
+    listed("Retention", "auto_delete", "delivery.retentionrun", "retention"),
+    listed("Schedules", "schedule", "delivery.pipelineschedule", "history#run-it"),
+)
+GROUPS: tuple[tuple[str, tuple[Page, ...]], ...] = (
+    ("Now", NOW),
+    ("Set up", SET_UP),
+    ("History", HISTORY),
+    ("Audit", AUDIT),
+    ("Settings", SETTINGS),
+)
 
-_OTHER_GUIDES = {"index": "console#traffic-and-health", "configuration": "configuration"}
-# The admin names its URLs app_model_view.
-_GUIDES = {page.model.replace(".", "_"): page.guide for _, pages in GROUPS for page in pages}
+_PAGES = {page.url_name: (group, page) for group, pages in GROUPS for page in pages}
+_MODELS = {page.model: (group, page) for group, pages in GROUPS for page in pages if page.model}
 
 
-def guide_address(url_name: str) -> str | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crumb:
+    title: str
+    link: str = ""
+
+
+def title_of_list(opts: Any) -> str:
+    """Return the title of a model's list, which is its name in the sidebar."""
+    found = _MODELS.get(f"{opts.app_label}.{opts.model_name}")
+    plural = str(opts.verbose_name_plural)
+    return f"{plural[0].upper()}{plural[1:]}" if found is None else found[1].title
+
+
+def guide_address(view_name: str) -> str | None:
     """Return the address of the guide's page about this page of the console; None without one."""
-    model = "_".join(url_name.split("_")[:2])
-    guide = _OTHER_GUIDES.get(url_name) or _GUIDES.get(model)
-    if guide is None:
+    found = _found(view_name)
+    if found is None:
         return None
-    name, _, anchor = guide.partition("#")
+    name, _, anchor = found[1].guide.partition("#")
     return reverse("guide", args=[name]) + (f"#{anchor}" if anchor else "")
 
 
+def way_to(*, view_name: str, original: Any, title: str) -> list[Crumb]:
+    """Return the way to a page: its group, list and row, as far as they are above it."""
+    found = _found(view_name)
+    if found is None:
+        return []
+    group, page = found
+    way = [Crumb(title=group)]
+    if page.url_name != view_name:
+        way.append(Crumb(title=page.title, link=page.address))
+        if isinstance(original, Model) and str(original) != title:
+            way.append(Crumb(title=str(original), link=_address_of(original)))
+    return way
+
+
+def _found(view_name: str) -> tuple[str, Page] | None:
+    """Return the page of a view, or of the list to which the view's row belongs."""
+    model = ".".join(view_name.removeprefix("admin:").split("_")[:2])
+    return _PAGES.get(view_name) or _MODELS.get(model)
+
+
+def _address_of(row: Model) -> str:
+    """Return the address of a row's first page: its status page, if it has one."""
+    of = f"admin:{row._meta.app_label}_{row._meta.model_name}"
+    try:
+        return reverse(f"{of}_status", args=[row.pk])
+    except NoReverseMatch:
+        return reverse(f"{of}_change", args=[quote(row.pk)])
+
+
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    overview = {"title": "Overview", "icon": "dashboard", "link": reverse("admin:index")}
-    guide = {"title": "Guide", "icon": "menu_book", "link": reverse("guide-index")}
-    file = {
-        "title": "Configuration file",
-        "icon": "description",
-        "link": reverse("configuration"),
-        "permission": lambda request: may_configure(request.user),
-    }
-    return [
-        {"items": [overview]},
-        *(
-            {"title": title, "separator": True, "items": [_item(page, request) for page in pages]}
-            for title, pages in GROUPS
-        ),
-        {"separator": True, "items": [file, guide]},
+    """Return the groups with the pages that the user may see, and what everybody may read."""
+    groups = [
+        {"title": title, "separator": True, "items": _items(pages, request)}
+        for title, pages in GROUPS
     ]
+    guide = {"title": "Guide", "icon": "menu_book", "link": reverse("guide-index")}
+    api = {"title": "API", "icon": "api", "link": reverse("docs")}
+    shown = [group for group in groups if group["items"]]
+    return [*shown, {"separator": True, "items": [guide, api]}]
 
 
-def _item(page: Page, request: HttpRequest) -> dict[str, Any]:
-    app, name = page.model.split(".")
-    may_see = request.user.has_perm(f"{app}.view_{name}")
-    return {
-        "title": page.title,
-        "icon": page.icon,
-        "link": reverse(f"admin:{app}_{name}_changelist"),
-        "permission": lambda _request: may_see,
-    }
+def _items(pages: tuple[Page, ...], request: HttpRequest) -> list[dict[str, Any]]:
+    match = request.resolver_match
+    found = _found(match.view_name) if match else None
+    return [
+        {
+            "title": page.title,
+            "icon": page.icon,
+            "link": page.address,
+            "active": found is not None and found[1] is page,
+        }
+        for page in pages
+        if page.is_for(request.user)
+    ]

@@ -14,7 +14,7 @@ from unfold.sites import UnfoldAdminSite
 from delivery.console.first_steps import card
 from delivery.console.holding.sending import banner, hold_all, release_all
 from delivery.console.holding.sending import page as sending_page
-from delivery.console.navigation import guide_address
+from delivery.console.navigation import guide_address, title_of_list
 from delivery.console.overview import charts, live
 from delivery.console.overview import page as overview
 from delivery.console.shared.rights import may_see_overview
@@ -63,8 +63,15 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
         """Add the version, and the address of the guide's page about the current page."""
         context: dict[str, Any] = super().each_context(request)
         match = request.resolver_match
-        guide = guide_address(match.url_name or "") if match else None
-        return context | {"guide_address": guide, "version": settings.VERSION}
+        view_name = match.view_name if match else ""
+        return context | {
+            "guide_address": guide_address(view_name),
+            "view_name": view_name,
+            "version": settings.VERSION,
+        }
+
+    def title_of_list(self, opts: Any) -> str:
+        return title_of_list(opts)
 
     def sending(self, request: HttpRequest) -> HttpResponse:
         return sending_page(request, self.each_context(request))

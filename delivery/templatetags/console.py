@@ -6,6 +6,7 @@ from django import template
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
+from delivery.console import navigation
 from delivery.console.health import sparkline
 from delivery.console.health.recent import RecentHealth
 from delivery.console.shared import labels, links
@@ -103,3 +104,13 @@ def stop_buttons(owner: buttons.Owner) -> SafeString:
 @register.simple_tag
 def toggle_buttons(owner: buttons.Owner, backlog: Bounded | None, cost: str) -> SafeString:
     return buttons.toggle_buttons(owner, backlog=backlog, cost=cost)
+
+
+@register.simple_tag(takes_context=True)
+def way_here(context: template.Context) -> list[navigation.Crumb]:
+    """The pages above the current one, with links; empty for a page that is not in the sidebar."""
+    return navigation.way_to(
+        view_name=str(context.get("view_name") or ""),
+        original=context.get("original"),
+        title=str(context.get("title", "")),
+    )

@@ -23,7 +23,7 @@ class HistoryHourAdmin(KeysetAdmin):
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
-            "title": "History",
+            "title": "Statistics",
             "history": history.read_history_page(
                 requested_range(request.GET.dict(), now=timezone.now())
             ),

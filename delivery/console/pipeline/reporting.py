@@ -76,7 +76,7 @@ class Reporting(ConsoleAdmin):
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
-            "title": "New report",
+            "title": "Reports",
             "form": form,
             "may_see_payload": may_see,
         }

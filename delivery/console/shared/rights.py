@@ -22,6 +22,10 @@ def may_hold_all(user: Person) -> bool:
     return user.has_perm("subscriptions.change_installation")
 
 
+def may_make_reports(user: Person) -> bool:
+    return user.is_staff and user.has_perm("delivery.make_report")
+
+
 def may_publish(user: Person) -> bool:
     """Return whether the user may publish messages, in any publisher's name."""
     return user.is_staff and user.has_perm("delivery.add_message")

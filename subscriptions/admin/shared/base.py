@@ -83,6 +83,25 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     def action_checkbox(self, obj: Any) -> SafeString:
         return format_html(_CHECKBOX, obj.pk)
 
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Show the list under its name in the sidebar."""
+        title = {"title": self.admin_site.title_of_list(self.opts)}
+        page: HttpResponse = super().changelist_view(request, title | (extra_context or {}))
+        return page
+
+    def render_change_form(
+        self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Name the form by what it is for, such as *New policy*; Django names the mechanism."""
+        row = context.get("original")
+        if row is None:
+            title = f"New {self.opts.verbose_name}"
+        else:
+            title = f"Edit {row}" if self.has_change_permission(request, row) else str(row)
+        named = context | {"title": title, "subtitle": None}
+        page: HttpResponse = super().render_change_form(request, named, *args, **kwargs)
+        return page
+
     def may_change_rows(self, request: HttpRequest) -> bool:
         return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
 
