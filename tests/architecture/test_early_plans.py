@@ -8,6 +8,7 @@ or an array of ids, leaves it no choice.
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
@@ -15,6 +16,11 @@ import pytest
 from django.db import connection
 
 from delivery.database.statements import numbered
+from delivery.outcome import Outcome
+from delivery.senders.entries import Settlement
+from delivery.senders.group_statements import queries
+from delivery.states import OutcomeClass, Status
+from delivery.verdict import NextStep, Verdict
 from tests.architecture.test_plans import TEMPLATES
 from tests.architecture.test_statements import FILES
 
@@ -36,8 +42,7 @@ GROWING = {
     "delivery_settled",
     "delivery_waiting",
 }
-# None of them is prepared: each execution is planned for the tables as they are then. `settle` is
-# prepared, but a template and not tested: its plan is right if the table had some sixty rows.
+# None of them is prepared: each execution is planned for the tables as they are then.
 READS_WHOLE = {
     "doubt_restored": {"delivery_waiting"},
     "hold_parts": {"delivery_joinkey", "delivery_waiting"},
@@ -84,7 +89,8 @@ def test_a_plan_made_while_tables_were_empty_finds_rows_by_indexes() -> None:
         cursor.execute(_EMPTY)
         for way in ("seqscan", "hashjoin", "mergejoin"):
             cursor.execute(f"SET LOCAL enable_{way} = off")
-    found = {name: set(_read_whole(_plan(name), is_stopped=False)) & GROWING for name in names}
+    texts = {name: numbered(name)[0] for name in names} | {"settle": _settle_many()}
+    found = {name: _growing_read_whole(text) for name, text in texts.items()}
     assert {name: tables for name, tables in found.items() if tables} == READS_WHOLE
 
 
@@ -92,8 +98,24 @@ def _package(name: str) -> str:
     return FILES[name].parent.parent.name
 
 
-def _plan(name: str) -> Mapping[str, Any]:
-    text, _ = numbered(name)
+def _settle_many() -> bytes:
+    """Return the one template among these statements as the senders complete it for many rows."""
+    now = datetime.now(UTC)
+    verdict = Verdict(status=Status.DELIVERED, step=NextStep.NEXT)
+    outcome = Outcome(outcome=OutcomeClass.SUCCESS, started_at=now, duration_ms=3, status_code=200)
+    settlements = [
+        Settlement(lane_id=1, delivery_id=number, number=1, verdict=verdict, outcome=outcome)
+        for number in (1, 2)
+    ]
+    ((text, _),) = queries(settlements)
+    return text.replace("%(rows)s", "$1").encode()
+
+
+def _growing_read_whole(text: bytes) -> set[str]:
+    return set(_read_whole(_plan(text), is_stopped=False)) & GROWING
+
+
+def _plan(text: bytes) -> Mapping[str, Any]:
     raw = psycopg.RawCursor(connection.connection)
     raw.execute(b"EXPLAIN (GENERIC_PLAN, VERBOSE, FORMAT JSON) " + text, prepare=False)
     ((plans,),) = raw.fetchall()

@@ -4,6 +4,7 @@
 -- itself, every other attempt is logged. A delivery that a person settled meanwhile is no longer
 -- waiting: `delivery_amend` adds the attempt to its history. `delivery.senders.group_statements`
 -- replaces the placeholder of the verdicts by one row of parameters, or by many rows as JSON.
+-- `= ANY` finds rows by the index, even with a plan made while the table was nearly empty.
 WITH verdict AS MATERIALIZED (
     SELECT
         verdict.*,
@@ -13,7 +14,8 @@ WITH verdict AS MATERIALIZED (
 ), gone AS (
     DELETE FROM delivery_waiting delivery
     USING verdict
-    WHERE verdict.status <> 'PENDING' AND delivery.id = verdict.delivery_id
+    WHERE delivery.id = ANY (ARRAY(SELECT delivery_id FROM verdict WHERE status <> 'PENDING'))
+        AND delivery.id = verdict.delivery_id
         AND delivery.attempts = verdict.number - 1
     RETURNING
         delivery AS waiting, verdict.*,
@@ -45,7 +47,8 @@ WITH verdict AS MATERIALIZED (
         END,
         skipped = verdict.skipped
     FROM verdict
-    WHERE verdict.status = 'PENDING' AND delivery.id = verdict.delivery_id
+    WHERE delivery.id = ANY (ARRAY(SELECT delivery_id FROM verdict WHERE status = 'PENDING'))
+        AND delivery.id = verdict.delivery_id
         AND delivery.attempts = verdict.number - 1
     RETURNING verdict.delivery_id
 ), logged AS (
