@@ -25,7 +25,7 @@ from tests.system.flows import webhooks  # noqa: E402
 # The tests of `manage.py test` without `--full`, and the random examples of each kind that it
 # draws.
 QUICK = "not slow"
-EXAMPLES = 40
+EXAMPLES = 20
 # The widest first: several tests share the objects that such fixtures start.
 SCOPES = ("session", "package", "module")
 

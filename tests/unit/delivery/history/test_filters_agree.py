@@ -188,6 +188,7 @@ def test_every_pattern_on_every_header(spark: SparkSession) -> None:
     )
 
 
+@pytest.mark.slow
 def test_logic_has_three_values_however_it_is_cut(spark: SparkSession) -> None:
     native: list[Condition] = [Comparison(path, Operator.EQUAL, "a") for path in (PRIORITY, OTHER)]
     python: list[Condition] = [

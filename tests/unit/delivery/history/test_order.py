@@ -72,6 +72,7 @@ def explained(turns: DataFrame) -> dict[str, int]:
     }
 
 
+@pytest.mark.slow
 def test_ordered_attempts_pass_and_overtaking_ones_are_found(spark: SparkSession) -> None:
     turns = history(
         spark,
@@ -202,6 +203,7 @@ def test_a_resubmission_is_no_first_attempt(spark: SparkSession) -> None:
     assert turns.count() == 2
 
 
+@pytest.mark.slow
 def test_holds_neither_overlap_nor_meet(spark: SparkSession) -> None:
     journal = [
         entry(1, "ACTIVATED", subscription_id=1, at=seconds(1)),

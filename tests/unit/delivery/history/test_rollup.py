@@ -81,6 +81,7 @@ def test_a_chunk_is_measured_once(tmp_path: Path, spark: SparkSession) -> None:
     assert ArchiveChunk.objects.get().is_rolled_up
 
 
+@pytest.mark.slow
 def test_late_rows_of_an_hour_are_measured_with_the_others(
     tmp_path: Path, spark: SparkSession
 ) -> None:

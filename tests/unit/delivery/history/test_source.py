@@ -46,6 +46,7 @@ def reading(
         yield spark.read.format(FORMAT).options(**options).load()
 
 
+@pytest.mark.slow
 def test_parts_have_all_rows_once(spark: SparkSession, conninfo: str) -> None:
     ids = [factories.message().pk for _ in range(5)]
     with reading(spark, conninfo, "messages", [ids[0], ids[2], ids[4], ids[4] + 1]) as frame:

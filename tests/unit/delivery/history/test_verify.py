@@ -141,6 +141,7 @@ def test_rows_twice_in_the_archive_are_found(tmp_path: Path, spark: SparkSession
     assert found() == [("STRAY", 1, 1, None), ("STRAY", 2, 2, None)]
 
 
+@pytest.mark.slow
 def test_unarchived_rows_count(tmp_path: Path, spark: SparkSession) -> None:
     held_back = factories.delivery()
     settled = factories.delivery(Status.DELIVERED)
