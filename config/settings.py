@@ -8,6 +8,7 @@ import environ
 from django.templatetags.static import static
 
 from config import env
+from config.static_sources import sources_digest
 from config.up import clusters
 from config.version import version
 
@@ -61,6 +62,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "config.web.middleware.PagePolicy",
     "config.web.middleware.StaticFiles",
+    "config.web.middleware.Compression",
     "config.web.middleware.Sessions",
     "django.middleware.common.CommonMiddleware",
     "config.web.middleware.Csrf",
@@ -138,8 +140,9 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 
 STATIC_URL = "/static/"
-STATIC_ROOT = ENVIRONMENT.home / "static"
+STATIC_ROOT = ENVIRONMENT.home / "static" / sources_digest()
 STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {"staticfiles": {"BACKEND": "config.web.static_files.HashedFiles"}}
 
 # A working day: a console that was left open requires a new sign-in the next morning.
 SESSION_COOKIE_AGE = 12 * 3600

@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.csrf import CsrfViewMiddleware
+from django.middleware.gzip import GZipMiddleware
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 # Called with a key and answered in JSON: no sessions, no forms, nothing for a browser to render.
@@ -34,6 +35,17 @@ class PagePolicy(_OfPages, ContentSecurityPolicy): ...
 
 
 class StaticFiles(_OfPages, WhiteNoiseMiddleware): ...  # type: ignore[misc]  # It has no types.
+
+
+class Compression(_OfPages, GZipMiddleware):
+    """Pages compressed by gzip.
+
+    An attacker who has a victim's browser request a page with guesses, and sees how long the
+    answers are, could learn a secret that stands in it (BREACH). So Django varies the length at
+    random; the token of forms is masked anew in each page; other sites cannot request a page with
+    the user's session (SameSite=Lax); and keys and secrets are shown on one page, once, which
+    repeats nothing that a request brings.
+    """
 
 
 class Sessions(_OfPages, SessionMiddleware): ...

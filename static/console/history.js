@@ -28,7 +28,7 @@
       ? `${Math.round(number)} ms`
       : `${(number / 1000).toLocaleString("en", { maximumFractionDigits: 1 })} s`;
 
-  Chart.defaults.font.family = "Inter";
+  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
   // Chart.js would give its own colours to what has none yet, and keep them.
   Chart.defaults.plugins.colors.enabled = false;
   // A line needs two points: one that stands alone is a dot.
@@ -125,6 +125,8 @@
   ];
 
   let charts = draw();
+  // A canvas is drawn with the fonts that are there.
+  document.fonts.ready.then(() => charts.forEach((chart) => chart.update("none")));
   // In other colours, when the theme changes.
   new MutationObserver(() => {
     for (const chart of charts) chart.destroy();

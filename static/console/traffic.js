@@ -51,13 +51,15 @@
   function begin() {
     const canvas = document.getElementById("traffic-chart");
     if (!canvas) return;
-    Chart.defaults.font.family = "Inter";
+    Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
     const datasets = Object.entries(SERIES).map(([name, label]) => ({
       name, label, data: [], borderWidth: 2, pointRadius: 0, pointHitRadius: 8,
     }));
     const chart = new Chart(canvas, { type: "line", data: { labels: [], datasets }, options });
     draw(chart);
     paint(chart);
+    // A canvas is drawn with the fonts that are there.
+    document.fonts.ready.then(() => chart.update("none"));
     document.body.addEventListener("htmx:afterSettle", () => draw(chart));
     new MutationObserver(() => paint(chart)).observe(document.documentElement, {
       attributeFilter: ["class"],

@@ -12,6 +12,7 @@ from django.db import DatabaseError, OperationalError, connection
 from psycopg.errors import LockNotAvailable
 
 from config.django_commands import reason
+from config.web.static_files import collect_static_files
 from delivery.lifecycle import queue_lanes
 
 # Of the advisory lock for preparing a database; all other locks have other upper halves.
@@ -38,7 +39,7 @@ class Command(BaseCommand):
             raise
         except DatabaseError as error:
             raise CommandError(f"the database refuses to be prepared: {reason(error)}") from error
-        call_command("collectstatic", interactive=False, verbosity=0)
+        collect_static_files()
 
     def _migrate(self) -> None:
         """Migrate; wait for a table in use only briefly at a time.

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
@@ -21,6 +22,9 @@ from unfold.templatetags import unfold_list
 
 # A number of digits that fits into any bigint.
 LONGEST_ID = 18
+# Django's scripts for fields that are filled from others, which no form here has: with the
+# alphabets of the world, more than all other scripts of a page.
+_PREPOPULATING = ("urlify", "prepopulate", "xregexp")
 # The suffixes that Django's own list filters append to a field's name.
 _APPENDED = ("", "exact", "isnull", "id__exact")
 # Rows of a page whose rows have much content: few enough to be rendered fast.
@@ -76,6 +80,13 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     button_columns: tuple[str, ...] = ()
     # The text of an empty list: its purpose, and the first step.
     empty_text = ""
+
+    @property
+    def media(self) -> forms.Media:
+        """Return the styles and scripts, without those that no page of ours uses."""
+        found = super().media
+        scripts = [each for each in found._js if not any(name in each for name in _PREPOPULATING)]
+        return forms.Media(css=found._css, js=scripts)
 
     @display(  # type: ignore[untyped-decorator]
         description=ModelAdmin.action_checkbox.short_description

@@ -1,6 +1,7 @@
 """The console's protection: the security policy of its pages, and the values that it hides."""
 
 import base64
+import gzip
 import hashlib
 import re
 
@@ -40,6 +41,21 @@ def test_no_page_has_inline_scripts_handlers_or_style_attributes(page: str) -> N
     assert not re.findall(r"<script(?![^>]*\bsrc=)[^>]*>", page)
     assert not re.findall(r"<[^>]+\s(?:on[a-z]+|style)=\"", page)
     assert not re.findall(r"(?:src|href|action)=\"(?:https?:)?//", page)
+
+
+def test_pages_are_compressed_to_lengths_that_tell_nothing(ann: Client) -> None:
+    answers = [
+        ann.get("/admin/delivery/journalentry/", headers={"Accept-Encoding": "gzip"})
+        for _ in range(6)
+    ]
+    assert {answer.headers["Content-Encoding"] for answer in answers} == {"gzip"}
+    assert len({len(answer.content) for answer in answers}) > 1
+    assert b"Journal" in gzip.decompress(answers[0].content)
+
+
+def test_calls_of_the_api_are_not_compressed(client: Client) -> None:
+    answer = client.get("/api/v1/messages", headers={"Accept-Encoding": "gzip"})
+    assert "Content-Encoding" not in answer.headers
 
 
 def test_no_cache_keeps_a_page_of_the_console(ann: Client) -> None:

@@ -1,0 +1,26 @@
+"""Which static files this checkout and its packages have: a digest that changes when they do."""
+
+import hashlib
+from functools import cache
+from importlib import metadata
+
+from config.env import CHECKOUT
+
+FOLDER = CHECKOUT / "static"
+# They bring static files, or decide what is made of them.
+PACKAGES = ("Brotli", "Django", "django-unfold", "drf-spectacular-sidecar", "whitenoise")
+
+
+@cache
+def sources_digest() -> str:
+    """Return a digest of our own static files and of the versions of all packages with others."""
+    digest = hashlib.sha256()
+    for package in PACKAGES:
+        digest.update(f"{package} {metadata.version(package)}\n".encode())
+    # With the rules by which they are collected.
+    rules = CHECKOUT / "config/web/static_files.py"
+    for path in sorted([*FOLDER.rglob("*"), rules]):
+        if path.is_file():
+            digest.update(f"{path.relative_to(CHECKOUT)} {path.stat().st_size}\n".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
