@@ -4,6 +4,15 @@
 htmx.config.includeIndicatorStyles = false;
 htmx.config.allowEval = false;
 
+// An icon is a word in a font of icons, which a screen reader would read.
+function silenceIcons() {
+  for (const icon of document.querySelectorAll(".material-symbols-outlined:not([aria-hidden])")) {
+    icon.setAttribute("aria-hidden", "true");
+  }
+}
+document.addEventListener("DOMContentLoaded", silenceIcons);
+document.addEventListener("htmx:afterSettle", silenceIcons);
+
 document.addEventListener("submit", (event) => {
   const question = event.submitter?.dataset.confirm;
   if (question && !window.confirm(question)) {

@@ -10,6 +10,7 @@ from django.test import Client
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
+from tests.conftest import QUICK
 from tests.support.surroundings import CHROMIUM, HOW_TO_GET_CHROMIUM
 from tests.system.browser.visitor import PASSWORD, ConsoleVisitor
 from tests.system.browser.watching import watched
@@ -22,6 +23,12 @@ expect.set_options(timeout=30_000)
 def _folder_of_static_files() -> None:
     """Create the folder that `prepare` fills: whitenoise needs it."""
     settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _check_every_page(request: pytest.FixtureRequest) -> None:
+    """Check the accessibility of every page that is photographed, but in quick runs of few."""
+    ConsoleVisitor.checks_all = request.config.option.markexpr != QUICK
 
 
 @pytest.fixture(scope="package")

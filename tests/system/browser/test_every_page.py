@@ -1,8 +1,10 @@
 """Every page in a browser: no errors, no calls to other hosts, not wider than the window."""
 
 import re
+from pathlib import Path
 
 import pytest
+from django.contrib.staticfiles import finders
 from django.utils import timezone
 from playwright.sync_api import expect
 
@@ -10,6 +12,7 @@ from delivery.models import JournalEntry, RetentionRun
 from delivery.states import Status
 from subscriptions.models import ConfigurationChange, Policy
 from tests.support import factories
+from tests.system.browser.accessibility import unknown_icons
 from tests.system.browser.visitor import ConsoleVisitor
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,6 +37,8 @@ LISTS = {
     "users": "auth/user",
     "roles": "auth/group",
 }
+# Also by axe in the quick run; `--full` checks every page that any test photographs.
+CHECKED = ("subscriptions", "deliveries", "keys")
 FORMS = (
     "subscribers",
     "built-in-receivers",
@@ -74,7 +79,40 @@ def test_every_list_can_be_read_at_any_width(rows: None, ann: ConsoleVisitor) ->
     for name, address in LISTS.items():
         ann.page.goto(f"/admin/{address}/")
         ann.page.locator("#result_list, .inturn-empty").first.wait_for()
-        ann.photograph(name)
+        ann.photograph(name, is_checked=name in CHECKED)
+
+
+def test_the_font_of_icons_has_what_the_styles_draw(ann: ConsoleVisitor) -> None:
+    styles = finders.find("unfold/css/styles.css")
+    assert styles is not None
+    names = sorted(set(re.findall(r'content:"([a-z_]{3,})"', Path(styles).read_text())))
+    assert "check_small" in names
+    ann.page.evaluate(
+        """names => document.body.append(...names.map((name) => {
+             const icon = document.createElement("span");
+             icon.className = "material-symbols-outlined";
+             icon.textContent = name;
+             return icon;
+           }))""",
+        names,
+    )
+    assert unknown_icons(ann.page) == []
+
+
+def test_the_keyboard_skips_the_menu_and_opens_it(ann: ConsoleVisitor) -> None:
+    ann.page.goto("/admin/delivery/journalentry/")
+    ann.page.keyboard.press("Tab")
+    skip = ann.page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    skip.press("Enter")
+    expect(ann.page.get_by_role("main")).to_be_focused()
+    ann.page.set_viewport_size({"width": 390, "height": 844})
+    menu = ann.page.get_by_role("link", name="Lanes", exact=True)
+    expect(menu).to_be_hidden()
+    ann.page.get_by_role("button", name="Menu").press("Enter")
+    expect(menu).to_be_visible()
+    ann.page.get_by_role("button", name="Close the menu").press("Enter")
+    expect(menu).to_be_hidden()
 
 
 @pytest.mark.slow

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
+from tests.system.browser.accessibility import grave_findings, unknown_icons
+
 SCREENSHOTS = os.environ.get("INTURN_TEST_SCREENSHOTS")
 PASSWORD = "a-long-pass-phrase"
 # A frame is drawn before the second call: until then the layout is that of the former window.
@@ -16,6 +18,9 @@ _DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimation
 
 
 class ConsoleVisitor:
+    # Whether every photograph includes axe's check, which takes a second; `--full` sets it.
+    checks_all = False
+
     def __init__(self, page: Page) -> None:
         self.page = page
 
@@ -25,8 +30,10 @@ class ConsoleVisitor:
         self.page.get_by_role("button", name="Log in").click()
         self.page.get_by_role("heading", name="Blocked subscribers").wait_for()
 
-    def photograph(self, name: str) -> None:
+    def photograph(self, name: str, *, is_checked: bool = False) -> None:
         """Insist that the page fits its window, wide or narrow; save screenshots if asked.
+
+        If it is checked, insist also that axe finds nothing grave, in both colour schemes.
 
         After a click that leads to another page, first expect something that only that page has.
         """
@@ -37,17 +44,28 @@ class ConsoleVisitor:
                 self._save(Path(SCREENSHOTS, f"{name}-{width}"))
             self.page.evaluate(_DRAWN)
             assert not self._is_too_wide(), f"{name} is wider than {width} px"
+            assert unknown_icons(self.page) == [], "add them to static/fonts/icons.txt"
+            if is_checked or self.checks_all:
+                self._insist_on_accessibility(f"{name}, {width} px")
         self.page.set_viewport_size({"width": 1280, "height": 860})
 
+    def _insist_on_accessibility(self, name: str) -> None:
+        for scheme in ("dark", "light"):
+            self._switch_to(scheme)
+            found = grave_findings(self.page)
+            assert found == [], "\n".join([f"{name}, {scheme}:", *found])
+
+    def _switch_to(self, scheme: str) -> None:
+        """Show the page in the colour scheme, which Unfold reads only when a page is loaded."""
+        self.page.evaluate(
+            "dark => document.documentElement.classList.toggle('dark', dark)", scheme == "dark"
+        )
+
     def _save(self, path: Path) -> None:
-        """Save the page in both colour schemes, which Unfold reads only when a page is loaded."""
         path.parent.mkdir(exist_ok=True)
-        for scheme in ("light", "dark"):
-            self.page.evaluate(
-                "dark => document.documentElement.classList.toggle('dark', dark)", scheme == "dark"
-            )
+        for scheme in ("dark", "light"):
+            self._switch_to(scheme)
             self.page.screenshot(path=f"{path}-{scheme}.png", full_page=True)
-        self.page.evaluate("document.documentElement.classList.remove('dark')")
 
     def _is_too_wide(self) -> bool:
         root = "document.documentElement"
