@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from delivery.api.edits import EditSerializer, edit_of
-from delivery.api.message_query import MessageIdField
+from delivery.api.message_query import MessageIdField, SubscriptionText
 from delivery.api.publish import problem_of_refusal
 from delivery.api.shapes import DELIVERY_RELATIONS, DeliveryDetailSerializer, DeliverySerializer
 from delivery.models import Attempt, Delivery
@@ -27,6 +27,7 @@ from subscriptions.api.pages import ById, KeysetPages, PageOrder
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict, Text
 from subscriptions.api.views import MANAGE, READ, ApiView
+from subscriptions.matching.typed_names import subscription_ids
 from subscriptions.values.names import MAX_NAME_LENGTH
 
 # Only the newest are shown: a delivery may have been tried for weeks.
@@ -38,7 +39,7 @@ class DeliveryQuery(ById):
 
     status = serializers.ChoiceField(choices=Status.choices, required=False)
     subscriber = Text(required=False, max_length=MAX_NAME_LENGTH)
-    subscription = Text(required=False, max_length=MAX_NAME_LENGTH, help_text="An id, or a name.")
+    subscription = SubscriptionText(required=False)
     message = MessageIdField(required=False, help_text="msg_…")
     since = serializers.DateTimeField(
         required=False, help_text="Of messages published at this time or later."
@@ -54,7 +55,6 @@ _LOOKUPS = {
     "since": "message__published_at__gte",
     "until": "message__published_at__lt",
 }
-_LONGEST_ID = 18
 
 
 class CopySerializer(serializers.Serializer[Any]):
@@ -169,9 +169,6 @@ def _selected(rows: QuerySet[Delivery], query: Mapping[str, Any]) -> QuerySet[De
     )
     if "message" in query:
         rows = rows.filter(pk__range=ids_of_message(query["message"]))
-    subscription = query.get("subscription")
-    if subscription is None:
-        return rows
-    if subscription.isascii() and subscription.isdigit() and len(subscription) <= _LONGEST_ID:
-        return rows.filter(subscription=int(subscription))
-    return rows.filter(subscription__name=subscription)
+    if "subscription" in query:
+        rows = rows.filter(subscription__in=subscription_ids(query["subscription"]))
+    return rows

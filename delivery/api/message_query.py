@@ -15,6 +15,11 @@ from delivery.support.search import with_texts
 from subscriptions.api.pages import ById
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Text
+from subscriptions.matching.typed_names import (
+    LONGEST_SUBSCRIPTION,
+    UnknownNameError,
+    subscription_ids,
+)
 from subscriptions.values.names import MAX_NAME_LENGTH
 
 MAX_TEXT_LENGTH = 500
@@ -34,6 +39,25 @@ class MessageIdField(Text):
         if message_id is None:
             raise serializers.ValidationError("Give the id of a message, msg_ and a number.")
         return message_id
+
+
+class SubscriptionText(Text):
+    """A subscription: `subscriber/subscription`, its name alone, or its id as text."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            max_length=LONGEST_SUBSCRIPTION,
+            help_text="An id, a name, or subscriber/subscription.",
+            **options,
+        )
+
+    def to_internal_value(self, data: Any) -> str:
+        text: str = super().to_internal_value(data)
+        try:
+            subscription_ids(text)
+        except UnknownNameError as error:
+            raise serializers.ValidationError(error.detail) from None
+        return text
 
 
 class MessageQuery(ById):

@@ -6,7 +6,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from delivery.api.message_query import MessageIdField
+from delivery.api.message_query import MessageIdField, SubscriptionText
 from delivery.models import BulkVerb, Resubmission, ResubmissionState
 from delivery.models.message import public_id
 from delivery.support.bulk_jobs import FASTEST_RATE, SLOWEST_RATE
@@ -60,9 +60,7 @@ class FilterSerializer(Strict):
     rules = {"minProperties": 1}
     status: Statuses = SettledStatuses(required=False)
     subscriber = Text(required=False, max_length=MAX_NAME_LENGTH)
-    subscription = Text(
-        required=False, max_length=MAX_NAME_LENGTH, help_text="An id (as text), or a name."
-    )
+    subscription = SubscriptionText(required=False)
     event_type = Text(required=False, max_length=MAX_NAME_LENGTH)
     message = MessageIdField(required=False, help_text="msg_…")
     since = serializers.DateTimeField(

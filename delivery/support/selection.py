@@ -1,7 +1,8 @@
 """Selection of deliveries by a filter, for a bulk job, and their count before it starts.
 
-A filter has status (a list), subscriber, subscription (an id or a name), event_type, message (a
-number), since and until (of the publication, as text); a missing condition selects all.
+A filter has status (a list), subscriber, subscription (an id, a name or subscriber/subscription),
+event_type, message (a number), since and until (of the publication, as text); a missing condition
+selects all.
 """
 
 from collections.abc import Iterable, Mapping
@@ -111,4 +112,7 @@ def _of_subscription(text: str | None) -> Q:
         return Q()
     if text.isascii() and text.isdigit() and len(text) <= _LONGEST_ID:
         return Q(subscription=int(text))
+    subscriber, slash, name = text.partition("/")
+    if slash:
+        return Q(subscription__subscriber__name=subscriber, subscription__name=name)
     return Q(subscription__name=text)

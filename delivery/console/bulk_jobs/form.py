@@ -8,11 +8,18 @@ from django import forms
 from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from delivery.console.shared.form_fields import moment_field, name_field, rate_field
+from delivery.console.shared.form_fields import (
+    ObjectNameField,
+    SubscriptionField,
+    moment_field,
+    name_field,
+    rate_field,
+)
 from delivery.models import BulkVerb
 from delivery.models.message import parse_public_id, public_id
 from delivery.support.selection import OFFERED
 from subscriptions.admin.shared.times import exact
+from subscriptions.models import EventType, Subscriber
 
 _UNNAMED = {
     BulkVerb.RESUBMIT: "failed deliveries: rejected, 3xx, failed, expired",
@@ -36,9 +43,9 @@ class ResubmissionForm(forms.Form):
     """
 
     status = forms.ChoiceField(label="Status", required=False, widget=UnfoldAdminSelectWidget)
-    subscriber = name_field("Subscriber")
-    subscription = name_field("Subscription (id or name)")
-    event_type = name_field("Event type")
+    subscriber = ObjectNameField("Subscriber", Subscriber)
+    subscription = SubscriptionField()
+    event_type = ObjectNameField("Event type", EventType)
     message = name_field("Message")
     since = moment_field("Published since (UTC)", required=False)
     until = moment_field("Published until (UTC)", required=False)

@@ -20,13 +20,13 @@ class HistoryHourAdmin(KeysetAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
+        period = requested_range(request.GET.dict(), now=timezone.now())
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "title": "Statistics",
-            "history": history.read_history_page(
-                requested_range(request.GET.dict(), now=timezone.now())
-            ),
+            "history": history.read_history_page(period),
+            "mistake": history.mistake_in(period),
             "suggestions": history.suggestions(),
             "may_run": request.user.has_perm("delivery.add_pipelinerun"),
         }

@@ -19,7 +19,12 @@ from delivery.console.history.range import HOUR, HistoryRange, HistorySpan
 from delivery.database.queries import named_rows
 from delivery.models import Archived, HistoryHour
 from subscriptions.admin.shared.times import duration
-from subscriptions.models import EventType, Subscriber, Subscription
+from subscriptions.matching.typed_names import (
+    UnknownNameError,
+    subscription_ids,
+    subscription_names,
+)
+from subscriptions.models import EventType, Subscriber
 
 SHOWN = 10
 SUGGESTED_NAMES = 200
@@ -164,17 +169,11 @@ def read_history_page(period: HistoryRange) -> HistoryPage:
 
 def suggestions() -> dict[str, list[str]]:
     """Return names to suggest in the form's fields, the first in alphabetical order."""
-    named: dict[str, type[Any]] = {
-        "subscriber": Subscriber,
-        "subscription": Subscription,
-        "event_type": EventType,
-    }
+    named: dict[str, type[Any]] = {"subscriber": Subscriber, "event_type": EventType}
     return {
-        name: sorted(
-            set(model.objects.order_by("name").values_list("name", flat=True)[:SUGGESTED_NAMES])
-        )
+        name: list(model.objects.order_by("name").values_list("name", flat=True)[:SUGGESTED_NAMES])
         for name, model in named.items()
-    }
+    } | {"subscription": subscription_names(SUGGESTED_NAMES)}
 
 
 @lru_cache(maxsize=_KEPT_ANSWERS)
@@ -201,17 +200,25 @@ def _counted(
 
 
 def _ids(subscription: str) -> list[int] | None:
-    """Return the ids of the subscription with this id or name; None means all subscriptions.
+    """Return the ids of the subscriptions of that name; None means all, [] that none has it.
 
     A deleted subscription is found only by its id.
     """
     if not subscription:
         return None
-    if subscription.isascii() and subscription.isdigit():
-        return [int(subscription[:18])]
-    return list(
-        Subscription.objects.filter(name=subscription).order_by().values_list("pk", flat=True)
-    )
+    try:
+        return subscription_ids(subscription)
+    except UnknownNameError:
+        return []
+
+
+def mistake_in(period: HistoryRange) -> str:
+    """Return what is wrong with the query, with the nearest name; empty if nothing is."""
+    try:
+        _ = period.subscription and subscription_ids(period.subscription)
+    except UnknownNameError as error:
+        return error.detail
+    return ""
 
 
 def _points(rows: Sequence[dict[str, Any]], period: HistoryRange) -> list[HistoryPoint]:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 # A longer interval has more rows than a page can read within a request.
 LONGEST = 400 * DAY
-LONGEST_NAME = 200
+LONGEST_NAME = 401
 
 
 class HistorySpan(StrEnum):
@@ -45,7 +45,7 @@ _WORDS = {
 class HistoryRange:
     """Whole hours from `since` up to, not including, `until`.
 
-    An empty name selects all. `subscription` is an id or a name.
+    An empty name selects all. `subscription` is an id, a name or `subscriber/subscription`.
     """
 
     span: HistorySpan

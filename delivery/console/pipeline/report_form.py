@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanWidget
 
 from delivery.console.shared.form_fields import (
+    SubscriptionField,
     checked_filter,
     filter_field,
     moment_field,
@@ -34,7 +35,7 @@ class ReportForm(forms.Form):
         "Settled before (UTC)", help_text="The report ends at the end of the archive."
     )
     subscriber = name_field("Subscriber")
-    subscription = name_field("Subscription")
+    subscription = SubscriptionField()
     event_type = name_field("Event type")
     status = forms.ChoiceField(
         label="Status", required=False, choices=SETTLED, widget=UnfoldAdminSelectWidget

@@ -1,5 +1,7 @@
 """Form fields that several forms of the console use."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -9,6 +11,13 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from delivery.support.bulk_jobs import FASTEST_RATE, SLOWEST_RATE
 from subscriptions.filters import FilterError, parse_filter
+from subscriptions.matching.typed_names import (
+    LONGEST_SUBSCRIPTION,
+    UnknownNameError,
+    object_id,
+    subscription_ids,
+)
+from subscriptions.models import EventType, Subscriber
 from subscriptions.values.names import MAX_NAME_LENGTH
 
 
@@ -28,6 +37,55 @@ def name_field(label: str) -> forms.CharField:
     return forms.CharField(
         label=label, required=False, max_length=MAX_NAME_LENGTH, widget=UnfoldAdminTextInputWidget
     )
+
+
+class SubscriptionField(forms.CharField):
+    """A subscription as `subscriber/subscription`, its name alone, or its id."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            label="Subscription",
+            required=False,
+            max_length=LONGEST_SUBSCRIPTION,
+            widget=UnfoldAdminTextInputWidget({"placeholder": "subscriber/subscription"}),
+        )
+
+    def clean(self, value: Any) -> Any:
+        """Return the text; raise ValidationError with the nearest name for an unknown one."""
+        text = super().clean(value)
+        if text:
+            with _told():
+                subscription_ids(text)
+        return text
+
+
+class ObjectNameField(forms.CharField):
+    """The name of a configured object."""
+
+    def __init__(self, label: str, named: type[Subscriber | EventType]) -> None:
+        super().__init__(
+            label=label,
+            required=False,
+            max_length=MAX_NAME_LENGTH,
+            widget=UnfoldAdminTextInputWidget,
+        )
+        self.named = named
+
+    def clean(self, value: Any) -> Any:
+        """Return the text; raise ValidationError with the nearest name for an unknown one."""
+        text = super().clean(value)
+        if text:
+            with _told():
+                object_id(self.named, text)
+        return text
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except UnknownNameError as error:
+        raise ValidationError(error.detail) from None
 
 
 def filter_field(label: str, *, help_text: str) -> forms.CharField:

@@ -43,8 +43,8 @@ class ReportError(ValueError):
 class ReportOptions(TypedDict, total=False):
     """The settlements of a report: settled from `since` to before `until` (ISO, UTC).
 
-    A missing key does not restrict. `subscription` is an id or a name. `filter` is a filter on the
-    message. `to` is the folder of the file.
+    A missing key does not restrict. `subscription` is an id, a name or `subscriber/subscription`.
+    `filter` is a filter on the message. `to` is the folder of the file.
     """
 
     since: str
@@ -275,7 +275,8 @@ def _equal(options: ReportOptions) -> dict[str, str | int]:
         is_id = (
             subscription.isascii() and subscription.isdigit() and len(subscription) <= _LONGEST_ID
         )
-        equal["subscription_id" if is_id else "subscription"] = (
-            int(subscription) if is_id else subscription
-        )
+        if is_id:
+            return equal | {"subscription_id": int(subscription)}
+        subscriber, slash, name = subscription.rpartition("/")
+        equal |= {"subscription": name} | ({"subscriber": subscriber} if slash else {})
     return equal

@@ -47,6 +47,7 @@ class TestManyInTheConsole:
         assert f"{job.pk}" in ann.get(f"{RESUBMISSION}/").text
 
     def test_a_job_is_cancelled_once(self, ann: Client, db: None) -> None:
+        factories.subscriber("crm")
         posted(ann, f"{RESUBMISSION}/add/", subscriber="crm")
         job = Resubmission.objects.get()
         assert "Stopped after 0" in posted(ann, f"{RESUBMISSION}/{job.pk}/cancel/")
@@ -98,12 +99,13 @@ class TestManyInTheConsole:
         ("query", "said"),
         [
             ("verb=CANCEL&status=REJECTED", "Select a valid choice"),
-            ("verb=CANCEL&subscriber=nobody", "No deliveries to cancel"),
+            ("verb=CANCEL&message=msg_999", "No deliveries to cancel"),
             ("status=", "Choose at least one"),
             ("message=x", "Give the id of a message"),
             ("since=x", "Enter a valid date/time"),
             ("status=DELIVERED", "Select a valid choice"),
-            ("subscriber=nobody", "No deliveries to resubmit"),
+            ("message=msg_999", "No deliveries to resubmit"),
+            ("subscriber=nobody", "There is no subscriber &#x27;nobody&#x27;."),
         ],
     )
     def test_a_wrong_filter_is_reported(self, ann: Client, query: str, said: str) -> None:
