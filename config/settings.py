@@ -260,8 +260,12 @@ UNFOLD = {
         lambda _request: static("console/subscriptions.css"),
         lambda _request: static("console/traffic.css"),
         lambda _request: static("console/lanes.css"),
+        lambda _request: static("console/lists.css"),
     ],
-    "SCRIPTS": [lambda _request: static("console/console.js")],
+    "SCRIPTS": [
+        lambda _request: static("console/console.js"),
+        lambda _request: static("console/live.js"),
+    ],
     "SIDEBAR": {"navigation": "delivery.console.navigation.sidebar"},
     "COLORS": {
         "primary": {

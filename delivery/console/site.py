@@ -17,6 +17,7 @@ from delivery.console.holding.sending import page as sending_page
 from delivery.console.navigation import guide_address, title_of_list
 from delivery.console.overview import charts, live
 from delivery.console.overview import page as overview
+from delivery.console.saved_views.posts import delete_view, rename_view, save_view
 from delivery.console.shared.rights import may_see_overview
 from subscriptions import sign_in
 from subscriptions.admin.people.sign_in_form import SignInForm
@@ -44,6 +45,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
             path("overview/", live.overview_part, name="overview_part"),
             path("overview/traffic/", live.overview_traffic, name="overview_traffic"),
             *self._first_steps(),
+            *self._saved_views(),
             path("sending/", self.admin_view(self.sending), name="sending"),
             path("sending/hold/", self.admin_view(hold_all), name="sending_hold"),
             path("sending/release/", self.admin_view(release_all), name="sending_release"),
@@ -57,6 +59,14 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
         return [
             path("first-steps/", create, name="first_steps_create"),
             path("first-steps/dismiss/", dismiss, name="first_steps_dismiss"),
+        ]
+
+    def _saved_views(self) -> list[URLPattern]:
+        rename, delete = self.admin_view(rename_view), self.admin_view(delete_view)
+        return [
+            path("views/save/", self.admin_view(save_view), name="saved_view_save"),
+            path("views/<int:object_id>/rename/", rename, name="saved_view_rename"),
+            path("views/<int:object_id>/delete/", delete, name="saved_view_delete"),
         ]
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:

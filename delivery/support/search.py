@@ -11,6 +11,9 @@ part counts as not read, and a tenth of it is tried next: the first try has brou
 Only a part of a single message has no limit, and only before a walk has made progress. So each walk
 makes progress, and takes little longer than its time.
 
+The messages of a few deliveries with a status or of a subscription are found by the deliveries'
+indexes, and only these are walked.
+
 If every message is read, those of a part are read ahead: along an index, a day from a disk took
 four times as long. Ids are nearly in the order of publication, so `SLACK` more of them are read on
 either side of a time range.
@@ -19,7 +22,7 @@ either side of a time range.
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db.models import BooleanField, Exists, QuerySet
@@ -27,12 +30,14 @@ from django.db.models.expressions import RawSQL
 
 from delivery.database.queries import TimeUpError, at_most, reading_ahead
 from delivery.models import Delivery, Message
-from delivery.models.delivery import ids_of_message
+from delivery.models.delivery import DeliveryQuerySet, ids_of_message
 from delivery.support.written_texts import ways_to_write
 
 SECONDS = 0.85
 SLACK = 10_000
 FIRST_PART = 500
+# As many deliveries are found by an index in some milliseconds.
+FEW = 10_000
 QUICK_SECONDS, SLOW_SECONDS = 0.05, 0.2
 # The minimum for a part, even if less time remains.
 LEAST_SECONDS = 0.05
@@ -49,24 +54,44 @@ class Search:
     """The conditions of a search; empty ones do not apply.
 
     `header`: text within a header written as `name: value`, case-insensitive; `body`: text within
-    the body, case-sensitive, however JSON escapes it; `status`: that of a delivery.
+    the body, case-sensitive, however JSON escapes it; `statuses` and `subscriptions` (ids): those
+    of one and the same delivery.
     """
 
     header: str = ""
     body: str = ""
-    status: str = ""
+    statuses: tuple[str, ...] = ()
+    subscriptions: tuple[int, ...] | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.header or self.body or self.status)
+        return self.reads_payloads or self.reads_deliveries
 
     @property
     def reads_payloads(self) -> bool:
         return bool(self.header or self.body)
 
     @property
+    def reads_deliveries(self) -> bool:
+        return bool(self.statuses) or self.subscriptions is not None
+
+    @property
     def reads_all(self) -> bool:
         """Return whether every message is read, for lack of a cheaper condition."""
-        return self.reads_payloads and not self.status
+        return self.reads_payloads and not self.reads_deliveries
+
+    @property
+    def without_deliveries(self) -> "Search":
+        return replace(self, statuses=(), subscriptions=None)
+
+    def deliveries(self, rows: DeliveryQuerySet, first: int, last: int) -> DeliveryQuerySet:
+        """Keep the deliveries that match, of the messages in a range of ids."""
+        # Repeated for deliveries, because the planner does not derive it.
+        rows = rows.filter(pk__range=(ids_of_message(first)[0], ids_of_message(last)[1]))
+        if self.statuses:
+            rows = rows.filter(status__in=self.statuses)
+        if self.subscriptions is not None:
+            rows = rows.filter(subscription__in=self.subscriptions)
+        return rows
 
     def among(self, rows: QuerySet[Message], first: int, last: int) -> QuerySet[Message]:
         """Return the matches in a range of ids.
@@ -74,10 +99,8 @@ class Search:
         Cheap conditions come first, because the planner does not order them.
         """
         rows = rows.filter(pk__gte=first, pk__lte=last)
-        if self.status:
-            # The range is repeated for deliveries, because the planner does not derive it.
-            ids = ids_of_message(first)[0], ids_of_message(last)[1]
-            of = Delivery.objects.of_outer_message().filter(status=self.status, pk__range=ids)
+        if self.reads_deliveries:
+            of = self.deliveries(Delivery.objects.of_outer_message(), first, last)
             rows = rows.filter(Exists(of))
         return with_texts(rows, header=self.header, body=self.body)
 
@@ -137,11 +160,16 @@ def walk_messages(
     """Search messages from the last id to the first, until `count` are found or the time is up."""
     messages: list[Message] = []
     upper, size, ends_at = last, FIRST_PART, time.monotonic() + seconds
+    is_all_read = search.reads_all
+    if search.reads_deliveries and (few := _few_ids(search, first, last, seconds / 2)) is not None:
+        rows, search = rows.filter(pk__in=few), search.without_deliveries
+        if not search:
+            return _page(rows, first=first, last=last, count=count)
     while upper >= first:
         lower, began = max(first, upper - size + 1), time.monotonic()
         limit = None if upper == last and size == 1 else max((ends_at - began) / 2, LEAST_SECONDS)
         among = search.among(rows, lower, upper).order_by("-pk")[: count - len(messages)]
-        part = _search_part(among, limit, is_all_read=search.reads_all)
+        part = _search_part(among, limit, is_all_read=is_all_read)
         if part is not None:
             messages, upper = messages + part, lower - 1
         if len(messages) == count:
@@ -150,6 +178,26 @@ def walk_messages(
             return Walked(rows=messages, reached=upper + 1, is_full=False)
         size = max(size // 10, 1) if part is None else _next_size(size, time.monotonic() - began)
     return Walked(rows=messages, reached=None, is_full=False)
+
+
+def _few_ids(search: Search, first: int, last: int, seconds: float) -> list[int] | None:
+    """Return the ids of the messages whose deliveries match, found by the deliveries' indexes.
+
+    None if there are many: then the walk soon finds some.
+    """
+    rows = search.deliveries(Delivery.objects.order_by(), first, last)
+    try:
+        with at_most(seconds):
+            ids = list(rows.values_list("message_id", flat=True)[: FEW + 1])
+    except TimeUpError:
+        return None
+    return None if len(ids) > FEW else sorted(set(ids))
+
+
+def _page(rows: QuerySet[Message], *, first: int, last: int, count: int) -> Walked:
+    found = list(rows.filter(pk__gte=first, pk__lte=last).order_by("-pk")[:count])
+    is_full = len(found) == count
+    return Walked(rows=found, reached=found[-1].pk if is_full else None, is_full=is_full)
 
 
 def _search_part(

@@ -42,3 +42,11 @@ async function copyText(text) {
   document.execCommand("copy");
   field.remove();
 }
+
+// Of a form of filters only the filled fields go into the address.
+document.addEventListener("formdata", (event) => {
+  if (!event.target.hasAttribute("data-drop-empty")) return;
+  for (const [name, value] of [...event.formData]) {
+    if (!value) event.formData.delete(name);
+  }
+});

@@ -8,6 +8,7 @@ from subscriptions.models.holding import Installation, Sending, SubscriberStatus
 from subscriptions.models.policy import Action, InDoubt, Policy, Schedule, UsedUp
 from subscriptions.models.publish_id import PublishId
 from subscriptions.models.publisher import Publisher
+from subscriptions.models.saved_view import SavedView
 from subscriptions.models.secret import SigningSecret
 from subscriptions.models.sign_in import SignIn, SignInKind
 from subscriptions.models.subscriber import MatchMode, Processing, Subscriber
@@ -34,6 +35,7 @@ __all__ = [
     "Processing",
     "PublishId",
     "Publisher",
+    "SavedView",
     "Schedule",
     "Scope",
     "ScriptLibrary",

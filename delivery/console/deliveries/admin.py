@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
@@ -25,16 +25,20 @@ from delivery.console.messages.page import trace_of
 from delivery.console.payloads.payload import Payload, log_view, may_see_payload, payload
 from delivery.console.shared.labels import label, two_lines
 from delivery.console.shared.list_filters import (
+    DeliveryEventTypeFilter,
     DeliveryPublishedSince,
     DeliveryPublishedUntil,
     DeliveryStatusFilter,
     DeliverySubscriberFilter,
+    DeliveryTabFilter,
     OfMessageFilter,
     ReplayFilter,
     SubscriptionFilter,
 )
 from delivery.console.shared.list_with_pane import SplitAdmin
+from delivery.console.shared.live import LiveAdmin
 from delivery.console.shared.rights import journal_url, reads_journal
+from delivery.console.shared.tabs import Tab, TabbedAdmin, narrow, statuses_of
 from delivery.console.traces.rows import read_trace_rows
 from delivery.models import Delivery, LaneKind
 from delivery.models.message import public_id
@@ -42,6 +46,7 @@ from delivery.states import OPEN, Status
 from delivery.support.selection import OFFERED
 from subscriptions.admin.shared.base import id_of
 from subscriptions.admin.shared.cells import two_lines_of
+from subscriptions.admin.shared.list_filters import age_of
 from subscriptions.admin.shared.times import ago, due, exact
 
 # Only the newest are shown: a delivery may have been tried for weeks.
@@ -57,17 +62,19 @@ _PAGE_RELATIONS = ("message__publisher", "callback", "replay", "script_output")
 
 
 @admin.register(Delivery)
-class DeliveryAdmin(Resubmitting, SplitAdmin):
+class DeliveryAdmin(Resubmitting, LiveAdmin, TabbedAdmin, SplitAdmin):
     empty_text = "A published message gets a delivery for each matching subscription."
     list_display = ["delivery_id", "state", "message_link", "subscription", "tried", "why", "when"]
     list_filter = [
         DeliveryStatusFilter,
         DeliverySubscriberFilter,
         SubscriptionFilter,
+        DeliveryEventTypeFilter,
         OfMessageFilter,
         DeliveryPublishedSince,
         DeliveryPublishedUntil,
         ReplayFilter,
+        DeliveryTabFilter,
     ]
     list_select_related = list(_RELATIONS)
     search_fields = ["id"]
@@ -81,9 +88,18 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
         The deliveries of a subscription and the open ones have indexes that contain the ids:
         delivery_of_subscription, delivery_pending and delivery_leased.
         """
-        return bool(
-            params.get("subscriber") or params.get("subscription") or params.get("status") in OPEN
-        )
+        names = ("subscriber", "subscription", "event_type")
+        return any(params.get(name) for name in names) or params.get("status") in OPEN
+
+    def parts(self, rows: QuerySet[Any], params: Mapping[str, Any]) -> Sequence[QuerySet[Any]]:
+        """Return the rows by status: the index of failures has one order of ids for each."""
+        statuses = statuses_of(params)
+        if len(statuses) < 2 or set(statuses) <= set(OPEN) or self.leaves_few(params):
+            return [rows]
+        return [rows.filter(status=status) for status in statuses]
+
+    def counted(self, rows: QuerySet[Any], tab: Tab) -> QuerySet[Any]:
+        return narrow(rows, tab.statuses).values("pk")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
         rows: QuerySet[Delivery] = super().get_queryset(request)
@@ -148,11 +164,11 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the list, with links to resubmit or cancel all deliveries that match the filters."""
         shown = dict(extra_context or {})
-        status = request.GET.get(DeliveryStatusFilter.parameter_name)
         if request.user.has_perm("delivery.add_resubmission"):
+            wanted = set(statuses_of(request.GET))
             for verb, statuses in OFFERED.items():
-                if not status or status in statuses:
-                    shown[f"{verb.label}_all"] = bulk_url(request.GET, verb)
+                if not wanted or wanted & set(statuses):
+                    shown[f"{verb.label}_all"] = bulk_url(_as_status(request.GET), verb)
         page: HttpResponse = super().changelist_view(request, shown)
         return page
 
@@ -204,6 +220,21 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
         if row.next_try is None or row.next_try.is_usual:
             return published
         return two_lines(published, _next(row.next_try, now=now))
+
+
+def _as_status(params: QueryDict) -> QueryDict:
+    """Name the status that a tab stands for, and the time that an age is now.
+
+    Without a status, a bulk job takes failed or open ones.
+    """
+    named = params.copy()
+    statuses = statuses_of(params)
+    if len(statuses) == 1:
+        named["status"] = statuses[0].value
+    for name in ("since", "until"):
+        if (age := age_of(params.get(name, ""))) is not None:
+            named[name] = f"{timezone.now() - age:%Y-%m-%dT%H:%M:%S}"
+    return named
 
 
 def _next(next_try: NextTry, *, now: datetime) -> SafeString | str:

@@ -10,13 +10,13 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
 from delivery.console.journal.filters import (
-    AboutSubscription,
     DeliveryFilter,
     JournalKindFilter,
     LaneFilter,
     TextFilter,
 )
-from delivery.console.shared.list_filters import MessageFilter
+from delivery.console.shared.list_filters import MessageFilter, SubscriptionFilter
+from delivery.console.shared.live import LiveAdmin
 from delivery.models import JournalEntry, Lane
 from delivery.models.message import public_id
 from subscriptions.admin.shared.export import ExportedAdmin
@@ -25,7 +25,7 @@ from subscriptions.models import Subscription
 
 
 @admin.register(JournalEntry)
-class JournalEntryAdmin(ExportedAdmin):
+class JournalEntryAdmin(LiveAdmin, ExportedAdmin):
     empty_text = (
         "The journal records events: messages without a subscription, "
         "lanes that block and resume, actions of people."
@@ -37,7 +37,7 @@ class JournalEntryAdmin(ExportedAdmin):
         TextFilter,
         MessageFilter,
         DeliveryFilter,
-        AboutSubscription,
+        SubscriptionFilter,
         LaneFilter,
         Since,
         Until,

@@ -8,7 +8,6 @@ from django.http import HttpRequest
 from delivery.models import JournalEntry, JournalKind, Lane
 from subscriptions.admin.shared.base import id_of
 from subscriptions.admin.shared.list_filters import ChoiceFilter, ExactText
-from subscriptions.models import Subscription
 
 # A search for text covers only the newest entries: no index finds a part of a text.
 SEARCHED = 100_000
@@ -31,23 +30,6 @@ class DeliveryFilter(ExactText):
         if not self.typed():
             return queryset
         return queryset.filter(delivery_id=id_of(self.typed()) or 0)
-
-
-class AboutSubscription(ExactText):
-    """Filter by the id of a subscription, as links have it, or by its name."""
-
-    title = "Subscription (id or name)"
-    parameter_name = "subscription"
-    lookup = "subscription_id"
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        if not self.typed():
-            return queryset
-        if (subscription_id := id_of(self.typed())) is not None:
-            return queryset.filter(subscription_id=subscription_id)
-        return queryset.filter(
-            subscription_id__in=_ids(Subscription.objects.filter(name=self.typed()))
-        )
 
 
 class LaneFilter(ExactText):

@@ -1,6 +1,6 @@
 """Messages in the console: found by any known detail, and shown with all their deliveries."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib import admin
@@ -28,6 +28,9 @@ from delivery.console.messages.search import (
     HeaderFilter,
     MessageChangeList,
     SearchedStatusFilter,
+    SearchedSubscriberFilter,
+    SearchedSubscriptionFilter,
+    requested_search,
     with_range,
 )
 from delivery.console.messages.trace import TraceParts
@@ -42,10 +45,13 @@ from delivery.console.shared.list_filters import (
     PublisherFilter,
 )
 from delivery.console.shared.list_with_pane import SplitAdmin
+from delivery.console.shared.live import LiveAdmin
 from delivery.console.shared.rights import journal_url, may_toggle, reads_journal
+from delivery.console.shared.tabs import Tab, TabbedAdmin, TabFilter
 from delivery.console.traces.export import TraceReader, json_parts
 from delivery.console.traces.text import text_parts
 from delivery.models import Delivery, Message
+from delivery.models.delivery import MAX_MESSAGE_ID
 from delivery.models.message import parse_public_id, public_id
 from subscriptions.admin.shared.base import id_of
 from subscriptions.admin.shared.list_filters import EventTypeFilter
@@ -55,7 +61,7 @@ TRACE_FORMS = {"json": ("application/json", "trace.json"), "text": ("text/plain"
 
 
 @admin.register(Message)
-class MessageAdmin(TraceParts, SplitAdmin):
+class MessageAdmin(TraceParts, LiveAdmin, TabbedAdmin, SplitAdmin):
     empty_text = (
         "Messages appear here as publishers POST them to /api/v1/events/<event type>/messages."
     )
@@ -64,6 +70,8 @@ class MessageAdmin(TraceParts, SplitAdmin):
         EventTypeFilter,
         PublisherFilter,
         SearchedStatusFilter,
+        SearchedSubscriberFilter,
+        SearchedSubscriptionFilter,
         DestinationFilter,
         PublishedSince,
         PublishedUntil,
@@ -71,12 +79,33 @@ class MessageAdmin(TraceParts, SplitAdmin):
         IdTo,
         HeaderFilter,
         BodyFilter,
+        TabFilter,
     ]
     list_select_related = ["event_type", "publisher"]
     search_fields = ["id"]
     search_help_text = "Search by id, e.g. msg_1234"
     list_before_template = "console/message_search.html"
     pane_template = "console/message_part.html"
+
+    def may_count(self, params: Mapping[str, Any]) -> bool:
+        """Return whether the messages of the tabs are countable: not if bodies must be read."""
+        search = requested_search(params)
+        return not search.reads_payloads and search.subscriptions is None
+
+    def may_be_live(self, changelist: Any) -> bool:
+        return not requested_search(changelist.params).reads_payloads
+
+    def newer_rows(self, changelist: Any, newest: int) -> QuerySet[Message]:
+        search = requested_search(changelist.params)
+        return search.among(changelist.queryset, newest + 1, MAX_MESSAGE_ID)
+
+    def counted(self, rows: QuerySet[Message], tab: Tab) -> QuerySet[Any]:
+        if not tab.statuses:
+            return rows.values("pk")
+        found = Delivery.objects.filter(
+            status__in=tab.statuses, message_id__in=rows.order_by().values("pk")
+        )
+        return found.values("message_id").distinct()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
         length = Func("body", function="octet_length", output_field=IntegerField())

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -15,14 +16,18 @@ from delivery.console.shared.list_filters import (
     IdTo,
     PublishedSince,
     PublishedUntil,
+    SubscriptionFilter,
 )
 from delivery.console.shared.list_with_pane import SplitChangeList
+from delivery.console.shared.tabs import statuses_of
 from delivery.models import Message
 from delivery.models.message import parse_public_id
-from delivery.states import Status
 from delivery.support.search import Search, Walked, ids_between, walk_messages
-from subscriptions.admin.shared.keyset import AFTER, BEFORE, KeysetPage
-from subscriptions.admin.shared.list_filters import ExactText
+from subscriptions.admin.shared.keyset import KeysetPage
+from subscriptions.admin.shared.list_filters import ExactText, SubscriberFilter
+from subscriptions.admin.shared.parameters import AFTER, BEFORE
+from subscriptions.matching.typed_names import UnknownNameError, subscription_ids
+from subscriptions.models import Subscription
 
 LONGEST_TEXT = 500
 # The hours that a text search covers unless its address has a start; and the ranges on offer.
@@ -41,6 +46,24 @@ class _SearchedFor:
 
 class SearchedStatusFilter(_SearchedFor, DeliveryStatusFilter):
     title = "Status of a delivery"
+
+
+class SearchedSubscriberFilter(SubscriberFilter):
+    """Filter by the subscriber of a delivery: only checks the name, the search applies it."""
+
+    title = "Subscriber of a delivery"
+
+    def about(self, queryset: QuerySet[Any], pk: int) -> QuerySet[Any]:
+        return queryset
+
+
+class SearchedSubscriptionFilter(SubscriptionFilter):
+    """Filter by the subscription of a delivery: only checks the name, the search applies it."""
+
+    title = "Subscription of a delivery"
+
+    def about(self, queryset: QuerySet[Any], ids: list[int]) -> QuerySet[Any]:
+        return queryset
 
 
 class HeaderFilter(_SearchedFor, ExactText):
@@ -144,10 +167,29 @@ def requested_search(params: Any) -> Search:
     def text(name: str) -> str:
         return str(params.get(name, "")).strip().replace("\0", "")[:LONGEST_TEXT]
 
-    status = text("status")
     return Search(
-        header=text("header"), body=text("body"), status=status if status in Status.values else ""
+        header=text("header"),
+        body=text("body"),
+        statuses=statuses_of(params),
+        subscriptions=_subscriptions(text("subscriber"), text("subscription")),
     )
+
+
+def _subscriptions(subscriber: str, subscription: str) -> tuple[int, ...] | None:
+    """Return the ids of the subscriptions that are named; None if none is.
+
+    An unknown name selects none; the filter tells the mistake.
+    """
+    if not subscriber and not subscription:
+        return None
+    try:
+        ids = set(subscription_ids(subscription)) if subscription else None
+    except UnknownNameError:
+        return ()
+    if not subscriber:
+        return tuple(ids or ())
+    rows = Subscription.objects.filter(subscriber__name=subscriber).order_by()
+    return tuple(pk for pk in rows.values_list("pk", flat=True) if ids is None or pk in ids)
 
 
 def with_range(params: Any) -> str | None:

@@ -6,6 +6,7 @@ from django.db.models import QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 
+from delivery.console.shared.tabs import TabFilter, narrow, statuses_of
 from delivery.models import Message
 from delivery.models.delivery import PLACE_BITS, ids_of_message
 from delivery.models.message import parse_public_id
@@ -13,14 +14,19 @@ from delivery.states import Status
 from subscriptions.admin.shared.base import id_of
 from subscriptions.admin.shared.list_filters import (
     LARGEST_ID,
+    SUGGESTED_NAMES,
     ChoiceFilter,
     ExactText,
     NameFilter,
     Since,
-    SubscriberFilter,
     Until,
 )
-from subscriptions.models import Publisher, Subscription
+from subscriptions.matching.typed_names import (
+    UnknownNameError,
+    subscription_ids,
+    subscription_names,
+)
+from subscriptions.models import EventType, Publisher, Subscriber, Subscription
 
 
 class DeliveryStatusFilter(ChoiceFilter):
@@ -29,29 +35,58 @@ class DeliveryStatusFilter(ChoiceFilter):
     offered = Status.values
 
 
-class DeliverySubscriberFilter(SubscriberFilter):
-    """Filter by the ids of the subscriber's subscriptions, which have an index on deliveries."""
-
+class DeliveryTabFilter(TabFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        if not self.typed():
-            return queryset
-        subscriptions = Subscription.objects.filter(subscriber__name=self.typed()).order_by()
+        # The filter by status has applied a status, which is narrower.
+        return narrow(queryset, statuses_of(request.GET))
+
+
+class _OfSubscriptions(NameFilter):
+    """Filter by the ids of the subscriptions that refer to the named object.
+
+    Deliveries have an index with these ids.
+    """
+
+    def about(self, queryset: QuerySet[Any], pk: int) -> QuerySet[Any]:
+        subscriptions = Subscription.objects.filter(**{self.lookup: pk}).order_by()
         return queryset.filter(subscription__in=list(subscriptions.values_list("pk", flat=True)))
+
+
+class DeliverySubscriberFilter(_OfSubscriptions):
+    title = "Subscriber"
+    parameter_name = lookup = "subscriber"
+    named = Subscriber
+
+
+class DeliveryEventTypeFilter(_OfSubscriptions):
+    """Filter by the event type of the subscription."""
+
+    title = "Event type"
+    parameter_name = lookup = "event_type"
+    named = EventType
 
 
 class SubscriptionFilter(ExactText):
-    """Filter by the id of a subscription, as links have it, or by its name."""
+    """Filter by `subscriber/subscription`, by a name alone, or by an id, as links have it."""
 
-    title = "Subscription (id or name)"
+    title = "Subscription"
     parameter_name = "subscription"
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        if self.typed().isdecimal():
-            return queryset.filter(subscription_id=int(self.typed()[:18]))
         if not self.typed():
             return queryset
-        subscriptions = Subscription.objects.filter(name=self.typed()).order_by()
-        return queryset.filter(subscription__in=list(subscriptions.values_list("pk", flat=True)))
+        try:
+            return self.about(queryset, subscription_ids(self.typed()))
+        except UnknownNameError as error:
+            self.mistake = error.detail
+            return queryset.none()
+
+    def about(self, queryset: QuerySet[Any], ids: list[int]) -> QuerySet[Any]:
+        # The ids themselves: the planner has statistics for them, but none for a subquery's.
+        return queryset.filter(subscription_id__in=ids)
+
+    def suggestions(self) -> list[str]:
+        return subscription_names(SUGGESTED_NAMES)
 
 
 class MessageFilter(ExactText):

@@ -16,8 +16,7 @@ from django.views.decorators.http import require_GET
 
 from subscriptions.admin.shared.base import id_of
 from subscriptions.admin.shared.keyset import KeysetAdmin, KeysetChangeList
-
-OPEN = "open"
+from subscriptions.admin.shared.parameters import OPEN
 
 
 class SplitChangeList(KeysetChangeList):

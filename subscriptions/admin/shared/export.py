@@ -17,7 +17,8 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET
 
-from subscriptions.admin.shared.keyset import AFTER, BEFORE, KeysetAdmin
+from subscriptions.admin.shared.keyset import KeysetAdmin
+from subscriptions.admin.shared.parameters import AFTER, BEFORE
 from subscriptions.admin.shared.times import ago
 
 log = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from django.db.models.expressions import OrderBy
 from django.http import HttpRequest
 
 from subscriptions.admin.shared.base import FEW_ROWS, ConsoleAdmin, id_of
+from subscriptions.admin.shared.parameters import AFTER, BEFORE
 
-BEFORE, AFTER = "before", "after"
 # This many ids are read in some milliseconds.
 FEW = 10_000
 
@@ -56,7 +56,11 @@ class KeysetChangeList(ChangeList):
 
     def _first_rows(self, rows: QuerySet[Model], order: OrderBy) -> list[Model]:
         count = self.list_per_page + 1
-        if self.model_admin.leaves_few(self.params):  # type: ignore[attr-defined]
+        parts = self.model_admin.parts(rows, self.params)  # type: ignore[attr-defined]
+        if len(parts) > 1:
+            first = [id for part in parts for id in _first_ids(part, order, count)]
+            rows = self.root_queryset.filter(pk__in=sorted(first, reverse=order.descending)[:count])
+        elif self.model_admin.leaves_few(self.params):  # type: ignore[attr-defined]
             # A small result is found by the filter's index and sorted here; in the order of ids the
             # database would scan millions of rows. In a large result that scan finds some soon.
             ids = list(rows.order_by().values_list("pk", flat=True)[: FEW + 1])
@@ -91,6 +95,10 @@ class KeysetAdmin(ConsoleAdmin):
         """
         return False
 
+    def parts(self, rows: QuerySet[Any], params: Mapping[str, Any]) -> Sequence[QuerySet[Any]]:
+        """Return the rows in parts, if only each part has an index in the order of ids."""
+        return [rows]
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
@@ -99,3 +107,7 @@ class KeysetAdmin(ConsoleAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+def _first_ids(rows: QuerySet[Any], order: OrderBy, count: int) -> list[int]:
+    return list(rows.order_by(order).values_list("pk", flat=True)[:count])

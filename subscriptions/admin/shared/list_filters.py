@@ -1,5 +1,6 @@
 """List filters that compare whole values, so that an index applies and the URL is readable."""
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
 from typing import Any
@@ -9,20 +10,37 @@ from django.contrib.admin import ModelAdmin, SimpleListFilter
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
+from subscriptions.matching.typed_names import UnknownNameError, object_id
 from subscriptions.models import EventType, Subscriber
 
 SUGGESTED_NAMES = 200
 LARGEST_ID = 2**63 - 1
+_AGE = re.compile(r"(?P<number>\d{1,6})(?P<unit>[smhdw])\Z")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_OLDEST = timedelta(days=36_500)
+
+
+def age_of(text: str) -> timedelta | None:
+    """Return the time that `90s`, `30m`, `1h`, `7d` or `2w` stands for; None for other texts."""
+    found = _AGE.match(text.strip().lower())
+    if found is None:
+        return None
+    return min(timedelta(**{_UNITS[found["unit"]]: int(found["number"])}), _OLDEST)
 
 
 class _InputFilter(SimpleListFilter):
-    """A filter with a text input; `lookup` is the column it compares."""
+    """A filter with a text input; `lookup` is the column it compares.
+
+    `mistake` says what is wrong with the typed value; then no row matches.
+    """
 
     template = "console/input_filter.html"
     lookup: str
     input_attributes: dict[str, str] = {}
+    mistake = ""
 
     def has_output(self) -> bool:
         return True
@@ -61,8 +79,8 @@ class ExactText(_InputFilter):
 class NameFilter(ExactText):
     """Filters by the name of a configured object that `lookup` refers to; suggests the first names.
 
-    The query compares ids: PostgreSQL has statistics of how many rows an id has, but must guess for
-    a name.
+    An unknown name is a mistake, told with the nearest name. The query compares ids: PostgreSQL has
+    statistics of how many rows an id has, but must guess for a name.
     """
 
     named: type[Any]
@@ -70,8 +88,16 @@ class NameFilter(ExactText):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if not self.typed():
             return queryset
-        pk = self.named.objects.filter(name=self.typed()).values_list("pk", flat=True).first()
-        return queryset.none() if pk is None else queryset.filter(**{self.lookup: pk})
+        try:
+            pk = object_id(self.named, self.typed())
+        except UnknownNameError as error:
+            self.mistake = error.detail
+            return queryset.none()
+        return self.about(queryset, pk)
+
+    def about(self, queryset: QuerySet[Any], pk: int) -> QuerySet[Any]:
+        """Keep the rows about the object with this id."""
+        return queryset.filter(**{self.lookup: pk})
 
     def suggestions(self) -> list[str]:
         return list(
@@ -94,11 +120,21 @@ class EventTypeFilter(NameFilter):
 
 
 class MomentFilter(_InputFilter):
-    """Filters by a time in UTC, such as `2026-08-02T10:15`; an invalid time filters nothing."""
+    """Filters by a time in UTC, such as `2026-08-02T10:15`, or so long ago, such as `1h`.
+
+    An invalid time filters nothing.
+    """
 
     input_attributes = {"type": "datetime-local", "step": "1"}
 
+    def widget(self, attributes: dict[str, str]) -> forms.Widget:
+        # The browser's field for times would lose an age.
+        is_age = age_of(self.typed()) is not None
+        return super().widget(attributes | ({"type": "text"} if is_age else {}))
+
     def moment(self) -> datetime | None:
+        if (age := age_of(self.typed())) is not None:
+            return timezone.now() - age
         try:
             moment = datetime.fromisoformat(self.typed())
         except ValueError:

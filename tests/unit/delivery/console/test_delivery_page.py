@@ -193,8 +193,9 @@ class TestNextTry:
         policy = factories.policy(breaks_circuit=True)
         for _ in range(5):
             factories.delivery(subscription=factories.subscription(policy=policy))
-        # Session, user, suggestions of subscribers, the page, the states of endpoints.
-        with django_assert_num_queries(5):
+        # Session, user, suggestions of three filters, saved views, the page, the states of
+        # endpoints.
+        with django_assert_num_queries(8):
             ann.get(f"{DELIVERY}/")
 
 

@@ -71,7 +71,7 @@ def test_the_list_answers_at_a_glance(
     ann: Client, made: EventType, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     factories.event_type("Quiet")
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         page = ann.get(f"{ROOT}/").text
     for said in (
         "1 ACTIVE, 1 not ACTIVE",

@@ -111,4 +111,4 @@ def test_the_number_of_queries_does_not_depend_on_the_filters(
     query = "kind=BLOCKED&lane=erp&subscription=orders&text=connection&since=2020-01-01T00:00"
     with CaptureQueriesContext(connection) as queries:
         ann.get(f"{ROOT}?{query}")
-    assert len(queries) == 9
+    assert len(queries) == 11

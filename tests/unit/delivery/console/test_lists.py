@@ -20,20 +20,20 @@ from tests.unit.delivery.replays.ready_replay import finish, made, running
 
 # Session and user are two of each.
 QUERIES = {
-    "subscriptions/subscriber": 8,
-    "subscriptions/subscription": 10,
-    "subscriptions/eventtype": 6,
+    "subscriptions/subscriber": 9,
+    "subscriptions/subscription": 11,
+    "subscriptions/eventtype": 7,
     "subscriptions/publisher": 7,
-    "subscriptions/apikey": 5,
+    "subscriptions/apikey": 6,
     "subscriptions/policy": 5,
-    "subscriptions/configurationchange": 3,
-    "delivery/message": 6,
-    "delivery/delivery": 4,
-    "delivery/resubmission": 3,
-    "delivery/lane": 6,
-    "delivery/urlhealth": 6,
-    "delivery/journalentry": 3,
-    "auth/user": 7,
+    "subscriptions/configurationchange": 4,
+    "delivery/message": 9,
+    "delivery/delivery": 7,
+    "delivery/resubmission": 4,
+    "delivery/lane": 7,
+    "delivery/urlhealth": 7,
+    "delivery/journalentry": 5,
+    "auth/user": 8,
     "auth/group": 7,
 }
 

@@ -57,7 +57,7 @@ class TestFoundMessages:
     def test_messages_are_found_by_the_status_of_a_delivery(self) -> None:
         rows = {status: factories.delivery(status) for status in Status}
         for status, row in rows.items():
-            assert ids(walked(Search(status=status))) == [row.message_id]
+            assert ids(walked(Search(statuses=(status,)))) == [row.message_id]
 
     def test_a_message_must_match_every_condition(self) -> None:
         row = factories.delivery(
@@ -65,7 +65,7 @@ class TestFoundMessages:
         )
         factories.delivery(Status.REJECTED)
         factories.message(b"needle")
-        assert ids(walked(Search(body="needle", header="a: b", status="REJECTED"))) == [
+        assert ids(walked(Search(body="needle", header="a: b", statuses=("REJECTED",)))) == [
             row.message_id
         ]
 
@@ -140,8 +140,8 @@ class TestReadingAhead:
             (Search(body="needle"), "off"),
             (Search(header="content"), "off"),
             # Few have the status, and an index finds them.
-            (Search(status=Status.FAILED), "on"),
-            (Search(status=Status.FAILED, body="needle"), "on"),
+            (Search(statuses=(Status.FAILED,)), "on"),
+            (Search(statuses=(Status.FAILED,), body="needle"), "on"),
         ],
     )
     def test_where_every_message_is_read_the_database_reads_ahead(

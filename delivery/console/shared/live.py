@@ -1,0 +1,59 @@
+"""Lists that refresh the rows on the screen, and tell how many new ones there are.
+
+A script asks for the list again with the header `X-Inturn-Live`: the id of the newest row that it
+shows. The answer has only the table, the ids of its rows, and the number of newer ones.
+"""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from delivery.console.shared.counting import Bounded
+from delivery.database.queries import TimeUpError, at_most
+from subscriptions.admin.shared.base import id_of
+from subscriptions.admin.shared.keyset import KeysetAdmin
+
+HEADER = "X-Inturn-Live"
+NEW_LIMIT = 100
+COUNT_SECONDS = 0.25
+
+
+class LiveAdmin(KeysetAdmin):
+    """A list with the switch *Live* above it."""
+
+    def newer_rows(self, changelist: Any, newest: int) -> QuerySet[Any]:
+        """Return the rows after that id that match the list's filters."""
+        rows: QuerySet[Any] = changelist.queryset.filter(pk__gt=newest)
+        return rows
+
+    def may_be_live(self, changelist: Any) -> bool:
+        return True
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        page: HttpResponse = super().changelist_view(request, extra_context)
+        if not isinstance(page, TemplateResponse) or "cl" not in (page.context_data or {}):
+            return page
+        assert page.context_data is not None
+        changelist = page.context_data["cl"]
+        page.context_data |= {
+            "is_live_offered": self.may_be_live(changelist),
+            "row_ids": ",".join(str(row.pk) for row in changelist.result_list),
+        }
+        newest = id_of(request.headers.get(HEADER, ""))
+        if newest is not None:
+            page.context_data["newer"] = self._count(changelist, newest)
+            page.template_name = "console/live_rows.html"
+            page.headers["Cache-Control"] = "no-store"
+        return page
+
+    def _count(self, changelist: Any, newest: int) -> Bounded | None:
+        if not self.may_be_live(changelist):
+            return None
+        rows = self.newer_rows(changelist, newest).order_by().values("pk")
+        try:
+            with at_most(COUNT_SECONDS):
+                return Bounded(rows[: NEW_LIMIT + 1].count(), NEW_LIMIT)
+        except TimeUpError:
+            return None
