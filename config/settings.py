@@ -261,9 +261,11 @@ UNFOLD = {
         lambda _request: static("console/traffic.css"),
         lambda _request: static("console/lanes.css"),
         lambda _request: static("console/lists.css"),
+        lambda _request: static("console/omnibox.css"),
     ],
     "SCRIPTS": [
         lambda _request: static("console/console.js"),
+        lambda _request: static("console/omnibox.js"),
         lambda _request: static("console/live.js"),
     ],
     "SIDEBAR": {"navigation": "delivery.console.navigation.sidebar"},

@@ -15,6 +15,7 @@ from delivery.console.first_steps import card
 from delivery.console.holding.sending import banner, hold_all, release_all
 from delivery.console.holding.sending import page as sending_page
 from delivery.console.navigation import guide_address, title_of_list
+from delivery.console.omnibox.view import omnibox_results
 from delivery.console.overview import charts, live
 from delivery.console.overview import page as overview
 from delivery.console.saved_views.posts import delete_view, rename_view, save_view
@@ -50,6 +51,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
             path("sending/hold/", self.admin_view(hold_all), name="sending_hold"),
             path("sending/release/", self.admin_view(release_all), name="sending_release"),
             path("sending/banner/", banner, name="sending_banner"),
+            path("omnibox/", self.admin_view(omnibox_results), name="omnibox"),
             path("shown-once/", self.admin_view(shown_once), name="shown_once"),
         ]
 

@@ -89,6 +89,13 @@ def _combined(samples: Samples) -> Iterator[MeasuredPage]:
             for status in ("FAILED", "PENDING", "DELIVERED")
         ],
     )
+    tabs = ("failed", "waiting", "in-doubt")
+    yield _page("deliveries by tab", deliveries, [{"tab": name} for name in tabs])
+    yield _page(
+        "deliveries by subscriber and tab",
+        deliveries,
+        [{"subscriber": name, "tab": tab} for name in samples.texts["subscriber"] for tab in tabs],
+    )
     yield _page(
         "deliveries by subscriber, status and time",
         deliveries,
@@ -103,6 +110,7 @@ def _combined(samples: Samples) -> Iterator[MeasuredPage]:
         [{"q": id} for id in (*samples.deliveries, *samples.texts["message"])],
     )
     messages = reverse("admin:delivery_message_changelist")
+    yield _page("messages by tab", messages, [{"tab": name} for name in tabs])
     yield _page("messages by id", messages, [{"q": id} for id in samples.texts["message"]])
     yield _page(
         "messages by event type and time",

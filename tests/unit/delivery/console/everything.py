@@ -31,6 +31,7 @@ from subscriptions.models import (
     CommonScript,
     ConfigurationChange,
     PublishId,
+    SavedView,
     SignIn,
     Subscription,
 )
@@ -78,8 +79,7 @@ def make_everything() -> dict[str, dict[str, Any]]:
         "delivery_retentionrun": RetentionRun.objects.create().pk,
         "delivery_urlhealth": quote(_url_health().pk),
         **_history(subscription),
-        "auth_user": User.objects.create_user("uma", is_staff=True).pk,
-        "auth_group": Group.objects.get(name="Auditors").pk,
+        **_people(),
     }
     arguments: dict[str, dict[str, Any]] = {model: {"object_id": pk} for model, pk in made.items()}
     suspended = Lane.objects.get(subscriber=waiting.subscription.subscriber)
@@ -98,6 +98,22 @@ def make_everything() -> dict[str, dict[str, Any]]:
             "content_type_id": ContentType.objects.get_for_model(User).pk,
             "object_id": 1,
         },
+    }
+
+
+def _people() -> dict[str, Any]:
+    uma = User.objects.create_user("uma", is_staff=True)
+    view = SavedView.objects.create(
+        owner=uma,
+        list_name="delivery.delivery",
+        name="Failed",
+        query="tab=failed",
+        is_shared=True,
+    )
+    return {
+        "auth_user": uma.pk,
+        "auth_group": Group.objects.get(name="Auditors").pk,
+        "saved_view": view.pk,
     }
 
 

@@ -131,6 +131,11 @@ PAGES = {
     "delivery_builtinreceiver_live": LOOK,
     "delivery_builtinreceiver_switch": CONFIGURE,
     "delivery_message_trace": LOOK,
+    "delivery_message_counts": LOOK,
+    "delivery_delivery_counts": LOOK,
+    # Of a shared view of somebody else.
+    "saved_view_rename": RESCUE,
+    "saved_view_delete": RESCUE,
     "delivery_message_pane": LOOK,
     "delivery_delivery_pane": LOOK,
     "delivery_message_raw": LOOK,
@@ -190,6 +195,8 @@ OF_DJANGO = {
     "jsi18n",
     "autocomplete",
     "view_on_site",
+    "omnibox",
+    "saved_view_save",
 }
 
 

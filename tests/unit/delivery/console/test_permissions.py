@@ -138,6 +138,7 @@ def test_every_action_works_for_people_with_the_right(
         "first_steps_dismiss",
         "subscriptions_eventtype_publish",
         "subscriptions_subscription_rewrite",
+        "saved_view_rename",
         *_CALLS_OUT,
     }
     for name, row, address in every_address(everything):

@@ -1,0 +1,154 @@
+"""What the search field finds by an id, a name or an endpoint."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import F, Model, QuerySet, Value
+from django.db.models.functions import Concat
+
+from delivery.console.omnibox.hits import (
+    HitGroup,
+    OmniboxHit,
+    first_by_likeness,
+    may_view,
+    page_address,
+)
+from delivery.models import Delivery, Message, PipelineRun, Replay, Resubmission
+from delivery.models.message import public_id
+from subscriptions.models import (
+    CommonScript,
+    EventType,
+    Policy,
+    Publisher,
+    Subscriber,
+    Subscription,
+)
+
+SHOWN = 6
+# Longer texts are no names.
+LONGEST_NAME = 401
+_ID = re.compile(
+    r"(?:(?P<kind>msg|message|delivery|resubmission|cancellation|replay|run|export)[_ #]*)?"
+    r"(?P<id>\d{1,18})\Z",
+    re.IGNORECASE,
+)
+_KINDS: dict[str, type[Model]] = {
+    "msg": Message,
+    "message": Message,
+    "delivery": Delivery,
+    "resubmission": Resubmission,
+    "cancellation": Resubmission,
+    "replay": Replay,
+    "run": PipelineRun,
+    "export": PipelineRun,
+}
+
+
+def ids_in(text: str, user: User) -> Iterator[HitGroup]:
+    """Yield the rows with the id in the text; a bare number may be of several kinds."""
+    found = _ID.match(text)
+    if found is None:
+        return
+    kind, pk = (found["kind"] or "").lower(), int(found["id"])
+    hits = []
+    for model in [_KINDS[kind]] if kind else [Message, Delivery, Resubmission, Replay]:
+        hits += _row(model, pk, user)
+    if hits:
+        yield HitGroup("Ids", hits)
+
+
+def _row(model: type[Model], pk: int, user: User) -> list[OmniboxHit]:
+    if not may_view(user, model) or not model._default_manager.filter(pk=pk).exists():
+        return []
+    if model is Message:
+        return [OmniboxHit(public_id(pk), "message, with its deliveries", page_address(model, pk))]
+    row = _DETAILS.get(model, _plain)(pk)
+    return [OmniboxHit(row[0], row[1], page_address(model, pk))]
+
+
+def _delivery(pk: int) -> tuple[str, str]:
+    row = (
+        Delivery.objects.select_related("subscription__subscriber")
+        .only("status", "message_id", "subscription__name", "subscription__subscriber__name")
+        .get(pk=pk)
+    )
+    return f"delivery {pk}", f"{row.status}, {public_id(row.message_id)} to {row.subscription}"
+
+
+def _job(pk: int) -> tuple[str, str]:
+    job = Resubmission.objects.get(pk=pk)
+    return str(job), job.state
+
+
+def _plain(pk: int) -> tuple[str, str]:
+    return f"{pk}", ""
+
+
+def _replay(pk: int) -> tuple[str, str]:
+    return f"replay {pk}", Replay.objects.values_list("state", flat=True).get(pk=pk)
+
+
+def _run(pk: int) -> tuple[str, str]:
+    run = PipelineRun.objects.get(pk=pk)
+    return f"{run.step} {pk}", run.state
+
+
+_DETAILS: dict[type[Model], Callable[[int], tuple[str, str]]] = {
+    Delivery: _delivery,
+    Resubmission: _job,
+    Replay: _replay,
+    PipelineRun: _run,
+}
+
+
+def names_in(text: str, user: User) -> Iterator[HitGroup]:
+    """Yield the configured objects whose name contains the text, in any letter case."""
+    if not text or len(text) > LONGEST_NAME or "\0" in text:
+        return
+    if may_view(user, Subscription):
+        if hits := _subscriptions(text):
+            yield HitGroup("Subscriptions", hits)
+        if hits := _endpoints(text):
+            yield HitGroup("Endpoints", hits)
+    for model, title, page in (
+        (Subscriber, "Subscribers", "status"),
+        (EventType, "Event types", "change"),
+        (Publisher, "Publishers", "change"),
+        (Policy, "Policies", "change"),
+        (CommonScript, "Common scripts", "change"),
+    ):
+        rows: QuerySet[Any] = model._default_manager.only("name")
+        if may_view(user, model) and (found := first_by_likeness(rows, "name", text, count=SHOWN)):
+            yield HitGroup(
+                title,
+                [OmniboxHit(row.name, "", page_address(model, row.pk, page)) for row in found],
+            )
+
+
+def _subscriptions(text: str) -> list[OmniboxHit]:
+    return [
+        OmniboxHit(row.full, f"{row.status}, {row.event_type.name}", _status_page(row))
+        for row in first_by_likeness(named_subscriptions(), "full", text, count=SHOWN)
+    ]
+
+
+def _endpoints(text: str) -> list[OmniboxHit]:
+    if not set(text) & set(":/.") or len(text) < 4:
+        return []
+    rows = first_by_likeness(named_subscriptions(), "endpoint", text, count=SHOWN)
+    return [OmniboxHit(row.endpoint, row.full, _status_page(row)) for row in rows]
+
+
+def named_subscriptions() -> QuerySet[Any]:
+    """Return the subscriptions with their names as pages show them, in `full`."""
+    full = Concat(F("subscriber__name"), Value("/"), F("name"))
+    rows = Subscription.objects.select_related("subscriber", "event_type").annotate(full=full)
+    return rows.only(
+        "name", "status", "endpoint", "subscriber__name", "event_type__name"
+    ).order_by()
+
+
+def _status_page(row: Subscription) -> str:
+    return page_address(Subscription, row.pk, "status")
