@@ -31,6 +31,8 @@ class StartedInstallation:
 
     # Arguments of `up` on its command line.
     arguments: tuple[str, ...] = ()
+    # What runs the commands of Inturn.
+    program: tuple[str, ...] = (sys.executable, str(CHECKOUT / "manage.py"))
 
     def __init__(self, home: Path, *, prefix: Sequence[str] = ()) -> None:
         self.home = home
@@ -52,7 +54,7 @@ class StartedInstallation:
         environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
         environment |= {"INTURN_HOME": str(self.home), "PORT": str(self.port), MARK: self.mark}
         return subprocess.Popen(
-            [*self._prefix, sys.executable, str(CHECKOUT / "manage.py"), "up", *self.arguments],
+            [*self._prefix, *self.program, "up", *self.arguments],
             env=environment | changed,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

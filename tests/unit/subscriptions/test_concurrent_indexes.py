@@ -1,0 +1,110 @@
+"""Indexes that migrations build beside writers, while a transaction is open elsewhere."""
+
+import threading
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from django.apps import apps
+from django.db import connection, models
+from django.db.migrations.state import ProjectState
+
+from delivery.database.connections import connection_parameters
+from subscriptions.concurrent_indexes import AddIndexBesideWriters, RemoveIndexBesideWriters
+from tests.system.operation.installation import eventually
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+INDEX = "names_beside"
+OPERATION = AddIndexBesideWriters("publisher", models.Index(fields=["name"], name=INDEX))
+
+
+@pytest.fixture(autouse=True)
+def _no_index() -> Iterator[None]:
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP INDEX IF EXISTS {INDEX}")
+
+
+def state() -> ProjectState:
+    return ProjectState.from_apps(apps)
+
+
+def build() -> None:
+    before = state()
+    after = before.clone()
+    OPERATION.state_forwards("subscriptions", after)
+    with connection.schema_editor(atomic=False) as editor:
+        OPERATION.database_forwards("subscriptions", editor, before, after)
+
+
+def remove() -> None:
+    before = state()
+    OPERATION.state_forwards("subscriptions", before)
+    after = before.clone()
+    removal = RemoveIndexBesideWriters("publisher", INDEX)
+    removal.state_forwards("subscriptions", after)
+    with connection.schema_editor(atomic=False) as editor:
+        removal.database_forwards("subscriptions", editor, before, after)
+
+
+def is_valid() -> bool | None:
+    """Return whether the index is valid; None if there is none."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", [INDEX]
+        )
+        found = cursor.fetchone()
+    return None if found is None else bool(found[0])
+
+
+def lock_timeout() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW lock_timeout")
+        text: str = cursor.fetchone()[0]
+    return text
+
+
+def is_waiting(observer: psycopg.Connection) -> bool:
+    waiting = (
+        "SELECT FROM pg_stat_activity WHERE datname = current_database()"
+        " AND wait_event_type = 'Lock' AND query LIKE 'CREATE INDEX CONCURRENTLY%'"
+    )
+    return observer.execute(waiting).fetchone() is not None
+
+
+def test_an_index_waits_for_old_transactions_longer_than_other_migrations_do() -> None:
+    with (
+        psycopg.connect(**connection_parameters()) as writer,
+        psycopg.connect(**connection_parameters(), autocommit=True) as observer,
+    ):
+        writer.execute("UPDATE subscriptions_publisher SET name = name WHERE false")
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '1ms'")
+
+        def finish() -> None:
+            eventually(lambda: is_waiting(observer), "the index waits")
+            writer.commit()
+
+        finishing = threading.Thread(target=finish)
+        finishing.start()
+        build()
+        finishing.join()
+    assert is_valid()
+    assert lock_timeout() == "1ms"
+    remove()
+    assert is_valid() is None
+    connection.close()
+
+
+def test_an_index_that_was_left_unfinished_is_built_again() -> None:
+    with psycopg.connect(**connection_parameters()) as writer:
+        writer.execute("UPDATE subscriptions_publisher SET name = name WHERE false")
+        with psycopg.connect(**connection_parameters(), autocommit=True) as builder:
+            builder.execute("SET lock_timeout = '1ms'")
+            statement = f"CREATE INDEX CONCURRENTLY {INDEX} ON subscriptions_publisher (name)"
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                builder.execute(statement)
+    assert is_valid() is False
+    build()
+    assert is_valid()
