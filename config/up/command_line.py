@@ -11,7 +11,13 @@ from config.version import version
 
 # These only start other processes. Setting up Django would take more time and memory than all their
 # work, and `up` runs for years, so it imports nothing that it does not need.
-WITHOUT_DJANGO = ("up", "web", "test", "unit", "settings", "backup", "restore")
+WITHOUT_DJANGO = ("up", "web", "test", "unit", "settings", "backup", "restore", "ready")
+
+
+def main() -> None:
+    """Run the command `inturn` of an environment that has Inturn's wheel."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    run_command_line(sys.argv)
 
 
 def run_command_line(argv: Sequence[str]) -> None:

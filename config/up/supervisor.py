@@ -1,16 +1,13 @@
 """The supervisor of `up`: it starts, watches and stops the parts, in order."""
 
-import http.client
 import secrets
 import signal
-import ssl
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from urllib.parse import urlsplit
 
 from config.backup.unfinished import require_no_unfinished_restore
 from config.embedded import postgres
@@ -35,6 +32,7 @@ from config.up.preflight import (
     require_free_port,
     single_instance,
 )
+from config.up.probe import is_ready
 from config.up.tls import require_usable
 from config.version import version
 
@@ -150,7 +148,7 @@ class Supervisor:
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + READY_SECONDS
-        while not _is_ready(self._environment.own_url):
+        while not is_ready(self._environment.own_url):
             self._tend()
             time.sleep(LOOK_EVERY_SECONDS / 2)
             failing = [
@@ -241,27 +239,6 @@ def _ignore_signals() -> None:
     """Ignore further signals, so that a second request does not interrupt the stop."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-
-
-def _is_ready(url: str) -> bool:
-    connection = _connection(*urlsplit(url)[:2])
-    try:
-        connection.request("GET", "/readyz")
-        return connection.getresponse().status == 200
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
-
-
-def _connection(scheme: str, host: str) -> http.client.HTTPConnection:
-    if scheme == "http":
-        return http.client.HTTPConnection(host, timeout=5)
-    # This machine's own server, whose certificate names it as others call it.
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return http.client.HTTPSConnection(host, timeout=5, context=context)
 
 
 def _announce(line: str) -> None:

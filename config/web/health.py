@@ -7,6 +7,7 @@ from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from delivery.database.parts import PARTS, running_sessions
 from delivery.database.versions import unknown_migrations
 from subscriptions.api.problems import Problem, database_read_only, problem_of_database
 from subscriptions.database_away import reconnect_next_time
@@ -17,11 +18,17 @@ def live(_request: HttpRequest) -> HttpResponse:
     return JsonResponse({"status": "ok", "version": settings.VERSION})
 
 
-def ready(_request: HttpRequest) -> HttpResponse:
-    """Answer `/readyz`: 200 if the database is reachable, writable and migrated, otherwise 503."""
+def ready(request: HttpRequest) -> HttpResponse:
+    """Answer `/readyz`: 200 if the database is reachable, writable and migrated, otherwise 503.
+
+    `?part=senders` (or `chores`, `history`) also requires that such a part works on some machine.
+    """
+    part = request.GET.get("part", "")
     try:
         _require_writable()
         _require_migrations()
+        if part:
+            return JsonResponse({"status": "ready", "part": part, "running": _running(part)})
     except Problem as problem:
         return problem.response()
     except Error as error:
@@ -30,6 +37,16 @@ def ready(_request: HttpRequest) -> HttpResponse:
             raise
         return away.response()
     return JsonResponse({"status": "ready"})
+
+
+def _running(part: str) -> int:
+    if part not in PARTS:
+        raise Problem(400, "unknown-part", f"Give part as one of {', '.join(PARTS)}.")
+    running = running_sessions()[part]
+    if not running:
+        detail = f"No {part} work on any machine: start `manage.py up`, or that part."
+        raise Problem(503, "part-not-running", detail)
+    return running
 
 
 def _require_writable() -> None:

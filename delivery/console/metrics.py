@@ -15,6 +15,7 @@ from prometheus_client.registry import REGISTRY, Collector
 
 from delivery.console.lanes import callback_lane, retry_lane
 from delivery.console.shared.counting import BACKLOG_LIMIT
+from delivery.database.parts import running_sessions
 from delivery.database.queries import named_row, named_rows
 from delivery.models import TrafficMark, UrlState
 from delivery.states import LaneState
@@ -33,6 +34,7 @@ class InstallationCollector(Collector):
                 *_retries(),
                 *_callbacks(),
                 *_counted(),
+                *_parts(),
             ]
         except (DatabaseError, InterfaceError):
             read = []
@@ -140,6 +142,17 @@ def _counted() -> Iterator[Metric]:
         "End of the time that the chores have counted.",
         until,
     )
+
+
+def _parts() -> Iterator[Metric]:
+    sessions = GaugeMetricFamily(
+        "inturn_part_sessions",
+        "Connections of parts that are at work: one for each sender, up to two for the others.",
+        labels=["part"],
+    )
+    for part, running in running_sessions().items():
+        sessions.add_metric([part], running)
+    yield sessions
 
 
 def _gauge(name: str, told: str, value: float) -> Metric:
