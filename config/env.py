@@ -27,8 +27,14 @@ from config.listening import (
     tls_files,
 )
 from config.retention_days import retention_days
+from config.traces_url import traces_url
 
+# The folder of our packages: a checkout, or the packages of the environment that has our wheel.
 CHECKOUT = Path(__file__).resolve().parent.parent
+IS_INSTALLED = not (CHECKOUT / "manage.py").exists()
+# The folder of templates, static files and `manage.py`, which a wheel has inside of `config`.
+ASSETS = CHECKOUT / "config" / "assets" if IS_INSTALLED else CHECKOUT
+DEFAULT_HOME = "~/.local/share/inturn" if IS_INSTALLED else str(CHECKOUT / "var")
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 LOG_TARGETS = ("FILES", "STDOUT")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -86,6 +92,7 @@ class Environment:
     web_threads: int
     log_level: str
     log_to: str
+    traces_url: str
 
     @property
     def own_url(self) -> str:
@@ -100,7 +107,7 @@ def read_environment(environment: Mapping[str, str] = os.environ) -> Environment
 
 def read_settings(reader: EnvReader) -> Environment:
     """Read all settings by this reader, which then knows where each of them came from."""
-    home = Path(reader.text("INTURN_HOME", default=str(CHECKOUT / "var"))).expanduser().resolve()
+    home = Path(reader.text("INTURN_HOME", default=DEFAULT_HOME)).expanduser().resolve()
     port = reader.integer("PORT", default=8000, least=1, most=65535)
     listen = listen_address(reader.text("INTURN_LISTEN", default="127.0.0.1"))
     tls = tls_files(reader.text("INTURN_TLS_CERTIFICATE"), reader.text("INTURN_TLS_KEY"))
@@ -145,6 +152,7 @@ def read_settings(reader: EnvReader) -> Environment:
         web_threads=reader.integer("WEB_THREADS", default=8, least=1, most=1000),
         log_level=reader.choice("INTURN_LOG_LEVEL", default="INFO", choices=LOG_LEVELS),
         log_to=reader.choice("INTURN_LOG_TO", default="FILES", choices=LOG_TARGETS),
+        traces_url=traces_url(reader.text("OTEL_EXPORTER_OTLP_ENDPOINT")),
     )
 
 

@@ -7,6 +7,7 @@ from config.web.answers import Header
 from config.web.environ import Environ
 from config.web.metrics import observe_request
 from delivery.ingest.intake import Intake
+from delivery.tracing.traces import flush_traces
 
 
 class Publishing:
@@ -25,3 +26,4 @@ class Publishing:
 
     def close(self) -> None:
         self._intake.close()
+        flush_traces()

@@ -25,6 +25,7 @@ A call blocks a web thread, so only some of the threads may make one.
 """
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -43,8 +44,10 @@ from delivery.publishing.drafts import Draft, checked_draft
 from delivery.publishing.publish import refusal_of_deleted
 from delivery.publishing.stored_messages import why_unmatched
 from delivery.senders.parcel import Endpoint, Parcel
-from delivery.senders.request import make_request
+from delivery.senders.request import make_request, traced_attempt
 from delivery.states import FAILURES, OutcomeClass, Status
+from delivery.tracing.trace_context import TRACEPARENT
+from delivery.tracing.traces import traces
 from subscriptions.filters import document
 from subscriptions.matching.match import by_position, candidates, qualifying_candidates
 from subscriptions.models import Publisher, Subscription
@@ -111,10 +114,14 @@ def exchange_message(publisher: Publisher, draft: Draft, *, credential: str = ""
     stored. Raises PublishRefusedError for a draft that is not acceptable, and NoSlotError; then
     nothing is stored.
     """
+    began_ns = time.time_ns()
     draft = checked_draft(draft, publisher=publisher)
     # An endpoint that hangs must not stop the web server.
     with call_slot("sync", most=settings.ENVIRONMENT.web_threads * 3 // 4):
         message_id, delivery_id, asked = _store(publisher, draft)
+        if (tracing := traces()) is not None:
+            times = began_ns, time.time_ns()
+            tracing.record_publish(message_id, draft.event_type.name, draft.headers, times=times)
         if asked is None:
             return Exchange(message_id=message_id)
         parcel = _parcel(draft, asked, message_id=message_id, delivery_id=delivery_id)
@@ -124,6 +131,8 @@ def exchange_message(publisher: Publisher, draft: Draft, *, credential: str = ""
             if is_held
             else _call(parcel, asked.endpoint, draft.headers, credential=credential)
         )
+        if tracing is not None and not is_held:
+            tracing.record_attempt(traced_attempt(parcel), called.outcome, phases={})
         _record(delivery_id, called.outcome)
     return Exchange(
         message_id=message_id, subscription=asked.subscription, called=called, is_held=is_held
@@ -206,6 +215,7 @@ def _first_there(qualified: Sequence[Subscription]) -> SyncTarget | None:
 
 
 def _parcel(draft: Draft, asked: SyncTarget, *, message_id: int, delivery_id: int) -> Parcel:
+    is_traced = TRACEPARENT in draft.headers
     return Parcel(
         delivery_id=delivery_id,
         subscription_id=asked.subscription.pk,
@@ -217,7 +227,7 @@ def _parcel(draft: Draft, asked: SyncTarget, *, message_id: int, delivery_id: in
         event=draft.event_type.name,
         content_type=draft.content_type,
         body=draft.body,
-        headers=draft.headers if asked.endpoint.forward_headers else None,
+        headers=draft.headers if asked.endpoint.forward_headers or is_traced else None,
     )
 
 

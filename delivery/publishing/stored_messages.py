@@ -1,5 +1,6 @@
 """Stored messages: one statement stores messages with the deliveries that they owe."""
 
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,6 +12,7 @@ from delivery.database.queries import array, planned_rows
 from delivery.lifecycle import wake
 from delivery.publishing.drafts import Draft
 from delivery.publishing.owed_deliveries import Owed, Targets
+from delivery.tracing.traces import Traces, traces
 from subscriptions.filters import document
 from subscriptions.matching.explanations import why_not_there
 from subscriptions.matching.match import Candidate
@@ -68,6 +70,8 @@ def store_messages(
         return [], NewWork()
     drafts = [one.draft for one in owed]
     targets = Targets(owed)
+    tracing = traces()
+    began_ns = time.time_ns() if tracing else 0
     ((message_ids, lane_ids),) = planned_rows(
         "accept",
         {
@@ -96,4 +100,24 @@ def store_messages(
         None if id is None else Accepted(id, len(one.matches))
         for id, one in zip(message_ids, owed, strict=True)
     ]
+    if tracing:
+        _trace(tracing, drafts, accepted, began_ns=began_ns)
     return accepted, NewWork(lane_ids or [], targets.mailboxes)
+
+
+def _trace(
+    tracing: Traces,
+    drafts: Sequence[Draft],
+    accepted: Sequence[Accepted | None],
+    *,
+    began_ns: int,
+) -> None:
+    ended_ns = time.time_ns()
+    for draft, one in zip(drafts, accepted, strict=True):
+        if one is not None:
+            tracing.record_publish(
+                one.message_id,
+                draft.event_type.name,
+                draft.headers,
+                times=(began_ns, ended_ns),
+            )

@@ -18,6 +18,7 @@ from aiohttp.http import RawResponseMessage
 from aiohttp.streams import StreamReader
 
 from delivery.outcome import MAX_INFORMATIONAL
+from delivery.senders.phases import CONNECTED, SECURED, mark_phase
 from subscriptions.values.addresses import AddressRefusedError, Network, check_address, is_allowed
 from subscriptions.values.resolver import Resolver
 
@@ -153,10 +154,18 @@ class _BoundedHandler(ResponseHandler):
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        # Made as soon as the socket is connected.
+        mark_phase(CONNECTED)
         super().__init__(loop)
         self._informational = 0
         self._header_bytes = 0
         self._is_answered = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin; with TLS, after the handshake."""
+        if transport.get_extra_info("ssl_object") is not None:
+            mark_phase(SECURED)
+        super().connection_made(transport)
 
     def set_response_params(self, **params: Any) -> None:
         """Begin to wait for an answer; called once for each request."""

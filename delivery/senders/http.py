@@ -23,8 +23,10 @@ from delivery.senders.connector import GuardedConnector, GuardedRequest, NotBegu
 from delivery.senders.connector import may_begin as may_begin_now
 from delivery.senders.faults import evidence, fault_of
 from delivery.senders.parcel import Endpoint, Parcel
-from delivery.senders.request import Request, make_request
+from delivery.senders.phases import begin_phases, trace_configs
+from delivery.senders.request import Request, make_request, traced_attempt
 from delivery.states import OutcomeClass
+from delivery.tracing.traces import traces
 from subscriptions.values.addresses import EVERY_NETWORK, Network
 from subscriptions.values.resolver import Resolver
 from subscriptions.values.resolver import resolver as this_resolver
@@ -55,10 +57,12 @@ class HttpClient:
         # Set when Inturn stops: the outcome of an attempt cancelled from then on is that there was
         # no answer.
         self.is_closing = False
+        self._traces = traces()
 
     async def __aenter__(self) -> "HttpClient":
-        self._session = _opened(self._allowed_networks, self._resolver)
-        self._own_session = _opened(EVERY_NETWORK, self._resolver)
+        watched = trace_configs() if self._traces is not None else []
+        self._session = _opened(self._allowed_networks, self._resolver, watched)
+        self._own_session = _opened(EVERY_NETWORK, self._resolver, watched)
         return self
 
     async def __aexit__(
@@ -86,6 +90,7 @@ class HttpClient:
         """
         started_at = datetime.now(UTC)
         start = time.perf_counter()
+        phases = None if self._traces is None else begin_phases()
         try:
             if request is None or not request.suits(parcel, endpoint, now=started_at):
                 request = make_request(parcel, endpoint, now=started_at)
@@ -102,7 +107,7 @@ class HttpClient:
         # Every way to fail is an outcome; none may stop the lane.
         except Exception as error:  # noqa: BLE001
             answer = _failure(error, endpoint.timeout_seconds)
-        return Outcome(
+        outcome = Outcome(
             outcome=answer.outcome,
             started_at=started_at,
             duration_ms=round((time.perf_counter() - start) * 1000),
@@ -111,6 +116,9 @@ class HttpClient:
             excerpt=answer.excerpt,
             retry_after_seconds=answer.retry_after_seconds,
         )
+        if self._traces is not None and phases is not None:
+            self._traces.record_attempt(traced_attempt(parcel), outcome, phases=phases.seconds())
+        return outcome
 
     async def probe(self, url: str, *, seconds: float) -> str:
         """GET a probe URL; return an empty text if it answers 2xx, otherwise the fault."""
@@ -149,7 +157,9 @@ class HttpClient:
         return self._own_session if url in self._own_receivers else self._session
 
 
-def _opened(allowed_networks: Sequence[Network], resolver: Resolver) -> aiohttp.ClientSession:
+def _opened(
+    allowed_networks: Sequence[Network], resolver: Resolver, watched: list[aiohttp.TraceConfig]
+) -> aiohttp.ClientSession:
     session = aiohttp.ClientSession(
         connector=GuardedConnector(allowed_networks=allowed_networks, resolver=resolver),
         request_class=GuardedRequest,
@@ -157,6 +167,7 @@ def _opened(allowed_networks: Sequence[Network], resolver: Resolver) -> aiohttp.
         auto_decompress=False,
         skip_auto_headers=("Accept", "Accept-Encoding"),
         headers={"User-Agent": settings.USER_AGENT},
+        trace_configs=watched,
     )
     # Otherwise aiohttp repeats a PUT or DELETE by itself when a kept connection breaks: one attempt
     # is one request. There is no public setting.

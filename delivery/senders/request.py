@@ -17,6 +17,8 @@ from delivery.publishing.reply_headers import (
 )
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.signing import signature
+from delivery.tracing.trace_context import TracedAttempt, handed_on
+from delivery.tracing.traces import traces
 from subscriptions.values.forwarding import forwarded_headers
 
 # The signature contains its time; receivers allow for minutes.
@@ -55,6 +57,17 @@ class Request:
     def recorded_error(self, error: str) -> str:
         """Return the recorded error text of an attempt: the error, if any, and the note."""
         return f"{error}; {self.note}" if error and self.note else error or self.note
+
+
+def traced_attempt(parcel: Parcel) -> TracedAttempt:
+    """Return the parcel's next attempt as its trace needs it."""
+    return TracedAttempt(
+        message_id=parcel.message_id,
+        delivery_id=parcel.delivery_id,
+        number=parcel.attempts + 1,
+        event=parcel.event,
+        headers=parcel.headers or {},
+    )
 
 
 def with_path(url: str, path: str) -> str:
@@ -113,7 +126,24 @@ def _headers(parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> dict[str, 
             base_url=settings.ENVIRONMENT.base_url,
             key=callback_key(settings.SECRET_KEY),
         )
-    return headers if parcel.headers is None else headers | _reply_headers(parcel, parcel.headers)
+    if parcel.headers is not None:
+        headers |= _reply_headers(parcel, parcel.headers)
+    trace = _trace_headers(parcel)
+    return _added(headers, trace) if trace else headers
+
+
+def _trace_headers(parcel: Parcel) -> dict[str, str]:
+    """Return the trace that the receiver continues: ours, or that of the publisher unchanged."""
+    tracing = traces()
+    if tracing is not None:
+        return tracing.attempt_headers(traced_attempt(parcel))
+    return {} if parcel.headers is None else handed_on(parcel.headers)
+
+
+def _added(headers: dict[str, str], trace: dict[str, str]) -> dict[str, str]:
+    """Add the trace, unless the subscription has headers of its own for it."""
+    own = {name.lower() for name in headers}
+    return headers | {name: value for name, value in trace.items() if name not in own}
 
 
 def _reply_headers(parcel: Parcel, stored: Mapping[str, str]) -> dict[str, str]:

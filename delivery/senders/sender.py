@@ -25,6 +25,7 @@ from delivery.senders.http import HttpClient
 from delivery.senders.notifications import Notification, NotificationListener
 from delivery.senders.reader import Reader
 from delivery.senders.settler import Settler
+from delivery.tracing.traces import flush_traces
 from subscriptions.values.own_receivers import own_receivers
 
 log = logging.getLogger(__name__)
@@ -65,6 +66,7 @@ class Sender:
             overdue.cancel()
             await self._reader.close()
             await self._settler.close()
+            flush_traces()
 
     async def _give_up_when_overdue(self) -> None:
         """End the process when it cannot stop in order, for example without a database.

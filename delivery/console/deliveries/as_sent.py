@@ -15,6 +15,7 @@ from delivery.models import Attempt, Delivery, Message, ScriptOutput
 from delivery.models.message import public_id
 from delivery.publishing.reply_headers import REPLY_URL, correlation, wants_reply
 from delivery.senders.request import with_path
+from delivery.tracing.trace_context import handed_on
 from subscriptions.changes import MASKED
 from subscriptions.models import Subscription
 from subscriptions.values.endpoints import EndpointError, parse_endpoint
@@ -99,7 +100,10 @@ def sent_request(delivery: Delivery, *, attempt: Attempt | None = None) -> SentR
         if header.name.lower() not in names
     ]
     masked_url = target(delivery, path="/•••")[1] if made and made.path else ""
-    shown = (*headers, *own, *_forwarded(delivery, own, made=made))
+    # While Inturn exports traces, it puts its own attempt between publisher and receiver.
+    trace = _trace(delivery, own)
+    forwarded = _forwarded(delivery, [*own, *trace], made=made)
+    shown = (*headers, *own, *trace, *forwarded)
     return SentRequest(method=method, url=url, headers=shown, masked_url=masked_url)
 
 
@@ -110,6 +114,16 @@ def _of_replies(delivery: Delivery) -> list[Header]:
     if wants_reply(stored, event=event, replay_id=delivery.replay_id):
         headers.append(Header(REPLY_URL, f"{settings.ENVIRONMENT.base_url}/replies/", TOKEN))
     return headers
+
+
+def _trace(delivery: Delivery, own: Sequence[Header]) -> list[Header]:
+    """Return the publisher's trace headers, unless the subscription has its own."""
+    names = {header.name.lower() for header in own}
+    return [
+        Header(name, value, is_payload=True)
+        for name, value in handed_on(delivery.message.headers).items()
+        if name not in names
+    ]
 
 
 def _forwarded(

@@ -94,7 +94,7 @@ WITH RECURSIVE places AS (
 ), sized AS (
     SELECT
         delivery.*, due.turn, message.event_type_id, message.content_type, message.body,
-        CASE WHEN message.headers ?| '{replyto,inturn-replied-message}' OR EXISTS (
+        CASE WHEN message.headers ?| '{replyto,inturn-replied-message,traceparent}' OR EXISTS (
             SELECT FROM subscriptions_subscription forwarding
             WHERE forwarding.event_type_id = message.event_type_id
                 AND forwarding.id = due.subscription_id

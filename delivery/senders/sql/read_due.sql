@@ -94,7 +94,7 @@ WITH RECURSIVE places AS (
             FROM delivery_callback onward
             WHERE due.callback_id IS NOT NULL AND onward.message_id = due.message_id
         ) AS onward_id,
-        CASE WHEN message.headers ?| '{replyto,inturn-replied-message}' OR EXISTS (
+        CASE WHEN message.headers ?| '{replyto,inturn-replied-message,traceparent}' OR EXISTS (
             SELECT FROM subscriptions_subscription forwarding
             WHERE forwarding.event_type_id = message.event_type_id
                 AND forwarding.id = due.subscription_id

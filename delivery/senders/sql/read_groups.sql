@@ -88,7 +88,7 @@ WITH RECURSIVE places AS (
             WHERE callback.message_id = picked.message_id
                 AND callback.queue_group = picked.queue_group
         ) AS callback_id,
-        CASE WHEN message.headers ?| '{replyto,inturn-replied-message}' OR EXISTS (
+        CASE WHEN message.headers ?| '{replyto,inturn-replied-message,traceparent}' OR EXISTS (
             SELECT FROM subscriptions_subscription forwarding
             WHERE forwarding.event_type_id = message.event_type_id
                 AND forwarding.forward_headers <> '[]'

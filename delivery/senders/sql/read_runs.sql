@@ -20,7 +20,7 @@ JOIN delivery_lane lane ON lane.id = wanted.lane_id
 CROSS JOIN LATERAL (
     SELECT
         picked.*, message.event_type_id, message.content_type, message.body,
-        CASE WHEN message.headers ?| '{replyto,inturn-replied-message}' OR EXISTS (
+        CASE WHEN message.headers ?| '{replyto,inturn-replied-message,traceparent}' OR EXISTS (
             SELECT FROM subscriptions_subscription forwarding
             WHERE forwarding.event_type_id = message.event_type_id
                 AND forwarding.id = picked.subscription_id

@@ -121,8 +121,8 @@ def test_a_queue_sender_reads_headers_of_groups_in_which_somebody_sends_them_alo
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("name", ["replyto", "inturn-replied-message"])
-def test_every_lane_reads_the_headers_of_messages_that_want_a_reply_or_are_one(name: str) -> None:
+@pytest.mark.parametrize("name", ["replyto", "inturn-replied-message", "traceparent"])
+def test_every_lane_reads_the_headers_of_messages_with_a_reply_or_a_trace(name: str) -> None:
     queue = Lane.objects.get(kind=LaneKind.QUEUE, number=0)
     by_priority = factories.subscriber(processing="CONCURRENT", by_priority=True)
     rows = {
