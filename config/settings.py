@@ -32,7 +32,7 @@ NOTICES_VANISHED = {
     "tcp_user_timeout": 10_000,
 }
 
-BASE_DIR = env.CHECKOUT
+BASE_DIR = env.ASSETS
 SECRET_KEY = ENVIRONMENT.secret_key
 DEBUG = ENVIRONMENT.debug
 ALLOWED_HOSTS = ENVIRONMENT.allowed_hosts

@@ -17,10 +17,11 @@ django.setup()
 from django.db import connection  # noqa: E402 - settings must be readable before
 from django.test import TransactionTestCase  # noqa: E402
 
-from tests.support import reset  # noqa: E402
+from tests.support import ci_tools, reset  # noqa: E402
 from tests.support.receivers import Receiver  # noqa: E402
 from tests.system.faults import pgbouncer, twin, vanishing  # noqa: E402
 from tests.system.flows import webhooks  # noqa: E402
+from tests.system.operation import previous  # noqa: E402
 
 # The tests of `manage.py test` without `--full`, and the random examples of each kind that it
 # draws.
@@ -110,6 +111,10 @@ def pytest_terminal_summary(
         gaps.append(f"two machines with the same home ({why})")
     if why := vanishing.missing():
         gaps.append(f"a database machine that vanishes ({why})")
+    if why := previous.missing():
+        gaps.append(f"the version before beside this one ({why})")
+    if ci_tools.MISSING:
+        gaps.append(f"chart, compose file, alerts and bill of materials ({ci_tools.MISSING})")
     if config.option.markexpr == QUICK:
         gaps.append("slow tests (--full)")
     if gaps:

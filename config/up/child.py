@@ -9,13 +9,13 @@ from pathlib import Path
 
 from config.embedded.postgres import Server
 from config.embedded.programs import PostgresError
-from config.env import CHECKOUT, Environment
+from config.env import ASSETS, CHECKOUT, Environment
 from config.up import processes
 from config.up.logfiles import open_log
 from config.web.connections import max_connections
 from delivery.cluster.orphans import end_with_parent
 
-MANAGE = str(CHECKOUT / "manage.py")
+MANAGE = str(ASSETS / "manage.py")
 # The network of the demo's receivers.
 LOOPBACK = "127.0.0.0/8"
 

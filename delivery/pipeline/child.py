@@ -3,11 +3,12 @@
 import signal
 import subprocess
 import sys
-from pathlib import Path
+
+from django.conf import settings
 
 from delivery.cluster.orphans import end_with_parent
 
-MANAGE = str(Path(__file__).resolve().parents[2] / "manage.py")
+MANAGE = str(settings.BASE_DIR / "manage.py")
 # Time for Spark to end its current work; the cluster itself has 15 s.
 STOP_SECONDS = 8.0
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from django.core.management.base import BaseCommand
 
 from config.embedded.postgres import throwaway
-from config.env import CHECKOUT
+from config.env import CHECKOUT, IS_INSTALLED
 from config.up import processes
 
 PYTHON = sys.executable
@@ -65,6 +65,8 @@ class Command(BaseCommand):
             help="break a started product for so long instead",
         )
         parser.add_argument("--seed", type=int, default=1, help="of the torture run")
+        if IS_INSTALLED:
+            sys.exit("inturn: the tests are part of a checkout: clone the repository to run them")
         options, pytest_arguments = parser.parse_known_args(argv[2:])
         if options.torture is not None:
             sys.exit(torture(options.torture, seed=options.seed))

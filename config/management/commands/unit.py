@@ -9,7 +9,7 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 
 from config import env
-from config.env import CHECKOUT, Environment
+from config.env import ASSETS, CHECKOUT, Environment
 from config.version import version
 
 # The command of each part; see "More machines" in templates/guide/operating.md.
@@ -31,7 +31,7 @@ UNIT = """\
 # Settings are in {settings}, a line each: NAME=value. It holds secrets: chmod 600.
 [Unit]
 Description=Inturn {version}: {part}
-Documentation=file://{checkout}/templates/guide/operating.md
+Documentation=file://{assets}/templates/guide/operating.md
 Wants=network-online.target
 After=network-online.target
 
@@ -99,7 +99,7 @@ def unit(part: str, *, user: str, environment: Environment) -> str:
                 f"{folder} has a space or a special character, "
                 "which systemd would read in its own way: move it"
             )
-    programs = {"python": sys.executable, "manage": CHECKOUT / "manage.py"}
+    programs = {"python": sys.executable, "manage": ASSETS / "manage.py"}
     start = "\n".join(UP if part == "up" else OTHERS).format(**programs)
     return UNIT.format(
         **programs,
@@ -109,6 +109,7 @@ def unit(part: str, *, user: str, environment: Environment) -> str:
         start=start,
         version=version(),
         checkout=CHECKOUT,
+        assets=ASSETS,
         user=user,
         home=environment.home,
         settings=Path(os.sep) / "etc" / "inturn" / "environment",
