@@ -4,9 +4,9 @@ import hashlib
 from functools import cache
 from importlib import metadata
 
-from config.env import CHECKOUT
+from config.env import ASSETS, CHECKOUT
 
-FOLDER = CHECKOUT / "static"
+FOLDER = ASSETS / "static"
 # They bring static files, or decide what is made of them.
 PACKAGES = ("Brotli", "Django", "django-unfold", "drf-spectacular-sidecar", "whitenoise")
 

@@ -14,7 +14,8 @@ from tests.support import surroundings
 surroundings.arrange()
 django.setup()
 
-from django.db import connection  # noqa: E402 - settings must be readable before
+from django.conf import settings as django_settings  # noqa: E402 - they must be readable before
+from django.db import connection  # noqa: E402
 from django.test import TransactionTestCase  # noqa: E402
 
 from tests.support import ci_tools, reset  # noqa: E402
@@ -22,6 +23,9 @@ from tests.support.receivers import Receiver  # noqa: E402
 from tests.system.faults import pgbouncer, twin, vanishing  # noqa: E402
 from tests.system.flows import webhooks  # noqa: E402
 from tests.system.operation import previous  # noqa: E402
+
+# The folder that `prepare` fills; whitenoise warns if it does not exist.
+django_settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 
 # The tests of `manage.py test` without `--full`, and the random examples of each kind that it
 # draws.

@@ -11,7 +11,6 @@ import signal
 import sys
 import tempfile
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -40,8 +39,6 @@ def arrange() -> None:
         os.environ["INTURN_HOME"] = stack.enter_context(
             tempfile.TemporaryDirectory(prefix="inturn-")
         )
-    # Whitenoise warns if there is no folder of collected files.
-    Path(os.environ["INTURN_HOME"], "static").mkdir(parents=True, exist_ok=True)
     os.environ["INTURN_ALLOWED_NETWORKS"] = NETWORKS
     os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
 

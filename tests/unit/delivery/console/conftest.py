@@ -3,19 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from pytest_django.fixtures import Settings
 
 from subscriptions.models import Mode, Subscription
 from tests.support import factories
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _folder_of_static_files() -> None:
-    # The folder that `prepare` fills; whitenoise warns if it does not exist.
-    settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 
 
 @pytest.fixture
