@@ -19,7 +19,8 @@ function setUpLive(line) {
 
   const bodies = (of) => [...of.querySelectorAll(":scope > tbody")];
   const idsOf = (element) => element.dataset.ids.split(",").filter(Boolean);
-  const newest = () => [...shown.keys()].reduce((a, b) => (BigInt(a) > BigInt(b) ? a : b), "0");
+  const isBefore = (a, b) => BigInt(a) < BigInt(b);
+  const newest = () => [...shown.keys()].reduce((a, b) => (isBefore(a, b) ? b : a), "0");
 
   if (table) {
     const ids = idsOf(line);
@@ -38,7 +39,14 @@ function setUpLive(line) {
     const text = await answer.text();
     const rows = new DOMParser().parseFromString(text, "text/html").getElementById("live-rows");
     const read = rows?.querySelector("#result_list");
-    return rows && { ids: idsOf(rows), bodies: read ? bodies(read) : [], count: rows.dataset.new };
+    return (
+      rows && {
+        ids: idsOf(rows),
+        bodies: read ? bodies(read) : [],
+        count: rows.dataset.new,
+        hasMore: "more" in rows.dataset,
+      }
+    );
   }
 
   async function tick() {
@@ -46,8 +54,7 @@ function setUpLive(line) {
     if (!box.checked || document.hidden) return;
     isAsking = true;
     try {
-      const page = await read(shown.size ? { before: String(BigInt(newest()) + 1n) } : {});
-      if (page) refresh(page);
+      await refreshAll();
     } catch {
       // The server does not answer: the next try is in a few seconds.
     } finally {
@@ -61,22 +68,41 @@ function setUpLive(line) {
     next();
   }
 
+  async function refreshAll() {
+    let before = String(BigInt(newest()) + 1n);
+    let page = await read(shown.size ? { before } : {});
+    if (page) offer(page);
+    // New rows have made the list longer than a page.
+    for (let number = 0; page && number < MOST_PAGES; number += 1) {
+      refresh(page, before);
+      if (!page.hasMore) break;
+      before = page.ids.at(-1);
+      if (![...shown.keys()].some((id) => isBefore(id, before))) break;
+      page = await read({ before });
+    }
+  }
+
+  function offer(page) {
+    const count = shown.size ? page.count : String(page.ids.length || "");
+    button.hidden = !count || count === "0";
+    if (!button.hidden) button.textContent = `${count} new: show`;
+  }
+
   function next() {
     if (!timer && !isAsking && box.checked && !document.hidden) timer = setTimeout(tick, LIVE_MS);
   }
 
-  function refresh(page) {
+  function refresh(page, before) {
     const isThere = new Set(page.ids);
     page.ids.forEach((id, place) => {
       if (shown.has(id)) refreshRow(shown.get(id), page.bodies[place]);
     });
     for (const [id, body] of shown) {
       // A row that does not match the filters any more stays until the list is opened again.
-      body.classList.toggle("inturn-left", !isThere.has(id) && page.ids.length > 0);
+      const isOlder = page.hasMore && isBefore(id, page.ids.at(-1));
+      const isWithin = isBefore(id, before) && !isOlder;
+      if (isWithin) body.classList.toggle("inturn-left", !isThere.has(id));
     }
-    const count = shown.size ? page.count : String(page.ids.length || "");
-    button.hidden = !count || count === "0";
-    if (!button.hidden) button.textContent = `${count} new: show`;
   }
 
   function refreshRow(body, fresh) {

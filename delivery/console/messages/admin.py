@@ -97,7 +97,7 @@ class MessageAdmin(TraceParts, LiveAdmin, TabbedAdmin, SplitAdmin):
 
     def newer_rows(self, changelist: Any, newest: int) -> QuerySet[Message]:
         search = requested_search(changelist.params)
-        return search.among(changelist.queryset, newest + 1, MAX_MESSAGE_ID)
+        return search.among(changelist.queryset, newest + 1, MAX_MESSAGE_ID - 1)
 
     def counted(self, rows: QuerySet[Message], tab: Tab) -> QuerySet[Any]:
         if not tab.statuses:

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.contrib import admin
 from django.contrib.auth.models import User
-from django.db.models import Model, QuerySet
+from django.db.models import Case, Model, QuerySet, Value, When
 from django.urls import reverse
 
 
@@ -50,20 +49,12 @@ def add_address(model: type[Model]) -> str:
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_add")
 
 
-def is_registered(model: type[Model]) -> bool:
-    return admin.site.is_registered(model)
-
-
 def first_by_likeness(rows: QuerySet[Any], column: str, text: str, *, count: int) -> list[Any]:
     """Return rows whose column contains the text in any case: equal ones first, then beginnings."""
-    folded = text.casefold()
-
-    def rank(row: Any) -> tuple[bool, bool, str]:
-        name = str(getattr(row, column)).casefold()
-        return name != folded, not name.startswith(folded), name
-
-    found = rows.filter(**{f"{column}__icontains": text}).order_by(column)
-    exact = rows.filter(**{f"{column}__iexact": text})[:1]
-    beginning = rows.filter(**{f"{column}__istartswith": text}).order_by(column)
-    ranked = {row.pk: row for part in (exact, beginning, found) for row in part[:count]}
-    return sorted(ranked.values(), key=rank)[:count]
+    likeness = Case(
+        When(**{f"{column}__iexact": text}, then=Value(0)),
+        When(**{f"{column}__istartswith": text}, then=Value(1)),
+        default=Value(2),
+    )
+    found = rows.filter(**{f"{column}__icontains": text}).annotate(likeness=likeness)
+    return list(found.order_by("likeness", column)[:count])

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.db.models import F, Model, QuerySet, Value
 from django.db.models.functions import Concat
 
+from delivery.console.archive.page import may_have
 from delivery.console.omnibox.hits import (
     HitGroup,
     OmniboxHit,
@@ -60,12 +61,17 @@ def ids_in(text: str, user: User) -> Iterator[HitGroup]:
 
 
 def _row(model: type[Model], pk: int, user: User) -> list[OmniboxHit]:
-    if not may_view(user, model) or not model._default_manager.filter(pk=pk).exists():
+    if not may_view(user, model):
         return []
-    if model is Message:
-        return [OmniboxHit(public_id(pk), "message, with its deliveries", page_address(model, pk))]
-    row = _DETAILS.get(model, _plain)(pk)
-    return [OmniboxHit(row[0], row[1], page_address(model, pk))]
+    is_there = model._default_manager.filter(pk=pk).exists()
+    if model is Message and (is_there or may_have(pk)):
+        # The page of a message that retention has removed leads to the archive.
+        detail = "message, with its deliveries" if is_there else "message in the archive, if any"
+        return [OmniboxHit(public_id(pk), detail, page_address(model, pk))]
+    if not is_there:
+        return []
+    title, detail = _DETAILS[model](pk)
+    return [OmniboxHit(title, detail, page_address(model, pk))]
 
 
 def _delivery(pk: int) -> tuple[str, str]:
@@ -80,10 +86,6 @@ def _delivery(pk: int) -> tuple[str, str]:
 def _job(pk: int) -> tuple[str, str]:
     job = Resubmission.objects.get(pk=pk)
     return str(job), job.state
-
-
-def _plain(pk: int) -> tuple[str, str]:
-    return f"{pk}", ""
 
 
 def _replay(pk: int) -> tuple[str, str]:

@@ -223,6 +223,6 @@ def test_filters_open_and_stay_in_the_url(rows: None, ann: ConsoleVisitor) -> No
     ann.page.goto("/admin/delivery/delivery/")
     ann.page.locator("summary").get_by_text("Filters").click()
     ann.photograph("deliveries-filters")
-    ann.page.get_by_label("Message").fill("msg_1")
+    ann.page.get_by_label("Message", exact=True).fill("msg_1")
     ann.page.get_by_role("button", name="Apply filters").click()
     expect(ann.page).to_have_url(re.compile("message=msg_1"))

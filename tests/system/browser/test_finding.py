@@ -25,6 +25,7 @@ def test_the_search_field_finds_by_keyboard_and_turns_queries_into_chips(
     row = factories.delivery(Status.REJECTED, subscription=cases)
     page, field = ann.page, ann.page.get_by_role("combobox", name="Find or do anything")
     options = page.get_by_role("option")
+    page.goto("/admin/subscriptions/subscriber/")
     page.keyboard.press("Control+k")
     expect(field).to_be_focused()
     field.fill("roles")
@@ -101,7 +102,6 @@ def test_a_live_list_refreshes_its_rows_and_shows_new_ones_without_a_reload(
     page.get_by_role("switch", name="Live").check()
     expect(rows.first).to_contain_text("CANCELLED")
     button = page.get_by_role("button", name="1 new: show")
-    ann.photograph("deliveries-live")
     button.click()
     expect(rows).to_have_count(3)
     expect(rows.first).to_contain_text(str(new.pk))
@@ -111,3 +111,16 @@ def test_a_live_list_refreshes_its_rows_and_shows_new_ones_without_a_reload(
     expect(rows.last).to_contain_text("CANCELLED")
     expect(rows.last.get_by_role("checkbox")).to_be_checked()
     assert page.evaluate("window.isStillHere")
+
+
+@pytest.mark.slow
+def test_a_row_that_leaves_the_filters_turns_pale(ann: ConsoleVisitor) -> None:
+    leaving, staying = factories.delivery(), factories.delivery()
+    page = ann.page
+    page.goto("/admin/delivery/delivery/?tab=waiting")
+    resolve.cancel_delivery(leaving.pk, actor="ann")
+    page.get_by_role("switch", name="Live").check()
+    pale = page.locator("#result_list tbody.inturn-left")
+    expect(pale).to_have_count(1)
+    expect(pale).to_contain_text(str(leaving.pk))
+    expect(page.get_by_role("link", name=str(staying.pk), exact=True)).to_be_visible()
