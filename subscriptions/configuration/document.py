@@ -24,6 +24,7 @@ from subscriptions.models import (
     Policy,
     Publisher,
     PublishId,
+    SavedView,
     ScriptLibrary,
     SignIn,
     SigningSecret,
@@ -182,6 +183,7 @@ LEFT_OUT_MODELS: dict[type[models.Model], str] = {
     ConfigurationChange: "a log",
     ConfigurationTransaction: "a log",
     SignIn: "a log",
+    SavedView: "people save their views of lists, and users are not in the document",
     WorkfrontSubscription: "its subscription stands in the document; "
     "it is only how Workfront's clients know that one",
 }
