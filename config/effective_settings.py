@@ -16,6 +16,7 @@ SECRETS = {
     "INTURN_ENCRYPTION_KEYS",
     "INTURN_FETCH_KEY",
     "INTURN_SECRET_KEY",
+    "INTURN_SMTP_PASSWORD",
 }
 # Kept in the home if they are not given.
 KEPT = {"INTURN_ENCRYPTION_KEYS", "INTURN_SECRET_KEY"}

@@ -7,7 +7,6 @@ containers receive secrets.
 import ipaddress
 import os
 import re
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from config.embedded.postgres import running_url
 from config.env_values import EnvReader, wrong_value
+from config.kept_secrets import kept_secret
 from config.listening import (
     Address,
     TlsFiles,
@@ -26,6 +26,7 @@ from config.listening import (
     require_encryption_agrees,
     tls_files,
 )
+from config.mail import PORTS, MailSettings, check_address
 from config.retention_days import retention_days
 from config.traces_url import traces_url
 
@@ -93,6 +94,7 @@ class Environment:
     log_level: str
     log_to: str
     traces_url: str
+    mail: MailSettings
 
     @property
     def own_url(self) -> str:
@@ -122,9 +124,9 @@ def read_settings(reader: EnvReader) -> Environment:
         allowed_hosts=_allowed_hosts(reader, base_url, own_host(listen)),
         debug=reader.flag("INTURN_DEBUG", default=False),
         database_url=_database_url(reader) or running_url(home) or "",
-        secret_key=reader.text("INTURN_SECRET_KEY") or _kept(home / "secret-key"),
+        secret_key=reader.text("INTURN_SECRET_KEY") or kept_secret(home / "secret-key"),
         encryption_keys=(
-            reader.text("INTURN_ENCRYPTION_KEYS") or _kept(home / "encryption-keys")
+            reader.text("INTURN_ENCRYPTION_KEYS") or kept_secret(home / "encryption-keys")
         ).split(),
         bootstrap_key=_bootstrap_key(reader),
         admin_password=reader.text("INTURN_ADMIN_PASSWORD"),
@@ -153,6 +155,7 @@ def read_settings(reader: EnvReader) -> Environment:
         log_level=reader.choice("INTURN_LOG_LEVEL", default="INFO", choices=LOG_LEVELS),
         log_to=reader.choice("INTURN_LOG_TO", default="FILES", choices=LOG_TARGETS),
         traces_url=traces_url(reader.text("OTEL_EXPORTER_OTLP_ENDPOINT")),
+        mail=_mail(reader, base_url),
     )
 
 
@@ -163,6 +166,22 @@ def _base_url(reader: EnvReader, *, default: str) -> str:
         allowed="an address like https://broker.example.com or http://127.0.0.1:8000",
         default=default,
     ).rstrip("/")
+
+
+def _mail(reader: EnvReader, base_url: str) -> MailSettings:
+    security = reader.choice("INTURN_SMTP_SECURITY", default="STARTTLS", choices=tuple(PORTS))
+    base = _BASE_URL.fullmatch(base_url)
+    assert base is not None
+    sender = reader.text("INTURN_MAIL_FROM", default=f"inturn@{base[1]}")
+    return MailSettings(
+        host=reader.text("INTURN_SMTP_HOST"),
+        port=reader.integer("INTURN_SMTP_PORT", default=PORTS[security], least=1, most=65535),
+        security=security,
+        user=reader.text("INTURN_SMTP_USER"),
+        password=reader.text("INTURN_SMTP_PASSWORD"),
+        sender=check_address("INTURN_MAIL_FROM", sender),
+        to=[check_address("INTURN_MAIL_TO", one) for one in reader.items("INTURN_MAIL_TO")],
+    )
 
 
 def _allowed_hosts(reader: EnvReader, base_url: str, own_host: str) -> list[str]:
@@ -251,37 +270,3 @@ def _names_a_database(url: str) -> bool:
         )
     except ValueError:  # Of the port.
         return False
-
-
-def _kept(path: Path) -> str:
-    """Return a secret that is stored in the home, created on first use.
-
-    Machines that share a database must share their secrets, so there the settings supply them.
-    """
-    try:
-        return path.read_text().strip() if path.exists() else _make_secret(path)
-    except OSError as error:
-        raise ImproperlyConfigured(
-            f"INTURN_HOME: {path} cannot be used ({error.strerror})"
-        ) from error
-
-
-def _make_secret(path: Path) -> str:
-    # Written to a draft and linked, so that two processes that start at once read the same finished
-    # file.
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    draft.touch(mode=0o600)
-    with draft.open("w") as file:
-        file.write(secrets.token_urlsafe(48))
-        file.flush()
-        # Synced, because after a power failure data encrypted with a lost secret would be
-        # unreadable.
-        os.fsync(file.fileno())
-    try:
-        os.link(draft, path)
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink()
-    return path.read_text().strip()

@@ -187,6 +187,14 @@ CONTENT_SECURITY_POLICY = {
 # Our own view reads the body of a publish, and answers 413 at its own limit.
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(ENVIRONMENT.max_message_bytes * 20, 20 * 1024 * 1024)
 
+# Mail about incidents (`delivery.incidents`). A server that is slow holds up nothing but mail.
+EMAIL_HOST, EMAIL_PORT = ENVIRONMENT.mail.host, ENVIRONMENT.mail.port
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = ENVIRONMENT.mail.user, ENVIRONMENT.mail.password
+EMAIL_USE_TLS = ENVIRONMENT.mail.security == "STARTTLS"
+EMAIL_USE_SSL = ENVIRONMENT.mail.security == "TLS"
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = ENVIRONMENT.mail.sender
+
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["subscriptions.api.authentication.KeyAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["subscriptions.api.authentication.HasScope"],

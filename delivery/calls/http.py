@@ -7,7 +7,6 @@ Outcome, never an exception.
 """
 
 import logging
-import os
 import time
 from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ import requests
 from django.conf import settings
 from requests.adapters import HTTPAdapter
 
+from delivery.calls.fault_words import innermost, plain_text, unconnected, words_of
 from delivery.calls.guard import CONNECT_SECONDS, GuardedCall, InformationalFloodError, pool_manager
 from delivery.outcome import EXCERPT_BYTES, Fault, Outcome, answer_class
 from delivery.states import OutcomeClass
@@ -92,6 +92,26 @@ def call_endpoint(
     duration_ms = round((time.perf_counter() - start) * 1000)
     told = request.recorded_error(called.outcome.error)
     return replace(called, outcome=replace(called.outcome, duration_ms=duration_ms, error=told))
+
+
+def post_guarded(
+    url: str, body: bytes, *, seconds: float, allowed_networks: Collection[Network]
+) -> int:
+    """Post JSON to a URL that a person configured and return the status; raise NoAnswerError.
+
+    The address is guarded like that of an endpoint.
+    """
+    headers = {"Content-Type": "application/json"}
+    with GuardedCall(seconds=seconds, allowed_networks=allowed_networks) as call:
+        timeout = (call.connect_seconds, call.seconds)
+        try:
+            with _session().post(
+                url, data=body, headers=headers, timeout=timeout, stream=True, allow_redirects=False
+            ) as response:
+                return response.status_code
+        except Exception as error:
+            _, words = _failure(error, call)
+            raise NoAnswerError(words) from error
 
 
 def call_trusted(
@@ -207,7 +227,7 @@ def _read(response: Response, call: GuardedCall, *, request: "Request") -> Calle
 
 
 def _headers(response: Response) -> tuple[tuple[str, str], ...]:
-    return tuple((_plain(name), _plain(value)) for name, value in response.headers.items())
+    return tuple((plain_text(name), plain_text(value)) for name, value in response.headers.items())
 
 
 def _read_into(body: bytearray, response: Response) -> Fault | None:
@@ -255,33 +275,17 @@ def _failure(error: Exception, call: GuardedCall) -> Fault:
         case TimeoutError():
             return OutcomeClass.TIMEOUT, f"no connection within {call.connect_seconds:g} s"
         case OSError() as failed:
-            return OutcomeClass.UNREACHABLE, f"{_unconnected(failed)} ({call.place})"
+            return OutcomeClass.UNREACHABLE, f"{unconnected(failed)} ({call.place})"
     if call.is_over or isinstance(error, requests.Timeout):
         return OutcomeClass.TIMEOUT, f"no answer within {call.seconds:g} s"
     if isinstance(error, requests.exceptions.SSLError):
-        return OutcomeClass.TLS, _plain(_words(_innermost(error)))
-    if isinstance(flood := _innermost(error), InformationalFloodError):
+        return OutcomeClass.TLS, plain_text(words_of(innermost(error)))
+    if isinstance(flood := innermost(error), InformationalFloodError):
         return OutcomeClass.UNREACHABLE, str(flood)
     if isinstance(error, requests.ConnectionError):
         return OutcomeClass.UNREACHABLE, "the connection was closed before an answer came"
     log.error("cannot call: an error of Inturn's own", exc_info=error)
     return OutcomeClass.UNSENDABLE, f"Inturn could not send it: {type(error).__name__}, see its log"
-
-
-def _unconnected(error: OSError) -> str:
-    words = os.strerror(error.errno) if error.errno else str(error)
-    return f"{words[:1].lower()}{words[1:]}"
-
-
-def _innermost(error: BaseException) -> BaseException:
-    """Return the first exception of the chain; those around it are for programmers."""
-    while (inner := error.__cause__ or error.__context__) is not None:
-        error = inner
-    return error
-
-
-def _words(error: BaseException) -> str:
-    return str(error) or type(error).__name__
 
 
 def _reason(error: requests.RequestException) -> str:
@@ -290,10 +294,3 @@ def _reason(error: requests.RequestException) -> str:
     if isinstance(error, requests.ConnectionError):
         return "the connection is refused or was closed; is it running there?"
     return str(error)
-
-
-def _plain(text: str) -> str:
-    """Replace characters that cannot be stored: the text may be a receiver's."""
-    return "".join(
-        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
-    )[:500]

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from delivery.chores.duty import Duty
+from delivery.incidents import watching
 from delivery.mailbox import counts
 from delivery.maintenance import expiry, failures, ranges, retention, traffic
 from delivery.replays import deliver
@@ -40,6 +41,7 @@ QUICK = (
     Duty("failures", report_failures),
     Duty("resubmissions", bulk_jobs.advance_job),
     Duty("traffic", count_traffic),
+    Duty("incidents", watching.advance_incidents),
 )
 # These wait for the archive or remove many rows.
 SLOW = (

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from delivery.database import queries
-from delivery.models import JournalEntry, JournalKind, Message
+from delivery.models import FailureSign, JournalEntry, JournalKind, Message, Status
 from delivery.models.message import public_id
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish_own
@@ -52,15 +52,38 @@ def _publish(*, limit: int | None, deliveries: list[int] | None) -> int:
     failed = [
         notice
         for notice in map(_with_publisher, notices)
-        if notice["status"] in FAILURES and notice["event"] != FAILED and not notice["is_of_group"]
+        if notice["status"] in FAILURES and not notice["is_of_group"]
     ]
-    failed = [notice for notice in failed if _errors_to(notice) != NOBODY]
+    _leave_signs(failed)
+    failed = [
+        notice for notice in failed if notice["event"] != FAILED and _errors_to(notice) != NOBODY
+    ]
     if failed:
         destination_of = lru_cache(maxsize=None)(_destination)
         event_type = failed_event_type()
         drafts = [_draft(event_type, notice, destination_of) for notice in failed]
         _note_unwanted(failed, drafts, publish_own(drafts))
     return len(notices)
+
+
+def _leave_signs(failed: Sequence[Notice]) -> None:
+    """Leave a sign of each failure for `delivery.incidents`; doubts have incidents of their own."""
+    FailureSign.objects.bulk_create(
+        FailureSign(
+            delivery_id=notice["delivery"],
+            subscription_id=notice["subscription_id"],
+            cause=_cause(notice),
+        )
+        for notice in failed
+        if notice["status"] != Status.IN_DOUBT
+    )
+
+
+def _cause(notice: Notice) -> str:
+    """Return what failures of a subscription are grouped by: `410`, `TIMEOUT` or `EXPIRED`."""
+    if notice["status"] == Status.EXPIRED:
+        return Status.EXPIRED.value
+    return str(notice["status_code"] or notice["outcome"] or notice["status"])
 
 
 def _with_publisher(notice: Notice) -> Notice:

@@ -15,6 +15,17 @@ from delivery.models.endpoint_health import EndpointHealth, EndpointSummary
 from delivery.models.failure_notice import FailureNotice
 from delivery.models.history_hour import HistoryHour
 from delivery.models.idempotency import IdempotencyKey
+from delivery.models.incident import (
+    AlertChannel,
+    FailureSign,
+    Incident,
+    IncidentAlert,
+    IncidentDelivery,
+    IncidentKind,
+    IncidentRule,
+    IncidentSeverity,
+    IncidentState,
+)
 from delivery.models.join_key import JoinKey
 from delivery.models.journal import JournalEntry, JournalKind
 from delivery.models.lane import Lane, LaneKind
@@ -53,6 +64,7 @@ __all__ = [
     "RUN_ENDED",
     "RUN_OPEN",
     "SOLE_STEPS",
+    "AlertChannel",
     "ArchiveChunk",
     "ArchiveFile",
     "Archived",
@@ -69,10 +81,18 @@ __all__ = [
     "EndpointState",
     "EndpointSummary",
     "FailureNotice",
+    "FailureSign",
     "Finding",
     "HistoryHour",
     "IdempotencyKey",
     "ImportedKey",
+    "Incident",
+    "IncidentAlert",
+    "IncidentDelivery",
+    "IncidentKind",
+    "IncidentRule",
+    "IncidentSeverity",
+    "IncidentState",
     "JoinKey",
     "JournalEntry",
     "JournalKind",

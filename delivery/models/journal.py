@@ -34,6 +34,7 @@ class JournalKind(models.TextChoices):
     ERRORS_TO = "ERRORS_TO", "the named recipient of a failure does not exist"
     IMPORTED = "IMPORTED", "messages of an old broker were imported"
     REMOVED = "REMOVED", "retention removed messages"
+    INCIDENT = "INCIDENT", "an incident was opened, changed or closed"
 
 
 class JournalEntry(models.Model):

@@ -1,8 +1,8 @@
 """Selection of deliveries by a filter, for a bulk job, and their count before it starts.
 
 A filter has status (a list), subscriber, subscription (an id, a name or subscriber/subscription),
-event_type, message (a number), since and until (of the publication, as text); a missing condition
-selects all.
+event_type, message (a number), incident (the id of one of failures), since and until (of the
+publication, as text); a missing condition selects all.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from django.db.models import F, Q, QuerySet
 from django.utils.dateparse import parse_datetime
 
 from delivery.lifecycle.transitions import CANCELLABLE, RESUBMITTABLE
-from delivery.models import BulkVerb, Delivery, Status
+from delivery.models import BulkVerb, Delivery, IncidentDelivery, Status
 from delivery.models.delivery import DeliveryQuerySet
 from delivery.states import OPEN
 from subscriptions.models import JoinMode, Mode
@@ -72,6 +72,9 @@ def selected_deliveries(
     )
     if "message" in chosen:
         rows = rows.of_message(chosen["message"])
+    if "incident" in chosen:
+        failed = IncidentDelivery.objects.filter(incident=chosen["incident"])
+        rows = rows.filter(id__in=failed.values("delivery_id"))
     moments = {
         lookup: parse_datetime(chosen[name]) for name, lookup in _MOMENTS.items() if name in chosen
     }

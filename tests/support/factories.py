@@ -12,7 +12,18 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
-from delivery.models import Attempt, Delivery, EndpointHealth, LoggedAttempt, Message, delivery_id
+from delivery.models import (
+    Attempt,
+    Delivery,
+    EndpointHealth,
+    Incident,
+    IncidentDelivery,
+    IncidentKind,
+    IncidentState,
+    LoggedAttempt,
+    Message,
+    delivery_id,
+)
 from delivery.states import OPEN, OutcomeClass, Status
 from subscriptions.models import (
     ApiKey,
@@ -116,6 +127,30 @@ def endpoint_down(by: Delivery, **fields: Any) -> EndpointHealth:
     } | fields
     given.setdefault("next_try_at", timezone.now() + timedelta(seconds=40))
     return EndpointHealth.objects.create(subscription=by.subscription, **given)
+
+
+def incident(by: Delivery, **fields: Any) -> Incident:
+    """Create an open incident of failures with this delivery."""
+    now = timezone.now()
+    made = Incident.objects.create(
+        **{
+            "key": f"FAILURES {by.subscription_id} {unique('40')}",
+            "kind": IncidentKind.FAILURES,
+            "state": IncidentState.OPEN,
+            "subscription_id": by.subscription_id,
+            "delivery_id": by.pk,
+            "subject": f"{by.subscription} fails: 404",
+            "cause": "404",
+            "count": 1,
+            "first_at": now,
+            "absent_since": now,
+            "opened_at": now,
+            "told_at": now,
+            **fields,
+        }
+    )
+    IncidentDelivery.objects.create(incident=made, delivery_id=by.pk)
+    return made
 
 
 def attempt(of: Delivery, **fields: Any) -> Attempt:

@@ -47,6 +47,12 @@ _PAGES = (
         "How failures are reported, and how to resubmit deliveries.",
     ),
     GuidePage(
+        "incidents",
+        "Be told when something is wrong",
+        HOW_TO,
+        "Incidents: what opens and closes them, mail, chat and messages, acknowledge and mute.",
+    ),
+    GuidePage(
         "holding",
         "Hold and release sending",
         HOW_TO,

@@ -27,7 +27,8 @@ WITH taken AS (
 )
 SELECT
     delivery.id AS delivery, delivery.message_id, event_type.name AS event,
-    subscriber.name AS subscriber, subscription.name AS subscription, delivery.status,
+    subscriber.name AS subscriber, subscription.name AS subscription,
+    subscription.id AS subscription_id, delivery.status,
     delivery.attempts, attempt.number, attempt.started_at, attempt.duration_ms, attempt.outcome,
     attempt.status_code, attempt.error, publisher.name AS publisher,
     publisher.errors_to AS default_errors_to, message.headers ->> 'errorsto' AS errors_to,

@@ -1,0 +1,17 @@
+"""The open incidents, for the overview and the metrics."""
+
+from django.db.models import Count
+
+from delivery.models import Incident, IncidentState
+
+
+def open_counts() -> dict[str, int]:
+    """Return the number of open incidents that nobody has acknowledged, by severity."""
+    rows = Incident.objects.filter(state=IncidentState.OPEN, acknowledged_at=None).order_by()
+    return dict(rows.values("severity").annotate(n=Count("id")).values_list("severity", "n"))
+
+
+def newest_open(*, limit: int) -> list[Incident]:
+    """Return open incidents, those that nobody has acknowledged first, then the newest."""
+    rows = Incident.objects.filter(state=IncidentState.OPEN)
+    return list(rows.order_by("acknowledged_by", "-id")[:limit])

@@ -1,0 +1,72 @@
+"""The texts about an incident: of its journal entries, and of mail and chat."""
+
+from datetime import datetime, timedelta
+
+from delivery.incidents.facts import WAITING_LIMIT, IncidentFacts
+from delivery.models import Incident
+from subscriptions.values.counts import counted
+
+
+def journal_text(incident: Incident, event: str, what: str) -> str:
+    text = f"{event} {incident}: {incident.subject}"
+    if event == "Changed":
+        return f"{text}. {what[0].upper()}{what[1:]}."
+    return f"{text}. {incident.cause}." if incident.cause else f"{text}."
+
+
+def alert_subject(incident: Incident, event: str) -> str:
+    """Return the subject of a mail, in one line."""
+    over = "over: " if event == "Closed" else ""
+    return " ".join(f"[Inturn] {over}{incident.subject}".split())[:500]
+
+
+def alert_text(incident: Incident, facts: IncidentFacts, event: str, *, link: str) -> str:
+    """Return the plain text for a person who knows nothing of it yet."""
+    return "\n".join([*_lines(incident, facts, event), "", link])
+
+
+def _lines(incident: Incident, facts: IncidentFacts, event: str) -> list[str]:
+    if event == "Closed":
+        return _closing_lines(incident)
+    lines = [f"{incident.subject}, since {_moment(incident.first_at)}.", ""]
+    lines += [f"Cause: {incident.cause}"] if incident.cause else []
+    if facts.message is not None:
+        lines.append(f"Message: {facts.message} ({facts.event}) to {facts.place}")
+    lines += [f"Failed: {counted(incident.count, 'delivery')}"] if incident.count else []
+    lines += [f"Waiting: {waiting_text(facts.waiting)}"] if facts.waiting is not None else []
+    lines += [f"Next try: {_moment(facts.next_try_at)}"] if facts.next_try_at else []
+    return lines
+
+
+def _closing_lines(incident: Incident) -> list[str]:
+    assert incident.closed_at is not None
+    lasted = _duration(incident.closed_at - incident.first_at)
+    lines = [
+        f"{incident.subject}: this is over.",
+        "",
+        f"It lasted {lasted}, from {_moment(incident.first_at)} to {_moment(incident.closed_at)}.",
+    ]
+    lines += [f"Cause: {incident.cause}"] if incident.cause else []
+    if incident.waiting is not None:
+        lines.append(f"Waiting at most: {waiting_text(incident.waiting)}")
+    lines += [f"Closed by {incident.closed_by}."] if incident.closed_by else []
+    return lines
+
+
+def waiting_text(waiting: int) -> str:
+    if waiting > WAITING_LIMIT:
+        return f"more than {WAITING_LIMIT:,} deliveries"
+    return counted(waiting, "delivery")
+
+
+def _duration(span: timedelta) -> str:
+    """Return `45 s`, `10 min 4 s` or `2 h 5 min`: the two largest units."""
+    minutes, seconds = divmod(round(span.total_seconds()), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours:,} h {minutes} min"
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
