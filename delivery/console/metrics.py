@@ -17,7 +17,8 @@ from delivery.console.lanes import callback_lane, retry_lane
 from delivery.console.shared.counting import BACKLOG_LIMIT
 from delivery.database.parts import running_sessions
 from delivery.database.queries import named_row, named_rows
-from delivery.models import TrafficMark, UrlState
+from delivery.incidents.open import open_counts
+from delivery.models import IncidentSeverity, TrafficMark, UrlState
 from delivery.states import LaneState
 
 
@@ -31,6 +32,7 @@ class InstallationCollector(Collector):
             read = [
                 *_backlog(now=timezone.now()),
                 *_lanes(),
+                *_incidents(),
                 *_retries(),
                 *_callbacks(),
                 *_counted(),
@@ -93,6 +95,16 @@ def _lanes() -> Iterator[Metric]:
     for state in (LaneState.BLOCKED, LaneState.SUSPENDED):
         lanes.add_metric([state.value], found.get(state, 0))
     yield lanes
+
+
+def _incidents() -> Iterator[Metric]:
+    found = open_counts()
+    incidents = GaugeMetricFamily(
+        "inturn_incidents_open", "Open incidents, not acknowledged.", labels=["severity"]
+    )
+    for severity in IncidentSeverity:
+        incidents.add_metric([severity.value], found.get(severity, 0))
+    yield incidents
 
 
 def _retries() -> Iterator[Metric]:

@@ -65,6 +65,7 @@ OVERVIEW = Page(
 )
 NOW = (
     OVERVIEW,
+    listed("Incidents", "notification_important", "delivery.incident", "incidents"),
     listed("Messages", "mail", "delivery.message", "console#find-messages"),
     listed("Deliveries", "local_shipping", "delivery.delivery", "failures#resubmit-deliveries"),
     listed("Lanes", "conversion_path", "delivery.lane", "policies#suspended-lanes"),
@@ -126,6 +127,7 @@ SETTINGS = (
     listed("Keys", "key", "subscriptions.apikey", "roles#keys"),
     listed("Users", "person", "auth.user", "roles#grant-rights"),
     listed("Roles", "badge", "auth.group", "roles#the-roles"),
+    listed("Incident rules", "edit_notifications", "delivery.incidentrule", "incidents#rules"),
     listed("Retention", "auto_delete", "delivery.retentionrun", "retention"),
     listed("Schedules", "schedule", "delivery.pipelineschedule", "history#run-it"),
 )

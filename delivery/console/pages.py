@@ -7,6 +7,8 @@ import delivery.console.deliveries.admin
 import delivery.console.event_types.admin
 import delivery.console.health.admin
 import delivery.console.history.admin
+import delivery.console.incidents.admin
+import delivery.console.incidents.rules
 import delivery.console.journal.admin
 import delivery.console.lanes.admin
 import delivery.console.messages.admin

@@ -99,6 +99,8 @@ def _plain(value: Any) -> Any:
 def in_words(chosen: Mapping[str, Any], verb: str) -> str:
     """Describe a selection in words: `REJECTED or FAILED, of subscriber crm`."""
     statuses = " or ".join(chosen.get("status", [])) or _ALL[BulkVerb(verb)]
+    if "incident" in chosen:
+        return f"failed deliveries of incident {chosen['incident']}"
     named = [
         words.format(_shown(name, chosen[name])) for name, words in _WORDS.items() if name in chosen
     ]

@@ -31,6 +31,7 @@ from delivery.console.shared.list_filters import (
     DeliveryStatusFilter,
     DeliverySubscriberFilter,
     DeliveryTabFilter,
+    IncidentFilter,
     OfMessageFilter,
     ReplayFilter,
     SubscriptionFilter,
@@ -75,6 +76,7 @@ class DeliveryAdmin(Resubmitting, LiveAdmin, TabbedAdmin, SplitAdmin):
         DeliveryPublishedUntil,
         ReplayFilter,
         DeliveryTabFilter,
+        IncidentFilter,
     ]
     list_select_related = list(_RELATIONS)
     search_fields = ["id"]
@@ -88,7 +90,7 @@ class DeliveryAdmin(Resubmitting, LiveAdmin, TabbedAdmin, SplitAdmin):
         The deliveries of a subscription and the open ones have indexes that contain the ids:
         delivery_of_subscription, delivery_pending and delivery_leased.
         """
-        names = ("subscriber", "subscription", "event_type")
+        names = ("subscriber", "subscription", "event_type", "incident")
         return any(params.get(name) for name in names) or params.get("status") in OPEN
 
     def parts(self, rows: QuerySet[Any], params: Mapping[str, Any]) -> Sequence[QuerySet[Any]]:

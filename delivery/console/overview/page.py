@@ -19,12 +19,15 @@ from delivery.console.shared.rights import may_hold_all, may_toggle
 from delivery.console.subscribers import mailboxes
 from delivery.console.subscribers.mailboxes import MailboxFigures
 from delivery.database.queries import named_row
+from delivery.incidents.open import newest_open
+from delivery.models import Incident
 from subscriptions.models import Subscription
 
 RATE_WINDOW = timedelta(minutes=1)
 RATE_ROWS = 20_000
 # Moving lanes with a strip: those with the oldest deliveries.
 MOVING_SHOWN = 12
+INCIDENTS_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +60,8 @@ class Overview:
     callback_lane: CallbackLane
     mailboxes: list[tuple[str, MailboxFigures]]
     more_mailboxes: bool
+    incidents: list[Incident]
+    more_incidents: bool
     has_subscriptions: bool
     may_toggle: bool
     may_unblock: bool
@@ -78,6 +83,9 @@ def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
     held = holds.read_held(limit=holds.SHOWN + 1)
     groups = queue_groups.groups_down(limit=queue_groups.SHOWN + 1)
     fullest = mailboxes.mailboxes_with_messages(limit=mailboxes.SHOWN + 1, now=now)
+    incidents = []
+    if user.has_perm("delivery.view_incident"):
+        incidents = newest_open(limit=INCIDENTS_SHOWN + 1)
     return Overview(
         now=now,
         accepted_per_second=rates["accepted"],
@@ -101,6 +109,8 @@ def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
         callback_lane=callback_lane.read_callback_lane(),
         mailboxes=fullest[: mailboxes.SHOWN],
         more_mailboxes=len(fullest) > mailboxes.SHOWN,
+        incidents=incidents[:INCIDENTS_SHOWN],
+        more_incidents=len(incidents) > INCIDENTS_SHOWN,
         has_subscriptions=Subscription.objects.exists(),
         may_toggle=may_toggle(user),
         may_unblock=user.has_perm("delivery.change_lane"),

@@ -31,6 +31,8 @@ TONES = {
     "RELEASED": _NEUTRAL,
     "UNACKNOWLEDGED": _WARNING,
     "held": _WARNING,
+    "CRITICAL": _BAD,
+    "WARNING": _WARNING,
     "WAITING": _OPEN,
     "ANSWERED": _GOOD,
 }

@@ -7,7 +7,7 @@ from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 
 from delivery.console.shared.tabs import TabFilter, narrow, statuses_of
-from delivery.models import Message
+from delivery.models import IncidentDelivery, Message
 from delivery.models.delivery import PLACE_BITS, ids_of_message
 from delivery.models.message import parse_public_id
 from delivery.states import Status
@@ -119,6 +119,19 @@ class ReplayFilter(ExactText):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         return queryset.filter(replay_id=id_of(self.typed()) or 0) if self.typed() else queryset
+
+
+class IncidentFilter(ExactText):
+    """Filter by the incident of failures that it belongs to. An invalid number matches nothing."""
+
+    title = "Incident"
+    parameter_name = "incident"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not self.typed():
+            return queryset
+        failed = IncidentDelivery.objects.filter(incident=id_of(self.typed()) or 0)
+        return queryset.filter(pk__in=failed.values("delivery_id"))
 
 
 class PublisherFilter(NameFilter):

@@ -11,6 +11,7 @@ _DOES = {
     "delivery.add_resubmission": "resubmits and cancels in bulk",
     "delivery.change_lane": "unblocks lanes: retry, skip, resume",
     "delivery.change_urlhealth": "releases stopped URLs",
+    "delivery.change_incident": "acknowledges, assigns and mutes incidents",
     "delivery.add_message": "publishes messages in the console",
     "subscriptions.toggle_subscription": "makes subscriptions and subscribers ACTIVE, HELD and "
     "INACTIVE, and subscriptions SHADOW",
@@ -29,6 +30,7 @@ _CONFIGURES = {
     "subscriptions.change_commonscript": "common scripts",
     "delivery.change_builtinreceiver": "built-in receivers",
     "delivery.change_pipelineschedule": "schedules",
+    "delivery.change_incidentrule": "incident rules",
     "auth.change_user": "users",
     "auth.change_group": "roles",
 }

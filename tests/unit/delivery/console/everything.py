@@ -13,6 +13,8 @@ from django.utils import timezone
 from delivery.models import (
     ArchiveFile,
     BuiltInReceiver,
+    Delivery,
+    IncidentKind,
     JournalEntry,
     Lane,
     LaneState,
@@ -70,6 +72,7 @@ def make_everything() -> dict[str, dict[str, Any]]:
         "delivery_builtinreceiver": BuiltInReceiver.objects.create(name="mine").pk,
         "delivery_message": rejected.message_id,
         "delivery_delivery": rejected.pk,
+        **_incidents(rejected),
         "delivery_lane": lane.pk,
         "delivery_journalentry": _journal_entry(lane).pk,
         "delivery_payloadview": _payload_view(rejected.message_id).pk,
@@ -86,10 +89,8 @@ def make_everything() -> dict[str, dict[str, Any]]:
     Lane.objects.filter(pk=suspended.pk).update(state=LaneState.SUSPENDED, delivery_id=waiting.pk)
     return arguments | {
         "auth_user_password_change": {"id": made["auth_user"]},
-        **_switched(made["delivery_builtinreceiver"]),
-        "delivery_delivery_cancel": {"object_id": head.pk},
-        "delivery_lane_skip": {"object_id": lane.pk, "delivery_id": head.pk},
-        "delivery_lane_resume": {"object_id": suspended.pk},
+        **_switched(made["delivery_builtinreceiver"], made["delivery_incident"]),
+        **_rescued(head, lane=lane, suspended=suspended),
         **_toggled(subscription),
         **_ended(subscription, publish_id),
         **_asked_of_the_history(subscription),
@@ -117,8 +118,26 @@ def _people() -> dict[str, Any]:
     }
 
 
-def _switched(receiver_id: int) -> dict[str, dict[str, Any]]:
-    return {"delivery_builtinreceiver_switch": {"object_id": receiver_id, "answer": "ERROR"}}
+def _rescued(head: Delivery, *, lane: Lane, suspended: Lane) -> dict[str, dict[str, Any]]:
+    return {
+        "delivery_delivery_cancel": {"object_id": head.pk},
+        "delivery_lane_skip": {"object_id": lane.pk, "delivery_id": head.pk},
+        "delivery_lane_resume": {"object_id": suspended.pk},
+    }
+
+
+def _incidents(failed: Delivery) -> dict[str, Any]:
+    return {
+        "delivery_incident": factories.incident(failed).pk,
+        "delivery_incidentrule": IncidentKind.LANE,
+    }
+
+
+def _switched(receiver_id: int, incident_id: int) -> dict[str, dict[str, Any]]:
+    return {
+        "delivery_builtinreceiver_switch": {"object_id": receiver_id, "answer": "ERROR"},
+        "delivery_incident_mute": {"object_id": incident_id, "hours": 1},
+    }
 
 
 def _ended(subscription: Subscription, publish_id: PublishId) -> dict[str, dict[str, Any]]:

@@ -42,6 +42,7 @@ class TestMigration:
     def test_support_sees_everything_and_rescues(self) -> None:
         assert rights_of("Support") - views() == {
             "delivery.change_delivery",
+            "delivery.change_incident",
             "delivery.add_resubmission",
             "delivery.change_resubmission",
             "delivery.change_lane",

@@ -1,0 +1,135 @@
+"""The rules of incidents in the console: bounds, and who is told by mail and chat."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from unfold.widgets import UnfoldAdminTextareaWidget
+
+from delivery.console.shared.labels import label
+from delivery.models import IncidentKind, IncidentRule
+from subscriptions.admin.shared.recorded_admin import RecordedAdmin
+from subscriptions.values.addresses import AddressRefusedError
+from subscriptions.values.endpoints import EndpointError, check_endpoint, parse_url
+
+# What the bound of a kind means; kinds without one have no bound.
+BOUNDS: Mapping[str, str] = {
+    IncidentKind.RETRYING: "Deliveries of a subscription that wait for their next attempt.",
+    IncidentKind.FAILURES: "Failed deliveries of a subscription by one cause.",
+    IncidentKind.IN_DOUBT: "Seconds for which a delivery is IN_DOUBT.",
+    IncidentKind.OLDEST: "Age of the oldest message of a moving lane, in seconds.",
+    IncidentKind.BACKLOG: "Deliveries that wait in lanes.",
+    IncidentKind.PIPELINE: "Runs of a step that FAILED in a row.",
+    IncidentKind.DISK: "Free share of the disk in percent, at least.",
+    IncidentKind.DATABASE: "Size of the database in GB.",
+}
+MOST_RECIPIENTS = 20
+
+
+class LinesField(forms.CharField):
+    """A list of texts, one a line."""
+
+    def __init__(self, *, label: str, help_text: str) -> None:
+        widget = UnfoldAdminTextareaWidget({"rows": 3})
+        super().__init__(label=label, help_text=help_text, required=False, widget=widget)
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, list) else value
+
+    def to_python(self, value: Any) -> Any:
+        lines = [line.strip() for line in str(value or "").splitlines() if line.strip()]
+        if len(lines) > MOST_RECIPIENTS:
+            raise ValidationError(f"Give at most {MOST_RECIPIENTS}.")
+        return list(dict.fromkeys(lines))
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return bool((initial or []) != self.to_python(data))
+
+
+class IncidentRuleForm(forms.ModelForm[IncidentRule]):
+    mail_to = LinesField(
+        label="Mail to",
+        help_text="An address a line. Empty: the addresses in INTURN_MAIL_TO.",
+    )
+    chat_urls = LinesField(
+        label="Chat webhooks",
+        help_text="A URL a line, as Slack, Mattermost or Teams gives it.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "bound" in self.fields:
+            self.fields["bound"].help_text = BOUNDS.get(self.instance.kind, "")
+
+    def clean_mail_to(self) -> list[str]:
+        addresses: list[str] = self.cleaned_data["mail_to"]
+        for address in addresses:
+            validate_email(address)
+        return addresses
+
+    def clean_chat_urls(self) -> list[str]:
+        """Refuse URLs to addresses that endpoints may not have either."""
+        urls: list[str] = self.cleaned_data["chat_urls"]
+        for url in urls:
+            try:
+                parse_url(url)
+                check_endpoint(url, allowed_networks=settings.ENVIRONMENT.allowed_networks)
+            except (EndpointError, AddressRefusedError) as error:
+                raise ValidationError(f"{url}: {error}") from error
+        return urls
+
+    def clean_bound(self) -> float | None:
+        bound: float | None = self.cleaned_data["bound"]
+        if self.instance.kind in BOUNDS and (bound is None or bound < 0):
+            raise ValidationError("Give a number, 0 or more.")
+        return bound
+
+
+@admin.register(IncidentRule)
+class IncidentRuleAdmin(RecordedAdmin):
+    form = IncidentRuleForm
+    list_display = ["named", "is_on_label", "opens", "closes", "bound_in_words", "told"]
+    sortable_by = ()
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_fields(self, request: HttpRequest, obj: IncidentRule | None = None) -> list[Any]:
+        bound = ["bound"] if obj is not None and obj.kind in BOUNDS else []
+        return ["is_on", "after_seconds", "quiet_seconds", *bound, "mail_to", "chat_urls"]
+
+    @admin.display(description="rule")
+    def named(self, row: IncidentRule) -> str:
+        return str(row).capitalize()
+
+    @admin.display(description="state")
+    def is_on_label(self, row: IncidentRule) -> SafeString:
+        return label("on", tone="good") if row.is_on else label("off", tone="neutral")
+
+    @admin.display(description="opens after")
+    def opens(self, row: IncidentRule) -> str:
+        return f"{row.after_seconds:,} s"
+
+    @admin.display(description="closes after")
+    def closes(self, row: IncidentRule) -> str:
+        return f"{row.quiet_seconds:,} s"
+
+    @admin.display(description="bound")
+    def bound_in_words(self, row: IncidentRule) -> str:
+        return f"{row.bound:,g}" if row.kind in BOUNDS and row.bound is not None else "–"
+
+    @admin.display(description="told")
+    def told(self, row: IncidentRule) -> str:
+        chats = len(row.chat_urls)
+        mail = row.mail_to or settings.ENVIRONMENT.mail.to
+        texts = [*mail, *([f"{chats} chat{'s' if chats > 1 else ''}"] if chats else [])]
+        return ", ".join(texts) or "nobody"
