@@ -24,6 +24,7 @@ def test_deliveries_are_filtered_by_every_parameter(manager: Caller) -> None:
         "subscriber=crm",
         f"subscription={subscription.pk}",
         "subscription=orders",
+        "subscription=crm/orders",
         f"message={message.public_id}",
         "until=2026-05-04T13:00:00Z",
     ]:
@@ -39,6 +40,20 @@ def test_deliveries_are_filtered_by_every_parameter(manager: Caller) -> None:
 )
 def test_a_wrong_selection_is_refused(manager: Caller, query: str, field: str) -> None:
     assert fields_of(refused(manager.get(f"deliveries?{query}"), 400)) == {field}
+
+
+def test_an_unknown_subscription_is_told_with_the_nearest(manager: Caller) -> None:
+    row = factories.delivery(
+        subscription=factories.subscription("orders", subscriber=factories.subscriber("crm"))
+    )
+    told = "There is no subscription 'crm/order'. Did you mean crm/orders?"
+    refusal = refused(manager.get("deliveries?subscription=crm/order"), 400)
+    assert [error["detail"] for error in refusal["errors"]] == [told]
+    wish = {"filter": {"subscription": "crm/order"}, "dry_run": True}
+    refusal = refused(manager.post("cancellations", wish), 400)
+    assert [error["detail"] for error in refusal["errors"]] == [told]
+    wish = {"filter": {"subscription": "crm/orders"}, "dry_run": True}
+    assert manager.post("cancellations", wish).body["sample"] == [row.pk]
 
 
 def test_a_page_of_deliveries_needs_one_query_and_the_keys(

@@ -72,6 +72,8 @@ class TestReport:
             ({"subscriber": "crm"}, [3, 6]),
             ({"subscription": "orders"}, [3]),
             ({"subscription": 7}, [3]),
+            ({"subscription": "crm/orders"}, [3]),
+            ({"subscription": "billing/orders"}, []),
             ({"event_type": "Other"}, [4]),
             ({"subscriber": "crm", "status": "DELIVERED"}, [3]),
         ],
