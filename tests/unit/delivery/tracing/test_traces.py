@@ -1,11 +1,15 @@
 """Spans of OpenTelemetry, received by a collector; and nothing of it unless it is wanted."""
 
 import asyncio
+import ssl
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +19,7 @@ from django.core.exceptions import ImproperlyConfigured
 from config import env
 from config.env import CHECKOUT
 from delivery.calls.http import call_endpoint
+from delivery.calls.sync import exchange_message
 from delivery.models.message import public_id
 from delivery.outcome import Outcome
 from delivery.publishing.drafts import Draft
@@ -23,9 +28,11 @@ from delivery.senders.http import HttpClient
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.request import make_request
 from delivery.tracing.traces import Traces, traces
+from subscriptions.models import Kind
 from tests.support import factories
 from tests.support.collector import CollectedSpan, Collector, collecting
 from tests.support.receivers import OK, Answer, Receiver
+from tests.support.tls import certificate_of_localhost
 from tests.unit.delivery.senders import test_http
 from tests.unit.delivery.senders.test_http import LOOPBACK, endpoint
 
@@ -140,6 +147,63 @@ def test_each_stored_message_is_traced(collector: Collector) -> None:
     (publish,) = collector.wait_for(1)
     assert publish.attributes["messaging.message.id"] == public_id(accepted.message_id)
     assert (publish.trace_id, publish.parent_id) == (TRACE, SPAN)
+
+
+@pytest.mark.django_db
+def test_a_sync_call_is_one_trace_with_its_message(
+    collector: Collector, receiver: Receiver
+) -> None:
+    hook = receiver.endpoint("hook")
+    event_type = factories.event_type("Asked", kind=Kind.SYNC)
+    factories.subscription(event_type=event_type, endpoint=hook.url)
+    draft = Draft(event_type=event_type, headers={"traceparent": PARENT}, body=b"{}")
+    exchange_message(factories.publisher(), draft)
+    found().flush()
+    publish, deliver = collector.wait_for(2)
+    assert (publish.trace_id, publish.parent_id) == (TRACE, SPAN)
+    assert (deliver.trace_id, deliver.parent_id) == place(publish)
+    assert continued(hook.received[0].headers) == place(deliver)
+
+
+@pytest.fixture
+def secure_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A server of localhost whose certificate is trusted, and which answers 204."""
+
+    class NoContent(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Print nothing."""
+
+    certificate, context = certificate_of_localhost(tmp_path)
+    trusting = ssl.create_default_context(cafile=str(certificate))
+    # Made when aiohttp is imported; there is no other way to its trust.
+    monkeypatch.setattr("aiohttp.connector._SSL_CONTEXT_VERIFIED", trusting)
+    with ThreadingHTTPServer(("127.0.0.1", 0), NoContent) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"https://localhost:{server.server_port}/hook"
+        server.shutdown()
+        thread.join()
+
+
+def test_an_attempt_on_a_new_connection_has_all_phases(
+    collector: Collector, secure_url: str
+) -> None:
+    assert sent(PARCEL, endpoint(secure_url)).status_code == 204
+    found().flush()
+    (deliver,) = collector.wait_for(1)
+    phases = {
+        name.removeprefix("inturn.phase.").removesuffix("_ms"): took
+        for name, took in deliver.attributes.items()
+        if name.startswith("inturn.phase.")
+    }
+    assert set(phases) == {"resolve", "connect", "tls", "first_byte"}
+    assert min(phases.values()) > 0
 
 
 def called(parcel: Parcel, to: Endpoint) -> Outcome:
