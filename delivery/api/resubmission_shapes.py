@@ -11,6 +11,7 @@ from delivery.models import BulkVerb, Resubmission, ResubmissionState
 from delivery.models.message import public_id
 from delivery.support.bulk_jobs import FASTEST_RATE, SLOWEST_RATE
 from delivery.support.selection import COUNT_LIMIT, OFFERED
+from subscriptions.api.pages import MAX_ID
 from subscriptions.api.strict import Strict, Switch, Text
 from subscriptions.values.names import MAX_NAME_LENGTH
 
@@ -63,6 +64,9 @@ class FilterSerializer(Strict):
     subscription = SubscriptionText(required=False)
     event_type = Text(required=False, max_length=MAX_NAME_LENGTH)
     message = MessageIdField(required=False, help_text="msg_…")
+    incident = serializers.IntegerField(
+        required=False, min_value=1, max_value=MAX_ID, help_text="The id of one of failures."
+    )
     since = serializers.DateTimeField(
         required=False, help_text="Of messages published at this time or later."
     )

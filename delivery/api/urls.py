@@ -5,6 +5,7 @@ from django.urls import re_path
 from delivery.api.batch import BatchView
 from delivery.api.deliveries import DeliveryViews
 from delivery.api.holding import InstallationViews
+from delivery.api.incidents import IncidentViews
 from delivery.api.lanes import LaneViews
 from delivery.api.mailboxes import MailboxViews
 from delivery.api.messages import MessageViews
@@ -60,6 +61,12 @@ urlpatterns = [
     re_path(rf"^replays/(?P<pk>{ID})/cancel\Z", ReplayViews.as_view({"post": "cancel"})),
     re_path(r"^retention-runs\Z", RetentionViews.as_view({"get": "list", "post": "create"})),
     re_path(rf"^retention-runs/(?P<pk>{ID})\Z", RetentionViews.as_view({"get": "retrieve"})),
+    re_path(r"^incidents\Z", IncidentViews.as_view({"get": "list"})),
+    re_path(rf"^incidents/(?P<pk>{ID})\Z", IncidentViews.as_view({"get": "retrieve"})),
+    *(
+        re_path(rf"^incidents/(?P<pk>{ID})/{verb}\Z", IncidentViews.as_view({"post": verb}))
+        for verb in ("acknowledge", "mute", "assign", "close", "resubmit")
+    ),
     re_path(r"^lanes\Z", LaneViews.as_view({"get": "list"})),
     re_path(rf"^lanes/{LANE}\Z", LaneViews.as_view({"get": "retrieve"})),
     re_path(rf"^lanes/{LANE}/retry\Z", LaneViews.as_view({"post": "retry"})),

@@ -1,0 +1,79 @@
+"""Incidents of a started product whose chores are killed, and whose chat hangs.
+
+compare ─▶ change rows, messages, alerts ─▶ commit ─▶ the next turn
+        1                              2
+"""
+
+from collections.abc import Iterator
+
+import orjson
+import pytest
+
+from tests.support.product import Flow, Product
+from tests.support.receivers import OK, Answer, Hold, Receiver, ReceiverEndpoint
+from tests.system.faults.test_killed_chores import Chores
+from tests.system.operation.installation import eventually, kill
+
+
+def change(product: Product, statement: str, *values: object) -> None:
+    with product.connect() as connection:
+        connection.execute(statement, values)
+
+
+@pytest.fixture
+def chat(receiver: Receiver, product: Product) -> Iterator[ReceiverEndpoint]:
+    """A chat that hangs, and is told of lanes that are blocked for a second."""
+    endpoint = receiver.endpoint("chat")
+    endpoint.always(Hold())
+    rule = (
+        "UPDATE delivery_incidentrule"
+        " SET after_seconds = %s, quiet_seconds = %s, chat_urls = %s WHERE kind = 'LANE'"
+    )
+    change(product, rule, 1, 1, [endpoint.url])
+    yield endpoint
+    change(product, rule, 300, 60, [])
+
+
+def test_a_blocked_lane_is_told_once_whenever_the_chores_die(
+    flow: Flow, receiver: Receiver, product: Product, chat: ReceiverEndpoint
+) -> None:
+    chores = Chores(product)
+    of = flow.subscribe(receiver.endpoint("hook"), policy="strict")
+    told = {
+        event: flow.subscribe(
+            receiver.endpoint(f"told-{event}"),
+            event_type=f"Inturn.Incident.{event}",
+            header_filter_string=of.subscriber,
+        )
+        for event in ("Opened", "Closed")
+    }
+    of.endpoint.always(Answer(500))
+    # At 2: the message is stored, without its deliveries.
+    with chores.stopped_at("subscriptions_subscription", told["Opened"].id):
+        published = flow.publish_numbered(20)
+    (opened,) = told["Opened"].endpoint.wait_for_count(1)
+    assert orjson.loads(opened.body)["message"] == published[0]
+    # The chat hangs, and nothing waits for it: the lane flows, and the end is told.
+    chat.wait_for_count(1)
+    of.endpoint.always(OK)
+    flow.rest.post(f"lanes/{of.subscriber}/retry")
+    flow.wait_until_settled(of)
+    (closed,) = told["Closed"].endpoint.wait_for_count(1)
+    assert orjson.loads(closed.body)["incident"] == orjson.loads(opened.body)["incident"]
+    kill(chores.worker())
+    chat.always(OK)
+    # The killed sender's claim is over.
+    change(product, "UPDATE delivery_incidentalert SET next_at = now() WHERE sent_at IS NULL")
+    eventually(lambda: unsent(product) == 0, "the chat got all")
+    assert len(told["Opened"].endpoint.received) == 1
+    assert len(told["Closed"].endpoint.received) == 1
+
+
+def unsent(product: Product) -> int:
+    with product.connect() as connection:
+        row = connection.execute(
+            "SELECT count(*) FROM delivery_incidentalert WHERE sent_at IS NULL"
+        ).fetchone()
+    assert row is not None
+    count: int = row[0]
+    return count
