@@ -270,6 +270,7 @@ UNFOLD = {
         lambda _request: static("console/lanes.css"),
         lambda _request: static("console/lists.css"),
         lambda _request: static("console/omnibox.css"),
+        lambda _request: static("console/phone.css"),
     ],
     "SCRIPTS": [
         lambda _request: static("console/console.js"),

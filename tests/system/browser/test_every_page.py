@@ -38,7 +38,9 @@ LISTS = {
     "roles": "auth/group",
 }
 # Also by axe in the quick run; `--full` checks every page that any test photographs.
-CHECKED = ("subscriptions", "deliveries", "keys")
+CHECKED = ("subscriptions", "deliveries")
+# Of a row, in pixels, with its padding.
+TWO_LINES = 70
 FORMS = (
     "subscribers",
     "built-in-receivers",
@@ -80,6 +82,20 @@ def test_every_list_can_be_read_at_any_width(rows: None, ann: ConsoleVisitor) ->
         ann.page.goto(f"/admin/{address}/")
         ann.page.locator("#result_list, .inturn-empty").first.wait_for()
         ann.photograph(name, is_checked=name in CHECKED)
+
+
+def test_a_row_of_a_list_has_two_lines_on_a_phone(rows: None, ann: ConsoleVisitor) -> None:
+    ann.page.set_viewport_size({"width": 390, "height": 844})
+    for name in ("messages", "subscriptions", "subscribers", "event-types", "users", "deliveries"):
+        ann.page.goto(f"/admin/{LISTS[name]}/")
+        row = ann.page.locator("#result_list tr.data-row").first
+        box = row.bounding_box()
+        assert box is not None
+        assert box["height"] <= TWO_LINES, name
+        # It is a link from edge to edge.
+        if name == "deliveries":
+            row.click(position={"x": box["width"] - 2, "y": 2})
+            ann.page.wait_for_url("**/change/", timeout=10_000)
 
 
 def test_the_font_of_icons_has_what_the_styles_draw(ann: ConsoleVisitor) -> None:
