@@ -11,7 +11,8 @@ from delivery.database.queries import named_rows
 from delivery.models.message import public_id
 from delivery.states import LaneState, Status
 
-SHOWN = 50
+# Five lines each: the others are counted.
+SHOWN = 12
 NAMES_SHOWN = 10
 # Only the first have a strip, so that a page of many stopped lanes stays small.
 STRIPS_SHOWN = 8

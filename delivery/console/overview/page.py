@@ -18,7 +18,7 @@ from delivery.console.shared.counting import BACKLOG_LIMIT, Bounded
 from delivery.console.shared.rights import may_hold_all, may_toggle
 from delivery.console.subscribers import mailboxes
 from delivery.console.subscribers.mailboxes import MailboxFigures
-from delivery.database.queries import named_row
+from delivery.database.queries import named_row, named_rows
 from delivery.incidents.open import newest_open
 from delivery.models import Incident
 from subscriptions.models import Subscription
@@ -35,8 +35,9 @@ class Overview:
     """The values of the first page; `held` and `in_mailboxes` are parts of `backlog`.
 
     `oldest_at` is the oldest delivery to be sent, without mailboxes and held deliveries. `holdings`
-    are the subscribers and subscriptions on hold. `moving` are the lanes that are not stopped and
-    have the oldest waiting deliveries.
+    are the subscribers and subscriptions on hold. `lanes` are those of the `stopped` lanes that
+    stopped first. `moving` are the lanes that are not stopped and have the oldest waiting
+    deliveries.
     """
 
     now: datetime
@@ -47,8 +48,8 @@ class Overview:
     in_mailboxes: Bounded
     oldest_at: datetime | None
     in_doubt: Bounded
+    stopped: int
     lanes: list[BlockedLane]
-    more_lanes: bool
     moving: list[Strip]
     more_moving: bool
     holdings: list[HeldRow]
@@ -66,6 +67,11 @@ class Overview:
     may_toggle: bool
     may_unblock: bool
     may_hold_all: bool
+
+    @property
+    def unlisted(self) -> int:
+        """The number of stopped lanes that are counted only."""
+        return self.stopped - len(self.lanes)
 
     @property
     def suspended(self) -> int:
@@ -95,8 +101,8 @@ def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
         in_mailboxes=Bounded(backlog["in_mailboxes"], BACKLOG_LIMIT),
         oldest_at=backlog["oldest_at"],
         in_doubt=Bounded(backlog["in_doubt"], BACKLOG_LIMIT),
+        stopped=_count_stopped() if len(lanes) > stopped_lanes.SHOWN else len(lanes),
         lanes=lanes[: stopped_lanes.SHOWN],
-        more_lanes=len(lanes) > stopped_lanes.SHOWN,
         # Without those that were emptied since.
         moving=[strip for strip in strips.read_strips(moving[:MOVING_SHOWN]) if strip.blocks],
         more_moving=len(moving) > MOVING_SHOWN,
@@ -116,3 +122,8 @@ def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
         may_unblock=user.has_perm("delivery.change_lane"),
         may_hold_all=may_hold_all(user),
     )
+
+
+def _count_stopped() -> int:
+    """Count the stopped lanes, with those of held subscribers, which are listed as held."""
+    return sum(row["count"] for row in named_rows("stopped_counts", {}))

@@ -94,7 +94,9 @@ SELECT
             WHERE pending.status <> 'ACTIVE'
             UNION ALL
             SELECT
-            FROM subscriptions_subscription subscription
+            FROM without_lane
+            JOIN subscriptions_subscription subscription
+                ON subscription.id = without_lane.subscription_id
             JOIN subscriptions_standing standing
                 ON standing.id = subscription.id AND standing.status <> 'ACTIVE'
             CROSS JOIN LATERAL (
@@ -115,12 +117,15 @@ SELECT
     ) AS oldest_at,
     ARRAY(
         SELECT lane.id
-        FROM pending
+        FROM (
+            SELECT lane_id, min(id) AS oldest_id
+            FROM pending
+            WHERE status = 'ACTIVE' AND NOT skipped
+            GROUP BY lane_id
+        ) AS waiting
         JOIN delivery_lane lane
-            ON lane.id = pending.lane_id AND lane.state = 'IDLE' AND lane.kind IN ('TOPIC', 'QUEUE')
-        WHERE pending.status = 'ACTIVE' AND NOT pending.skipped
-        GROUP BY lane.id
-        ORDER BY min(pending.id)
+            ON lane.id = waiting.lane_id AND lane.state = 'IDLE' AND lane.kind IN ('TOPIC', 'QUEUE')
+        ORDER BY waiting.oldest_id
         LIMIT %(lanes)s
     ) AS moving_lanes,
     (SELECT count(*) FROM (

@@ -250,3 +250,16 @@ def test_a_bounded_number_shows_that_there_are_more() -> None:
     assert str(Bounded(10_000, counting.WAITING_LIMIT)) == "10,000"
     assert Bounded(1, 10).of("message") == "1 message"
     assert not Bounded(0, 10)
+
+
+@pytest.mark.django_db
+def test_of_many_stopped_lanes_the_first_are_listed_and_the_others_counted(
+    ann: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("delivery.console.lanes.stopped_lanes.SHOWN", 2)
+    for _ in range(5):
+        block(factories.delivery(Status.PENDING))
+    text = " ".join(ann.get("/admin/").text.split())
+    assert "the first 2 listed below" in text
+    assert "The 2 longest-stopped lanes; 3 more are in" in text
+    assert text.count("Skip this message") == 2
