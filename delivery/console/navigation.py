@@ -127,7 +127,7 @@ SETTINGS = (
     listed("Keys", "key", "subscriptions.apikey", "roles#keys"),
     listed("Users", "person", "auth.user", "roles#grant-rights"),
     listed("Roles", "badge", "auth.group", "roles#the-roles"),
-    listed("Incident rules", "edit_notifications", "delivery.incidentrule", "incidents#rules"),
+    listed("Incident rules", "add_alert", "delivery.incidentrule", "incidents#rules"),
     listed("Retention", "auto_delete", "delivery.retentionrun", "retention"),
     listed("Schedules", "schedule", "delivery.pipelineschedule", "history#run-it"),
 )
