@@ -14,9 +14,8 @@ from prometheus_client import Histogram, Info
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from rest_framework.exceptions import APIException
 
-from subscriptions.api.authentication import GRANTED, usable_key
+from subscriptions.api.authentication import reads_everything, usable_key
 from subscriptions.api.problems import Problem, problem_of
-from subscriptions.models import Scope
 
 _SECONDS = Histogram(
     "inturn_http_request_seconds",
@@ -84,7 +83,7 @@ def _has_key(request: HttpRequest) -> bool:
     scheme, _, text = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not text.strip():
         return False
-    return Scope.READ in GRANTED[usable_key(text.strip(), now=timezone.now()).scope]
+    return reads_everything(usable_key(text.strip(), now=timezone.now()))
 
 
 @lru_cache(maxsize=4096)

@@ -1,6 +1,6 @@
 """Deliveries: list, read with attempts, cancel, resubmit, and resolve IN_DOUBT."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.db.models import Prefetch, QuerySet
@@ -12,22 +12,34 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from delivery.api.edits import EditSerializer, edit_of
-from delivery.api.message_query import MessageIdField, SubscriptionText
+from delivery.api.message_query import (
+    TEXT_SEARCH_SECONDS,
+    MessageIdField,
+    SubscriptionText,
+)
 from delivery.api.publish import problem_of_refusal
-from delivery.api.shapes import DELIVERY_RELATIONS, DeliveryDetailSerializer, DeliverySerializer
+from delivery.api.shapes import (
+    DELIVERY_RELATIONS,
+    DeliveryDetailSerializer,
+    DeliverySerializer,
+    leave_out_receivers,
+)
+from delivery.database.queries import TimeUpError, at_most
 from delivery.models import Attempt, Delivery
 from delivery.models.delivery import ids_of_message
 from delivery.models.message import public_id
+from delivery.models.reach import deliveries_within
 from delivery.publishing.callback_urls import CallbackRefusedError
 from delivery.publishing.drafts import PublishRefusedError
 from delivery.states import Status
 from delivery.support import resolve, resubmit
-from subscriptions.api.authentication import actor_of
+from subscriptions.api.authentication import actor_of, key_of
 from subscriptions.api.pages import ById, KeysetPages, PageOrder
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict, Text
-from subscriptions.api.views import MANAGE, READ, ApiView
+from subscriptions.api.views import MANAGE, PUBLISH, READ, ApiView
 from subscriptions.matching.typed_names import subscription_ids
+from subscriptions.reach import Reach, reach_of_key
 from subscriptions.values.names import MAX_NAME_LENGTH
 
 # Only the newest are shown: a delivery may have been tried for weeks.
@@ -77,18 +89,33 @@ class DeliveryViews(ApiView, GenericViewSet[Delivery]):
 
     @property
     def required_scopes(self) -> frozenset[str]:  # type: ignore[override]
-        return READ if self.action in ("list", "retrieve") else MANAGE
+        return READ | PUBLISH if self.action in ("list", "retrieve") else MANAGE
+
+    limited_actions = frozenset({"list", "retrieve"})
+
+    def get_queryset(self) -> QuerySet[Delivery]:
+        return deliveries_within(super().get_queryset(), self._reach)
+
+    @property
+    def _reach(self) -> Reach | None:
+        return reach_of_key(key_of(self.request))
 
     def list(self, request: Request) -> Response:
-        """List deliveries, newest first."""
-        page = self.paginate_queryset(_selected(self.get_queryset(), self.query))
-        return self.get_paginated_response(DeliverySerializer(page, many=True).data)
+        """List deliveries, newest first.
+
+        A publish key, and a limited read key, list those of their publisher or subscriber. 400 if
+        these are so few that a search takes too long: narrow it by message, since or until.
+        """
+        rows = _selected(self.get_queryset(), self.query)
+        page = self.paginate_queryset(rows) if self._reach is None else self._within_time(rows)
+        return self.get_paginated_response(self._seen(DeliverySerializer(page, many=True).data))
 
     @extend_schema(responses=DeliveryDetailSerializer)
     def retrieve(self, request: Request, pk: str) -> Response:
         """Read a delivery with its newest 200 attempts.
 
-        `attempt_count` is the number of all of them.
+        `attempt_count` is the number of all of them. For its publisher `reason`, `error` and
+        `excerpt` are empty.
         """
         return self._shown()
 
@@ -151,7 +178,26 @@ class DeliveryViews(ApiView, GenericViewSet[Delivery]):
         delivery = get_object_or_404(
             self.get_queryset().prefetch_related(attempts), pk=self.kwargs["pk"]
         )
-        return Response(DeliveryDetailSerializer(delivery).data)
+        (shown,) = self._seen([DeliveryDetailSerializer(delivery).data])
+        return Response(shown)
+
+    def _within_time(self, rows: QuerySet[Delivery]) -> Sequence[Delivery]:
+        try:
+            with at_most(TEXT_SEARCH_SECONDS):
+                return self.paginate_queryset(rows) or ()
+        except TimeUpError:
+            raise Problem(
+                400,
+                "search-too-wide",
+                "The search took too long; narrow it by message, or by since and until.",
+            ) from None
+
+    def _seen(self, shown: Iterable[Any]) -> Sequence[dict[str, Any]]:
+        """Leave out the details of receivers and people, unless the receiver's own key asks."""
+        deliveries = [dict(delivery) for delivery in shown]
+        if self._reach is not None and not self._reach.subscribers:
+            leave_out_receivers(deliveries)
+        return deliveries
 
 
 def _copy(copy: resubmit.Copy, delivery: Delivery) -> dict[str, Any]:

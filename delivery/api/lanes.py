@@ -15,13 +15,15 @@ from rest_framework.viewsets import GenericViewSet
 from delivery.console.lanes import waiting_counts
 from delivery.console.shared.counting import WAITING_LIMIT, Bounded
 from delivery.models import Lane, LaneKind
+from delivery.models.reach import lanes_within
 from delivery.states import LaneState
 from delivery.support import unblock
-from subscriptions.api.authentication import actor_of
+from subscriptions.api.authentication import actor_of, key_of
 from subscriptions.api.pages import ById, KeysetPages, PageOrder
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict
 from subscriptions.api.views import MANAGE, READ, ApiView
+from subscriptions.reach import reach_of_key
 
 
 class LaneSerializer(serializers.ModelSerializer[Lane]):
@@ -86,12 +88,15 @@ class LaneViews(ApiView, GenericViewSet[Lane]):
     serializer_class = LaneSerializer
     lookup_field = "name"
 
+    limited_actions = frozenset({"list", "retrieve"})
+
     @property
     def required_scopes(self) -> frozenset[str]:  # type: ignore[override]
         return MANAGE if self.action in ("retry", "skip", "resume") else READ
 
     def get_queryset(self) -> QuerySet[Lane]:
-        return Lane.objects.with_name().with_shown_state().defer("run_ids", "run_attempts")
+        rows = Lane.objects.with_name().with_shown_state().defer("run_ids", "run_attempts")
+        return lanes_within(rows, reach_of_key(key_of(self.request)))
 
     def list(self, request: Request) -> Response:
         """List the lanes."""

@@ -16,13 +16,14 @@ from delivery.api.message_query import MessageQuery, page_of_search
 from delivery.api.shapes import DELIVERY_RELATIONS, MessageDetailSerializer, MessageSerializer
 from delivery.models import Attempt, Callback, Delivery, Message, Reply
 from delivery.models.message import parse_public_id
+from delivery.models.reach import messages_within
 from delivery.publishing.explain import explain_message
 from delivery.publishing.reply_headers import wants_reply
 from subscriptions.api.authentication import key_of
 from subscriptions.api.pages import KeysetPages, PageOrder
 from subscriptions.api.strict import Strict
-from subscriptions.api.views import READ, ApiView
-from subscriptions.models import Scope
+from subscriptions.api.views import PUBLISH, READ, ApiView
+from subscriptions.reach import reach_of_key
 
 SHOWN_DELIVERIES = 100
 SHOWN_ATTEMPTS = 10
@@ -53,10 +54,11 @@ class MessageViews(ApiView, GenericViewSet[Message]):
     queryset = Message.objects.select_related("event_type", "publisher")
     serializer_class = MessageSerializer
 
-    @property
-    def required_scopes(self) -> frozenset[str]:  # type: ignore[override]
-        # A publisher may read its own messages, one by one.
-        return READ | {Scope.PUBLISH} if self.action == "retrieve" else READ
+    required_scopes = READ | PUBLISH
+    limited_actions = frozenset({"list", "retrieve", "explain"})
+
+    def get_queryset(self) -> QuerySet[Message]:
+        return messages_within(super().get_queryset(), reach_of_key(key_of(self.request)))
 
     def list(self, request: Request) -> Response:
         """Search messages, newest first."""
@@ -70,8 +72,8 @@ class MessageViews(ApiView, GenericViewSet[Message]):
         """Read a message with its first 100 deliveries and the newest 10 attempts of each.
 
         All deliveries are in `GET deliveries?message=…`, more attempts in `GET deliveries/{id}`.
-        The publisher may read its own messages too, with its own key, and sees outcomes and status
-        codes, but no `reason`, `error` or `excerpt`.
+        A publish key, and a read key limited to a publisher, read that publisher's messages, with
+        outcomes and status codes, but without `reason`, `error` and `excerpt`.
         """
         callbacks = Prefetch("callbacks", _shown_callbacks(), to_attr="shown_callbacks")
         rows = self.get_queryset().select_related("answers", "replied")
@@ -80,7 +82,7 @@ class MessageViews(ApiView, GenericViewSet[Message]):
         deliveries = _shown_deliveries(message)
         is_whole = len(deliveries) < SHOWN_DELIVERIES
         context = {
-            "for_publisher": key_of(request).scope == Scope.PUBLISH,
+            "for_publisher": reach_of_key(key_of(request)) is not None,
             "deliveries": deliveries,
             "replies": _shown_replies(message),
             "delivery_count": len(deliveries)
@@ -96,9 +98,6 @@ class MessageViews(ApiView, GenericViewSet[Message]):
         return Response({"results": ExplanationSerializer(explanations, many=True).data})
 
     def _found(self, text: str, rows: QuerySet[Message]) -> Message:
-        key = key_of(self.request)
-        if key.scope == Scope.PUBLISH:
-            rows = rows.filter(publisher=key.publisher_id)
         # The URL pattern allows only ids.
         message = rows.filter(pk=parse_public_id(text) or 0).first()
         if message is None:

@@ -267,14 +267,15 @@ class MessageDetailSerializer(serializers.ModelSerializer[Message]):
         else:
             shown["body_base64"] = b64encode(body).decode()
         if self.context.get("for_publisher"):
-            _leave_out_receivers(shown["deliveries"])
+            leave_out_receivers(shown["deliveries"])
         return shown
 
 
-def _leave_out_receivers(deliveries: list[dict[str, Any]]) -> None:
+def leave_out_receivers(deliveries: list[dict[str, Any]]) -> None:
+    """Empty what publishers do not see: details of receivers, and names of people."""
     for delivery in deliveries:
         delivery["reason"] = ""
-        for attempt in delivery["attempts"]:
+        for attempt in delivery.get("attempts", ()):
             attempt["error"] = attempt["excerpt"] = ""
 
 

@@ -13,7 +13,12 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
-from delivery.console.shared.rights import Person, may_configure, may_make_reports
+from delivery.console.shared.rights import (
+    Person,
+    is_developer,
+    may_configure,
+    may_make_reports,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +57,11 @@ def listed(title: str, icon: str, model: str, guide: str) -> Page:
     return Page(title=title, icon=icon, model=model, guide=guide)
 
 
+def own(title: str, icon: str, model: str) -> Page:
+    """Return the list of a developer, whom the lists of everything are closed to."""
+    return Page(title=title, icon=icon, model=model, guide="roles#developers", may_see=is_developer)
+
+
 def _everybody(_user: Person) -> bool:
     return True
 
@@ -66,6 +76,8 @@ OVERVIEW = Page(
 NOW = (
     OVERVIEW,
     listed("Incidents", "notification_important", "delivery.incident", "incidents"),
+    own("My messages", "mail", "delivery.ownmessage"),
+    own("My deliveries", "local_shipping", "delivery.owndelivery"),
     listed("Messages", "mail", "delivery.message", "console#find-messages"),
     listed("Deliveries", "local_shipping", "delivery.delivery", "failures#resubmit-deliveries"),
     listed("Lanes", "conversion_path", "delivery.lane", "policies#suspended-lanes"),

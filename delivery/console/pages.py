@@ -12,6 +12,7 @@ import delivery.console.incidents.rules
 import delivery.console.journal.admin
 import delivery.console.lanes.admin
 import delivery.console.messages.admin
+import delivery.console.own.admin
 import delivery.console.payloads.admin
 import delivery.console.pipeline.findings
 import delivery.console.pipeline.runs

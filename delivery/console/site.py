@@ -18,8 +18,10 @@ from delivery.console.navigation import guide_address, title_of_list
 from delivery.console.omnibox.view import omnibox_results
 from delivery.console.overview import charts, live
 from delivery.console.overview import page as overview
+from delivery.console.overview.homes import read_home
+from delivery.console.own.home import read_own_home
 from delivery.console.saved_views.posts import delete_view, rename_view, save_view
-from delivery.console.shared.rights import may_see_overview
+from delivery.console.shared.rights import is_developer, may_see_overview
 from subscriptions import sign_in
 from subscriptions.admin.people.sign_in_form import SignInForm
 from subscriptions.admin.shared.one_time_secret import shown_once
@@ -132,11 +134,16 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
         if may_see_overview(request.user):
             now = timezone.now()
             context["first_steps"] = card.read_first_steps(request)
+            context["home"] = read_home(request.user, now=now)
             context["overview"] = overview.read_overview(now=now, user=request.user)
             context["chart"] = charts.read_chart(
                 charts.chosen_span(request.GET.get("span")), now=now
             )
+        elif is_developer(request.user):
+            context["own"] = read_own_home(request.user, now=timezone.now())
         page: TemplateResponse = super().index(request, context)
-        if "overview" not in context:
+        if "own" in context:
+            page.template_name = "console/own_home.html"
+        elif "overview" not in context:
             page.template_name = "console/no_role.html"
         return page

@@ -33,6 +33,7 @@ from delivery.models.mailbox import MailboxRate
 from delivery.models.message import Message
 from delivery.models.message_range import MessageRange
 from delivery.models.old_broker import ImportedKey, MessageReservation
+from delivery.models.own import OwnDelivery, OwnMessage
 from delivery.models.payload_view import PayloadView
 from delivery.models.pipeline import (
     RUN_ENDED,
@@ -105,6 +106,8 @@ __all__ = [
     "MessageRange",
     "MessageReservation",
     "OutcomeClass",
+    "OwnDelivery",
+    "OwnMessage",
     "PayloadView",
     "PipelineRun",
     "PipelineSchedule",

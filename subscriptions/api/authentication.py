@@ -16,6 +16,7 @@ from subscriptions.database_away import is_read_only, reconnect_next_time
 from subscriptions.matching.lookups import key_by_hash
 from subscriptions.models import ApiKey, Publisher, Scope
 from subscriptions.models.api_key import hash_of
+from subscriptions.reach import is_limited
 
 if TYPE_CHECKING:
     # Importing it at run time is circular: the framework imports this module to define its view
@@ -94,8 +95,17 @@ def _note_use(key: ApiKey, *, now: datetime) -> None:
             reconnect_next_time()
 
 
+def reads_everything(key: ApiKey) -> bool:
+    """Return whether the key may read, without a limit to a publisher or subscriber."""
+    return Scope.READ in GRANTED[key.scope] and not is_limited(key)
+
+
 class HasScope(BasePermission):
-    """Admits a key with one of the view's `required_scopes`; the scope manage includes read."""
+    """Admits a key with one of the view's `required_scopes`; the scope manage includes read.
+
+    A limited key is admitted only to the actions that restrict their rows, `limited_actions`: a
+    view that does not name any is closed to it.
+    """
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         if not isinstance(request.auth, ApiKey):
@@ -108,6 +118,15 @@ class HasScope(BasePermission):
                 403,
                 "wrong-scope",
                 f"This key has the scope {request.auth.scope}; needed is {wanted}.",
+            )
+        action = getattr(view, "action", None)
+        if is_limited(request.auth) and action not in getattr(view, "limited_actions", ()):
+            owner = request.auth.publisher or request.auth.subscriber
+            raise Problem(
+                403,
+                "limited-key",
+                f"This key is limited to {owner}: it reads only messages, deliveries and lanes "
+                "of that.",
             )
         return True
 

@@ -61,8 +61,31 @@ class NewKeySerializer(KeySerializer):
     )
 
 
+def _limit(model: type[Named]) -> serializers.SlugRelatedField[Any]:
+    return serializers.SlugRelatedField(
+        slug_field="name", queryset=model._default_manager.all(), default=None, allow_null=True
+    )
+
+
 class AccessKeySerializer(KeySerializer):
+    """A key to read or manage. `publisher` or `subscriber` limits a read key to one of these.
+
+    It then reads the messages and deliveries of that publisher, or the deliveries and the lane of
+    that subscriber, and nothing else.
+    """
+
     scope = serializers.ChoiceField(choices=ACCESS_SCOPES)
+    publisher = _limit(Publisher)
+    subscriber = _limit(Subscriber)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        given = [name for name in ("publisher", "subscriber") if attrs.get(name)]
+        if given and attrs["scope"] != Scope.READ:
+            raise serializers.ValidationError({given[0]: "Only a read key can be limited."})
+        if len(given) > 1:
+            detail = "A key is limited to one publisher or to one subscriber."
+            raise serializers.ValidationError({"subscriber": detail})
+        return attrs
 
 
 class NewAccessKeySerializer(AccessKeySerializer):
@@ -131,5 +154,6 @@ class AccessKeyViews(KeyViews):
     """The keys of scope read and manage, which have no owner."""
 
     queryset = ApiKey.objects.filter(scope__in=[Scope.READ, Scope.MANAGE])
+    related = ("publisher", "subscriber")
     serializer_class = AccessKeySerializer
     new_serializer_class = NewAccessKeySerializer

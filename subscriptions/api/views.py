@@ -26,10 +26,12 @@ class ApiView(APIView):
 
     `query_classes` has the query parameters by action (of a view set) or by method in lower case;
     other actions take none. Unknown parameters are refused, unless `ignores_unknown_query`: the
-    clients of other systems send parameters of their own.
+    clients of other systems send parameters of their own. `limited_actions` keep to the rows that
+    the key reaches.
     """
 
     required_scopes: ClassVar[frozenset[str]] = MANAGE
+    limited_actions: ClassVar[frozenset[str]] = frozenset()
     query_classes: ClassVar[Mapping[str, type[Strict]]] = {}
     ignores_unknown_query: ClassVar[bool] = False
     parser_classes = [JSONBody]

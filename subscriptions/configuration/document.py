@@ -126,7 +126,11 @@ PUBLISHERS = Section(
     name="publishers",
     model=Publisher,
     fields=("name", "description", "event_types", "errors_to"),
-    left_out={**_ROW, "all_event_types": "event_types is null then"},
+    left_out={
+        **_ROW,
+        "all_event_types": "event_types is null then",
+        "developers": "accounts belong to one installation",
+    },
     given_only=(PUBLISH_ID,),
 )
 SUBSCRIPTIONS = Section(

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
-        ("subscriptions", "0018_default_destinations"),
+        ("subscriptions", "0019_developers"),
     ]
 
     operations = [

@@ -28,7 +28,10 @@ def hash_of(key: str) -> str:
 
 
 class ApiKey(models.Model):
-    """A key with one scope; publish keys belong to a publisher, fetch keys to a subscriber."""
+    """A key with one scope; publish keys belong to a publisher, fetch keys to a subscriber.
+
+    A read key with one of them is limited to it: see `subscriptions.reach`.
+    """
 
     name = models.CharField(max_length=200, blank=True, default="")
     scope = models.CharField(max_length=7, choices=Scope)
@@ -56,7 +59,9 @@ class ApiKey(models.Model):
                 condition=(
                     Q(scope="publish", publisher__isnull=False, subscriber=None)
                     | Q(scope="fetch", publisher=None, subscriber__isnull=False)
-                    | Q(scope__in=["read", "manage"], publisher=None, subscriber=None)
+                    | Q(scope="read", publisher=None)
+                    | Q(scope="read", subscriber=None)
+                    | Q(scope="manage", publisher=None, subscriber=None)
                 ),
             ),
         ]

@@ -1,5 +1,6 @@
 """A publisher: an application allowed to publish."""
 
+from django.contrib.auth.models import User
 from django.db import models
 
 from subscriptions.models.event_type import EventType
@@ -15,6 +16,13 @@ class Publisher(Named):
         EventType,
         blank=True,
         help_text="Event types that it may publish, unless it may publish all.",
+    )
+
+    developers = models.ManyToManyField(
+        User,
+        blank=True,
+        related_name="publishers",
+        help_text="People with the role Developers who see its messages and deliveries.",
     )
 
     errors_to = models.CharField(

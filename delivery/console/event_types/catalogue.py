@@ -57,6 +57,25 @@ class Entry:
         return is_reserved(self.event_type.name)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventExample:
+    """What a publisher's developer needs of an event type; sample and schema as in `Entry`."""
+
+    event_type: EventType
+    sample: str
+    json_schema: str
+    publish_command: str
+
+
+def example_of(event_type: EventType) -> EventExample:
+    return EventExample(
+        event_type=event_type,
+        sample=_pretty(event_type.sample),
+        json_schema=_pretty(event_type.json_schema),
+        publish_command=_publish_command(event_type),
+    )
+
+
 def newest_of(ids: Collection[int]) -> dict[int, Newest]:
     """Return the newest message by event type, without event types that have no messages."""
     rows = named_rows("newest_of_event_types", {"ids": list(ids)})

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, Func, IntegerField, QuerySet
+from django.db.models import Func, IntegerField, QuerySet
 from django.http import (
     Http404,
     HttpRequest,
@@ -17,7 +17,6 @@ from django.shortcuts import get_object_or_404
 from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
-from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET
 
@@ -35,7 +34,7 @@ from delivery.console.messages.search import (
 )
 from delivery.console.messages.trace import TraceParts
 from delivery.console.payloads.payload import log_view, may_see_payload
-from delivery.console.shared.labels import label, two_lines
+from delivery.console.shared.labels import two_lines
 from delivery.console.shared.list_filters import (
     DestinationFilter,
     IdFrom,
@@ -47,6 +46,7 @@ from delivery.console.shared.list_filters import (
 from delivery.console.shared.list_with_pane import SplitAdmin
 from delivery.console.shared.live import LiveAdmin
 from delivery.console.shared.rights import journal_url, may_toggle, reads_journal
+from delivery.console.shared.statuses import counted_statuses, status_labels
 from delivery.console.shared.tabs import Tab, TabbedAdmin, TabFilter
 from delivery.console.traces.export import TraceReader, json_parts
 from delivery.console.traces.text import text_parts
@@ -153,14 +153,9 @@ class MessageAdmin(TraceParts, LiveAdmin, TabbedAdmin, SplitAdmin):
         )
 
     def complete(self, rows: Sequence[Any]) -> None:
-        counted: dict[int, list[tuple[str, int]]] = {}
-        deliveries = Delivery.objects.of_messages(row.pk for row in rows)
-        for message_id, status, count in (
-            deliveries.values_list("message_id", "status").annotate(n=Count("id")).order_by()
-        ):
-            counted.setdefault(message_id, []).append((status, count))
+        counted = counted_statuses(row.pk for row in rows)
         for row in rows:
-            row.statuses = sorted(counted.get(row.pk, []))
+            row.statuses = counted.get(row.pk, [])
 
     def pane_context(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
         message = self._viewed(request, object_id)
@@ -262,13 +257,4 @@ class MessageAdmin(TraceParts, LiveAdmin, TabbedAdmin, SplitAdmin):
 
     @admin.display(description="deliveries")
     def fate(self, row: Any) -> SafeString | str:
-        if not row.statuses:
-            return "no subscription matched"
-        return format_html_join(
-            " ",
-            "{}",
-            (
-                (label(status, text=f"{count} {status}" if count > 1 else status),)
-                for status, count in row.statuses
-            ),
-        )
+        return status_labels(row.statuses)

@@ -21,6 +21,7 @@ from django.views.decorators.http import require_GET
 
 from delivery import pipeline
 from delivery.console.payloads.payload import may_see_payload
+from delivery.console.pipeline.presets import report_presets
 from delivery.console.pipeline.report_form import ReportForm
 from delivery.models import PipelineRun, RunState, Step
 from delivery.pipeline import settings
@@ -78,6 +79,7 @@ class Reporting(ConsoleAdmin):
             "opts": self.opts,
             "title": "Reports",
             "form": form,
+            "presets": report_presets(timezone.now()),
             "may_see_payload": may_see,
         }
         return TemplateResponse(request, "console/report.html", context)

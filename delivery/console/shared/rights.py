@@ -26,6 +26,12 @@ def may_make_reports(user: Person) -> bool:
     return user.is_staff and user.has_perm("delivery.make_report")
 
 
+def is_rescuer(user: Person) -> bool:
+    """Return whether the user may act on deliveries and lanes that are in trouble."""
+    rights = ("delivery.change_delivery", "delivery.change_lane")
+    return any(user.has_perm(right) for right in rights)
+
+
 def may_publish(user: Person) -> bool:
     """Return whether the user may publish messages, in any publisher's name."""
     return user.is_staff and user.has_perm("delivery.add_message")
@@ -36,6 +42,12 @@ def may_create_example(user: Person) -> bool:
     kinds = ("eventtype", "publisher", "subscriber", "subscription")
     rights = [f"subscriptions.add_{kind}" for kind in kinds]
     return user.is_staff and user.has_perms([*rights, "delivery.add_builtinreceiver"])
+
+
+def is_developer(user: Person) -> bool:
+    """Return whether the user sees messages of given publishers, but not of all."""
+    own, every = "delivery.view_ownmessage", "delivery.view_message"
+    return user.is_staff and user.has_perm(own) and not user.has_perm(every)
 
 
 def may_see_overview(user: Person) -> bool:

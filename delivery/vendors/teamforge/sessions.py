@@ -70,4 +70,6 @@ def _key(username: str, password: str, *, now: datetime) -> ApiKey | None:
         key = usable_key(password, now=now)
     except AuthenticationFailed:
         return None
-    return key if key.publisher is not None and key.publisher.name == username else None
+    if key.scope != Scope.PUBLISH or key.publisher is None:
+        return None
+    return key if key.publisher.name == username else None

@@ -21,21 +21,29 @@ from subscriptions.admin.shared.times import ago
 from subscriptions.changes import record_change, snapshot
 from subscriptions.models import ApiKey, Scope
 from subscriptions.models.api_key import new_key
+from subscriptions.reach import is_limited
 
 _HELP = {
     "name": "Purpose, such as production, to distinguish it from other keys.",
     "expires_at": "In UTC. Empty: never expires.",
+    "publisher": "A read key is limited to its messages and deliveries. Empty: no limit.",
+    "subscriber": "A read key is limited to its deliveries and lane. Empty: no limit.",
 }
 # Shown if not all scopes are offered.
 _LEFT_OUT = "You can create only keys with rights that you have yourself."
 _OWNER = {Scope.PUBLISH: "publisher", Scope.FETCH: "subscriber"}
+_OWNERS = tuple(_OWNER.values())
 
 
 class ApiKeyForm(forms.ModelForm[ApiKey]):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
+        if cleaned.get("scope") == Scope.READ:
+            if all(cleaned.get(owner) for owner in _OWNERS):
+                self.add_error("subscriber", "Limit a key to a publisher or to a subscriber.")
+            return cleaned
         wanted = _OWNER.get(cleaned.get("scope", ""))
-        for owner in _OWNER.values():
+        for owner in _OWNERS:
             if owner == wanted and not cleaned.get(owner):
                 self.add_error(owner, f"Choose the {owner} this key acts for.")
             if owner != wanted and cleaned.get(owner):
@@ -74,7 +82,10 @@ class ApiKeyAdmin(RecordedAdmin):
     search_help_text = "Search by name, owner or the last four characters"
     fields = ["scope", "publisher", "subscriber", "name", "expires_at"]
     autocomplete_fields = ["publisher", "subscriber"]
-    conditional_fields = {"publisher": "scope == 'publish'", "subscriber": "scope == 'fetch'"}
+    conditional_fields = {
+        "publisher": "scope == 'publish' || scope == 'read'",
+        "subscriber": "scope == 'fetch' || scope == 'read'",
+    }
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
@@ -156,7 +167,8 @@ class ApiKeyAdmin(RecordedAdmin):
 
     @admin.display(description="owner")
     def owner(self, row: ApiKey) -> str:
-        return str(row.publisher or row.subscriber or "–")
+        owner = str(row.publisher or row.subscriber or "–")
+        return f"only {owner}" if is_limited(row) else owner
 
     @admin.display(description="created", ordering="created_at")
     def created(self, row: ApiKey) -> SafeString | str:

@@ -4,8 +4,9 @@ from django.contrib import admin
 from django.contrib.auth.models import Group, Permission, User
 from django.db.models import Q, QuerySet
 
-from subscriptions.admin.people.role_words import OUR_APPS
+from subscriptions.admin.people.role_words import OF_OWN, OUR_APPS
 from subscriptions.models import Scope
+from subscriptions.reach import reach_of_user
 
 
 def with_a_page() -> QuerySet[Permission]:
@@ -33,12 +34,21 @@ def roles_within(user: User) -> QuerySet[Group]:
     return Group.objects.exclude(permissions__in=_beyond(user))
 
 
+def sees_all_messages(user: User) -> bool:
+    """Return whether the user sees the messages of all publishers, with their payloads."""
+    return user.has_perms(["delivery.view_message", "delivery.view_payload"])
+
+
 def has_more(row: User | Group, *, than: User) -> bool:
     """Return whether a person or a role has a right that the other lacks."""
     if than.is_superuser:
         return False
     if isinstance(row, User):
-        return row.is_superuser or _overlap(rights_of(row), _beyond(than))
+        if row.is_superuser or _overlap(rights_of(row), _beyond(than)):
+            return True
+        return not sees_all_messages(than) and not (
+            reach_of_user(row).publishers <= reach_of_user(than).publishers
+        )
     return _overlap(with_a_page().filter(group=row), _beyond(than))
 
 
@@ -50,7 +60,7 @@ def scopes_within(user: User) -> list[Scope]:
     """
     beyond = _beyond(user)
     scopes = [Scope.PUBLISH, Scope.FETCH]
-    if not beyond.filter(codename__startswith="view_").exists():
+    if not beyond.filter(codename__startswith="view_").exclude(codename__in=OF_OWN).exists():
         scopes.append(Scope.READ)
     if not beyond.exists():
         scopes.append(Scope.MANAGE)
@@ -58,7 +68,8 @@ def scopes_within(user: User) -> list[Scope]:
 
 
 def _beyond(user: User) -> QuerySet[Permission]:
-    return with_a_page().exclude(pk__in=rights_of(user).values("pk"))
+    own = OF_OWN if sees_all_messages(user) else ()
+    return with_a_page().exclude(codename__in=own).exclude(pk__in=rights_of(user).values("pk"))
 
 
 def _overlap(permissions: QuerySet[Permission], others: QuerySet[Permission]) -> bool:

@@ -34,6 +34,8 @@ _CONFIGURES = {
     "auth.change_user": "users",
     "auth.change_group": "roles",
 }
+# Developers' rights, each contained in the right to view all messages.
+OF_OWN = ("view_ownmessage", "view_owndelivery")
 SEES_PAYLOADS = "delivery.view_payload"
 MAKES_REPORTS = "delivery.make_report"
 
@@ -47,12 +49,52 @@ def sentences(rights: set[str]) -> list[str]:
     """Return lines on the visible pages, the allowed actions and the allowed configuration."""
     configured = [word for right, word in _CONFIGURES.items() if right in rights]
     done = [words for right, words in _DOES.items() if right in rights]
-    views = any(right.partition(".")[2].startswith("view_") for right in rights - {SEES_PAYLOADS})
-    lines = [_seeing(rights) if views else "Sees nothing."]
+    views = {
+        right.partition(".")[2]
+        for right in rights - {SEES_PAYLOADS}
+        if right.partition(".")[2].startswith("view_")
+    }
+    lines = [_seeing(rights) if views - set(OF_OWN) else "Sees nothing."]
+    if views & set(OF_OWN) and "view_message" not in views:
+        payloads = "with" if SEES_PAYLOADS in rights else "without"
+        lines = lines if views - set(OF_OWN) else []
+        lines.append(
+            f"Sees the messages and deliveries of their own publishers, {payloads} payloads."
+        )
     lines += ["Creates reports of the history."] if MAKES_REPORTS in rights else []
     lines += [f"{words[0].upper()}{words[1:]}." for words in done]
     lines += [f"Configures {', '.join(configured)}."] if configured else []
     return lines if done or configured else [*lines, "Changes nothing."]
+
+
+def bundles(known: Iterable[str]) -> dict[str, tuple[str, set[str]]]:
+    """Return key → sentence and rights: what one ticks to make a role.
+
+    To see the pages is to view every kind of row; to configure a kind is to add, change and delete
+    it as well.
+    """
+    views = {
+        right
+        for right in known
+        if right.partition(".")[2].startswith("view_")
+        and right != SEES_PAYLOADS
+        and right.partition(".")[2] not in OF_OWN
+    }
+    own = {f"delivery.{codename}" for codename in OF_OWN}
+    made = {
+        "pages": ("Sees the pages of the console", views),
+        "own": ("Sees the messages and deliveries of their own publishers", own),
+        SEES_PAYLOADS: ("Sees payloads: bodies, header values, responses", {SEES_PAYLOADS}),
+        MAKES_REPORTS: ("Creates reports of the history", {MAKES_REPORTS}),
+    }
+    for right, words in _DOES.items():
+        made[right] = f"{words[0].upper()}{words[1:]}", {right}
+    for right, words in _CONFIGURES.items():
+        app, _, codename = right.partition(".")
+        kind = codename.partition("_")[2]
+        verbs = {f"{app}.{verb}_{kind}" for verb in ("add", "change", "delete")}
+        made[right] = f"Configures {words}", verbs & set(known) | {right}
+    return made
 
 
 def summary(group: Group) -> str:

@@ -14,13 +14,17 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
-from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminSelect2MultipleWidget,
+)
 
 from subscriptions.admin.people import rights, role_words
 from subscriptions.admin.shared.base import actor_of, person
 from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.admin.shared.times import ago
 from subscriptions.changes import record_new_password
+from subscriptions.models import Publisher
 
 # Django's own admin module registers it on import.
 admin.site.unregister(User)
@@ -45,8 +49,31 @@ def roles_field(grantor: User) -> RolesField:
     return RolesField(shown, label="Roles", required=False, help_text=help_text)
 
 
+def publishers_field() -> forms.ModelMultipleChoiceField:  # type: ignore[type-arg]
+    return forms.ModelMultipleChoiceField(
+        Publisher.objects.order_by("name"),
+        label="Developer of",
+        required=False,
+        widget=UnfoldAdminSelect2MultipleWidget,
+        help_text="With the role Developers: sees the messages and deliveries of these "
+        "publishers, and no others.",
+    )
+
+
 class UserForm(UserChangeForm):  # type: ignore[misc]  # Unfold has no types
-    """`request_user` fills in the form; people cannot lock themselves out."""
+    """`request_user` fills in the form; people cannot lock themselves out.
+
+    Only who sees all messages names the publishers whose messages another sees.
+    """
+
+    publishers = publishers_field()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if rights.sees_all_messages(self.request_user):
+            self.initial["publishers"] = self.instance.publishers.all()
+        else:
+            del self.fields["publishers"]
 
     request_user: User
 
@@ -70,7 +97,7 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
     fieldsets = [
         (None, {"fields": ["username", "password"]}),
         ("Person", {"fields": ["first_name", "last_name", "email"]}),
-        ("Permissions", {"fields": ["is_active", "groups", "is_superuser"]}),
+        ("Permissions", {"fields": ["is_active", "groups", "publishers", "is_superuser"]}),
     ]
     add_fieldsets = [
         (None, {"fields": ["username", "password1", "password2"]}),
@@ -103,6 +130,25 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
             field.label = "May sign in"
             field.help_text = "Untick it instead of deleting, so that the logs keep this name."
         return field
+
+    def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
+        """Leave out the publishers for users who may not name any."""
+        fieldsets = super().get_fieldsets(request, obj)
+        if self.has_change_permission(request, obj) and rights.sees_all_messages(person(request)):
+            return fieldsets
+        return [
+            (title, {"fields": [name for name in part["fields"] if name != "publishers"]})
+            for title, part in fieldsets
+        ]
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        if "publishers" in form.cleaned_data:
+            form.instance.publishers.set(form.cleaned_data["publishers"])
+        super().save_related(request, form, formsets, change)
+
+    def recorded_state(self, row: User) -> dict[str, Any]:
+        publishers = sorted(str(one) for one in Publisher.objects.filter(developers=row))
+        return super().recorded_state(row) | {"publishers": publishers}
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> list[str]:
         """Let only superusers set `is_superuser`, because nobody grants more than they have."""

@@ -42,14 +42,14 @@ class RecordedAdmin(ConsoleAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         stored = self.model._base_manager.filter(pk=obj.pk).first() if change else None
-        form.state_before = None if stored is None else state_of(stored)
+        form.state_before = None if stored is None else self.recorded_state(stored)
         super().save_model(request, obj, form, change)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
         before = form.state_before
         # Masked secrets look the same before and after, so the form reports the changed ones.
-        after = state_of(form.instance) | dict.fromkeys(
+        after = self.recorded_state(form.instance) | dict.fromkeys(
             getattr(form, "changed_secrets", ()), f"{MASKED}, new value"
         )
         if before != after:
@@ -61,12 +61,16 @@ class RecordedAdmin(ConsoleAdmin):
                 after=after,
             )
 
+    def recorded_state(self, row: Any) -> dict[str, Any]:
+        """Return what the configuration log compares."""
+        return state_of(row)
+
     def delete_model(self, request: HttpRequest, obj: models.Model) -> None:
         record_change(
             actor=actor_of(request),
             action="deleted",
             instance=obj,
-            before=state_of(obj),
+            before=self.recorded_state(obj),
             after=None,
         )
         super().delete_model(request, obj)

@@ -73,6 +73,7 @@ def make_everything() -> dict[str, dict[str, Any]]:
         "delivery_message": rejected.message_id,
         "delivery_delivery": rejected.pk,
         **_incidents(rejected),
+        **_own(rejected),
         "delivery_lane": lane.pk,
         "delivery_journalentry": _journal_entry(lane).pk,
         "delivery_payloadview": _payload_view(rejected.message_id).pk,
@@ -138,6 +139,14 @@ def _switched(receiver_id: int, incident_id: int) -> dict[str, dict[str, Any]]:
         "delivery_builtinreceiver_switch": {"object_id": receiver_id, "answer": "ERROR"},
         "delivery_incident_mute": {"object_id": incident_id, "hours": 1},
     }
+
+
+def _own(delivery: Delivery) -> dict[str, int]:
+    """Make everybody a developer of the message's publisher."""
+    publisher = delivery.message.publisher
+    assert publisher is not None
+    publisher.developers.set(User.objects.all())
+    return {"delivery_ownmessage": delivery.message_id, "delivery_owndelivery": delivery.pk}
 
 
 def _ended(subscription: Subscription, publish_id: PublishId) -> dict[str, dict[str, Any]]:

@@ -10,8 +10,10 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, reverse
 
 ADMINISTRATOR, SUPPORT, AUDITOR = "Administrators", "Support", "Auditors"
+DEVELOPER = "Developers"
 NOBODY: frozenset[str] = frozenset()
 ADMINISTRATORS = frozenset({ADMINISTRATOR})
+OWNERS = frozenset({ADMINISTRATOR, DEVELOPER})
 RESCUERS = frozenset({ADMINISTRATOR, SUPPORT})
 ALL = frozenset({ADMINISTRATOR, SUPPORT, AUDITOR})
 
@@ -35,14 +37,15 @@ class Rights:
     add: frozenset[str] = NOBODY
     change: frozenset[str] = NOBODY
     delete: frozenset[str] = NOBODY
+    get: frozenset[str] = ALL
 
     def rows(self) -> dict[str, Row]:
         return {
-            "changelist": Row(get=ALL),
+            "changelist": Row(get=self.get),
             "add": Row(get=self.add, post=self.add),
-            "change": Row(get=ALL, post=self.change),
+            "change": Row(get=self.get, post=self.change),
             "delete": Row(get=self.delete, post=self.delete),
-            "history": Row(get=ALL),
+            "history": Row(get=self.get),
         }
 
 
@@ -63,6 +66,8 @@ MODELS = {
     "delivery_incident": GROWING,
     "delivery_incidentrule": Rights(change=ADMINISTRATORS),
     "delivery_message": GROWING,
+    "delivery_ownmessage": Rights(get=OWNERS),
+    "delivery_owndelivery": Rights(get=OWNERS),
     "delivery_delivery": GROWING,
     "delivery_lane": GROWING,
     "delivery_journalentry": GROWING,
@@ -99,6 +104,8 @@ PAGES = {
     "shown_once": LOOK,
     "auth_user_password_change": Row(get=ADMINISTRATORS, post=ADMINISTRATORS),
     "subscriptions_apikey_revoke": CONFIGURE,
+    # Shows a form's values in words, and changes nothing.
+    "subscriptions_policy_preview": Row(post=ADMINISTRATORS, is_action=True),
     "subscriptions_configurationchange_export": LOOK,
     "subscriptions_signin_export": LOOK,
     "subscriptions_signin_let_in": CONFIGURE,
@@ -195,6 +202,19 @@ MATRIX = (
         Row(get=ALL, post=RESCUERS),
     )
 )
+# Open pages: they show what the rights allow, or redirect to sign-in.
+FOR_ALL = {
+    "index",
+    "search",
+    "sending_banner",
+    "shown_once",
+    "app_list",
+    "overview_part",
+    "delivery_retentionrun_change",
+    "delivery_historyhour_change",
+    "delivery_archivefile_change",
+    "delivery_finding_change",
+}
 # Open to every account, or without Inturn's rows: they have tests of their own.
 OF_DJANGO = {
     "login",

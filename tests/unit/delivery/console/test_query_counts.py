@@ -19,7 +19,7 @@ from delivery.models import (
     UrlHealth,
 )
 from delivery.states import Status
-from subscriptions.models import CommonScript, ConfigurationChange, SignIn
+from subscriptions.models import CommonScript, ConfigurationChange, Publisher, SignIn
 from tests.support import factories
 from tests.unit.delivery.console import history_rows
 
@@ -34,6 +34,8 @@ QUERIES = {
     "delivery.journalentry": 7,
     "delivery.lane": 7,
     "delivery.message": 9,
+    "delivery.ownmessage": 6,
+    "delivery.owndelivery": 5,
     "delivery.payloadview": 4,
     "delivery.resubmission": 4,
     "delivery.retentionrun": 6,
@@ -70,6 +72,8 @@ def make_rows() -> None:
     group = Group.objects.create(name=factories.unique("role"))
     User.objects.create_user(factories.unique("user")).groups.add(group)
     delivery = factories.delivery(Status.REJECTED, reason="404 Not Found")
+    for publisher in Publisher.objects.all():
+        publisher.developers.set(User.objects.all())
     factories.delivery(message=delivery.message, subscription=factories.subscription(mode="PULL"))
     receiver = BuiltInReceiver.objects.create(name=factories.unique("receiver"))
     ReceivedRequest.objects.create(receiver=receiver, at=timezone.now(), headers=[], size=0)

@@ -10,9 +10,13 @@ from django.db import connection
 from django.test import Client
 
 from subscriptions.admin.people import role_words
+from subscriptions.admin.people.rights import with_a_page
 from subscriptions.models import ConfigurationChange
 
 OURS = ("delivery", "subscriptions", "auth")
+
+
+OWN = {"delivery.view_ownmessage", "delivery.view_owndelivery"}
 
 
 def rights_of(role: str) -> set[str]:
@@ -37,7 +41,10 @@ class TestMigration:
         assert rights_of("Administrators") == all_rights()
 
     def test_auditors_see_everything_and_change_nothing(self) -> None:
-        assert rights_of("Auditors") == views() | {"delivery.make_report"}
+        assert rights_of("Auditors") == views() - OWN | {"delivery.make_report"}
+
+    def test_developers_see_their_own(self) -> None:
+        assert rights_of("Developers") == OWN | {"delivery.view_payload"}
 
     def test_support_sees_everything_and_rescues(self) -> None:
         assert rights_of("Support") - views() == {
@@ -50,7 +57,7 @@ class TestMigration:
             "delivery.make_report",
             "subscriptions.toggle_subscription",
         }
-        assert views() <= rights_of("Support")
+        assert views() - OWN <= rights_of("Support")
 
     def test_an_existing_role_keeps_its_rights(self) -> None:
         Group.objects.all().delete()
@@ -60,7 +67,9 @@ class TestMigration:
         with connection.schema_editor() as editor:
             migration.make_roles(_Historic(), editor)
         assert {"subscriptions.add_policy", "delivery.change_lane"} <= rights_of("Support")
-        assert Group.objects.count() == 3
+        assert {"Administrators", "Support", "Auditors"} == set(
+            Group.objects.values_list("name", flat=True)
+        )
 
     def test_makes_no_permission_twice_nor_under_another_name(self) -> None:
         named = Permission.objects.filter(
@@ -231,9 +240,26 @@ class TestWords:
     def test_follow_the_rights(self, ann: Client) -> None:
         auditors = Group.objects.get(name="Auditors")
         address = f"/admin/auth/group/{auditors.pk}/change/"
-        assert "Sees the pages and payloads" in ann.get(address).text
+        assert {"pages", "delivery.view_payload"} <= ticked(ann, address)
         auditors.permissions.remove(Permission.objects.get(codename="view_payload"))
-        assert "Sees the pages, but no payloads" in ann.get(address).text
+        assert "delivery.view_payload" not in ticked(ann, address)
+
+    def test_a_ticked_sentence_gives_its_rights_and_an_unticked_one_takes_them(
+        self, ann: Client
+    ) -> None:
+        auditors = Group.objects.get(name="Auditors")
+        address = f"/admin/auth/group/{auditors.pk}/change/"
+        sentences = ticked(ann, address) - {"delivery.make_report"}
+        given = {
+            "name": "Auditors",
+            "sentences": [*sentences, "subscriptions.change_policy"],
+            "permissions": [one.pk for one in with_a_page().filter(group=auditors)],
+        }
+        assert ann.post(address, given).status_code == 302
+        rights = rights_of("Auditors")
+        assert "delivery.make_report" not in rights
+        assert {f"subscriptions.{verb}_policy" for verb in ("add", "change", "delete")} <= rights
+        assert "delivery.view_message" in rights
 
     @pytest.mark.parametrize(
         ("rights", "said"),
@@ -244,6 +270,12 @@ class TestWords:
     )
     def test_a_small_role_has_a_short_description(self, rights: set[str], said: list[str]) -> None:
         assert role_words.sentences(rights) == said
+
+
+def ticked(client: Client, address: str) -> set[str]:
+    """Return the keys of the sentences that are ticked in a role's form."""
+    form = client.get(address).context["adminform"].form
+    return set(form["sentences"].initial)
 
 
 def _given(user: User) -> dict[str, Any]:

@@ -1,0 +1,49 @@
+"""Whose messages and deliveries a caller may read: everybody's, or those of given publishers.
+
+This module says who is limited to what; `delivery.models.reach` restricts the rows. Nothing else
+may decide either.
+"""
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AnonymousUser, User
+
+from subscriptions.models import ApiKey, Publisher, Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """The messages and deliveries of some publishers, and the deliveries to some subscribers.
+
+    A subscriber does not reach messages: what it received may be less than was published, for its
+    forwarded headers and its scripts decide that.
+    """
+
+    publishers: frozenset[int] = frozenset()
+    subscribers: frozenset[int] = frozenset()
+
+
+def reach_of_key(key: ApiKey) -> Reach | None:
+    """Return what a key reaches; None means everything.
+
+    A publish key reaches what its publisher published. A fetch key reads its mailbox only.
+    """
+    if key.scope in (Scope.READ, Scope.MANAGE) and not is_limited(key):
+        return None
+    if key.scope == Scope.FETCH:
+        return Reach()
+    return Reach(
+        publishers=frozenset(filter(None, [key.publisher_id])),
+        subscribers=frozenset(filter(None, [key.subscriber_id])),
+    )
+
+
+def is_limited(key: ApiKey) -> bool:
+    """Return whether the key reads, but only for one publisher or subscriber."""
+    return key.scope == Scope.READ and bool(key.publisher_id or key.subscriber_id)
+
+
+def reach_of_user(user: User | AnonymousUser) -> Reach:
+    """Return what a user reaches as a developer of publishers, without other rights."""
+    ids = Publisher.objects.filter(developers=user.pk).values_list("pk", flat=True)
+    return Reach(publishers=frozenset(ids) if user.pk else frozenset())
