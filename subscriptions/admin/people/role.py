@@ -3,19 +3,17 @@
 from copy import copy
 from typing import Any
 
-from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
-from django.contrib.auth.models import Group, Permission
+from django.contrib.auth.models import Group
 from django.db.models import Count, QuerySet
-from django.forms import ModelForm
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from subscriptions.admin.people import rights, role_words
+from subscriptions.admin.people.role_form import RightsField, RoleForm
 from subscriptions.admin.shared.base import person
 from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 
@@ -23,19 +21,10 @@ from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 admin.site.unregister(Group)
 
 
-class RightsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
-    """Rights as checkboxes: in a multiple-select list one click without Ctrl drops all others."""
-
-    widget = UnfoldAdminCheckboxSelectMultipleWidget
-
-    def label_from_instance(self, obj: Permission) -> str:
-        return obj.name
-
-
 @admin.register(Group)
 class GroupAdmin(RecordedAdmin, DjangoGroupAdmin):
     empty_text = "A role is a set of rights."
-    form: type[Any] = ModelForm
+    form: type[Any] = RoleForm
     list_display = ["name", "in_one_line", "people"]
     search_fields = ["name"]
     filter_horizontal = ()
@@ -47,8 +36,20 @@ class GroupAdmin(RecordedAdmin, DjangoGroupAdmin):
         self.opts = copy(model._meta)
         self.opts.verbose_name, self.opts.verbose_name_plural = "role", "roles"
 
-    def get_fields(self, request: HttpRequest, obj: Group | None = None) -> list[Any]:
-        return ["name", *(["in_words"] if obj else []), "permissions"]
+    def get_fieldsets(self, request: HttpRequest, obj: Group | None = None) -> Any:
+        """Show the sentences to tick; to who may not change the role, those that it has."""
+        may_change = self.has_change_permission(request, obj) or obj is None
+        return [
+            (None, {"fields": ["name", "sentences" if may_change else "in_words"]}),
+            ("All rights", {"fields": ["permissions"], "classes": ["collapse"]}),
+        ]
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        form: Any = super().get_form(request, obj, change=change, **kwargs)
+        form.grantor = person(request)
+        return form
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Group]:
         rows: QuerySet[Group] = super().get_queryset(request)

@@ -11,14 +11,16 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from subscriptions.admin.policies.form import CONDITIONS, FIELDSETS, PolicyForm
+from subscriptions.admin.policies.matrix import action_field
+from subscriptions.admin.policies.preview import PolicyPreview
 from subscriptions.admin.policies.words import sentences, summary
 from subscriptions.admin.shared.base import id_of
-from subscriptions.admin.shared.recorded_admin import RecordedAdmin
+from subscriptions.checks.policy import ACTION_FIELDS
 from subscriptions.models import Policy
 
 
 @admin.register(Policy)
-class PolicyAdmin(RecordedAdmin):
+class PolicyAdmin(PolicyPreview):
     form = PolicyForm
     conditional_fields = CONDITIONS
     empty_text = "A policy decides what follows each outcome of an attempt."
@@ -27,17 +29,28 @@ class PolicyAdmin(RecordedAdmin):
     search_fields = ["name"]
     search_help_text = "Search by name"
     ordering = ["-is_built_in", "name"]
-    readonly_fields = ["in_words", "used_by"]
+    readonly_fields = ["in_words", "used_by", "preview"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Policy]:
         counted: QuerySet[Policy] = super().get_queryset(request).annotate(n=Count("subscriptions"))
         return counted
 
     def get_fieldsets(self, request: HttpRequest, obj: Policy | None = None) -> Any:
+        """Show the policy in words: below the matrix and following it, if it can be edited."""
+        used = ["used_by"] if obj else []
+        if obj is not None and not self.has_change_permission(request, obj):
+            return [(None, {"fields": ["name", "description", "in_words", *used]}), *FIELDSETS]
+        (title, matrix), *others = FIELDSETS
         return [
-            (None, {"fields": ["name", "description", *(["in_words", "used_by"] if obj else [])]}),
-            *FIELDSETS,
+            (None, {"fields": ["name", "description", *used]}),
+            (title, matrix | {"fields": [*matrix["fields"], "preview"]}),
+            *others,
         ]
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name in ACTION_FIELDS:
+            return action_field(db_field.name)
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def has_change_permission(self, request: HttpRequest, obj: Policy | None = None) -> bool:
         return bool(super().has_change_permission(request, obj)) and not (obj and obj.is_built_in)

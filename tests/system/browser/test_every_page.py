@@ -218,15 +218,21 @@ def test_a_policy_form_shows_effective_fields_and_errors_at_their_field(
     expect(attempts).to_be_hidden()
     expect(percent).to_be_hidden()
     ann.page.locator("#id_name").fill("mine")
-    ann.page.locator("#id_on_unreachable").select_option("IN_PLACE")
+    row = ann.page.locator("#id_on_unreachable")
+    expect(row.get_by_label("Block")).to_be_checked()
+    row.get_by_label("Retry in place").check()
+    expect(ann.page.get_by_text("Retries come 10 s after each failure")).to_be_visible()
     ann.page.locator("#id_when_used_up").select_option("SUSPEND")
     ann.page.get_by_label("Breaks circuit").check()
     expect(percent).to_be_visible()
     ann.photograph("policy-form")
     ann.page.get_by_role("button", name="Save", exact=True).click()
-    expect(
-        ann.page.get_by_text("Say after how many attempts the lane is suspended")
-    ).to_be_visible()
+    expect(ann.page.locator("#id_max_attempts_error")).to_contain_text(
+        "Say after how many attempts the lane is suspended"
+    )
+    # The banner leads to the wrong field, which has the focus.
+    expect(attempts).to_be_focused()
+    expect(ann.page.get_by_role("alert").get_by_role("link", name="Max attempts")).to_be_visible()
     ann.photograph("policy-refused")
     attempts.fill("5")
     ann.page.get_by_role("button", name="Save and continue editing").click()
