@@ -10,6 +10,7 @@ import pytest
 
 from config.env import CHECKOUT
 from config.up.clusters import NAMES
+from config.version import version
 from tests.architecture.test_containers import expressions
 from tests.support import ci_tools
 
@@ -61,7 +62,7 @@ def test_the_chart_has_a_deployment_for_each_part(charts: dict[str, Any]) -> Non
         assert part["readinessProbe"]
         for container in (prepare, part):
             assert container["securityContext"]["readOnlyRootFilesystem"]
-            assert container["image"] == "inturn:0.1.0"
+            assert container["image"] == f"inturn:{version()}"
     assert set(of_kind(found, "PodDisruptionBudget")) == {"hooks-web", "hooks-senders"}
     (service,) = of_kind(found, "Service").values()
     web = deployments["hooks-web"]["spec"]["template"]["metadata"]["labels"]
