@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db import transaction
 
+from delivery.incidents.announcements import CHANGED, CLOSED, IncidentChange, announce_changes
 from delivery.incidents.facts import read_facts
-from delivery.incidents.telling import CHANGED, CLOSED, IncidentChange, tell_changes
 from delivery.models import (
     BulkVerb,
     Incident,
@@ -106,7 +106,7 @@ def _saved(incident: Incident, what: str, *, actor: str, now: datetime) -> Incid
         what=what,
         actor=actor,
     )
-    tell_changes([change], now=now)
+    announce_changes([change], now=now)
     changes.record_change(
         actor=actor,
         action=what.split(maxsplit=1)[0],

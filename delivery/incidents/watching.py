@@ -11,9 +11,15 @@ from typing import Any
 import orjson
 
 from delivery.database import queries
+from delivery.incidents.announcements import (
+    CHANGED,
+    CLOSED,
+    OPENED,
+    IncidentChange,
+    announce_changes,
+)
 from delivery.incidents.facts import IncidentFacts, cause_of, read_facts, subject_of
 from delivery.incidents.measures import measured_causes
-from delivery.incidents.telling import CHANGED, CLOSED, OPENED, IncidentChange, tell_changes
 from delivery.models import Incident, IncidentKind, IncidentSeverity, IncidentState
 
 WATCH_SECONDS = 2.0
@@ -140,7 +146,7 @@ def _change(due: Sequence[dict[str, Any]], *, now: datetime) -> None:
             )
         )
     Incident.objects.bulk_update(incidents.values(), _CHANGED_COLUMNS)
-    tell_changes(changes, now=now)
+    announce_changes(changes, now=now)
 
 
 _EVENTS = {"opened": OPENED, "closed": CLOSED, "changed": CHANGED, "severity": CHANGED}

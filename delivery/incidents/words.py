@@ -8,10 +8,12 @@ from subscriptions.values.counts import counted
 
 
 def journal_text(incident: Incident, event: str, what: str) -> str:
-    text = f"{event} {incident}: {incident.subject}"
+    """Return one or two sentences: the second has the cause, or the change if it has a name."""
+    text = f"{event} {incident}: {incident.subject}."
+    more = incident.cause
     if event == "Changed":
-        return f"{text}. {what[0].upper()}{what[1:]}."
-    return f"{text}. {incident.cause}." if incident.cause else f"{text}."
+        more = "" if what == "changed" else f"{what[0].upper()}{what[1:]}"
+    return f"{text} {more}." if more and more not in incident.subject else text
 
 
 def alert_subject(incident: Incident, event: str) -> str:

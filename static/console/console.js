@@ -13,6 +13,21 @@ function silenceIcons() {
 document.addEventListener("DOMContentLoaded", silenceIcons);
 document.addEventListener("htmx:afterSettle", silenceIcons);
 
+// The box of a select with a search has the name of its value only, and none while it is empty.
+function nameSelectBoxes() {
+  for (const box of document.querySelectorAll(".select2-selection[role=combobox]")) {
+    const select = box.closest(".select2-container").previousElementSibling;
+    const label = document.querySelector(`label[for="${select?.id}"]`);
+    if (!label) continue;
+    label.id ||= `${select.id}_label`;
+    const value = box.querySelector(".select2-selection__rendered");
+    box.setAttribute("aria-labelledby", `${label.id} ${value.id}`);
+    value.setAttribute("aria-labelledby", label.id);
+  }
+}
+// jQuery makes the boxes when it is ready, before or after the page is loaded.
+window.addEventListener("load", () => window.django?.jQuery?.(nameSelectBoxes));
+
 document.addEventListener("submit", (event) => {
   const question = event.submitter?.dataset.confirm;
   if (question && !window.confirm(question)) {

@@ -17,8 +17,8 @@ document.addEventListener("click", (event) => {
   focusField(link.dataset.focus);
 });
 
-// Only now are the boxes of selects there.
+// jQuery makes the boxes of selects when it is ready, before or after the page is loaded.
 window.addEventListener("load", () => {
   const first = document.querySelector(".inturn-errors [data-focus]");
-  if (first) focusField(first.dataset.focus);
+  if (first) django.jQuery(() => focusField(first.dataset.focus));
 });

@@ -33,6 +33,9 @@ def guide_text(name: str) -> GuideText:
     tokens = _MARKDOWN.parse(render_to_string(f"guide/{name}.md"))
     _add_anchors(tokens)
     html: str = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
+    # Wide ones scroll by themselves; the keyboard has to reach them.
+    for tag in ("pre", "table"):
+        html = html.replace(f"<{tag}>", f'<{tag} tabindex="0">')
     return GuideText(html=html, sections=list(_sections(tokens)))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Func, IntegerField, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -35,6 +35,7 @@ from delivery.console.shared.list_filters import (
     PublishedUntil,
 )
 from delivery.console.shared.statuses import counted_statuses, status_labels
+from delivery.database.queries import TimeUpError, at_most
 from delivery.models import OwnDelivery, OwnMessage
 from delivery.models.message import parse_public_id, public_id
 from delivery.models.reach import deliveries_within, messages_within
@@ -42,6 +43,13 @@ from subscriptions.admin.shared.base import id_of
 from subscriptions.admin.shared.keyset import KeysetAdmin
 from subscriptions.admin.shared.times import ago
 from subscriptions.reach import reach_of_user
+
+# A publisher with few messages among many of others has its deliveries searched no longer.
+LONGEST_SECONDS = 10
+_TOO_WIDE = (
+    "The deliveries were not found within 10 seconds. Choose a time with Published since, or open "
+    "a message: its page shows its deliveries."
+)
 
 
 @admin.register(OwnMessage)
@@ -154,6 +162,15 @@ class OwnDeliveryAdmin(KeysetAdmin):
             "subscription__headers",
             "subscription__auth",
         )
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Show the list; the messages instead if the rows are not found in time."""
+        try:
+            with at_most(LONGEST_SECONDS):
+                return super().changelist_view(request, extra_context)
+        except TimeUpError:
+            self.message_user(request, _TOO_WIDE, messages.WARNING)
+            return HttpResponseRedirect(reverse("admin:delivery_ownmessage_changelist"))
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None

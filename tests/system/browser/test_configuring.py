@@ -39,7 +39,7 @@ def test_a_new_subscription_shows_its_secret_and_a_wrong_filter_its_position(
     ann.page.locator("#id_endpoint").fill("https://127.0.0.1/hook")
     ann.page.locator("#id_filter").fill("$$->'Body'->>'id' = ")
     ann.page.get_by_role("button", name="Save", exact=True).click()
-    expect(ann.page.get_by_text("(line 1, column 20)")).to_be_visible()
+    expect(ann.page.locator("#id_filter_error")).to_contain_text("(line 1, column 20)")
     ann.photograph("subscription-wrong-filter")
 
     ann.page.locator("#id_filter").fill("$$->'Body'->>'id' = 'artf1008'")

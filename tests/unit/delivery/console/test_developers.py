@@ -1,9 +1,12 @@
 """Developers of publishers: their own pages, and no way to what others published."""
 
+import psycopg
 import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
+from delivery.console.own import admin
+from delivery.database.connections import connection_parameters
 from delivery.models import Delivery, PayloadView
 from delivery.states import Status
 from subscriptions.models import ConfigurationChange, Publisher
@@ -156,3 +159,15 @@ def test_nobody_opens_messages_that_they_do_not_see(db: None, shop: Publisher) -
     shop.developers.add(dora)
     new = {"password1": "another long password", "password2": "another long password"}
     assert client.post(f"/admin/auth/user/{dora.pk}/password/", new).status_code == 403
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_list_that_takes_too_long_leads_to_the_messages(
+    dora: Client, own: Delivery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admin, "LONGEST_SECONDS", 0.05)
+    with psycopg.connect(**connection_parameters()) as other:
+        other.execute("LOCK TABLE delivery_settled IN ACCESS EXCLUSIVE MODE")
+        answer = dora.get("/admin/delivery/owndelivery/")
+    assert answer.headers["location"] == "/admin/delivery/ownmessage/"
+    assert "not found within 10 seconds" in dora.get(answer.headers["location"]).text

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from delivery.incidents import actions
-from delivery.incidents.telling import incident_url
+from delivery.incidents.announcements import incident_url
 from delivery.models import Incident, JournalEntry, Status
 from subscriptions.models import EventType
 from tests.support import factories

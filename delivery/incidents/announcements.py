@@ -1,7 +1,7 @@
-"""Telling of changes of incidents: journal, messages `Inturn.Incident.*`, mail and chat.
+"""Changes of incidents are announced: journal, messages `Inturn.Incident.*`, mail and chat.
 
-Everything is written in the caller's transaction, which also changes the incidents: whoever dies,
-a change and all its tellings are there, or none of them. Mail and chat are rows that
+Everything is written in the caller's transaction, which also changes the incidents: after a crash
+a change and all its announcements are there, or none of them. Mail and chat are rows that
 `delivery.incidents.alerts` sends later.
 """
 
@@ -30,7 +30,7 @@ from subscriptions.models import EventType
 from subscriptions.values.media_types import JSON
 
 OPENED, CHANGED, CLOSED = "Opened", "Changed", "Closed"
-# A server that is down for longer is not told of what was long ago.
+# A mail or chat server that is down for longer does not get old announcements.
 GIVES_UP_AFTER = timedelta(days=1)
 
 
@@ -48,7 +48,7 @@ class IncidentChange:
     actor: str = ""
 
 
-def tell_changes(changes: Sequence[IncidentChange], *, now: datetime) -> None:
+def announce_changes(changes: Sequence[IncidentChange], *, now: datetime) -> None:
     """Write the journal, publish the messages and store mail and chat; needs a transaction."""
     _write_journal(changes)
     drafts = [_draft(change) for change in changes if not change.facts.is_about_incidents]
