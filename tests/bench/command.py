@@ -13,6 +13,7 @@ from pathlib import Path
 
 from config.embedded.postgres import Server
 from config.env import CHECKOUT
+from config.static_sources import sources_digest
 from config.up import processes
 from config.up.child import MANAGE
 from delivery.cluster.orphans import end_with_parent
@@ -148,7 +149,7 @@ def surroundings(
         # If PostgreSQL runs as `nobody`, it needs access to the folder.
         home.chmod(0o711)
         # Whitenoise warns if there is no folder of collected files.
-        (home / "static").mkdir()
+        (home / "static" / sources_digest()).mkdir(parents=True)
         if database is None:
             server = Server(home, settings=server_settings)
             stack.callback(server.stop)
