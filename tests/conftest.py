@@ -28,9 +28,10 @@ from tests.system.operation import previous  # noqa: E402
 django_settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 
 # The tests of `manage.py test` without `--full`, and the random examples of each kind that it
-# draws.
+# draws; then those of all other runs.
 QUICK = "not slow"
 EXAMPLES = 20
+EXAMPLES_OF_FULL = 60
 # The widest first: several tests share the objects that such fixtures start.
 SCOPES = ("session", "package", "module")
 
@@ -43,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     settings.register_profile(
         "inturn",
-        max_examples=EXAMPLES if config.option.markexpr == QUICK else 100,
+        max_examples=EXAMPLES if config.option.markexpr == QUICK else EXAMPLES_OF_FULL,
         derandomize=True,
         database=None,
         # A busy machine is no failure.
