@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from subscriptions import changes
 from subscriptions.api.pages import ById, PageOrder
 from subscriptions.api.resource import Resource
-from subscriptions.api.strict import Strict, Text
+from subscriptions.api.strict import NameOf, Strict, Text
 from subscriptions.models import ApiKey, Publisher, Scope, Subscriber
 from subscriptions.models.api_key import new_key
 from subscriptions.models.named_object import Named
@@ -61,10 +61,8 @@ class NewKeySerializer(KeySerializer):
     )
 
 
-def _limit(model: type[Named]) -> serializers.SlugRelatedField[Any]:
-    return serializers.SlugRelatedField(
-        slug_field="name", queryset=model._default_manager.all(), default=None, allow_null=True
-    )
+def _limit(model: type[Named]) -> NameOf:
+    return NameOf(queryset=model._default_manager.all(), default=None, allow_null=True)
 
 
 class AccessKeySerializer(KeySerializer):

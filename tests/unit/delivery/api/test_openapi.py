@@ -45,6 +45,8 @@ BEYOND_OPENAPI = re.compile(
             "This is a time to come",
             "must (be less|not be more) than",
             "A SYNC message is answered at once",
+            "A key is limited to one publisher or to one subscriber",
+            "Only a read key can be limited",
             "It cannot be changed",
             "in the address or several in the body, not both",
             "It counts the attempts of the actions",
