@@ -84,7 +84,7 @@ def test_the_cost_of_a_scrape_does_not_depend_on_the_backlog(
 ) -> None:
     for _ in range(3):
         block(factories.delivery())
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         list(InstallationCollector().collect())
 
 
