@@ -89,7 +89,7 @@ LOOK = Row(get=ALL)
 RESCUE = Row(post=RESCUERS, is_action=True)
 CONFIGURE = Row(post=ADMINISTRATORS, is_action=True)
 PAGES = {
-    "index": LOOK,
+    "index": Row(get=ALL | {DEVELOPER}),
     "overview_part": LOOK,
     "overview_traffic": LOOK,
     "first_steps_create": CONFIGURE,
