@@ -10,6 +10,8 @@ import tarfile
 from functools import cache
 from pathlib import Path
 
+from django.db.migrations.loader import MigrationLoader
+
 from config.env import CHECKOUT
 
 MIGRATIONS = ("delivery/migrations", "subscriptions/migrations")
@@ -28,9 +30,25 @@ def previous_commit() -> str | None:
         listed = _git("ls-tree", "--name-only", commit, *(f"{folder}/" for folder in MIGRATIONS))
         if not listed:  # A shallow clone ends here.
             return None
-        if set(listed.split()) < here:
+        found = set(listed.split())
+        if found < here and _is_complete(found):
             return commit
     return None
+
+
+def _is_complete(found: set[str]) -> bool:
+    """Return whether these migrations have all on which they depend today.
+
+    Of two branches that are merged, one may have its migrations put after the other's.
+    """
+    migrations = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
+    return all(
+        f"{app}/migrations/{name}.py" in found
+        for key, migration in migrations.items()
+        if "{}/migrations/{}.py".format(*key) in found
+        for app, name in migration.dependencies
+        if f"{app}/migrations" in MIGRATIONS
+    )
 
 
 def missing() -> str:
