@@ -28,7 +28,6 @@ UNUSED = (
     "xregexp",
     "urlify.js",
     "prepopulate.js",
-    "select2.full.js",
     # Languages other than English.
     "*/select2/i18n/[!e]*",
     "*/select2/i18n/e[!n]*",
@@ -61,7 +60,9 @@ class HashedFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  
         return _FastCompressor(**options)
 
     def stored_name(self, name: str) -> str:
-        stored: str = super().stored_name(name) if self.hashed_files else name
+        # Of a file that is not collected by mistake a page lacks the script; it does not fail.
+        is_collected = self.hash_key(name) in self.hashed_files
+        stored: str = super().stored_name(name) if is_collected else name
         return stored
 
 
