@@ -1,1 +1,1 @@
-"""Incidents: what is wrong is told to people once for each cause, and once when it is over."""
+"""Incidents: each cause is announced once when it opens one, and once when it is over."""

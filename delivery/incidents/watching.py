@@ -1,9 +1,10 @@
-"""The duty that watches: compares causes with incidents, and opens, closes and tells of them.
+"""The duty that compares causes with incidents: it opens, changes and closes incidents.
 
 See `README.md` for states, races and crash windows. A turn is one transaction.
 """
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,20 +12,14 @@ from typing import Any
 import orjson
 
 from delivery.database import queries
-from delivery.incidents.announcements import (
-    CHANGED,
-    CLOSED,
-    OPENED,
-    IncidentChange,
-    announce_changes,
-)
+from delivery.incidents.announcements import CHANGED, IncidentChange, announce_changes
 from delivery.incidents.facts import IncidentFacts, cause_of, read_facts, subject_of
 from delivery.incidents.measures import measured_causes
 from delivery.models import Incident, IncidentKind, IncidentSeverity, IncidentState
 
 WATCH_SECONDS = 2.0
 SEARCH_SECONDS = 15.0
-# Of changes that no person made: an incident is told of again at most so often.
+# Changes that no person made are announced at most so often, of each incident.
 TOLD_AGAIN_AFTER = timedelta(minutes=5)
 SIGNS_BATCH = 5_000
 # Incidents of one turn, and causes of a kind: more follow in the next turn.
@@ -82,9 +77,9 @@ def advance_incidents(now: datetime) -> int:
 def add_failures() -> int:
     """Add new failures to the incidents of their causes; return their number."""
     taken, incidents = queries.row("add_failures", {"limit": SIGNS_BATCH})
-    for id in set(incidents):
+    for id, count in Counter(incidents).items():
         incident = Incident.objects.get(pk=id)
-        incident.count += incidents.count(id)
+        incident.count += count
         incident.is_changed = incident.state == IncidentState.OPEN
         incident.save(update_fields=["count", "is_changed"])
     return int(taken)
@@ -134,22 +129,16 @@ def _change(due: Sequence[dict[str, Any]], *, now: datetime) -> None:
     for row in due:
         incident = incidents[row["id"]]
         _note(incident, facts[incident.pk], row["event"], muted, now=now)
-        what = {"OPENED": "opened", "CLOSED": "closed"}.get(row["event"], "changed")
-        if row["is_rising"] and what == "changed":
+        event, what = row["event"].capitalize(), row["event"].lower()
+        if row["is_rising"] and event == CHANGED:
             incident.severity, what = IncidentSeverity.CRITICAL, "severity"
         changes.append(
-            IncidentChange(
-                incident=incident,
-                facts=facts[incident.pk],
-                event=_EVENTS[what],
-                what=what,
-            )
+            IncidentChange(incident=incident, facts=facts[incident.pk], event=event, what=what)
         )
     Incident.objects.bulk_update(incidents.values(), _CHANGED_COLUMNS)
     announce_changes(changes, now=now)
 
 
-_EVENTS = {"opened": OPENED, "closed": CLOSED, "changed": CHANGED, "severity": CHANGED}
 _CHANGED_COLUMNS = [
     "state",
     "severity",
@@ -172,10 +161,10 @@ def _note(
     *,
     now: datetime,
 ) -> None:
-    """Change the row: what people are told now, and its state."""
+    """Change the row: what is announced now, and its state."""
     incident.told_at, incident.is_changed = now, False
     if event == "CLOSED":
-        # Subject and cause stay as people were told, for the thing is well again.
+        # Subject and cause stay as they were announced: the cause is gone now.
         incident.state, incident.closed_at = IncidentState.CLOSED, now
         return
     incident.subject = subject_of(incident, facts)
