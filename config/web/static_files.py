@@ -23,6 +23,8 @@ UNUSED = (
     "*.md",
     "*.txt",
     "redoc",
+    "swagger-ui-standalone-preset.js",
+    "oauth2-redirect.*",
     "rest_framework",
     "jquery.js",
     "xregexp",

@@ -25,8 +25,26 @@ function nameSelectBoxes() {
     value.setAttribute("aria-labelledby", label.id);
   }
 }
+// A box for several values has no name at all.
+function nameSearchFields() {
+  for (const field of document.querySelectorAll(".select2-selection--multiple input")) {
+    const select = field.closest(".select2-container").previousElementSibling;
+    const label = document.querySelector(`label[for="${select?.id}"]`);
+    if (label) field.setAttribute("aria-label", label.textContent.trim());
+  }
+}
 // jQuery makes the boxes when it is ready, before or after the page is loaded.
-window.addEventListener("load", () => window.django?.jQuery?.(nameSelectBoxes));
+window.addEventListener("load", () => window.django?.jQuery?.(() => {
+  nameSelectBoxes();
+  nameSearchFields();
+}));
+
+// Parts of a page that scroll are regions, which all have one name otherwise.
+window.addEventListener("load", () => {
+  for (const part of document.querySelectorAll(".simplebar-content-wrapper")) {
+    part.setAttribute("aria-label", part.closest("#nav-sidebar-apps") ? "Menu" : "Table");
+  }
+});
 
 document.addEventListener("submit", (event) => {
   const question = event.submitter?.dataset.confirm;

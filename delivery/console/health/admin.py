@@ -124,7 +124,7 @@ class UrlHealthAdmin(CompletedList, ConsoleAdmin):
             return "waits for a person"
         return due(row.next_probe_at, now=timezone.now())
 
-    @admin.display(description="")
+    @admin.display(description="actions")
     def buttons(self, row: UrlHealth) -> SafeString | str:
         if row.state == UrlState.ENABLED:
             return ""

@@ -222,7 +222,7 @@ class IncidentAdmin(CompletedList, StatusAdmin):
     def head(self, row: Any) -> SafeString | str:
         return rows.head_of(row.facts)
 
-    @admin.display(description="")
+    @admin.display(description="actions")
     def buttons(self, row: Incident) -> SafeString | str:
         return rows.buttons_of(row)
 

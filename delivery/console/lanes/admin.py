@@ -162,7 +162,7 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
             else due(row.next_try_at, now=timezone.now())
         )
 
-    @admin.display(description="")
+    @admin.display(description="actions")
     def buttons(self, row: Lane) -> SafeString | str:
         if row.state not in _STOPPED:
             return ""

@@ -21,7 +21,7 @@ from delivery.console.shared.row_extras import CompletedList
 from delivery.console.shared.status_page import StatusAdmin
 from delivery.console.subscribers import mailboxes
 from delivery.console.subscribers.status import read_status
-from delivery.console.subscriptions.buttons import toggle_buttons
+from delivery.console.subscriptions.buttons import row_buttons
 from delivery.models import Lane
 from subscriptions.admin.applications.subscriber import BaseSubscriberAdmin
 from subscriptions.admin.shared.base import FEW_ROWS
@@ -35,11 +35,11 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, BaseSubscriberAd
         "lane_state",
         "day",
         "backlog",
-        "toggle",
         "subscription_count",
         "sent",
         "matched",
         "about",
+        "toggle",
     ]
     button_columns = ("toggle",)
     # The last day's figures of a subscriber cost time for each of its subscriptions.
@@ -73,7 +73,6 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, BaseSubscriberAd
         healths = health.of_subscribers(ids, now=now)
         for row in rows:
             row.health = healths[row.pk]
-            row.cost = cost.in_words(row.health.settled, 24)
             row.mailbox = fetched.get(row.pk)
             row.shown_lane = lanes.get(row.pk)
             row.waiting = counted.get(row.shown_lane.pk) if row.shown_lane else None
@@ -88,9 +87,9 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, BaseSubscriberAd
             return label(row.status)
         return label(row.shown_lane.state) if row.shown_lane else "–"
 
-    @admin.display(description="")
+    @admin.display(description="actions")
     def toggle(self, row: Any) -> SafeString:
-        return toggle_buttons(row, backlog=row.waiting, cost=row.cost)
+        return row_buttons(row, backlog=row.waiting)
 
     @admin.display(description="last 24 h")
     def day(self, row: Any) -> SafeString:

@@ -20,7 +20,7 @@ from delivery.console.shared.rights import may_toggle
 from delivery.console.shared.row_extras import CompletedList
 from delivery.console.shared.status_page import StatusAdmin
 from delivery.console.subscribers import mailboxes
-from delivery.console.subscriptions.buttons import toggle_buttons
+from delivery.console.subscriptions.buttons import row_buttons
 from delivery.console.subscriptions.filter_tester import FilterTester
 from delivery.console.subscriptions.script_tester import ScriptTester
 from delivery.console.subscriptions.shadowing import ShadowingAdmin
@@ -47,7 +47,7 @@ class SubscriptionAdmin(
         "A subscription routes messages of an event type to an endpoint or into a mailbox. "
         "It needs a subscriber and an event type."
     )
-    list_display = ["full_name", "state", "day", "backlog", "toggle", "wants", "goes_to"]
+    list_display = ["full_name", "state", "wants", "goes_to", "day", "backlog", "toggle"]
     button_columns = ("toggle",)
     list_per_page = FEW_ROWS
     status_template = "console/subscription_status.html"
@@ -88,8 +88,6 @@ class SubscriptionAdmin(
         for row in rows:
             row.waiting = counted.get(row.pk)
             row.health = healths[row.pk]
-            # Uses counts that are loaded already, so it adds no query to the page.
-            row.cost = cost.in_words(row.health.settled, 24)
 
     @admin.display(description="subscription", ordering="subscriber__name")
     def full_name(self, row: Subscription) -> SafeString:
@@ -117,6 +115,6 @@ class SubscriptionAdmin(
             return "0"
         return f"{row.waiting} held" if row.held_by is not None else str(row.waiting)
 
-    @admin.display(description="")
+    @admin.display(description="actions")
     def toggle(self, row: Any) -> SafeString:
-        return toggle_buttons(row, backlog=row.waiting, cost=row.cost)
+        return row_buttons(row, backlog=row.waiting)

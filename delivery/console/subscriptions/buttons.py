@@ -1,5 +1,7 @@
 """Buttons that change the status of a subscription or subscriber, for all pages that have them."""
 
+from collections.abc import Sequence
+
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -15,7 +17,7 @@ RECORDED = "Messages published meanwhile match and are recorded, and never sent,
 KEPT = "Messages published meanwhile are stored, and sent when it is ACTIVE again."
 
 
-def toggle_buttons(owner: Owner, *, backlog: Bounded | None, cost: str = NOT_KEPT) -> SafeString:
+def toggle_buttons(owner: Owner, *, backlog: Bounded | None, cost: str) -> SafeString:
     """Return a button for every other status.
 
     There are two for ACTIVE when there is a backlog to deliver or cancel.
@@ -27,10 +29,17 @@ def toggle_buttons(owner: Owner, *, backlog: Bounded | None, cost: str = NOT_KEP
         buttons.append(_button(owner, "shadow", [], "Shadow", title=RECORDED))
     if owner.status != SubscriptionStatus.INACTIVE:
         buttons.append(_button(owner, "deactivate", [], "Make INACTIVE", title=cost))
-    return format_html(
-        '<span class="inturn-cell-buttons">{}</span>',
-        format_html_join("", "{}", ((one,) for one in buttons)),
-    )
+    return _cell(buttons)
+
+
+def row_buttons(owner: Owner, *, backlog: Bounded | None) -> SafeString:
+    """Return the buttons of a list's row: one for ACTIVE rows, so that a row keeps to one line.
+
+    The other statuses are on the owner's page, and among the actions for chosen rows.
+    """
+    if owner.status == SubscriptionStatus.ACTIVE:
+        return _cell([_button(owner, "hold", [], "Hold", title=KEPT)])
+    return _cell(_activating(owner, backlog))
 
 
 def stop_buttons(owner: Owner) -> SafeString:
@@ -43,6 +52,13 @@ def stop_buttons(owner: Owner) -> SafeString:
     else:
         chosen = [*_activating(owner, None)]
     return format_html_join("", "{}", ((one,) for one in chosen))
+
+
+def _cell(buttons: Sequence[SafeString]) -> SafeString:
+    return format_html(
+        '<span class="inturn-cell-buttons">{}</span>',
+        format_html_join("", "{}", ((one,) for one in buttons)),
+    )
 
 
 def _activating(owner: Owner, backlog: Bounded | None) -> list[SafeString]:

@@ -186,7 +186,7 @@ class ApiKeyAdmin(RecordedAdmin):
     def state(self, row: ApiKey) -> SafeString | str:
         return state_of_key(row, now=timezone.now())
 
-    @admin.display(description="")
+    @admin.display(description="actions")
     def revoke_button(self, row: ApiKey) -> SafeString | str:
         return revoke_button(row)
 

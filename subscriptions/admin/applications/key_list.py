@@ -56,7 +56,7 @@ class KeyList(TabularInline):  # type: ignore[misc]  # Unfold has no types
     def state(self, row: ApiKey) -> SafeString | str:
         return state_of_key(row, now=timezone.now())
 
-    @admin.display(description="")
+    @admin.display(description="actions")
     def revoke(self, row: ApiKey) -> SafeString | str:
         return revoke_button(row)
 

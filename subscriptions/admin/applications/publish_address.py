@@ -77,7 +77,7 @@ class PublishIdList(TabularInline):  # type: ignore[misc]  # Unfold has no types
             "{} {}", "ended" if row.expires_at <= now else "ends", ago(row.expires_at, now=now)
         )
 
-    @admin.display(description="")
+    @admin.display(description="actions")
     def end(self, row: PublishId) -> SafeString | str:
         if row.expires_at is not None and row.expires_at <= timezone.now():
             return ""

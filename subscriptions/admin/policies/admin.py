@@ -91,7 +91,7 @@ class PolicyAdmin(PolicyPreview):
         noun = "subscription" if row.n == 1 else "subscriptions"
         return format_html("{} {}", self.subscription_count(row), noun)
 
-    @admin.display(description="")
+    @admin.display(description="actions")
     def copy(self, row: Policy) -> SafeString:
         url = reverse("admin:subscriptions_policy_add")
         return format_html('<a class="inturn-button" href="{}?copy={}">Copy</a>', url, row.pk)

@@ -50,6 +50,7 @@ def test_the_api_describes_itself() -> None:
     # The content security policy allows no script and no style within a page.
     assert b"<style" not in page.content
     assert page.content.count(b"<script>") == 0
+    assert b"standalone" not in page.content, "Swagger's own top bar is not shown"
 
 
 @pytest.mark.parametrize("error", [OperationalError("gone"), InterfaceError("closed")])

@@ -237,3 +237,21 @@ def test_read_only_models_have_no_change_form(ann: Client) -> None:
 def test_a_held_delivery_is_shown_as_held(ann: Client) -> None:
     factories.delivery(subscription=factories.subscription(status="INACTIVE"))
     assert ">held<" in ann.get("/admin/delivery/delivery/").text
+
+
+@pytest.mark.django_db
+def test_a_list_with_rows_leads_to_the_form_of_a_new_one(ann: Client) -> None:
+    lists = ("subscriptions/subscription", "subscriptions/policy", "auth/user")
+    factories.subscription()
+    for name in lists:
+        page = ann.get(f"/admin/{name}/").text
+        assert f'href="/admin/{name}/add/">New {name.rpartition("/")[2]}</a>' in page, name
+    assert ">New " not in ann.get("/admin/delivery/lane/").text
+
+
+@pytest.mark.django_db
+def test_a_row_of_an_active_subscription_has_one_button(ann: Client) -> None:
+    subscription = factories.subscription()
+    row = ann.get("/admin/subscriptions/subscription/").text.partition("<tbody")[2]
+    assert row.count('formaction="') == 1
+    assert f'formaction="/admin/subscriptions/subscription/{subscription.pk}/hold/"' in row
