@@ -91,12 +91,21 @@ WITH rule AS MATERIALIZED (
         AND key NOT IN (SELECT key FROM present)
     RETURNING 1
 ), forgotten AS (
+    -- Failures that are many enough open in this turn, however short the quiet time.
     DELETE FROM delivery_incident incident
     USING delivery_incidentrule rule
     WHERE incident.state = 'WATCHED' AND rule.kind = incident.kind
         AND incident.absent_since
             < statement_timestamp() - make_interval(secs => rule.quiet_seconds)
-    RETURNING 1
+        AND NOT (
+            incident.kind = 'FAILURES' AND incident.count >= coalesce(rule.bound, 1)
+            AND incident.first_at
+                <= statement_timestamp() - make_interval(secs => rule.after_seconds)
+        )
+    RETURNING incident.id
+), unlinked AS (
+    DELETE FROM delivery_incidentdelivery
+    WHERE incident_id = ANY (ARRAY(SELECT id FROM forgotten))
 )
 SELECT
     (SELECT count(*) FROM added), (SELECT count(*) FROM seen), (SELECT count(*) FROM absent),

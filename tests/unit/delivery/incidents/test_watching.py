@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from delivery.incidents import actions
@@ -116,6 +117,16 @@ def test_failures_stay_open_until_a_delivery_succeeds_again() -> None:
     turn()
     incident.refresh_from_db()
     assert incident.state == "CLOSED"
+
+
+def test_failures_below_the_bound_are_forgotten_after_the_quiet_time() -> None:
+    rule("FAILURES", bound=2)
+    fail()
+    turn()
+    pass_time(Incident.objects.get(), 601)
+    turn()
+    assert not Incident.objects.exists()
+    connection.check_constraints()
 
 
 def test_deliveries_in_doubt_are_one_incident_of_their_subscription() -> None:
