@@ -22,7 +22,6 @@ from tests.system.operation.installation import eventually
 
 COUNT = 6_000
 TABLES = (
-    "message",
     "delivery",
     "attempt",
     "callback",
@@ -31,6 +30,10 @@ TABLES = (
     "failurenotice",
     "idempotencykey",
 )
+PUBLISHED = """
+    SELECT FROM delivery_message JOIN subscriptions_eventtype AS e ON e.id = event_type_id
+    WHERE NOT starts_with(e.name, 'Inturn.')
+"""
 OLD = """
     WITH messages AS (
         INSERT INTO delivery_message (event_type_id, headers, content_type, body, published_at)
@@ -66,10 +69,16 @@ def archived(product: Product) -> Iterator[None]:
 
 
 def rows(product: Product) -> Counter[str]:
-    """Return the number of rows of each table."""
+    """Return the number of rows of each table, without messages that the product publishes.
+
+    Earlier tests have stopped lanes, whose incidents open and close at any time.
+    """
     counted = sql.SQL(" UNION ALL ").join(
         sql.SQL("SELECT {}, count(*) FROM {}").format(table, sql.Identifier(f"delivery_{table}"))
         for table in TABLES
+    )
+    counted += sql.SQL(" UNION ALL SELECT 'message', count(*) FROM ({}) AS published").format(
+        sql.SQL(PUBLISHED)
     )
     with product.connect() as connection:
         return Counter(dict(connection.execute(counted).fetchall()))
