@@ -1,6 +1,7 @@
 """The open incidents, for the overview and the metrics."""
 
-from django.db.models import Count
+from django.db.models import Count, F
+from django.db.models.lookups import IsNull
 
 from delivery.models import Incident, IncidentState
 
@@ -14,4 +15,5 @@ def open_counts() -> dict[str, int]:
 def newest_open(*, limit: int) -> list[Incident]:
     """Return open incidents, those that nobody has acknowledged first, then the newest."""
     rows = Incident.objects.filter(state=IncidentState.OPEN)
-    return list(rows.order_by("acknowledged_by", "-id")[:limit])
+    is_acknowledged = IsNull(F("acknowledged_at"), False)
+    return list(rows.order_by(is_acknowledged, "-id")[:limit])

@@ -1,13 +1,12 @@
 """What the first page shows above the board: the proof of order, and what one's role needs first.
 
-Auditors get reports, Support the open incidents and what failed. Administrators have the board
-below.
+Auditors get reports, Support what failed. All have the board below, with open incidents.
 """
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Sum
 from django.utils.dateparse import parse_datetime
 
 from delivery.console.pipeline.presets import Preset, report_presets
@@ -19,8 +18,6 @@ from delivery.console.shared.rights import (
     may_make_reports,
 )
 from delivery.models import (
-    Incident,
-    IncidentState,
     PipelineRun,
     RunState,
     Step,
@@ -28,7 +25,7 @@ from delivery.models import (
 )
 from subscriptions.models import Subscription
 
-INCIDENTS = FAILING = 8
+FAILING = 8
 FAILED_SINCE = timedelta(hours=1)
 
 
@@ -49,14 +46,10 @@ class Proof:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Home:
-    """`incidents` are the newest open ones.
-
-    `failing` has subscriptions with their failures of the last hour, the most first.
-    """
+    """`failing` has subscriptions with their failures of the last hour, the most first."""
 
     proof: Proof | None
     presets: list[Preset]
-    incidents: list[Incident]
     failing: list[tuple[Subscription, int]]
     is_auditor: bool
     is_support: bool
@@ -68,15 +61,10 @@ def read_home(user: Person, *, now: datetime) -> Home:
     return Home(
         proof=_proof() if user.has_perm("delivery.view_pipelinerun") else None,
         presets=report_presets(now) if is_auditor else [],
-        incidents=list(_open_incidents()) if is_support else [],
         failing=_failing(since=now - FAILED_SINCE) if is_support else [],
         is_auditor=is_auditor,
         is_support=is_support,
     )
-
-
-def _open_incidents() -> QuerySet[Incident]:
-    return Incident.objects.filter(state=IncidentState.OPEN).order_by("-id")[:INCIDENTS]
 
 
 def _proof() -> Proof | None:
