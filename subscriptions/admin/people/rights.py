@@ -5,16 +5,17 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db.models import Q, QuerySet
 
 from subscriptions.admin.people.role_words import OF_OWN, OUR_APPS
-from subscriptions.models import Scope
+from subscriptions.models import Installation, Scope
 from subscriptions.reach import reach_of_user
 
 
 def with_a_page() -> QuerySet[Permission]:
-    """Return the rights for objects that have a page here, sorted by kind.
+    """Return the rights for the installation and for objects that have a page, sorted by kind.
 
     Others have no effect.
     """
     pages = [model._meta.model_name for model in admin.site._registry]
+    pages.append(Installation._meta.model_name)
     rights = Permission.objects.filter(
         content_type__app_label__in=OUR_APPS, content_type__model__in=pages
     )

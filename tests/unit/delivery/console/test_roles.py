@@ -237,6 +237,12 @@ class TestLeads:
 
 
 class TestWords:
+    def test_there_is_one_for_each_action(self, ann: Client) -> None:
+        page = ann.get("/admin/auth/group/add/")
+        offered = dict(page.context["adminform"].form.fields["sentences"].choices)
+        assert offered["subscriptions.change_installation"] == "Holds all sending"
+        assert offered.keys() == role_words.bundles(all_rights()).keys()
+
     def test_follow_the_rights(self, ann: Client) -> None:
         auditors = Group.objects.get(name="Auditors")
         address = f"/admin/auth/group/{auditors.pk}/change/"
