@@ -50,7 +50,7 @@ class ResubmissionAdmin(WatchedAdmin):
     page_template = "console/resubmission.html"
     part_template = "console/resubmission_part.html"
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm("delivery.add_resubmission")
 
     def get_urls(self) -> list[URLPattern]:

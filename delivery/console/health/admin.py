@@ -21,14 +21,14 @@ from delivery.console.shared.labels import label, two_lines
 from delivery.console.shared.row_extras import CompletedList
 from delivery.models import UrlHealth, UrlState
 from delivery.support import release_url as url_release
-from subscriptions.admin.shared.base import ConsoleAdmin, actor_of
+from subscriptions.admin.shared.base import ConsoleAdmin, ReadOnly, actor_of
 from subscriptions.admin.shared.list_filters import choice_filter
 from subscriptions.admin.shared.times import ago, due
 from subscriptions.values.counts import counted
 
 
 @admin.register(UrlHealth)
-class UrlHealthAdmin(CompletedList, ConsoleAdmin):
+class UrlHealthAdmin(ReadOnly, CompletedList, ConsoleAdmin):
     empty_text = (
         "A URL appears here after its first attempt under a policy with the circuit breaker, "
         "such as workfront-48h."
@@ -54,15 +54,6 @@ class UrlHealthAdmin(CompletedList, ConsoleAdmin):
             path("<path:object_id>/release/", release, name="delivery_urlhealth_release"),
             *super().get_urls(),
         ]
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: UrlHealth | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: UrlHealth | None = None) -> bool:
-        return False
 
     def complete(self, rows: Sequence[Any]) -> None:
         counted = url_health.subscriptions_by_url([row.url for row in rows])

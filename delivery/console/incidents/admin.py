@@ -25,7 +25,7 @@ from delivery.incidents import actions
 from delivery.incidents.actions import IncidentError
 from delivery.incidents.facts import read_facts
 from delivery.models import Incident, IncidentKind, IncidentState
-from subscriptions.admin.shared.base import actor_of, id_of
+from subscriptions.admin.shared.base import ReadOnly, actor_of, id_of
 from subscriptions.admin.shared.list_filters import ExactText, choice_filter
 from subscriptions.admin.shared.times import ago
 from subscriptions.values.counts import counted
@@ -41,7 +41,7 @@ class AssigneeFilter(ExactText):
 
 
 @admin.register(Incident)
-class IncidentAdmin(CompletedList, StatusAdmin):
+class IncidentAdmin(ReadOnly, CompletedList, StatusAdmin):
     empty_text = (
         "Nothing is wrong. An incident opens when a lane stops, deliveries fail, "
         "or a rule's bound is exceeded, and closes by itself."
@@ -89,15 +89,6 @@ class IncidentAdmin(CompletedList, StatusAdmin):
             ),
             *super().get_urls(),
         ]
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None

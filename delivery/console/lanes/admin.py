@@ -18,7 +18,7 @@ from delivery.console.shared.row_extras import CompletedList
 from delivery.models import Lane
 from delivery.states import LaneState
 from delivery.support import unblock
-from subscriptions.admin.shared.base import ConsoleAdmin, actor_of
+from subscriptions.admin.shared.base import ConsoleAdmin, ReadOnly, actor_of
 from subscriptions.admin.shared.list_filters import choice_filter
 from subscriptions.admin.shared.times import ago, due
 
@@ -26,7 +26,7 @@ _STOPPED = (LaneState.BLOCKED, LaneState.SUSPENDED)
 
 
 @admin.register(Lane)
-class LaneAdmin(CompletedList, ConsoleAdmin):
+class LaneAdmin(ReadOnly, CompletedList, ConsoleAdmin):
     empty_text = "Each subscriber has a lane from the moment it is created."
     list_display = [
         "lane_name",
@@ -66,15 +66,6 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
             path("<int:object_id>/resume/", posted(self.resume), name="delivery_lane_resume"),
             *super().get_urls(),
         ]
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Lane | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Lane | None = None) -> bool:
-        return False
 
     def retry(self, request: HttpRequest, object_id: int) -> HttpResponse:
         lane: Lane = self.permitted(request, object_id)

@@ -1,11 +1,11 @@
 """Messages in the console: found by any known detail, and shown with all their deliveries."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import Func, IntegerField, QuerySet
+from django.db.models import QuerySet
 from django.http import (
     Http404,
     HttpRequest,
@@ -14,7 +14,6 @@ from django.http import (
     StreamingHttpResponse,
 )
 from django.shortcuts import get_object_or_404
-from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
@@ -22,15 +21,14 @@ from django.views.decorators.http import require_GET
 
 from delivery.console.archive import page as archive
 from delivery.console.messages import page as message_page
+from delivery.console.messages.listed import MessageListAdmin
 from delivery.console.messages.search import (
     BodyFilter,
     HeaderFilter,
-    MessageChangeList,
     SearchedStatusFilter,
     SearchedSubscriberFilter,
     SearchedSubscriptionFilter,
     requested_search,
-    with_range,
 )
 from delivery.console.messages.trace import TraceParts
 from delivery.console.payloads.payload import log_view, may_see_payload
@@ -46,7 +44,6 @@ from delivery.console.shared.list_filters import (
 from delivery.console.shared.list_with_pane import SplitAdmin
 from delivery.console.shared.live import LiveAdmin
 from delivery.console.shared.rights import journal_url, may_toggle, reads_journal
-from delivery.console.shared.statuses import counted_statuses, status_labels
 from delivery.console.shared.tabs import Tab, TabbedAdmin, TabFilter
 from delivery.console.traces.export import TraceReader, json_parts
 from delivery.console.traces.text import text_parts
@@ -61,11 +58,10 @@ TRACE_FORMS = {"json": ("application/json", "trace.json"), "text": ("text/plain"
 
 
 @admin.register(Message)
-class MessageAdmin(TraceParts, LiveAdmin, TabbedAdmin, SplitAdmin):
+class MessageAdmin(MessageListAdmin, TraceParts, LiveAdmin, TabbedAdmin, SplitAdmin):
     empty_text = (
         "Messages appear here as publishers POST them to /api/v1/events/<event type>/messages."
     )
-    list_display = ["message_id", "event_type", "publisher", "published", "size", "fate"]
     list_filter = [
         EventTypeFilter,
         PublisherFilter,
@@ -81,10 +77,6 @@ class MessageAdmin(TraceParts, LiveAdmin, TabbedAdmin, SplitAdmin):
         BodyFilter,
         TabFilter,
     ]
-    list_select_related = ["event_type", "publisher"]
-    search_fields = ["id"]
-    search_help_text = "Search by id, e.g. msg_1234"
-    list_before_template = "console/message_search.html"
     pane_template = "console/message_part.html"
 
     def may_count(self, params: Mapping[str, Any]) -> bool:
@@ -107,23 +99,6 @@ class MessageAdmin(TraceParts, LiveAdmin, TabbedAdmin, SplitAdmin):
         )
         return found.values("message_id").distinct()
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
-        length = Func("body", function="octet_length", output_field=IntegerField())
-        rows: QuerySet[Message] = (
-            super().get_queryset(request).defer("body", "headers").annotate(length=length)
-        )
-        return rows
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Message], search_term: str
-    ) -> tuple[QuerySet[Message], bool]:
-        if not search_term.strip():
-            return queryset, False
-        return queryset.filter(pk=parse_public_id(search_term.strip()) or 0), False
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[MessageChangeList]:
-        return MessageChangeList
-
     def get_urls(self) -> list[URLPattern]:
         raw = self.admin_site.admin_view(require_GET(self.raw))
         trace = self.admin_site.admin_view(require_GET(self.export_trace))
@@ -140,22 +115,6 @@ class MessageAdmin(TraceParts, LiveAdmin, TabbedAdmin, SplitAdmin):
             ),
             *super().get_urls(),
         ]
-
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show the list.
-
-        A text search has its start time in the address, so that a link to it keeps its meaning.
-        """
-        if (query := with_range(request.GET)) is not None:
-            return HttpResponseRedirect(f"?{query}")
-        return super().changelist_view(
-            request, {**(extra_context or {}), "may_see_payload": may_see_payload(request.user)}
-        )
-
-    def complete(self, rows: Sequence[Any]) -> None:
-        counted = counted_statuses(row.pk for row in rows)
-        for row in rows:
-            row.statuses = counted.get(row.pk, [])
 
     def pane_context(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
         message = self._viewed(request, object_id)
@@ -250,11 +209,3 @@ class MessageAdmin(TraceParts, LiveAdmin, TabbedAdmin, SplitAdmin):
     def published(self, row: Message) -> SafeString | str:
         when = ago(row.published_at, now=timezone.now())
         return two_lines(when, f"delivered to {row.destination}") if row.destination else when
-
-    @admin.display(description="size")
-    def size(self, row: Any) -> str:
-        return filesizeformat(row.length)
-
-    @admin.display(description="deliveries")
-    def fate(self, row: Any) -> SafeString | str:
-        return status_labels(row.statuses)

@@ -1,26 +1,23 @@
 """The lists and the page of what a developer's publishers published."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Func, IntegerField, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
-from django.template.defaultfilters import filesizeformat
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from delivery.console.messages.listed import MessageListAdmin
 from delivery.console.messages.search import (
     BodyFilter,
     HeaderFilter,
-    MessageChangeList,
     SearchedStatusFilter,
-    with_range,
 )
 from delivery.console.own.filters import OwnEventTypeFilter
 from delivery.console.own.page import read_own_page
@@ -34,7 +31,6 @@ from delivery.console.shared.list_filters import (
     PublishedSince,
     PublishedUntil,
 )
-from delivery.console.shared.statuses import counted_statuses, status_labels
 from delivery.database.queries import TimeUpError, at_most
 from delivery.models import OwnDelivery, OwnMessage
 from delivery.models.message import parse_public_id, public_id
@@ -53,11 +49,10 @@ _TOO_WIDE = (
 
 
 @admin.register(OwnMessage)
-class OwnMessageAdmin(KeysetAdmin):
+class OwnMessageAdmin(MessageListAdmin):
     empty_text = (
         "Messages appear here as your publishers POST them to /api/v1/events/<event type>/messages."
     )
-    list_display = ["message_id", "event_type", "publisher", "published", "size", "fate"]
     list_filter = [
         OwnEventTypeFilter,
         SearchedStatusFilter,
@@ -67,40 +62,12 @@ class OwnMessageAdmin(KeysetAdmin):
         BodyFilter,
     ]
     list_display_links = None
-    list_select_related = ["event_type", "publisher"]
-    search_fields = ["id"]
-    search_help_text = "Search by id, e.g. msg_1234"
-    list_before_template = "console/message_search.html"
 
     class Media:
         css = {"all": ["console/messages.css"]}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        length = Func("body", function="octet_length", output_field=IntegerField())
-        rows = messages_within(super().get_queryset(request), reach_of_user(request.user))
-        return rows.defer("body", "headers").annotate(length=length)
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        if not search_term.strip():
-            return queryset, False
-        return queryset.filter(pk=parse_public_id(search_term.strip()) or 0), False
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[MessageChangeList]:
-        return MessageChangeList
-
-    def complete(self, rows: Sequence[Any]) -> None:
-        counted = counted_statuses(row.pk for row in rows)
-        for row in rows:
-            row.statuses = counted.get(row.pk, [])
-
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        if (query := with_range(request.GET)) is not None:
-            return HttpResponseRedirect(f"?{query}")
-        return super().changelist_view(
-            request, {**(extra_context or {}), "may_see_payload": may_see_payload(request.user)}
-        )
+        return messages_within(super().get_queryset(request), reach_of_user(request.user))
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -131,14 +98,6 @@ class OwnMessageAdmin(KeysetAdmin):
     @admin.display(description="published")
     def published(self, row: OwnMessage) -> SafeString | str:
         return ago(row.published_at, now=timezone.now())
-
-    @admin.display(description="size")
-    def size(self, row: Any) -> str:
-        return filesizeformat(row.length)
-
-    @admin.display(description="deliveries")
-    def fate(self, row: Any) -> SafeString | str:
-        return status_labels(row.statuses)
 
 
 @admin.register(OwnDelivery)

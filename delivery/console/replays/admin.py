@@ -68,7 +68,7 @@ class ReplayAdmin(WatchedAdmin):
     page_template = "console/replay.html"
     part_template = "console/replay_part.html"
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm("delivery.add_replay")
 
     def get_urls(self) -> list[URLPattern]:

@@ -11,26 +11,18 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 
+from subscriptions.admin.shared.base import ReadOnly
 from subscriptions.admin.shared.times import ago
 from subscriptions.models import ApiKey
 
 
-class KeyList(TabularInline):  # type: ignore[misc]  # Unfold has no types
+class KeyList(ReadOnly, TabularInline):  # type: ignore[misc]  # Unfold has no types
     model = ApiKey
     extra = 0
     verbose_name_plural = "Keys"
     fields = readonly_fields = ["key", "name", "created", "expires", "last_used", "state", "revoke"]
     show_change_link = False
     hide_title = True
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     @admin.display(description="key")
     def key(self, row: ApiKey) -> str:

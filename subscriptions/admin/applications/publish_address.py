@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 from unfold.admin import TabularInline
 
-from subscriptions.admin.shared.base import actor_of
+from subscriptions.admin.shared.base import ReadOnly, actor_of
 from subscriptions.admin.shared.one_time_secret import show_once
 from subscriptions.admin.shared.times import ago
 from subscriptions.changes import record_change, snapshot
@@ -32,7 +32,7 @@ _ADVICE = (
 )
 
 
-class PublishIdList(TabularInline):  # type: ignore[misc]  # Unfold has no types
+class PublishIdList(ReadOnly, TabularInline):  # type: ignore[misc]  # Unfold has no types
     model = PublishId
     extra = 0
     verbose_name_plural = "TeamForge publish addresses"
@@ -42,15 +42,6 @@ class PublishIdList(TabularInline):  # type: ignore[misc]  # Unfold has no types
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return bool(request.user.has_perm("subscriptions.view_publisher"))
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         may_end = request.user.has_perm("subscriptions.change_publisher")

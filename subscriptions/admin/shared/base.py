@@ -67,6 +67,19 @@ def actor_of(request: HttpRequest) -> str:
     return request.user.get_username()
 
 
+class ReadOnly:
+    """A page or a list whose rows nobody adds, changes or deletes there."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
 class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     """A console page without a count of all rows, whose buttons return to the page they were on."""
 

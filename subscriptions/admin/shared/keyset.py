@@ -9,7 +9,7 @@ from django.db.models import F, Model, QuerySet
 from django.db.models.expressions import OrderBy
 from django.http import HttpRequest
 
-from subscriptions.admin.shared.base import FEW_ROWS, ConsoleAdmin, id_of
+from subscriptions.admin.shared.base import FEW_ROWS, ConsoleAdmin, ReadOnly, id_of
 from subscriptions.admin.shared.parameters import AFTER, BEFORE
 
 # This many ids are read in some milliseconds.
@@ -74,8 +74,8 @@ class KeysetChangeList(ChangeList):
         return id_of(self.params.get(name, ""))
 
 
-class KeysetAdmin(ConsoleAdmin):
-    """Read only; `complete` gets a page's rows, to add values that would cost one query per row."""
+class KeysetAdmin(ReadOnly, ConsoleAdmin):
+    """`complete` gets a page's rows, to add values that would cost one query per row."""
 
     list_per_page = FEW_ROWS
     show_full_result_count = False
@@ -98,15 +98,6 @@ class KeysetAdmin(ConsoleAdmin):
     def parts(self, rows: QuerySet[Any], params: Mapping[str, Any]) -> Sequence[QuerySet[Any]]:
         """Return the rows in parts, if only each part has an index in the order of ids."""
         return [rows]
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 def _first_ids(rows: QuerySet[Any], order: OrderBy, count: int) -> list[int]:
