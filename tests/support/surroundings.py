@@ -19,10 +19,18 @@ from config.embedded.postgres import throwaway
 # Receivers of tests listen on the loopback, where endpoints are otherwise forbidden.
 NETWORKS = "127.0.0.0/8"
 
-CHROMIUM = (
-    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+# The shell without windows takes a quarter of the processor time for the same page.
+CHROMIUM = next(
+    filter(
+        None,
+        map(
+            shutil.which,
+            ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
+        ),
+    ),
+    None,
 )
-HOW_TO_GET_CHROMIUM = "apt-get install chromium fonts-liberation"
+HOW_TO_GET_CHROMIUM = "apt-get install chromium-headless-shell fonts-liberation"
 
 
 def arrange() -> None:
