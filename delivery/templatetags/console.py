@@ -9,6 +9,8 @@ from django.utils.safestring import SafeString
 from delivery.console import navigation
 from delivery.console.health import sparkline
 from delivery.console.health.recent import RecentHealth
+from delivery.console.lanes import strip_blocks as blocks
+from delivery.console.lanes.strips import Strip
 from delivery.console.shared import labels, links
 from delivery.console.shared.counting import Bounded
 from delivery.console.subscriptions import buttons
@@ -94,6 +96,11 @@ def health_cell(health: RecentHealth) -> SafeString:
 @register.simple_tag
 def day_of(health: RecentHealth) -> SafeString:
     return sparkline.sparkline_in_detail(health, height=64)
+
+
+@register.simple_tag
+def strip_blocks(strip: Strip) -> SafeString:
+    return blocks.strip_blocks(strip, now=timezone.now())
 
 
 @register.simple_tag

@@ -1,29 +1,36 @@
--- The subscribers whose mailboxes have messages, oldest message first. Reads one entry of each of
--- the three mailbox indexes for each PULL subscription, whatever the backlog.
-SELECT subscriber.id AS subscriber_id, subscriber.name AS subscriber
-FROM subscriptions_subscription subscription
-JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
-CROSS JOIN LATERAL (
-    SELECT min(first.id) AS id FROM (
+-- The subscribers whose mailboxes have messages, oldest message first. Jumps from one subscription
+-- to the next on each of the three mailbox indexes: the cost grows with the number of those that
+-- have messages, not with the backlog or the number of subscriptions.
+WITH RECURSIVE filled AS (
+    SELECT place, 0::bigint AS subscription_id, 0::bigint AS id
+    FROM unnest('{AVAILABLE,DELAYED,FETCHED}'::text[]) AS place
+    UNION ALL
+    SELECT filled.place, following.*
+    FROM filled
+    CROSS JOIN LATERAL (
         (
-            SELECT id FROM delivery_waiting
-            WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'PENDING'
-                AND lane_id IS NULL AND next_attempt_at IS NULL
+            SELECT subscription_id, id FROM delivery_waiting
+            WHERE filled.place = 'AVAILABLE' AND subscription_id > filled.subscription_id
+                AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
             ORDER BY subscription_id, id LIMIT 1
         ) UNION ALL (
-            SELECT id FROM delivery_waiting
-            WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'PENDING'
-                AND lane_id IS NULL AND next_attempt_at IS NOT NULL
+            SELECT subscription_id, id FROM delivery_waiting
+            WHERE filled.place = 'DELAYED' AND subscription_id > filled.subscription_id
+                AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
             ORDER BY subscription_id, next_attempt_at LIMIT 1
         ) UNION ALL (
-            SELECT id FROM delivery_waiting
-            WHERE subscription_id BETWEEN subscription.id AND subscription.id
+            SELECT subscription_id, id FROM delivery_waiting
+            WHERE filled.place = 'FETCHED' AND subscription_id > filled.subscription_id
                 AND status = 'IN_FLIGHT'
             ORDER BY subscription_id, lease_expires_at, id LIMIT 1
         )
-    ) AS first
-) AS oldest
-WHERE subscription.mode = 'PULL' AND oldest.id IS NOT NULL
+    ) AS following
+)
+SELECT subscriber.id AS subscriber_id, subscriber.name AS subscriber
+FROM filled
+JOIN subscriptions_subscription subscription
+    ON subscription.id = filled.subscription_id AND subscription.mode = 'PULL'
+JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
 GROUP BY subscriber.id
-ORDER BY min(oldest.id)
+ORDER BY min(filled.id)
 LIMIT %(rows)s

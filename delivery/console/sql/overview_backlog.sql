@@ -1,31 +1,59 @@
 -- Pending deliveries, those of them that are held (their subscription is not ACTIVE) and those in
 -- mailboxes, each up to a limit, the oldest one in a lane that is not held, and the moving lanes of
--- subscribers and queues with the oldest ones. Jumps from one (lane, skipped, subscription) to the
--- next on delivery_pending, and from one subscription to the next on delivery_in_mailbox: the cost
--- grows with the number of those that have pending deliveries, not with the backlog, the number of
--- subscriptions, or the settled deliveries. And the number of SHADOW subscriptions, by
--- subscription_shadow. What waits in a join is in no lane and in no mailbox.
-WITH RECURSIVE places AS (
-    (
+-- subscribers and queues with the oldest ones. Reads the first entries of delivery_pending in one
+-- pass, up to the limit, because a jump costs as much as 30 entries. Beyond them it jumps from one
+-- (lane, skipped, subscription) to the next, and on delivery_in_mailbox from one subscription to
+-- the next: the cost grows with the number of those that have pending deliveries, not with the
+-- backlog, the number of subscriptions, or the settled deliveries. And the number of SHADOW
+-- subscriptions, by subscription_shadow. What waits in a join is in no lane and in no mailbox.
+WITH RECURSIVE counted AS MATERIALIZED (
+    SELECT lane_id, skipped, subscription_id, min(id) AS id, count(*) AS found
+    FROM (
         SELECT lane_id, skipped, subscription_id, id
         FROM delivery_waiting
         WHERE status = 'PENDING' AND lane_id IS NOT NULL
         ORDER BY lane_id, skipped, subscription_id, id
-        LIMIT 1
-    )
-    UNION ALL
+        LIMIT %(limit)s + 1
+    ) AS first
+    GROUP BY lane_id, skipped, subscription_id
+), in_lanes AS MATERIALIZED (
+    SELECT coalesce(sum(found), 0)::bigint AS found FROM counted
+), beyond AS (
     SELECT following.*
-    FROM places
+    FROM (
+        SELECT lane_id, skipped, subscription_id
+        FROM counted
+        WHERE (SELECT found FROM in_lanes) > %(limit)s
+        ORDER BY lane_id DESC, skipped DESC, subscription_id DESC
+        LIMIT 1
+    ) AS last
     CROSS JOIN LATERAL (
         SELECT lane_id, skipped, subscription_id, id
         FROM delivery_waiting
         WHERE status = 'PENDING' AND lane_id IS NOT NULL
             AND (lane_id, skipped, subscription_id) > (
-                places.lane_id, places.skipped, places.subscription_id
+                last.lane_id, last.skipped, last.subscription_id
             )
         ORDER BY lane_id, skipped, subscription_id, id
         LIMIT 1
     ) AS following
+    UNION ALL
+    SELECT following.*
+    FROM beyond
+    CROSS JOIN LATERAL (
+        SELECT lane_id, skipped, subscription_id, id
+        FROM delivery_waiting
+        WHERE status = 'PENDING' AND lane_id IS NOT NULL
+            AND (lane_id, skipped, subscription_id) > (
+                beyond.lane_id, beyond.skipped, beyond.subscription_id
+            )
+        ORDER BY lane_id, skipped, subscription_id, id
+        LIMIT 1
+    ) AS following
+), places AS (
+    SELECT lane_id, skipped, subscription_id, id FROM counted
+    UNION ALL
+    SELECT lane_id, skipped, subscription_id, id FROM beyond
 ), pending AS MATERIALIZED (
     SELECT places.*, standing.status
     FROM places
@@ -70,18 +98,11 @@ WITH RECURSIVE places AS (
     LIMIT %(limit)s + 1
 )
 SELECT
-    (SELECT count(*) FROM (
-        (
-            SELECT FROM delivery_waiting
-            WHERE status = 'PENDING' AND lane_id IS NOT NULL
-            ORDER BY lane_id, skipped, subscription_id, id
-        )
-        UNION ALL
-        (SELECT FROM in_mailboxes)
-        UNION ALL
-        (SELECT FROM at_once WHERE mode <> 'PULL')
-        LIMIT %(limit)s + 1
-    ) AS counted) AS backlog,
+    least(
+        (SELECT found FROM in_lanes) + (SELECT count(*) FROM in_mailboxes)
+            + (SELECT count(*) FROM at_once WHERE mode <> 'PULL'),
+        %(limit)s + 1
+    ) AS backlog,
     (SELECT count(*) FROM in_mailboxes) AS in_mailboxes,
     (SELECT count(*) FROM (
         SELECT FROM (
@@ -116,15 +137,20 @@ SELECT
         WHERE delivery.id = (SELECT min(pending.id) FROM pending WHERE pending.status = 'ACTIVE')
     ) AS oldest_at,
     ARRAY(
-        SELECT lane.id
+        SELECT waiting.lane_id
         FROM (
             SELECT lane_id, min(id) AS oldest_id
             FROM pending
             WHERE status = 'ACTIVE' AND NOT skipped
             GROUP BY lane_id
+            ORDER BY oldest_id
         ) AS waiting
-        JOIN delivery_lane lane
-            ON lane.id = waiting.lane_id AND lane.state = 'IDLE' AND lane.kind IN ('TOPIC', 'QUEUE')
+        -- One after the other, until enough are found.
+        CROSS JOIN LATERAL (
+            SELECT FROM delivery_lane
+            WHERE id = waiting.lane_id AND state = 'IDLE' AND kind IN ('TOPIC', 'QUEUE')
+            LIMIT 1
+        ) AS moving
         ORDER BY waiting.oldest_id
         LIMIT %(lanes)s
     ) AS moving_lanes,

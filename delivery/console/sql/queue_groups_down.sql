@@ -1,24 +1,36 @@
 -- The groups of QUEUE event types that have waiting messages and no endpoint that is UP, without
 -- held ones: one row an endpoint, with the group's oldest message, and the number of messages
--- waiting for the endpoint that has it, counted up to a limit.
-WITH endpoints AS (
+-- waiting for the endpoint that has it, counted up to a limit. Begins with the endpoints that are
+-- not UP: the cost grows with their number, not with that of the subscriptions.
+WITH stopped AS (
+    SELECT subscription_id FROM delivery_endpointhealth
+    UNION
+    SELECT subscription.id
+    FROM delivery_urlhealth health
+    JOIN subscriptions_subscription subscription
+        ON subscriptions_url(subscription.endpoint) = health.url
+    WHERE health.state <> 'ENABLED'
+), candidates AS (
+    SELECT DISTINCT event_type.id AS event_type_id, event_type.name, header_filter_string,
+        filter_identity
+    FROM stopped
+    JOIN subscriptions_subscription subscription ON subscription.id = stopped.subscription_id
+    JOIN subscriptions_eventtype event_type ON event_type.id = subscription.event_type_id
+    WHERE event_type.kind = 'QUEUE' AND subscription.status <> 'INACTIVE'
+), endpoints AS (
     SELECT
-        subscription.*, event_type.name AS event, summary.reason, summary.next_try_at,
+        subscription.*, candidates.name AS event, summary.reason, summary.next_try_at,
         bool_and(summary.state <> 'UP') OVER (
             PARTITION BY subscription.event_type_id, subscription.header_filter_string,
                 subscription.filter_identity
         ) AS is_group_down
-    FROM subscriptions_eventtype event_type
+    FROM candidates
     JOIN subscriptions_subscription subscription
-        ON subscription.event_type_id = event_type.id AND subscription.status <> 'INACTIVE'
+        USING (event_type_id, header_filter_string, filter_identity)
     JOIN subscriptions_standing standing
         ON standing.id = subscription.id AND standing.status = 'ACTIVE'
     JOIN delivery_endpointsummary summary ON summary.subscription_id = subscription.id
-    WHERE event_type.kind = 'QUEUE' AND (
-        -- Evaluated once: while all endpoints are UP, this is the whole cost.
-        EXISTS (SELECT FROM delivery_endpointhealth)
-        OR EXISTS (SELECT FROM delivery_urlhealth WHERE state <> 'ENABLED')
-    )
+    WHERE subscription.status <> 'INACTIVE'
 ), down AS (
     SELECT DISTINCT ON (event_type_id, header_filter_string, filter_identity)
         endpoints.*, oldest.id AS oldest_id

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count, Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
@@ -13,7 +13,8 @@ from subscriptions.admin.applications.key_list import KeyList
 from subscriptions.admin.event_types.form import SubscriberForm
 from subscriptions.admin.shared.cells import two_lines_of
 from subscriptions.admin.shared.recorded_admin import RecordedAdmin
-from subscriptions.models import Processing, Subscriber
+from subscriptions.admin.shared.subscription_counts import subscription_count
+from subscriptions.models import Processing, Subscriber, SubscriptionStatus
 
 
 class BaseSubscriberAdmin(RecordedAdmin):
@@ -52,9 +53,13 @@ class BaseSubscriberAdmin(RecordedAdmin):
     change_form_outer_after_template = "console/new_key.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Subscriber]:
-        active = Count("subscriptions", filter=Q(subscriptions__status="ACTIVE"))
         counted: QuerySet[Subscriber] = (
-            super().get_queryset(request).annotate(n=Count("subscriptions"), n_active=active)
+            super()
+            .get_queryset(request)
+            .annotate(
+                n=subscription_count("subscriber"),
+                n_active=subscription_count("subscriber", status=SubscriptionStatus.ACTIVE),
+            )
         )
         return counted
 

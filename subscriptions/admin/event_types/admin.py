@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import Count, Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString
 from subscriptions.admin.event_types.form import EventTypeForm
 from subscriptions.admin.shared.cells import ForwardedNames, lines, two_lines_of
 from subscriptions.admin.shared.recorded_admin import RecordedAdmin
+from subscriptions.admin.shared.subscription_counts import subscription_count
 from subscriptions.checks.similar_names import case_warning
 from subscriptions.models import EventType, SubscriptionStatus
 from subscriptions.values.names import is_reserved
@@ -50,9 +51,13 @@ class BaseEventTypeAdmin(ForwardedNames, RecordedAdmin):
     ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[EventType]:
-        active = Count("subscriptions", filter=Q(subscriptions__status=SubscriptionStatus.ACTIVE))
         counted: QuerySet[EventType] = (
-            super().get_queryset(request).annotate(n=Count("subscriptions"), n_active=active)
+            super()
+            .get_queryset(request)
+            .annotate(
+                n=subscription_count("event_type"),
+                n_active=subscription_count("event_type", status=SubscriptionStatus.ACTIVE),
+            )
         )
         return counted
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 from django.forms import model_to_dict
 from django.http import HttpRequest
 from django.urls import reverse
@@ -15,6 +15,7 @@ from subscriptions.admin.policies.matrix import action_field
 from subscriptions.admin.policies.preview import PolicyPreview
 from subscriptions.admin.policies.words import sentences, summary
 from subscriptions.admin.shared.base import id_of
+from subscriptions.admin.shared.subscription_counts import subscription_count
 from subscriptions.checks.policy import ACTION_FIELDS
 from subscriptions.models import Policy
 
@@ -32,7 +33,9 @@ class PolicyAdmin(PolicyPreview):
     readonly_fields = ["in_words", "used_by", "preview"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Policy]:
-        counted: QuerySet[Policy] = super().get_queryset(request).annotate(n=Count("subscriptions"))
+        counted: QuerySet[Policy] = (
+            super().get_queryset(request).annotate(n=subscription_count("policy"))
+        )
         return counted
 
     def get_fieldsets(self, request: HttpRequest, obj: Policy | None = None) -> Any:

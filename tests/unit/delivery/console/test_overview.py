@@ -12,7 +12,7 @@ from delivery.console.overview import page as overview
 from delivery.console.overview.page import Overview
 from delivery.console.shared import counting
 from delivery.console.shared.counting import Bounded
-from delivery.models import Lane, Message
+from delivery.models import Delivery, Lane, Message
 from delivery.states import Status
 from subscriptions.models import JoinMode, Mode, Subscription
 from tests.support import factories
@@ -83,6 +83,25 @@ class TestTiles:
         shown = read()
         assert (str(shown.backlog), str(shown.held)) == ("2", "1")
         assert shown.oldest_at == waiting.message.published_at
+
+    @pytest.mark.parametrize("limit", [1, 2, 4, 9])
+    def test_a_backlog_beyond_the_limit_hides_no_lane(
+        self, monkeypatch: pytest.MonkeyPatch, limit: int
+    ) -> None:
+        monkeypatch.setattr(overview, "BACKLOG_LIMIT", limit)
+        rows = [factories.subscription() for _ in range(3)]
+        held = factories.subscription(status="INACTIVE")
+        # The last lane of the index has the oldest delivery.
+        for subscription in (*reversed(rows), held):
+            for _ in range(2):
+                factories.delivery(subscription=subscription)
+        oldest = Delivery.objects.filter(subscription=rows[-1]).earliest("id")
+        shown = read()
+        assert (shown.backlog.found, shown.held.found) == (min(8, limit + 1), min(2, limit + 1))
+        assert shown.oldest_at == oldest.message.published_at
+        assert [strip.lane.subscriber_id for strip in shown.moving] == [
+            row.subscriber_id for row in reversed(rows)
+        ]
 
     def test_the_backlog_shows_its_part_in_mailboxes(self) -> None:
         now = timezone.now()
