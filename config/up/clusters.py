@@ -17,6 +17,7 @@ import socket
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from importlib import import_module
 from types import FrameType
 from typing import Any
@@ -108,16 +109,16 @@ def _loops(name: str | None, *, senders: int) -> list[Loop]:
     """Return the loop of each worker."""
     from delivery.cluster.keeper import side_by_side
 
-    def loop(name: str) -> Loop:
+    def loop(name: str, *arguments: int) -> Loop:
         module, function = _LOOPS[name]
-        found: Loop = getattr(import_module(module), function)
-        return found
+        return partial(getattr(import_module(module), function), *arguments)
 
-    if name == SENDERS:
-        return [loop(SENDERS)] * senders
-    if name is not None:
+    if name is not None and name != SENDERS:
         return [loop(name)]
-    return [*[loop(SENDERS)] * senders, side_by_side(loop(HISTORY), loop(CHORES))]
+    sending = [loop(SENDERS, number) for number in range(senders)]
+    if name == SENDERS:
+        return sending
+    return [*sending, side_by_side(loop(HISTORY), loop(CHORES))]
 
 
 def _drop_left() -> None:

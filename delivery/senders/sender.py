@@ -43,11 +43,14 @@ GIVE_UP_SECONDS = 10.0
 
 
 class Sender:
-    """One sender, from `run` until `must_stop` returns True."""
+    """One sender, from `run` until `must_stop` returns True.
 
-    def __init__(self, *, must_stop: Callable[[], bool]) -> None:
+    The senders of a machine are numbered from 0: see `delivery.senders.sharing.slots_for`.
+    """
+
+    def __init__(self, *, must_stop: Callable[[], bool], number: int = 0) -> None:
         self._must_stop = must_stop
-        self._settler = Settler()
+        self._settler = Settler(number=number)
         self._reader = Reader(name=f"inturn reader {os.getpid()}")
         self._changes = Changes(self._reader)
         self._busy = Busy()
@@ -233,10 +236,10 @@ def collect_garbage_rarely() -> None:
     gc.set_threshold(20_000, 50, 50)
 
 
-def run_sender() -> None:
-    """Send until Inturn stops."""
+def run_sender(number: int) -> None:
+    """Send until Inturn stops, as the sender with that number of this machine."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(Sender(must_stop=stopping.is_set).run())
+        runner.run(Sender(must_stop=stopping.is_set, number=number).run())
 
 
 def _http_client() -> HttpClient:

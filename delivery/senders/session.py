@@ -25,7 +25,7 @@ from delivery.database.connections import CHANNEL, connect_sender
 from delivery.database.statements import statement
 from delivery.models.lane import MEMBER_LOCKS, SHARD_LOCKS
 from delivery.senders.clock import seconds_since_boot
-from delivery.senders.sharing import Member, member_of
+from delivery.senders.sharing import Member, member_of, slots_for
 from delivery.senders.silence import Heard, Silence
 
 log = logging.getLogger(__name__)
@@ -39,8 +39,6 @@ BRIEF_LOCK_TIMEOUT = "10ms"
 # also `delivery.senders.silence`.
 IDLE_TIMEOUT = "7s"
 LEASE_SECONDS = 5.0
-# The limit of senders in the whole installation.
-MAX_SENDERS = 1_000
 
 # A killed sender whose commit waits for a row must lose its locks before it gets that row.
 _SETTINGS = f"""
@@ -59,12 +57,13 @@ _BRIEFLY: Statement = (
 
 
 class Session:
-    """One connection at a time.
+    """One connection at a time, of the sender with that number on its machine.
 
     `slot` is the number by which other senders know this one, once it has one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, number: int = 0) -> None:
+        self._number = number
         self._connection: psycopg.AsyncConnection | None = None
         self._cursor: psycopg.AsyncCursor | None = None
         self._owner = uuid.uuid4()
@@ -89,7 +88,7 @@ class Session:
         return seconds_since_boot() - self._last_statement_at
 
     async def take_slot(self) -> bool:
-        """Connect again and take the previous slot, or the lowest free one.
+        """Connect again and take the previous slot, or the first free one for its number.
 
         Return False if all are taken.
         """
@@ -100,7 +99,7 @@ class Session:
         await connection.execute(_SETTINGS, prepare=False)
         cursor = await connection.execute("SELECT pg_postmaster_start_time()")
         (self.server_started_at,) = await cursor.fetchone() or (None,)
-        slots = [*([] if self.slot is None else [self.slot]), *range(MAX_SENDERS)]
+        slots = [*([] if self.slot is None else [self.slot]), *slots_for(self._number)]
         rows = await self.fetch("take_slot", {"slot": slots, "lock_class": MEMBER_LOCKS})
         slot: int | None = rows[0]["slot"] if rows else None
         if slot is not None and slot == self.slot:

@@ -39,8 +39,8 @@ GATHER_SECONDS = 0.002
 class Settler:
     """The committer of one sender. `run` must be running while anything else is awaited."""
 
-    def __init__(self) -> None:
-        self._session = Session()
+    def __init__(self, *, number: int = 0) -> None:
+        self._session = Session(number=number)
         self._waiting: list[EntryGroup] = []
         self._arrived = asyncio.Event()
         self._turn = asyncio.Lock()

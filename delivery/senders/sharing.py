@@ -7,15 +7,21 @@ disagree, a shard waits for a moment; its order is safe.
 
 Few sharing senders commit many lanes' outcomes together; more of them use more processors. So only
 the senders with the lowest slots share the work, as many as the sender with the lowest slot
-decides: twice as many when these are busy, half as many when half of them could do it.
+decides: twice as many when these are busy, half as many when half of them could do it. The first
+senders of all machines have lower slots than the second ones, so the work is spread over machines
+before a machine has two parts of it.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from delivery.models.shard import SHARDS
 
+# The limit of senders in the whole installation.
+MAX_SENDERS = 1_000
+# As many slots are kept for the first senders of machines, for the second ones, and so on.
+_SLOTS_PER_NUMBER = 100
 # A sender that computes for this part of its time has no room for more; one process cannot compute
 # for more than 100.
 BUSY_PERCENT = 80
@@ -39,6 +45,16 @@ class Member:
 def member_of(row: Mapping[str, Any]) -> Member:
     """Make a Member from a row of `members.sql`."""
     return Member(row["slot"], row["busy_percent"], row["sharing"])
+
+
+def slots_for(number: int) -> Iterator[int]:
+    """Yield all slots in the order in which the sender with that number of its machine tries them.
+
+    Those kept for its number come first; the last ones serve all higher numbers.
+    """
+    first = min(number * _SLOTS_PER_NUMBER, MAX_SENDERS - _SLOTS_PER_NUMBER)
+    yield from range(first, first + _SLOTS_PER_NUMBER)
+    yield from range(MAX_SENDERS)
 
 
 def shards_of(slot: int, slots: Collection[int]) -> frozenset[int]:

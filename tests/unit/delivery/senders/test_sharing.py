@@ -2,17 +2,20 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery.models.shard import SHARDS
 from delivery.senders.sharing import (
     GATHER_SECONDS,
+    MAX_SENDERS,
     SPREAD_SECONDS,
     Member,
     Sharing,
     owner_of,
     shards_of,
+    slots_for,
 )
 
 shards = st.integers(0, SHARDS - 1)
@@ -33,9 +36,28 @@ def test_a_new_sender_takes_shards_only_for_itself(
     assert owner_of(shard, some | {newcomer}) in (owner_of(shard, some), newcomer)
 
 
-def test_senders_have_even_shares() -> None:
-    shares = Counter(owner_of(shard, range(4)) for shard in range(SHARDS))
+@pytest.mark.parametrize("slots", [(0, 1, 2, 3), (0, 1, 100, 101)])
+def test_senders_have_even_shares(slots: tuple[int, ...]) -> None:
+    shares = Counter(owner_of(shard, slots) for shard in range(SHARDS))
     assert all(SHARDS / 4 * 0.75 < share < SHARDS / 4 * 1.25 for share in shares.values()), shares
+
+
+def first_free(number: int, taken: set[int]) -> int:
+    slot = next(slot for slot in slots_for(number) if slot not in taken)
+    taken.add(slot)
+    return slot
+
+
+def test_the_first_senders_of_all_machines_share_before_the_second_ones() -> None:
+    taken: set[int] = set()
+    machines = [[first_free(number, taken) for number in range(2)] for _ in range(3)]
+    firsts, seconds = zip(*machines, strict=True)
+    assert max(firsts) < min(seconds)
+
+
+def test_a_sender_takes_any_slot_when_those_for_its_number_are_taken() -> None:
+    for number in (0, 1, 99):
+        assert set(slots_for(number)) == set(range(MAX_SENDERS))
 
 
 def test_a_sender_that_does_not_share_the_work_has_no_shard() -> None:
