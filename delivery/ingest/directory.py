@@ -16,6 +16,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from delivery.database.queries import planned_rows
 from subscriptions.api.authentication import usable_key
 from subscriptions.filters import document
+from subscriptions.matching.index import CandidateIndex
 from subscriptions.matching.lookups import candidate_rows, event_type_by_name
 from subscriptions.matching.match import FILTER_STRING, Candidate, qualifying_candidates
 from subscriptions.models import EventType, Kind, Publisher, Scope
@@ -57,7 +58,7 @@ class Subscribed:
     `always` are those it qualifies for whatever else it holds; None if a filter decides.
     """
 
-    candidates: Sequence[Candidate]
+    candidates: CandidateIndex
     always: Sequence[Candidate] | None
     may_take_more: bool
 
@@ -138,7 +139,9 @@ def _subscribed(
         always = qualifying_candidates(
             candidates, document({FILTER_STRING: filter_string}, b""), by_subscriber=is_topic
         )
-    return Subscribed(candidates, always, any(candidate.takes_more for candidate in candidates))
+    return Subscribed(
+        CandidateIndex(candidates), always, any(candidate.takes_more for candidate in candidates)
+    )
 
 
 def _grant(key: str) -> Grant | None:

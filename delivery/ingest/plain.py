@@ -162,7 +162,8 @@ class PlainReader:
         if matches is None:
             is_topic = draft.event_type.kind != Kind.QUEUE
             content = document(draft.headers, draft.body)
-            matches = qualifying_candidates(subscribed.candidates, content, by_subscriber=is_topic)
+            possible = subscribed.candidates.possible(content)
+            matches = qualifying_candidates(possible, content, by_subscriber=is_topic)
         if subscribed.may_take_more and any(match.takes_more for match in matches):
             raise NotPlainError
         return matches

@@ -6,8 +6,8 @@ it answers no to both.
 """
 
 import operator
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias, cast
 
 from subscriptions.filters.document import Document
 from subscriptions.filters.jsonb import (
@@ -75,6 +75,15 @@ def text_at(path: Path) -> Callable[[Document], str | None]:
         return document.text_of(value) if path.is_text or value is MISSING else printed_text(value)
 
     return text
+
+
+def comparable_text(path: Path, texts: Iterable[str]) -> Callable[[Document], str | None]:
+    """Return a function that gives a path's text to compare with these; None for null.
+
+    A text that equals none of them may be shortened.
+    """
+    find, read = _find(path), reader(path, LiteralKind.STRING, texts)
+    return lambda document: cast("str | None", read(document, find(document)))
 
 
 def identity_at(path: Path) -> Callable[[Document], str | None]:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 
-from subscriptions.filters import Document, FilterError, parse_filter, to_python
+from subscriptions.filters import Document, FilterError, to_python
+from subscriptions.filters.shapes import parse_alike
 from subscriptions.matching.destinations import EVERYBODY, Destination
 from subscriptions.matching.lookups import candidate_rows
 from subscriptions.models import DedupMode, EventType, JoinMode, MatchMode, Mode, Subscription
@@ -163,7 +164,7 @@ def without_value(reason: str) -> str:
 @lru_cache(maxsize=200_000)
 def _compiled(filter_text: str) -> Callable[[Document], bool]:
     try:
-        return to_python(parse_filter(filter_text))
+        return to_python(parse_alike(filter_text))
     except FilterError:
         # Saving refuses such a filter; however it got here, it must not stop other subscriptions.
         return lambda _: False
