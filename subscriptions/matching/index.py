@@ -1,10 +1,12 @@
 """An index of filters that require a text at a path, as most of many filters do.
 
 `$$->'Header'->>'project' = 'p7'`, alone or joined to others by AND, is true only of messages with
-that text there. So the text of a message finds these filters among thousands, and only they and the
-filters without such a comparison have to be evaluated.
+that text there, and `like 'p7-%'` of those with that beginning. So the text of a message finds
+these filters among thousands, and only they and the filters without such a comparison have to be
+evaluated.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,18 +16,38 @@ from typing import TypeAlias
 from subscriptions.filters import Condition, Document, FilterError
 from subscriptions.filters.shapes import parse_alike
 from subscriptions.filters.to_python import comparable_text
-from subscriptions.filters.tree import And, Comparison, Operator, Path
+from subscriptions.filters.tree import And, Comparison, Like, Operator, Path
 from subscriptions.matching.match import Candidate
 
 _Places: TypeAlias = list[int]
+_SPECIAL = re.compile(r"[%_\\]")
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredText:
+    """A filter is true only if the text at the path is this one, or begins with it."""
+
+    path: Path
+    text: str
+    is_whole: bool
+
+    @property
+    def length(self) -> int | None:
+        """The number of characters to compare; None for the whole text."""
+        return None if self.is_whole else len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class _TextIndex:
-    """The places of the candidates that require a text at one path, by that text."""
+    """The places of the candidates that require a text of one length at one path, by that text."""
 
     read: Callable[[Document], str | None]
+    length: int | None
     places: Mapping[str, _Places]
+
+    def find(self, document: Document) -> Sequence[int]:
+        text = self.read(document)
+        return () if text is None else self.places.get(text[: self.length], ())
 
 
 class CandidateIndex:
@@ -33,19 +55,19 @@ class CandidateIndex:
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
         self.candidates = candidates
-        by_path: defaultdict[Path, defaultdict[str, _Places]] = defaultdict(
+        self._others: _Places = []
+        places: defaultdict[tuple[Path, int | None], defaultdict[str, _Places]] = defaultdict(
             lambda: defaultdict(list)
         )
-        self._others: _Places = []
         for place, candidate in enumerate(candidates):
             required = _required_text(candidate.filter) if candidate.filter else None
             if required is None:
                 self._others.append(place)
             else:
-                path, text = required
-                by_path[path][text].append(place)
+                places[required.path, required.length][required.text].append(place)
         self._indexes = [
-            _TextIndex(comparable_text(path, places), places) for path, places in by_path.items()
+            _TextIndex(comparable_text(path, by_text), length, by_text)
+            for (path, length), by_text in places.items()
         ]
 
     def possible(self, document: Document) -> Sequence[Candidate]:
@@ -54,27 +76,27 @@ class CandidateIndex:
             return self.candidates
         places = list(self._others)
         for index in self._indexes:
-            text = index.read(document)
-            if text is not None:
-                places += index.places.get(text, ())
+            places += index.find(document)
         if len(places) > len(self._others):
             places.sort()
         return [self.candidates[place] for place in places]
 
 
 @lru_cache(maxsize=200_000)
-def _required_text(filter_text: str) -> tuple[Path, str] | None:
-    """Return a path and the text without which the filter is not true; None if there is none."""
+def _required_text(filter_text: str) -> RequiredText | None:
+    """Return a text without which the filter is not true; None if there is none."""
     try:
         return _required(parse_alike(filter_text))
     except FilterError:
         return None
 
 
-def _required(tree: Condition) -> tuple[Path, str] | None:
+def _required(tree: Condition) -> RequiredText | None:
     match tree:
         case Comparison(Path(is_text=True) as path, Operator.EQUAL, str() as text):
-            return path, text
+            return RequiredText(path, text, is_whole=True)
+        case Like(path, pattern) if beginning := _SPECIAL.split(pattern, maxsplit=1)[0]:
+            return RequiredText(path, beginning, is_whole=False)
         case And(conditions):
             return next(filter(None, map(_required, conditions)), None)
     return None

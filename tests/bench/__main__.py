@@ -28,6 +28,7 @@ def run(bench: str, sizes: BenchSizes, *, scenarios: Sequence[str], as_json: boo
         history,
         idle,
         latency,
+        machines,
         mailbox,
         matching,
         publish,
@@ -48,7 +49,7 @@ def run(bench: str, sizes: BenchSizes, *, scenarios: Sequence[str], as_json: boo
         measuring = Measuring(sizes, receiver)
         modules = (
             *(deliver, retries, queue, scripts, mailbox, publish, matching),
-            *(latency, together, endurance, idle, cost, scale),
+            *(latency, together, endurance, idle, cost, scale, machines),
         )
         found = {name: measure for module in modules for name, measure in module.SCENARIOS.items()}
         results = [result for name in scenarios for result in found[name](measuring)]

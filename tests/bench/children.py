@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.bench.drained import Drained
 from tests.bench.publishers import PublishLoad
-from tests.bench.receiver import ARRIVALS, COUNT, TALLY
+from tests.bench.receiver import ARRIVALS, CLIENTS, COUNT, TALLY
 
 STOP_SECONDS = 40
 
@@ -34,6 +34,10 @@ class ReceiverProcess:
         The monotonic clock is the same for all processes of a machine.
         """
         return [(id, at) for id, at in self._ask("GET", ARRIVALS)]
+
+    def clients(self) -> dict[int, int]:
+        """Return the number of requests by the client's port."""
+        return {int(port): count for port, count in self._ask("GET", CLIENTS).items()}
 
     def count(self) -> int:
         """Return the requests since the last reset; this costs the receiver next to nothing."""

@@ -27,7 +27,8 @@ SCENARIOS = {
     "endurance": ("steady",),
     "idle": ("nothing",),
     "cost": ("message",),
-    "scale": ("subscribers", "stored"),
+    "scale": ("subscribers", "stored", "configuration"),
+    "machines": ("direct", "pooled"),
     "queue": ("group",),
     "scripts": ("beside-scripts",),
     "mailbox": ("drain", "depth"),
@@ -78,7 +79,9 @@ def _parser() -> ArgumentParser:
     )
     parser.add_argument("--rounds", type=int, help="turns that product and bare loops take")
     parser.add_argument(
-        "--seconds", type=float, help="latency, together, endurance, idle: measure for so long"
+        "--seconds",
+        type=float,
+        help="latency, together, endurance, idle, machines: measure for so long",
     )
     parser.add_argument(
         "--stored",
@@ -115,11 +118,13 @@ def _sizes(options: Namespace) -> BenchSizes:
         "beside_rounds": options.rounds,
         "growth_rounds": options.rounds,
         "script_rounds": options.rounds,
+        "machine_rounds": options.rounds,
         "deliveries": options.messages,
         "latency_seconds": options.seconds,
         "together_seconds": options.seconds,
         "endurance_seconds": options.seconds,
         "idle_seconds": options.seconds,
+        "machine_seconds": options.seconds,
         "stored": options.stored,
         "plot": options.plot and str(Path(options.plot).resolve()),
         "mailbox_messages": options.messages,

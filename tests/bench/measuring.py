@@ -78,11 +78,18 @@ class Measuring:
         return [later - earlier for earlier, later in pairwise(moments)]
 
     def receive(
-        self, tally: dict[str, Any], *, expected: int, already: int = 0, is_ordered: bool = True
+        self,
+        tally: dict[str, Any],
+        *,
+        expected: int,
+        already: int = 0,
+        is_ordered: bool = True,
+        marked: int = 0,
     ) -> None:
         """Add the tally to the receipt; `already` deliveries were delivered before.
 
-        Messages that several clients post at the same moment have no order.
+        Messages that several clients post at the same moment have no order. Repetitions of `marked`
+        deliveries are no fault: a crash left them in doubt.
         """
         # A delivery that arrived and is not recorded will come again: that is no better than lost.
         arrived = min(tally["got"], stage.delivered() - already)
@@ -90,7 +97,7 @@ class Measuring:
             expected=expected,
             got=tally["got"],
             lost=expected - arrived,
-            duplicated=tally["duplicated"],
+            duplicated=max(tally["duplicated"] - marked, 0),
             out_of_order=tally["out_of_order"] if is_ordered else 0,
         )
 

@@ -9,7 +9,7 @@ import asyncio
 import json
 import resource
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any, cast
 
 import uvloop
@@ -18,6 +18,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 TALLY = "/tally"
 COUNT = "/count"
 ARRIVALS = "/arrivals"
+CLIENTS = "/clients"
 HANG = "/hang/"
 UNORDERED = "/any/"
 # 5,000 lanes connect at the same moment.
@@ -42,8 +43,10 @@ class Tally:
         self.ids: defaultdict[bytes, list[int]] = defaultdict(list)
         # The message's id of each request, 0 if it has none, and its moment on the monotonic clock.
         self.arrivals: list[tuple[int, float]] = []
+        # The requests of each client, by the port of its connection.
+        self.clients: Counter[int] = Counter()
 
-    def count(self, path: bytes, head: bytes) -> None:
+    def count(self, path: bytes, head: bytes, *, client: int) -> None:
         self.last_at = time.monotonic()
         if not self.requests:
             self.first_at = self.last_at
@@ -51,6 +54,7 @@ class Tally:
         at = head.find(_ID)
         id = int(head[at + len(_ID) : head.index(b"\r", at + 2)]) if at >= 0 else 0
         self.arrivals.append((id, self.last_at))
+        self.clients[client] += 1
         if at >= 0:
             self.ids[path.partition(b"?")[0]].append(id)
 
@@ -92,6 +96,7 @@ class ReceivingConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are no subclasses of asyncio's.
         self._transport = cast("asyncio.Transport", transport)
+        self._client: int = transport.get_extra_info("peername")[1]
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
@@ -115,10 +120,12 @@ class ReceivingConnection(asyncio.Protocol):
                 self._tally.reset()
         elif path == ARRIVALS.encode():
             self._say(self._tally.arrivals)
+        elif path == CLIENTS.encode():
+            self._say(self._tally.clients)
         elif path.startswith(HANG.encode()):
             self._tally.hanging += 1
         else:
-            self._tally.count(path, head)
+            self._tally.count(path, head, client=self._client)
             self._transport.write(ANSWER)
 
     def _say(self, what: object) -> None:

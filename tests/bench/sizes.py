@@ -46,9 +46,18 @@ class BenchSizes:
     scale_backlog: int = 20_000
     stored: tuple[int, ...] = (10_000, 1_000_000, 10_000_000)
     growth_rounds: int = 3
+    # Subscribers, subscriptions, and filters of one event type.
+    configured: tuple[tuple[int, int, int], ...] = ((100, 1_000, 200), (10_000, 100_000, 20_000))
     page_rounds: int = 20
     # A folder for plots; none if empty.
     plot: str = ""
+    machines: tuple[int, ...] = (1, 2, 4)
+    machine_lanes: int = 100
+    machine_backlog: int = 60_000
+    machine_rate: float = 10
+    machine_seconds: float = 10
+    machine_settle_seconds: float = 3
+    machine_rounds: int = 3
     bare_round_trips: int = 1_000
     mailbox_clients: int = 8
     mailbox_batch: int = 10
@@ -97,7 +106,15 @@ QUICK = BenchSizes(
     scale_backlog=300,
     stored=(1_000, 2_000),
     growth_rounds=1,
+    configured=((20, 100, 30),),
     page_rounds=2,
+    machines=(1, 2),
+    machine_lanes=10,
+    machine_backlog=300,
+    machine_rate=20,
+    machine_seconds=1,
+    machine_settle_seconds=0,
+    machine_rounds=1,
     bare_round_trips=20,
     mailbox_messages=300,
     depth=2_000,

@@ -55,6 +55,10 @@ class BenchSetup:
         """Make all subscriptions INACTIVE: their backlog stays."""
         self.event_type.subscriptions.update(status=SubscriptionStatus.INACTIVE)
 
+    def gather(self) -> None:
+        """Make all subscriptions HELD: what is published waits until they are ACTIVE."""
+        self.event_type.subscriptions.update(status=SubscriptionStatus.HELD)
+
     def make_key(self) -> str:
         """Create a key with which to publish."""
         row = ApiKey(scope=Scope.PUBLISH, publisher=self.publisher)
@@ -214,6 +218,25 @@ def senders() -> int:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'inturn sender %'"
         )
+        (count,) = cursor.fetchone() or (0,)
+    return int(count)
+
+
+def written() -> tuple[int, int]:
+    """Return the bytes of WAL so far, and its flushes: sessions report them within a second."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint, sum(fsyncs)::bigint"
+            " FROM pg_stat_io WHERE object = 'wal'"
+        )
+        wal, flushes = cursor.fetchone() or (0, 0)
+    return int(wal), int(flushes)
+
+
+def lost_attempts() -> int:
+    """Return the number of attempts that a crash left without an outcome, as recorded."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM delivery_loggedattempt WHERE outcome = 'LOST'")
         (count,) = cursor.fetchone() or (0,)
     return int(count)
 

@@ -58,14 +58,14 @@ def started(home: Path, **given: str) -> Iterator[Started]:
 
 
 @contextmanager
-def started_beside() -> Iterator[Started]:
-    """Run `up` on the database of the benchmark."""
+def started_beside(**changed: str) -> Iterator[Started]:
+    """Run `up` on the database of the benchmark, with these variables."""
     ours = settings.ENVIRONMENT
     # Secrets in the database are encrypted with these keys.
     given = {
         "DATABASE_URL": ours.database_url,
         "INTURN_ENCRYPTION_KEYS": " ".join(ours.encryption_keys),
-    }
+    } | changed
     with home() as folder, started(folder, **given) as product:
         yield product
 

@@ -232,6 +232,30 @@ def test_publishing_is_measured_together_with_delivering(home: Path) -> None:
 
 
 @pytest.mark.slow
+def test_two_machines_are_measured_and_one_is_killed(home: Path) -> None:
+    ended = bench("--json", "--only", "direct", home=home, name="machines")
+    assert ended.returncode == 0, ended.stderr
+    report = orjson.loads(ended.stdout)
+    found = {result["name"]: result for result in report["results"]}
+    assert found["2 × direct: delivered, of one instance"]["wanted"] == 0.8
+    assert found["  one killed: longest from publisher to receiver"]["unit"] == "s"
+    assert found["  instances that sent"]["value"] >= 1
+    assert report["receiver"]["lost"] == report["receiver"]["duplicated"] == 0
+    assert list(home.glob("*")) == []
+
+
+@pytest.mark.slow
+def test_the_costs_of_many_subscriptions_are_measured(home: Path) -> None:
+    ended = bench("--json", "--only", "configuration", home=home, name="scale")
+    assert ended.returncode == 0, ended.stderr
+    report = orjson.loads(ended.stdout)
+    names = [result["name"] for result in report["results"]]
+    assert "100 subscriptions: matching a message" in names
+    assert "100 subscriptions: to everybody: next, received by all" in names
+    assert report["receiver"]["got"] == report["receiver"]["expected"] > 0
+
+
+@pytest.mark.slow
 def test_plots_are_written(home: Path) -> None:
     folder = home / "plots"
     ended = bench(

@@ -2,13 +2,15 @@
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
 # A part is recognised by a text in the command line of its processes; `up` is the rest.
 PARTS = ("postgres", "granian", "qcluster")
+_SOCKET = "socket:["
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,32 @@ def computed(processes: Iterable[Process]) -> Counter[str]:
         # User and system time, of the process and of the children that it has waited for.
         found[process.part] += tick * sum(map(int, _stat(process.pid)[11:15]))
     return found
+
+
+def local_ports(processes: Iterable[Process], *, to: int) -> set[int]:
+    """Return the ports of the connections of these processes to that port of 127.0.0.1."""
+    inodes = {inode for process in processes for inode in _sockets(process.pid)}
+    found = set()
+    for line in (PROC / "net" / "tcp").read_text().splitlines()[1:]:
+        _, local, remote, *_, inode = line.split()[:10]
+        if inode in inodes and _port(remote) == to:
+            found.add(_port(local))
+    return found
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2], 16)
+
+
+def _sockets(pid: int) -> Iterator[str]:
+    """Yield the inodes of the open sockets of a process; none if it has ended."""
+    with suppress(OSError):
+        for link in list((PROC / str(pid) / "fd").iterdir()):
+            # A descriptor may have been closed meanwhile.
+            with suppress(OSError):
+                target = str(link.readlink())
+                if target.startswith(_SOCKET):
+                    yield target[len(_SOCKET) : -1]
 
 
 def _pids() -> list[int]:

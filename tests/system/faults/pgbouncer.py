@@ -26,13 +26,14 @@ listen_port = {own_port}
 unix_socket_dir =
 auth_type = any
 pool_mode = session
-default_pool_size = 90
+default_pool_size = {sessions}
+max_client_conn = {sessions}
 ignore_startup_parameters = extra_float_digits,options
 """
 
 
 @contextmanager
-def before(url: str, folder: Path) -> Iterator[str]:
+def before(url: str, folder: Path, *, sessions: int = 90) -> Iterator[str]:
     """Run it in front of the server of that URL; yield the URL of the same database through it."""
     assert PROGRAM is not None
     server, port = urlsplit(url), free_port()
@@ -44,6 +45,7 @@ def before(url: str, folder: Path) -> Iterator[str]:
             user=server.username,
             password=server.password,
             own_port=port,
+            sessions=sessions,
         )
     )
     # PgBouncer refuses to run as root.

@@ -25,7 +25,7 @@ def test_filters_that_require_another_text_are_left_out() -> None:
         _PROJECT.format(1),
         "",
         f"$$->'Body'->>'n' > 5 AND {_PROJECT.format(2)}",
-        "$$->'Header'->>'project' LIKE 'p%'",
+        "$$->'Header'->>'project' LIKE '%p%'",
         f"NOT {_PROJECT.format(1)}",
         f"{_PROJECT.format(1)} OR {_PROJECT.format(2)}",
         "this is no filter",
@@ -36,9 +36,19 @@ def test_filters_that_require_another_text_are_left_out() -> None:
     assert possible(filters, {}) == anyway
 
 
+def test_filters_that_require_another_beginning_are_left_out() -> None:
+    patterns = ["p1-%", "p1%", "p2-%", "%1", "_1", "p1-2", r"\%1", "p1-2_"]
+    filters = [f"$$->'Header'->>'project' LIKE '{pattern}'" for pattern in patterns]
+    anyway = [3, 4, 6]
+    assert possible(filters, {"project": "p1-2"}) == [0, 1, 3, 4, 5, 6, 7]
+    assert possible(filters, {"project": "p1"}) == [1, *anyway]
+    assert possible(filters, {}) == anyway
+
+
 def test_a_filter_that_compares_with_a_printed_container_is_found() -> None:
     filters = ["$$->'Body'->>'a' = '{\"b\": 1}'", "$$->'Body'->>'a' = 'x'"]
-    assert possible(filters, {}, b'{"a": {"b":1}}') == [0]
+    filters.append("$$->'Body'->>'a' like '{\"b%'")
+    assert possible(filters, {}, b'{"a": {"b":1}}') == [0, 2]
 
 
 @settings(deadline=None)
