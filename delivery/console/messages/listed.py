@@ -25,8 +25,9 @@ class MessageListAdmin(KeysetAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         length = Func("body", function="octet_length", output_field=IntegerField())
-        rows: QuerySet[Any] = super().get_queryset(request)
-        return rows.defer("body", "headers").annotate(length=length)
+        rows = super().get_queryset(request).defer("body", "headers")
+        annotated: QuerySet[Any] = rows.annotate(length=length)
+        return annotated
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
