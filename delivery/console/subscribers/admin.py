@@ -35,11 +35,11 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, BaseSubscriberAd
         "lane_state",
         "day",
         "backlog",
+        "toggle",
         "subscription_count",
         "sent",
         "matched",
         "about",
-        "toggle",
     ]
     button_columns = ("toggle",)
     # The last day's figures of a subscriber cost time for each of its subscriptions.
@@ -73,6 +73,7 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, BaseSubscriberAd
         healths = health.of_subscribers(ids, now=now)
         for row in rows:
             row.health = healths[row.pk]
+            row.cost = cost.in_words(row.health.settled, 24)
             row.mailbox = fetched.get(row.pk)
             row.shown_lane = lanes.get(row.pk)
             row.waiting = counted.get(row.shown_lane.pk) if row.shown_lane else None
@@ -89,7 +90,7 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, BaseSubscriberAd
 
     @admin.display(description="actions")
     def toggle(self, row: Any) -> SafeString:
-        return row_buttons(row, backlog=row.waiting)
+        return row_buttons(row, backlog=row.waiting, cost=row.cost)
 
     @admin.display(description="last 24 h")
     def day(self, row: Any) -> SafeString:

@@ -47,7 +47,7 @@ class SubscriptionAdmin(
         "A subscription routes messages of an event type to an endpoint or into a mailbox. "
         "It needs a subscriber and an event type."
     )
-    list_display = ["full_name", "state", "wants", "goes_to", "day", "backlog", "toggle"]
+    list_display = ["full_name", "state", "day", "backlog", "toggle", "wants", "goes_to"]
     button_columns = ("toggle",)
     list_per_page = FEW_ROWS
     status_template = "console/subscription_status.html"
@@ -88,6 +88,8 @@ class SubscriptionAdmin(
         for row in rows:
             row.waiting = counted.get(row.pk)
             row.health = healths[row.pk]
+            # Uses counts that are loaded already, so it adds no query to the page.
+            row.cost = cost.in_words(row.health.settled, 24)
 
     @admin.display(description="subscription", ordering="subscriber__name")
     def full_name(self, row: Subscription) -> SafeString:
@@ -117,4 +119,4 @@ class SubscriptionAdmin(
 
     @admin.display(description="actions")
     def toggle(self, row: Any) -> SafeString:
-        return row_buttons(row, backlog=row.waiting)
+        return row_buttons(row, backlog=row.waiting, cost=row.cost)

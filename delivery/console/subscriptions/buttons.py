@@ -32,33 +32,34 @@ def toggle_buttons(owner: Owner, *, backlog: Bounded | None, cost: str) -> SafeS
     return _cell(buttons)
 
 
-def row_buttons(owner: Owner, *, backlog: Bounded | None) -> SafeString:
-    """Return the buttons of a list's row: one for ACTIVE rows, so that a row keeps to one line.
+def row_buttons(owner: Owner, *, backlog: Bounded | None, cost: str) -> SafeString:
+    """Return the buttons of a list's row, few enough for one line.
 
     The other statuses are on the owner's page, and among the actions for chosen rows.
     """
-    if owner.status == SubscriptionStatus.ACTIVE:
-        return _cell([_button(owner, "hold", [], "Hold", title=KEPT)])
-    return _cell(_activating(owner, backlog))
+    return _cell(_stopping_or_releasing(owner, backlog, cost))
 
 
 def stop_buttons(owner: Owner) -> SafeString:
     """Return buttons that stop its deliveries, or that release them if they are stopped."""
-    if owner.status == SubscriptionStatus.ACTIVE:
-        chosen = [
-            _button(owner, "hold", [], "Hold", title=KEPT),
-            _button(owner, "deactivate", [], "Make INACTIVE", title=NOT_KEPT),
-        ]
-    else:
-        chosen = [*_activating(owner, None)]
-    return format_html_join("", "{}", ((one,) for one in chosen))
+    return _joined(_stopping_or_releasing(owner, None, NOT_KEPT))
+
+
+def _stopping_or_releasing(owner: Owner, backlog: Bounded | None, cost: str) -> list[SafeString]:
+    if owner.status != SubscriptionStatus.ACTIVE:
+        return _activating(owner, backlog)
+    return [
+        _button(owner, "hold", [], "Hold", title=KEPT),
+        _button(owner, "deactivate", [], "Make INACTIVE", title=cost),
+    ]
 
 
 def _cell(buttons: Sequence[SafeString]) -> SafeString:
-    return format_html(
-        '<span class="inturn-cell-buttons">{}</span>',
-        format_html_join("", "{}", ((one,) for one in buttons)),
-    )
+    return format_html('<span class="inturn-cell-buttons">{}</span>', _joined(buttons))
+
+
+def _joined(buttons: Sequence[SafeString]) -> SafeString:
+    return format_html_join("", "{}", ((one,) for one in buttons))
 
 
 def _activating(owner: Owner, backlog: Bounded | None) -> list[SafeString]:

@@ -1,5 +1,6 @@
 """The lists: with pinned query counts, paged by id, filtered by the URL."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -250,8 +251,8 @@ def test_a_list_with_rows_leads_to_the_form_of_a_new_one(ann: Client) -> None:
 
 
 @pytest.mark.django_db
-def test_a_row_of_an_active_subscription_has_one_button(ann: Client) -> None:
+def test_a_row_of_an_active_subscription_is_held_or_made_inactive(ann: Client) -> None:
     subscription = factories.subscription()
     row = ann.get("/admin/subscriptions/subscription/").text.partition("<tbody")[2]
-    assert row.count('formaction="') == 1
-    assert f'formaction="/admin/subscriptions/subscription/{subscription.pk}/hold/"' in row
+    address = f"/admin/subscriptions/subscription/{subscription.pk}"
+    assert re.findall('formaction="(.*?)"', row) == [f"{address}/hold/", f"{address}/deactivate/"]

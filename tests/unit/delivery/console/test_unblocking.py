@@ -40,7 +40,10 @@ def test_made_inactive_and_undone_with_two_posts(ann: Client, head: Delivery) ->
 
 def test_made_shadow_and_undone_with_two_posts(ann: Client, head: Delivery) -> None:
     subscription = head.subscription
-    assert f"{SUBSCRIPTION}/{subscription.pk}/shadow/" in ann.get(f"{SUBSCRIPTION}/").text
+    assert (
+        f"{SUBSCRIPTION}/{subscription.pk}/shadow/"
+        in ann.get(f"{SUBSCRIPTION}/{subscription.pk}/").text
+    )
     page = messages_after(ann, f"{SUBSCRIPTION}/{subscription.pk}/shadow/")
     subscription.refresh_from_db()
     assert subscription.status == "SHADOW"
