@@ -51,6 +51,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
+    "django.forms",
     "django_q",
     "rest_framework",
     "drf_spectacular",
@@ -90,6 +91,7 @@ TEMPLATES = [
         },
     },
 ]
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"  # `templates` may replace widgets, too.
 
 
 # Plans must not depend on statistics, which a young or busy table may lack: by default PostgreSQL
@@ -274,6 +276,7 @@ UNFOLD = {
     ],
     "SCRIPTS": [
         lambda _request: static("console/console.js"),
+        lambda _request: static("console/times.js"),
         lambda _request: static("console/omnibox.js"),
         lambda _request: static("console/live.js"),
     ],

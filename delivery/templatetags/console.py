@@ -39,7 +39,23 @@ def age(moment: datetime | None) -> str:
 
 @register.filter
 def exact(moment: datetime) -> str:
+    """The text alone, for titles."""
     return times.exact(moment)
+
+
+@register.filter
+def stamp(moment: datetime) -> SafeString:
+    return times.stamp(moment)
+
+
+@register.filter
+def minute(moment: datetime) -> SafeString:
+    return times.minute(moment)
+
+
+@register.filter
+def with_times(text: str) -> SafeString:
+    return times.with_times(text)
 
 
 @register.filter

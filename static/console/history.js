@@ -11,6 +11,11 @@
     (moment) => `${iso(moment).slice(0, 10)} ${iso(moment).slice(11, 16)}`,
   );
 
+  const from = ([item]) => {
+    const local = localTime(new Date(counted.at[item.dataIndex]));
+    return `from ${item.label} UTC${local && ` (${local})`}`;
+  };
+
   // A label a day, at midnight; of a single day every third hour.
   const days = counted.at.flatMap((moment, place) => (moment % 86_400_000 === 0 ? [place] : []));
   const stride = Math.ceil(days.length / 10);
@@ -52,7 +57,7 @@
         interaction: { mode: "index", intersect: false },
         plugins: {
           legend: { display: false },
-          tooltip: { callbacks: { title: ([item]) => `from ${item.label} UTC`, label: told } },
+          tooltip: { callbacks: { title: from, label: told } },
         },
         scales: {
           x: {

@@ -8,6 +8,11 @@
     getComputedStyle(document.documentElement).getPropertyValue(`--inturn-${name}`).trim();
   const clock = (moment) => new Date(moment).toISOString().slice(11, 16);
   let shown = "";
+  let moments = [];
+  const from = ([item]) => {
+    const local = localTime(new Date(moments[item.dataIndex]));
+    return `from ${item.label} UTC${local && ` (${local})`}`;
+  };
 
   const options = {
     animation: false,
@@ -16,7 +21,7 @@
     interaction: { mode: "index", intersect: false },
     plugins: {
       legend: { display: false },
-      tooltip: { callbacks: { title: ([item]) => `from ${item.label} UTC` } },
+      tooltip: { callbacks: { title: from } },
     },
     scales: {
       x: { grid: { display: false }, ticks: { maxTicksLimit: 7, maxRotation: 0 } },
@@ -34,7 +39,8 @@
     if (values === shown) return;
     shown = values;
     const counted = JSON.parse(values);
-    chart.data.labels = counted.at.map(clock);
+    moments = counted.at;
+    chart.data.labels = moments.map(clock);
     for (const dataset of chart.data.datasets) dataset.data = counted[dataset.name];
     chart.update("none");
   }

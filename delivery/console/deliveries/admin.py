@@ -48,7 +48,7 @@ from delivery.support.selection import OFFERED
 from subscriptions.admin.shared.base import id_of
 from subscriptions.admin.shared.cells import two_lines_of
 from subscriptions.admin.shared.list_filters import age_of
-from subscriptions.admin.shared.times import ago, due, exact
+from subscriptions.admin.shared.times import ago, clock, due
 
 # Only the newest are shown: a delivery may have been tried for weeks.
 SHOWN_ATTEMPTS = 200
@@ -249,11 +249,7 @@ def _next(next_try: NextTry, *, now: datetime) -> SafeString | str:
 
 def _where(row: Delivery, place: str) -> SafeString | str:
     if place == "HELD" and row.lease_expires_at:
-        return format_html(
-            'held until <time title="{}">{}</time>',
-            exact(row.lease_expires_at),
-            f"{row.lease_expires_at:%H:%M:%S} UTC",
-        )
+        return format_html("held until {}", clock(row.lease_expires_at))
     return "not acknowledged" if place == "LAPSED" else "in the mailbox"
 
 

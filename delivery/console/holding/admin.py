@@ -23,6 +23,7 @@ from delivery.models import Resubmission
 from delivery.support import bulk_jobs, toggle
 from delivery.support.toggle import Backlog
 from subscriptions.admin.shared.base import ConsoleAdmin, actor_of
+from subscriptions.admin.shared.times import with_times
 from subscriptions.models import Mode, Subscriber, Subscription, SubscriptionStatus
 
 Owner = Subscription | Subscriber
@@ -123,7 +124,7 @@ class HoldingAdmin(ConsoleAdmin):
                 '{} <button type="submit" id="undo" class="inturn-undo" form="console-post" '
                 'formaction="{}">Undo</button>'
             ),
-            text,
+            with_times(text),
             undo,
         )
 
@@ -136,9 +137,7 @@ class HoldingAdmin(ConsoleAdmin):
             "HELD",
         )
 
-    @admin.action(
-        description="Make INACTIVE: keep no messages, send nothing", permissions=["toggle"]
-    )
+    @admin.action(description="Deactivate: keep no messages, send nothing", permissions=["toggle"])
     def deactivate_chosen(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         self.change_each(
             request,
@@ -147,7 +146,7 @@ class HoldingAdmin(ConsoleAdmin):
             "INACTIVE",
         )
 
-    @admin.action(description="Make ACTIVE: deliver held messages", permissions=["toggle"])
+    @admin.action(description="Activate: deliver held messages", permissions=["toggle"])
     def activate_chosen(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         def activate(owner: Owner) -> bool:
             was_held = owner.status != SubscriptionStatus.ACTIVE

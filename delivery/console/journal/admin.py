@@ -21,6 +21,7 @@ from delivery.models import JournalEntry, Lane
 from delivery.models.message import public_id
 from subscriptions.admin.shared.export import ExportedAdmin
 from subscriptions.admin.shared.list_filters import Since, Until
+from subscriptions.admin.shared.times import with_times
 from subscriptions.models import Subscription
 
 
@@ -30,7 +31,7 @@ class JournalEntryAdmin(LiveAdmin, ExportedAdmin):
         "The journal records events: messages without a subscription, "
         "lanes that block and resume, actions of people."
     )
-    list_display = ["when", "what", "text", "subject", "who"]
+    list_display = ["when", "what", "shown_text", "subject", "who"]
     list_display_links = None
     list_filter = [
         JournalKindFilter,
@@ -73,6 +74,10 @@ class JournalEntryAdmin(LiveAdmin, ExportedAdmin):
     @admin.display(description="event")
     def what(self, row: JournalEntry) -> SafeString:
         return format_html('<span title="{}">{}</span>', row.get_kind_display(), row.kind)
+
+    @admin.display(description="text")
+    def shown_text(self, row: JournalEntry) -> SafeString:
+        return with_times(row.text)
 
     @admin.display(description="object")
     def subject(self, row: Any) -> SafeString | str:

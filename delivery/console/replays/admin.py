@@ -6,11 +6,13 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 from unfold.widgets import UnfoldAdminSelectWidget
@@ -24,7 +26,7 @@ from delivery.models import Archived, Replay, ReplayState
 from delivery.replays import replays
 from subscriptions.admin.shared.base import actor_of
 from subscriptions.admin.shared.list_filters import choice_filter
-from subscriptions.admin.shared.times import ago, duration
+from subscriptions.admin.shared.times import ago, duration, minute
 from subscriptions.models import Kind, Subscription
 
 _TONES = {
@@ -36,12 +38,15 @@ _TONES = {
 }
 
 
-class ChosenSubscription(forms.Form):
-    """The subscription of a replay; SYNC has none, since its publisher waits for the answer."""
+def _replayable() -> QuerySet[Subscription]:
+    """Return the subscriptions except those of SYNC, whose publishers wait for the answer."""
+    return Subscription.objects.exclude(event_type__kind=Kind.SYNC)
 
+
+class ChosenSubscription(forms.Form):
     subscription = forms.ModelChoiceField(
-        Subscription.objects.select_related("subscriber", "event_type")
-        .exclude(event_type__kind=Kind.SYNC)
+        _replayable()
+        .select_related("subscriber", "event_type")
         .order_by("subscriber__name", "name"),
         widget=UnfoldAdminSelectWidget,
     )
@@ -105,6 +110,7 @@ class ReplayAdmin(WatchedAdmin):
             "title": "Replay archived messages",
             "chosen": chosen,
             "subscription": subscription,
+            "has_subscription": _replayable().exists(),
             "form": form,
             "archived_until": Archived.objects.values_list("until", flat=True).first(),
             "may_run": request.user.has_perm("delivery.add_pipelinerun"),
@@ -177,8 +183,8 @@ class ReplayAdmin(WatchedAdmin):
         return f"{row.done:,} of {row.count:,}"
 
     @admin.display(description="published")
-    def span(self, row: Replay) -> str:
-        return f"{row.since:%Y-%m-%d %H:%M} to {row.until:%Y-%m-%d %H:%M} UTC"
+    def span(self, row: Replay) -> SafeString:
+        return format_html("{} to {}", minute(row.since), minute(row.until))
 
     @admin.display(description="requested by")
     def who(self, row: Replay) -> str:

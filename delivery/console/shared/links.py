@@ -1,10 +1,15 @@
-"""Links in Inturn's own sentences: to the messages, deliveries and jobs that they name."""
+"""Links in Inturn's own sentences: to the messages, deliveries and jobs that they name.
+
+Times in them become `<time>` elements.
+"""
 
 import re
 
 from django.urls import reverse
-from django.utils.html import escape, format_html
+from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+
+from subscriptions.admin.shared.times import with_times
 
 _NAMED = re.compile(
     r"\bmsg_(?P<message>\d{1,18})\b"
@@ -22,9 +27,9 @@ def linked(text: str) -> SafeString:
         kind = found.lastgroup or ""
         url = reverse(f"admin:delivery_{kind}_change", args=[found[kind]])
         parts += [
-            escape(text[end : found.start()]),
+            with_times(text[end : found.start()]),
             format_html('<a class="inturn-link" href="{}">{}</a>', url, found[0]),
         ]
         end = found.end()
     # Each part is escaped.
-    return mark_safe("".join([*parts, escape(text[end:])]))  # noqa: S308
+    return mark_safe("".join([*parts, with_times(text[end:])]))  # noqa: S308

@@ -20,6 +20,8 @@ from unfold.admin import ModelAdmin, checkbox
 from unfold.decorators import display
 from unfold.templatetags import unfold_list
 
+from subscriptions.admin.shared.times import with_times
+
 # A number of digits that fits into any bigint.
 LONGEST_ID = 18
 # Django's scripts for fields that are filled from others, which no form here has: with the
@@ -173,7 +175,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
         self, request: HttpRequest, message: str, *, level: int = messages.SUCCESS
     ) -> HttpResponse:
         """Return to the page with the button, and show the message there."""
-        self.message_user(request, message, level)
+        self.message_user(request, with_times(message), level)
         target = request.POST.get("next", "")
         if not url_has_allowed_host_and_scheme(target, allowed_hosts=None):
             target = reverse("admin:index")

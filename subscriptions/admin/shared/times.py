@@ -1,10 +1,15 @@
-"""Times for people: relative, with the exact UTC time on hover."""
+"""Times for people: relative or absolute, as a `<time>` with the exact UTC time on hover.
 
+`static/console/times.js` adds the reader's local time.
+"""
+
+import re
 from datetime import datetime, timedelta
 
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString, mark_safe
 
+_ABSOLUTE = re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d(?:\.\d{3})?)? UTC\b")
 _UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -16,6 +21,37 @@ def ago(moment: datetime | None, *, now: datetime) -> SafeString | str:
 def due(moment: datetime | None, *, now: datetime) -> SafeString | str:
     """Return a `<time>` for a future event, which is `now` once it is due."""
     return "–" if moment is None else _element(moment, relative(max(moment, now), now=now))
+
+
+def stamp(moment: datetime) -> SafeString:
+    """Return a `<time>` to the millisecond, with the local time beside it."""
+    return _element(moment, exact(moment), has_local=True)
+
+
+def minute(moment: datetime) -> SafeString:
+    """Return a `<time>` such as `2026-11-22 10:15 UTC`, with the local time beside it."""
+    return _element(moment, f"{moment:%Y-%m-%d %H:%M} UTC", has_local=True)
+
+
+def clock(moment: datetime) -> SafeString:
+    """Return a `<time>` of a day that is known, such as `10:15:00 UTC`."""
+    return _element(moment, f"{moment:%H:%M:%S} UTC")
+
+
+def with_times(text: str) -> SafeString:
+    """Return the text, escaped, with each UTC time in it as a `<time>`; marked-up text unchanged.
+
+    The text has them as `exact` and `minute` write them.
+    """
+    if isinstance(text, SafeString):
+        return text
+    parts: list[str] = []
+    end = 0
+    for found in _ABSOLUTE.finditer(text):
+        parts += [escape(text[end : found.start()]), _marked(found[0])]
+        end = found.end()
+    # Each part is escaped.
+    return mark_safe("".join([*parts, escape(text[end:])]))  # noqa: S308
 
 
 def exact(moment: datetime) -> str:
@@ -54,10 +90,19 @@ def _in_largest_unit(span: timedelta) -> tuple[int, int, int]:
     return position, *divmod(seconds, _UNITS[position][0])
 
 
-def _element(moment: datetime, text: str) -> SafeString:
+def _marked(text: str) -> str:
+    try:
+        moment = datetime.fromisoformat(text.replace(" UTC", "+00:00"))
+    except ValueError:
+        return escape(text)
+    return _element(moment, text, has_local=True)
+
+
+def _element(moment: datetime, text: str, *, has_local: bool = False) -> SafeString:
     return format_html(
-        '<time datetime="{}" title="{}" class="inturn-time">{}</time>',
+        '<time datetime="{}" title="{}" class="inturn-time"{}>{}</time>',
         moment.isoformat(),
         exact(moment),
+        SafeString(" data-local") if has_local else "",
         text,
     )

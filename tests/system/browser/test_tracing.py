@@ -1,12 +1,14 @@
 """Support reads the trace of a failed message, acts on the failure, and takes it to a ticket."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
-from delivery.models import Delivery
+from delivery.models import Delivery, Message
 from delivery.states import Status
+from tests.support import factories
 from tests.system.browser.visitor import ConsoleVisitor
 from tests.unit.delivery.console.traced import traced_message
 
@@ -49,3 +51,24 @@ def test_a_failed_message_is_traced_resubmitted_and_exported(ann: ConsoleVisitor
     ann.photograph("delivery-traced")
     page.goto(f"/admin/delivery/delivery/{traced.scripted.pk}/change/")
     ann.photograph("delivery-scripted")
+
+
+def test_the_readers_local_time_is_shown_beside_utc(ann: ConsoleVisitor) -> None:
+    delivery = factories.delivery()
+    moment = datetime(2026, 8, 2, 22, 15, 30, tzinfo=UTC)
+    Message.objects.filter(pk=delivery.message_id).update(published_at=moment)
+    page = ann.page
+    zone = {"timezoneId": "Europe/Berlin"}
+    page.context.new_cdp_session(page).send("Emulation.setTimezoneOverride", zone)
+    page.goto(f"/admin/delivery/message/{delivery.message_id}/change/")
+    published = page.locator("dd", has_text="2026-08-02 22:15:30.000 UTC")
+    expect(published).to_contain_text("UTC (2026-08-03 00:15:30 CEST)")
+    ago = published.locator("time").first
+    ago.hover()
+    expect(ago).to_have_attribute(
+        "title", "2026-08-02 22:15:30.000 UTC\n2026-08-03 00:15:30 CEST, Europe/Berlin"
+    )
+    # Also in parts that are loaded later.
+    added = '<p id="added"><time datetime="2026-08-02T10:15Z" data-local>10:15 UTC</time></p>'
+    page.evaluate("html => document.body.insertAdjacentHTML('beforeend', html)", added)
+    expect(page.locator("#added")).to_have_text("10:15 UTC (12:15 CEST)")

@@ -43,7 +43,11 @@ def answered(callback: Callback, **headers: str) -> int:
 
 def test_a_message_shows_its_open_callbacks_and_their_end(ann: Client, callback: Callback) -> None:
     shown = page(ann, callback.message_id)
-    for said in ("Callbacks", "WAITING", f"accepted until {callback.expires_at:%Y-%m-%d}"):
+    for said in (
+        "Callbacks",
+        "WAITING",
+        f'accepted until <time datetime="{callback.expires_at:%Y-%m-%d}',
+    ):
         assert said in shown, said
     assert "https://publisher.example/answers?%3Cb%3E" in shown
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -47,7 +48,7 @@ def make_rows() -> None:
     factories.delivery(message=delivery.message, subscription=factories.subscription())
     UrlHealth.objects.create(url=factories.unique("https://receiver.example/"))
     JournalEntry.objects.create(
-        kind="UNMATCHED", text="Nobody wants it.", message_id=delivery.message_id
+        kind="UNMATCHED", text="msg_1 matched no subscription.", message_id=delivery.message_id
     )
     ConfigurationChange.objects.create(
         actor="ann",
@@ -83,9 +84,9 @@ def test_no_description_makes_a_row_higher_than_two_lines(ann: Client) -> None:
 def test_a_choice_is_shown_by_its_word_and_explained_where_it_is_made(ann: Client) -> None:
     event_type, subscriber = factories.event_type(), factories.subscriber()
     for row, address, word, meaning in (
-        (event_type, "eventtype", "TOPIC", "to every qualifying subscription"),
+        (event_type, "eventtype", "TOPIC", "to every matching subscription"),
         (event_type, "eventtype", "GUARANTEED", "on disk before the answer"),
-        (subscriber, "subscriber", "ALL", "every qualifying subscription gets the message"),
+        (subscriber, "subscriber", "ALL", "every matching subscription gets the message"),
     ):
         page = ann.get(f"/admin/subscriptions/{address}/").text
         cells = page.partition('id="result_list"')[2].partition("</table>")[0]
@@ -248,6 +249,21 @@ def test_a_list_with_rows_leads_to_the_form_of_a_new_one(ann: Client) -> None:
         page = ann.get(f"/admin/{name}/").text
         assert f'href="/admin/{name}/add/">New {name.rpartition("/")[2]}</a>' in page, name
     assert ">New " not in ann.get("/admin/delivery/lane/").text
+
+
+@pytest.mark.django_db
+def test_a_select_of_rows_offers_a_new_one_to_people_who_may_add_it(ann: Client) -> None:
+    address = "/admin/subscriptions/subscription/add/"
+    offered = ("New subscriber</a>", "New event type</a>", "New policy</a>")
+    page = ann.get(address).text
+    assert all(text in page for text in offered)
+    person = User.objects.create_user("eve", is_staff=True)
+    person.user_permissions.set(Permission.objects.filter(codename="add_subscription"))
+    eve = Client()
+    eve.force_login(person)
+    page = eve.get(address).text
+    assert ">New subscription<" in page
+    assert not any(text in page for text in offered)
 
 
 @pytest.mark.django_db

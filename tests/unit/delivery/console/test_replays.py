@@ -57,6 +57,14 @@ def test_before_anything_is_archived_it_offers_the_export(ann: Client) -> None:
     assert "/admin/delivery/pipelinerun/ask/export/" in page
 
 
+def test_without_a_subscription_it_offers_a_new_one(ann: Client) -> None:
+    history_rows.archived()
+    factories.subscription(event_type=factories.event_type(kind=Kind.SYNC))
+    page = ann.get(f"{PAGE}add/").text
+    assert "No subscription to replay to" in page
+    assert 'href="/admin/subscriptions/subscription/add/">New subscription</a>' in page
+
+
 def test_a_request_starts_the_selection_and_sends_nothing(
     ann: Client, orders: Subscription
 ) -> None:

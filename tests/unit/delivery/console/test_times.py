@@ -42,3 +42,20 @@ def test_a_future_moment_is_never_ago() -> None:
 def test_a_large_span_has_one_unit() -> None:
     spans = (timedelta(seconds=59), timedelta(minutes=5, seconds=17), timedelta(hours=2, minutes=5))
     assert [times.roughly(span) for span in spans] == ["59 s", "5 min", "2 h"]
+
+
+def test_an_absolute_time_has_a_place_for_the_local_one() -> None:
+    assert times.minute(NOW) == (
+        '<time datetime="2026-08-02T10:15:00.123456+00:00" title="2026-08-02 10:15:00.123 UTC" '
+        'class="inturn-time" data-local>2026-08-02 10:15 UTC</time>'
+    )
+    assert times.stamp(NOW).endswith(">2026-08-02 10:15:00.123 UTC</time>")
+    assert "data-local" not in times.ago(NOW, now=NOW)
+
+
+def test_the_times_in_a_text_are_marked_and_the_rest_is_escaped() -> None:
+    text = "<b> is HELD until 2026-08-02 10:15 UTC, not 2026-13-02 10:15 UTC."
+    marked = times.with_times(text)
+    assert marked.startswith('&lt;b&gt; is HELD until <time datetime="2026-08-02T10:15:00+00:00" ')
+    assert marked.endswith(">2026-08-02 10:15 UTC</time>, not 2026-13-02 10:15 UTC.")
+    assert times.with_times(marked) is marked
