@@ -20,7 +20,10 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # 
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
-    return _answer(request, Problem(403, "forbidden", "This is not allowed."))
+    text = "You do not have access to this page. Ask an administrator."
+    if request.path.startswith(API_PREFIX):
+        text = "This is not allowed."
+    return _answer(request, Problem(403, "forbidden", text))
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Connection = psycopg.Connection[Any]
 # Writing that cache takes as long as a run.
-_ENDING = "ending Spark, which at the first end caches data for a quick next start"
+_ENDING = "stopping Spark (first run: saves its class cache)"
 
 
 class Stopped(Exception):  # noqa: N818 - nothing is wrong: a person wants the run to stop

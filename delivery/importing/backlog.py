@@ -137,7 +137,7 @@ def _store(owed: Sequence[Owed], reservation: MessageReservation | None) -> None
 
 _REPEAT = "Repeat the command: it goes on where it ended."
 _NOBODY = (
-    "no subscription qualifies that is not INACTIVE. List the subscriptions that are owed it as "
+    "no subscription matches that is not INACTIVE. List the subscriptions that are owed it as "
     "`subscriptions`, make them HELD, or leave the line out."
 )
 

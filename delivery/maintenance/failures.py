@@ -147,9 +147,8 @@ def _note_unwanted(
     for notice, draft, answer in zip(notices, drafts, accepted, strict=True):
         if not answer.deliveries and draft.destination != EVERYBODY:
             text = (
-                f"Nobody wants {public_id(answer.message_id)}, the failure of "
-                f"delivery {notice['delivery']}, which was delivered to {draft.destination.name}: "
-                "no subscription there qualifies."
+                f"{public_id(answer.message_id)}, the failure of delivery {notice['delivery']}, "
+                f"delivered to {draft.destination.name}, matched no subscription there."
             )
             JournalEntry.objects.create(
                 kind=JournalKind.UNMATCHED, text=text, message_id=answer.message_id

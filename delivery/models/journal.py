@@ -8,7 +8,7 @@ from delivery.models.moment import ArchiveClock
 class JournalKind(models.TextChoices):
     UNMATCHED = "UNMATCHED", "a message without a subscription"
     BLOCKED = "BLOCKED", "a lane is blocked"
-    RESUMED = "RESUMED", "a lane flows again"
+    RESUMED = "RESUMED", "a lane resumed"
     IN_DOUBT = "IN_DOUBT", "a delivery may have been sent"
     RETRIED = "RETRIED", "a person requested a retry"
     SKIPPED = "SKIPPED", "a person skipped a message"
@@ -25,7 +25,7 @@ class JournalKind(models.TextChoices):
     ENABLED = "ENABLED", "a URL is enabled again"
     RESOLVED = "RESOLVED", "a person decided a delivery in doubt"
     DUPLICATE = "DUPLICATE", "a duplicate message"
-    AMBIGUOUS = "AMBIGUOUS", "several subscriptions qualified for a SYNC message"
+    AMBIGUOUS = "AMBIGUOUS", "several subscriptions matched a SYNC message"
     CALLBACK = "CALLBACK", "an endpoint answered by callback"
     EXPIRED = "EXPIRED", "expired deliveries"
     REPLAYED = "REPLAYED", "a person replayed messages"

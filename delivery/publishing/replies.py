@@ -213,10 +213,10 @@ def _publish(replied: Replied, draft: Draft) -> Accepted | None:
 
 
 def _note_unwanted(accepted: Accepted, draft: Draft, delivery: Delivery) -> None:
-    to = f", which was delivered to {draft.destination.name}" if draft.destination.name else ""
+    to = f", delivered to {draft.destination.name}" if draft.destination.name else ""
     text = (
-        f"Nobody wants {public_id(accepted.message_id)}, the reply to delivery {delivery.pk}{to}: "
-        "no subscription there qualifies."
+        f"{public_id(accepted.message_id)}, the reply to delivery {delivery.pk}{to}, matched no "
+        "subscription."
     )
     JournalEntry.objects.create(
         kind=JournalKind.UNMATCHED, text=text, message_id=accepted.message_id

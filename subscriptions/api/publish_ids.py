@@ -100,7 +100,7 @@ class PublishIdViews(Resource):
         return {"publisher": self.owner}
 
     def destroy(self, request: Request, **place: str) -> Response:
-        """End it now: its addresses answer 400."""
+        """Revoke it now: its addresses are answered 400."""
         with transaction.atomic():
             row: PublishId = self.locked()
             before = changes.snapshot(row)

@@ -7,7 +7,7 @@ from subscriptions.models import EventType, Kind
 
 _KINDS = {
     Kind.QUEUE: "give the workers of every group the messages, or another filter",
-    Kind.SYNC: "a subscription with a later position is called if no earlier one qualifies",
+    Kind.SYNC: "a subscription with a later position is called if no earlier one matches",
 }
 
 

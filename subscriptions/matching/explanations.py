@@ -119,7 +119,7 @@ def _reason_matched(explanations: Sequence[Explanation], *, counts_shadow: bool)
         other = explanation.subscription
         is_shadow = other.status == SubscriptionStatus.SHADOW
         if explanation.qualifies and not other.takes_unmatched and (counts_shadow or not is_shadow):
-            return f"it is a default destination, and {other} qualifies"
+            return f"it is a default destination, and {other} matches"
     return None
 
 
@@ -137,28 +137,28 @@ def _with_first_only(explanations: list[Explanation]) -> list[Explanation]:
 
 def _called_or_not(explanation: Explanation, first: Subscription) -> Explanation:
     if explanation.subscription.pk == first.pk:
-        return replace(explanation, reason="it qualifies, and is the one that is called")
-    reason = f"it qualifies, but {first} is first, and a SYNC message calls only one"
+        return replace(explanation, reason="it matches, and is the one that is called")
+    reason = f"it matches, but {first} is first, and a SYNC message calls only one"
     return replace(explanation, qualifies=False, reason=reason)
 
 
 def _qualifies(subscription: Subscription) -> str:
     if subscription.status == SubscriptionStatus.SHADOW:
-        return "it qualifies, and is SHADOW: its delivery is recorded and not sent"
+        return "it matches, and is SHADOW: its delivery is recorded and not sent"
     if subscription.status == SubscriptionStatus.HELD:
-        return "it qualifies, and is HELD: its delivery waits"
+        return "it matches, and is HELD: its delivery waits"
     if subscription.subscriber.status == SubscriptionStatus.HELD:
-        return "it qualifies, and its subscriber is HELD: its delivery waits"
+        return "it matches, and its subscriber is HELD: its delivery waits"
     if subscription.takes_unmatched:
-        return "it qualifies as a default destination: no other subscription does"
+        return "it matches as a default destination: no other subscription does"
     if subscription.join_mode == JoinMode.ALL:
         return (
-            "it qualifies, and is sent together with the other messages of "
+            "it matches, and is sent together with the other messages of "
             f"its join {subscription.join_name}"
         )
     if subscription.join_mode == JoinMode.ONLY_ONE:
-        return f"it qualifies, and is sent if it is the first of its join {subscription.join_name}"
-    return "it qualifies"
+        return f"it matches, and is sent if it is the first of its join {subscription.join_name}"
+    return "it matches"
 
 
 def _reason(
@@ -171,5 +171,5 @@ def _reason(
     if subscription.status == SubscriptionStatus.SHADOW and kind == Kind.SYNC:
         return "it is SHADOW, and a SYNC message calls only ACTIVE ones"
     if is_served:
-        return "an earlier subscription of this subscriber qualifies, and its match mode is FIRST"
+        return "an earlier subscription of this subscriber matches, and its match mode is FIRST"
     return unmatched_reason(subscription.header_filter_string, subscription.filter, document)

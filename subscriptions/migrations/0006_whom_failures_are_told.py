@@ -34,7 +34,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='publisher',
             name='errors_to',
-            field=models.CharField(blank=True, default='', help_text='Recipient of failures to deliver its messages, unless a message has ErrorsTo: a subscriber, or subscriber/subscription, with a subscription to Inturn.Delivery.Failed; - for nobody. Empty: all who want them.', max_length=401, verbose_name='errors to'),
+            field=models.CharField(blank=True, default='', help_text='Recipient of failures to deliver its messages, unless a message has ErrorsTo: a subscriber, or subscriber/subscription, with a subscription to Inturn.Delivery.Failed; - for nobody. Empty: every matching subscription.', max_length=401, verbose_name='errors to'),
         ),
         migrations.AddConstraint(
             model_name='eventtype',

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
             "takes_unmatched",
             models.BooleanField(
                 default=False,
-                help_text="TOPIC: gets only messages that qualify for no other subscription of the event type.",
+                help_text="TOPIC: gets only messages that match no other subscription of the event type.",
                 verbose_name="default destination",
             ),
         )

@@ -7,7 +7,7 @@ from subscriptions.models.named_object import Named
 
 
 class Kind(models.TextChoices):
-    TOPIC = "TOPIC", "TOPIC: to every qualifying subscription"
+    TOPIC = "TOPIC", "TOPIC: to every matching subscription"
     QUEUE = "QUEUE", "QUEUE: to one endpoint of a group"
     SYNC = "SYNC", "SYNC: to one subscription, while the publisher waits"
 

@@ -32,7 +32,7 @@ class Publisher(Named):
         default="",
         help_text="Recipient of failures to deliver its messages, unless a message has ErrorsTo: a "
         "subscriber, or subscriber/subscription, with a subscription to Inturn.Delivery.Failed; - "
-        "for nobody. Empty: all who want them.",
+        "for nobody. Empty: every matching subscription.",
     )
 
     def may_publish(self, event_type: EventType) -> bool:

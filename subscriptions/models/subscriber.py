@@ -14,7 +14,7 @@ class Processing(models.TextChoices):
 
 
 class MatchMode(models.TextChoices):
-    ALL = "ALL", "ALL: every qualifying subscription gets the message"
+    ALL = "ALL", "ALL: every matching subscription gets the message"
     FIRST = "FIRST", "FIRST: only the first by position"
 
 

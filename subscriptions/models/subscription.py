@@ -70,7 +70,7 @@ class Subscription(Watched, Holdable):
         blank=True,
         default="",
         validators=[validate_filter_string],
-        help_text="Qualifies only messages whose FILTER_STRING header is exactly this.",
+        help_text="Only messages whose FILTER_STRING header equals this.",
     )
     filter = models.TextField(
         blank=True, default="", help_text="e.g. $$->'Body'->'project'->>'id' = 'proj1008'"
@@ -168,11 +168,12 @@ class Subscription(Watched, Holdable):
     takes_unmatched = models.BooleanField(
         "default destination",
         default=False,
-        help_text="TOPIC: gets only messages that qualify for no other "
-        "subscription of the event type.",
+        help_text="TOPIC: gets only messages that match no other subscription of the event type.",
     )
     position = models.PositiveIntegerField(
-        default=0, help_text="Order of trial when match_mode is FIRST, and of a SYNC event type."
+        default=0,
+        help_text="Priority, lowest first, where only one subscription gets a message: "
+        "match mode FIRST, or a SYNC event type.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)

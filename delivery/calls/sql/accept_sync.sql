@@ -35,13 +35,12 @@ WITH held AS MATERIALIZED (
 ), unmatched AS (
     INSERT INTO delivery_journalentry (kind, text, actor, message_id, subscription_id)
     SELECT
-        'UNMATCHED', 'Nobody wants msg_' || id || CASE
-            WHEN %(destination)s::text = '' THEN ': no subscription qualifies.'
+        'UNMATCHED', 'msg_' || id || CASE
+            WHEN %(destination)s::text = '' THEN ' matched no subscription.'
             WHEN %(why_not)s::text = '' THEN
-                ', which was delivered to ' || %(destination)s::text
-                    || ': no subscription there qualifies.'
-            ELSE ', which was delivered to ' || %(destination)s::text
-                || ': that subscription does not qualify, because ' || %(why_not)s::text || '.'
+                ', delivered to ' || %(destination)s::text || ', matched no subscription there.'
+            ELSE ', delivered to ' || %(destination)s::text
+                || ', did not match it: ' || %(why_not)s::text || '.'
         END, '', id, %(named)s::bigint
     FROM message
     WHERE %(subscription)s::bigint IS NULL
@@ -49,7 +48,7 @@ WITH held AS MATERIALIZED (
     INSERT INTO delivery_journalentry (kind, text, actor, message_id, delivery_id, subscription_id)
     SELECT
         'AMBIGUOUS',
-        'Several subscriptions qualify for msg_' || message.id || '; the first is called: '
+        'Several subscriptions match msg_' || message.id || '; the first is called: '
             || array_to_string(%(qualified)s::text[], ', ') || '.',
         '', message.id, delivery.id, %(subscription)s::bigint
     FROM message, delivery

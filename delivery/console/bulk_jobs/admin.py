@@ -22,7 +22,7 @@ from delivery.support import bulk_jobs
 from delivery.support.selection import COUNT_LIMIT, preview_selection
 from subscriptions.admin.shared.base import actor_of
 from subscriptions.admin.shared.list_filters import choice_filter
-from subscriptions.admin.shared.times import ago
+from subscriptions.admin.shared.times import ago, with_times
 
 _TONES = {ResubmissionState.RUNNING: "open", ResubmissionState.DONE: "good"}
 
@@ -39,8 +39,8 @@ def bulk_url(filters: QueryDict, verb: BulkVerb) -> str:
 @admin.register(Resubmission)
 class ResubmissionAdmin(WatchedAdmin):
     empty_text = (
-        "Resubmissions and cancellations by filter are listed here: "
-        "count the failed deliveries first, then resubmit them."
+        "Bulk resubmissions and cancellations appear here. "
+        "You see the count before anything is sent or cancelled."
     )
     list_display = ["number", "shown_state", "progress", "what", "who", "began", "ended"]
     list_filter = [
@@ -97,7 +97,7 @@ class ResubmissionAdmin(WatchedAdmin):
         except bulk_jobs.BacklogError:
             text = (
                 "Not stopped: its subscription becomes ACTIVE after it. "
-                "Make the subscription INACTIVE instead."
+                "Deactivate the subscription instead."
             )
             return self.back(request, text, level=messages.WARNING)
         if not is_stopped:
@@ -138,8 +138,8 @@ class ResubmissionAdmin(WatchedAdmin):
         return f"{row.done:,} of {Bounded(row.count, COUNT_LIMIT)}"
 
     @admin.display(description="action")
-    def what(self, row: Resubmission) -> str:
-        return in_words(row.filter, row.verb)
+    def what(self, row: Resubmission) -> SafeString:
+        return with_times(in_words(row.filter, row.verb))
 
     @admin.display(description="requested by")
     def who(self, row: Resubmission) -> str:

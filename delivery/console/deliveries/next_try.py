@@ -59,7 +59,7 @@ def _may_be_down(row: Delivery) -> bool:
 
 def _of(row: Delivery, endpoint: EndpointSummary | None) -> NextTry:
     if owner := row.subscription.held_by:
-        return NextTry(words=f"held: {owner} is {owner.status}; make it ACTIVE to send it")
+        return NextTry(words=f"held: {owner} is {owner.status}; activate it to send it")
     if endpoint is not None and endpoint.state != EndpointState.DOWN:
         return _of_url(endpoint)
     if row.lane is None and row.subscription.join_mode == JoinMode.ALL:

@@ -28,7 +28,7 @@ def health_cell(health: RecentHealth) -> SafeString:
     summary = (
         f"{health.success}, p95 {milliseconds(health.p95_ms)}"
         if health.settled
-        else "nothing settled"
+        else "no deliveries"
     )
     return format_html(
         '<span class="inturn-lines">{}<span class="inturn-second">{}</span></span>',
@@ -39,7 +39,7 @@ def health_cell(health: RecentHealth) -> SafeString:
 
 def in_words(health: RecentHealth) -> str:
     if not health.settled:
-        return "Nothing was settled in the last 24 hours."
+        return "No deliveries or permanent failures in the last 24 hours."
     return f"Last 24 hours: {health.delivered:,} delivered, {health.failed:,} failed."
 
 

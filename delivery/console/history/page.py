@@ -121,8 +121,9 @@ class HistoryPage:
 
     @property
     def step_in_words(self) -> str:
+        """The time of a point: `hour`, or `6 hours`."""
         hours = self.period.step // HOUR
-        return {1: "an hour", 6: "6 hours", 24: "a day"}.get(hours, "a week")
+        return {1: "hour", 6: "6 hours", 24: "day"}.get(hours, "week")
 
     @property
     def latest_first(self) -> Sequence[HistoryPoint]:

@@ -10,6 +10,7 @@ from delivery.console.shared.counting import WAITING_LIMIT, Bounded
 from delivery.database.queries import named_rows
 from delivery.models.message import public_id
 from delivery.states import LaneState, Status
+from subscriptions.values.counts import counted
 
 # Five lines each: the others are counted.
 SHOWN = 12
@@ -93,12 +94,11 @@ class BlockedLane:
             return f"{self.message} is retried, with all its attempts."
         if not self.waiting:
             return "The delivery stays REJECTED; no other delivery waits."
-        verb = "flows" if self.waiting.found == 1 else "flow"
-        return f"The rejection stays; {self.waiting.of('waiting message')} {verb} again."
+        return f"The rejection stays. Resumes {self.waiting.of('waiting message')}."
 
     @property
     def unblocks(self) -> str:
-        """A sentence on the deliveries that flow again once the head's subscription is INACTIVE."""
+        """A sentence on the deliveries that resume once the head's subscription is INACTIVE."""
         if self.is_concurrent:
             others = (
                 "other deliveries of this CONCURRENT subscriber continue"
@@ -108,10 +108,8 @@ class BlockedLane:
             return f"Its messages are held; {others}."
         if not self.others:
             return f"{self.name} has no other subscription: its messages are held and not sent."
-        subscriptions = "subscription" if self.others == 1 else f"{self.others} subscriptions"
-        verb = "flows" if self.others == 1 else "flow"
-        waiting = f" with {self.freed.of('waiting message')}" if self.freed else ""
-        return f"The other {subscriptions} of {self.name}{waiting} {verb} again."
+        waiting = f" ({self.freed.of('waiting message')})" if self.freed else ""
+        return f"Resumes {counted(self.others, 'other subscription')} of {self.name}{waiting}."
 
 
 def lanes(*, limit: int, subscriber_id: int | None = None) -> list[BlockedLane]:

@@ -30,7 +30,7 @@ class ChartSpan(StrEnum):
 
     @property
     def per(self) -> str:
-        return "each minute" if self is ChartSpan.HOUR else "each 15 minutes"
+        return "minute" if self is ChartSpan.HOUR else "15 minutes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

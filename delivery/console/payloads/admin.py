@@ -32,8 +32,8 @@ class SeenUntil(Until):
 @admin.register(PayloadView)
 class PayloadViewAdmin(ExportedAdmin):
     empty_text = (
-        "Whoever opens a message, and so sees its body and the values of its headers, "
-        "is written down here: once an hour for each message, with how often."
+        "Everyone who opened a message's body and header values is listed here: "
+        "one row per person, message and hour, with the number of views."
     )
     list_display = ["who", "message", "first", "last", "views"]
     list_display_links = None

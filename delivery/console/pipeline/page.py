@@ -22,7 +22,7 @@ PURPOSES = {
     Step.ROLLUP: "counts exported deliveries by hour, for the charts",
     Step.VERIFY: "checks the whole history: order was kept, nothing was lost or delivered twice",
     Step.REPLAY: "selects the messages of a replay",
-    Step.REPORT: "writes a file for auditors",
+    Step.REPORT: "writes a report file",
     Step.EFFECT: "says what a planned configuration would have meant for the archive",
     Step.COMPARE: "compares deliveries with the log of another broker",
 }

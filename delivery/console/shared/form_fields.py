@@ -112,7 +112,7 @@ def checked_filter(text: str) -> str:
 def rate_field() -> forms.FloatField:
     return forms.FloatField(
         label="Deliveries per second",
-        help_text="Empty: as fast as possible.",
+        help_text="Empty: no limit.",
         required=False,
         min_value=SLOWEST_RATE,
         max_value=FASTEST_RATE,

@@ -28,7 +28,7 @@ def toggle_buttons(owner: Owner, *, backlog: Bounded | None, cost: str) -> SafeS
     if isinstance(owner, Subscription) and owner.status != SubscriptionStatus.SHADOW:
         buttons.append(_button(owner, "shadow", [], "Shadow", title=RECORDED))
     if owner.status != SubscriptionStatus.INACTIVE:
-        buttons.append(_button(owner, "deactivate", [], "Make INACTIVE", title=cost))
+        buttons.append(_button(owner, "deactivate", [], "Deactivate", title=cost))
     return _cell(buttons)
 
 
@@ -50,7 +50,7 @@ def _stopping_or_releasing(owner: Owner, backlog: Bounded | None, cost: str) -> 
         return _activating(owner, backlog)
     return [
         _button(owner, "hold", [], "Hold", title=KEPT),
-        _button(owner, "deactivate", [], "Make INACTIVE", title=cost),
+        _button(owner, "deactivate", [], "Deactivate", title=cost),
     ]
 
 
@@ -64,10 +64,10 @@ def _joined(buttons: Sequence[SafeString]) -> SafeString:
 
 def _activating(owner: Owner, backlog: Bounded | None) -> list[SafeString]:
     if not backlog:
-        return [_button(owner, "activate", ["deliver"], "Make ACTIVE")]
+        return [_button(owner, "activate", ["deliver"], "Activate")]
     return [
-        _button(owner, "activate", ["deliver"], f"Make ACTIVE, deliver {backlog}"),
-        _button(owner, "activate", ["cancel"], f"Make ACTIVE, cancel {backlog}"),
+        _button(owner, "activate", ["deliver"], f"Activate and deliver {backlog}"),
+        _button(owner, "activate", ["cancel"], f"Activate and cancel {backlog}"),
     ]
 
 

@@ -60,7 +60,7 @@ class ScriptTester:
     def script_tester(self, row: Subscription) -> SafeString:
         return render_to_string("console/script_tester.html", {"row": row if row.pk else None})
 
-    script_tester.short_description = "Try it"  # type: ignore[attr-defined]
+    script_tester.short_description = "Test the script"  # type: ignore[attr-defined]
 
     @staticmethod
     @never_cache
@@ -117,7 +117,7 @@ def _on_message(
     """Try it on the chosen message, else on the newest; None without an event type."""
     if not (request.user.has_perm("delivery.view_message") and may_see_payload(request.user)):
         return ScriptTrial(
-            note="You may not see payloads, so try it on the sample or on your own message."
+            note="You may not see payloads, so test it on the sample or on your own message."
         )
     if event_type is None:
         return None

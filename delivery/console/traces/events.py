@@ -210,7 +210,7 @@ def _branches(traced: Traced, rows: TraceRows) -> Iterator[Event]:
             )
     for shown in traced.branches.callbacks:
         if shown.callback.answered_at is not None:
-            words = f"answered: {shown.answer} goes to the callback URL"
+            words = f"received; forwarded as {shown.answer}"
             yield Event(at=shown.callback.answered_at, name="callback", tone="good", words=words)
     for copy in rows.copies:
         words = f"{copy.message.public_id} was sent" + (f" by {copy.actor}" if copy.actor else "")

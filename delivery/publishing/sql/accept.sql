@@ -134,14 +134,11 @@ WITH held AS MATERIALIZED (
 ), unmatched AS (
     INSERT INTO delivery_journalentry (kind, text, actor, message_id, subscription_id)
     SELECT
-        'UNMATCHED', 'Nobody wants msg_' || id || CASE
-            WHEN destination = '' THEN ': no subscription qualifies.'
+        'UNMATCHED', 'msg_' || id || CASE
+            WHEN destination = '' THEN ' matched no subscription.'
             WHEN why_not = ''
-                THEN ', which was delivered to ' || destination
-                    || ': no subscription there qualifies.'
-            ELSE ', which was delivered to ' || destination
-                || ': that subscription does not qualify, because '
-                || why_not || '.'
+                THEN ', delivered to ' || destination || ', matched no subscription there.'
+            ELSE ', delivered to ' || destination || ', did not match it: ' || why_not || '.'
         END, '', id, nullif(named, -1)
     FROM numbered
     WHERE owed = 0 AND publisher_id IS NOT NULL

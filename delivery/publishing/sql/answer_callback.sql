@@ -43,8 +43,8 @@ WITH drawn AS MATERIALIZED (
 ), noted AS (
     INSERT INTO delivery_journalentry (kind, text, actor, message_id, delivery_id)
     SELECT
-        'CALLBACK', 'msg_' || answered.message_id || ' was answered: msg_' || answered.answer_id
-            || ' goes to the URL that its publisher gave.', '', answered.message_id, deliveries.id
+        'CALLBACK', 'Callback for msg_' || answered.message_id || ' received; forwarded as msg_'
+            || answered.answer_id || '.', '', answered.message_id, deliveries.id
     FROM answered, deliveries
 )
 SELECT answered.answer_id, deliveries.lane_id FROM answered, deliveries

@@ -62,12 +62,15 @@ WITH keyed AS (
     RETURNING
         delivery AS waiting, delivery.redelivery, second.status,
         CASE
-            WHEN second.first_id = 0 THEN 'it came before, to the old broker'
-            ELSE 'it came before as delivery ' || second.first_id
+            WHEN second.status = 'DUPLICATE' THEN 'duplicate of ' ELSE 'possible duplicate of '
         END || CASE
+            WHEN second.first_id = 0 THEN 'a delivery by the old broker'
+            ELSE 'delivery ' || second.first_id
+        END || CASE
+            WHEN second.first_id = 0 THEN ''
             WHEN second.status = 'DUPLICATE' THEN ', which was delivered'
-            WHEN second.first_status = 'IN_DOUBT' THEN ', which is in doubt itself'
-            WHEN second.first_status IS NULL THEN ', of which nothing is known any more'
+            WHEN second.first_status = 'IN_DOUBT' THEN ', which is IN_DOUBT itself'
+            WHEN second.first_status IS NULL THEN ', which has been removed'
             ELSE ', which was not settled yet'
         END AS reason
 ), settled AS (

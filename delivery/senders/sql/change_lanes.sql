@@ -1,5 +1,5 @@
 -- Updates the state of lanes: blocked or suspended (by which delivery, why), flowing, or idle.
--- Empties runs that are over. Writes the journal when a lane stops and when it flows again.
+-- Empties runs that are over. Writes the journal when a lane stops and when it resumes.
 WITH changes AS (
     SELECT *
     FROM json_to_recordset(%(rows)s::json) AS change (
@@ -28,7 +28,7 @@ SELECT
     CASE changes.state
         WHEN 'BLOCKED' THEN 'Blocked: ' || changes.reason
         WHEN 'SUSPENDED' THEN 'Suspended: ' || changes.reason
-        ELSE concat_ws(' ', 'Flows again.', nullif(changes.reason, ''))
+        ELSE concat_ws(' ', 'Resumed.', nullif(changes.reason, ''))
     END,
     '', changes.lane_id, changes.delivery_id
 FROM changes

@@ -56,7 +56,7 @@ class KeyList(ReadOnly, TabularInline):  # type: ignore[misc]  # Unfold has no t
 def state_of_key(row: ApiKey, *, now: datetime) -> SafeString | str:
     if row.revoked_at is not None:
         return format_html("revoked {}", ago(row.revoked_at, now=now))
-    return "expired" if row.expires_at is not None and row.expires_at <= now else "usable"
+    return "expired" if row.expires_at is not None and row.expires_at <= now else "active"
 
 
 def revoke_button(row: ApiKey) -> SafeString | str:

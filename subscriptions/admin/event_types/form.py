@@ -123,8 +123,8 @@ class SubscriberForm(forms.ModelForm[Subscriber]):
         widget=UnfoldAdminTextareaWidget(
             {"rows": 3, "class": "inturn-code", "spellcheck": "false"}
         ),
-        help_text="Sent with each delivery of all of its subscriptions, one a line: Name: value. A "
-        "subscription's own header of that name is sent instead. Stored values are shown as •••; "
+        help_text="Sent with each delivery of all of its subscriptions, one per line: Name: value. "
+        "A subscription's own header of that name is sent instead. Stored values are shown as •••; "
         "leave ••• to keep a value.",
     )
 

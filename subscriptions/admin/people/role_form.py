@@ -28,7 +28,7 @@ class RoleForm(forms.ModelForm[Group]):
 
     grantor: Any
     sentences = forms.MultipleChoiceField(
-        label="What it lets people do",
+        label="Rights",
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
     )

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from subscriptions.admin.policies.form import CONDITIONS, FIELDSETS, PolicyForm
+from subscriptions.admin.policies.form import CONDITIONS, FIELDSETS, LABELS, PolicyForm
 from subscriptions.admin.policies.matrix import action_field
 from subscriptions.admin.policies.preview import PolicyPreview
 from subscriptions.admin.policies.words import sentences, summary
@@ -53,7 +53,10 @@ class PolicyAdmin(PolicyPreview):
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name in ACTION_FIELDS:
             return action_field(db_field.name)
-        return super().formfield_for_dbfield(db_field, request, **kwargs)
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if db_field.name in LABELS:
+            field.label = LABELS[db_field.name]
+        return field
 
     def has_change_permission(self, request: HttpRequest, obj: Policy | None = None) -> bool:
         return bool(super().has_change_permission(request, obj)) and not (obj and obj.is_built_in)

@@ -56,6 +56,13 @@ FIELDSETS: list[tuple[str, dict[str, Any]]] = [
     ("Circuit breaker", {"fields": ["breaks_circuit", *_BREAKER_FIELDS], "description": _BREAKER}),
 ]
 
+LABELS = {
+    "blocks_when_overloaded": "Block on 503 and 429",
+    "breaks_circuit": "Circuit breaker",
+    "retry_jitter": "Random variation",
+    "when_used_up": "When attempts run out",
+}
+
 # A read-only page has no inputs, and so no such names in the browser: then everything is shown.
 _IS_READ = "typeof breaks_circuit == 'undefined'"
 _RETRYING = (

@@ -189,11 +189,11 @@ class BaseSubscriptionAdmin(
             [f"FILTER_STRING = {row.header_filter_string}"] if row.header_filter_string else []
         )
         conditions += [row.filter] if row.filter else []
-        conditions += ["no other subscription qualifies"] if row.takes_unmatched else []
+        conditions += ["no other subscription matches"] if row.takes_unmatched else []
         return lines(row.event_type.name, " and ".join(conditions))
 
     @admin.display(description="endpoint", ordering="endpoint")
     def goes_to(self, row: Subscription) -> SafeString:
         if row.mode == Mode.PULL:
-            return lines("mailbox", "")
-        return lines(f"by policy {row.policy}", row.endpoint)
+            return lines("Mailbox", "")
+        return lines(f"Policy: {row.policy}", row.endpoint)

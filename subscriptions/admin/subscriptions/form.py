@@ -21,8 +21,8 @@ from subscriptions.values.names import validate_subscribable
 from subscriptions.values.own_receivers import own_receivers
 
 _DEDUP = (
-    "A repeated message is a DUPLICATE and not sent; while the outcome of the first is open, the "
-    "second is IN_DOUBT, for a person to decide."
+    "A repeat is a DUPLICATE and is not sent. A repeat that arrives before the first is settled is "
+    "IN_DOUBT: a person decides."
 )
 _JOIN = (
     "Messages with the same activation id, of several subscriptions of this "
@@ -72,9 +72,12 @@ class SubscriptionForm(SentHeaders, ChoiceOfMessages):
         ]
         labels = {
             "probe_url": "Probe URL",
-            "forward_authorization": "Hand on the publisher's credential",
+            "forward_authorization": "Forward the publisher's credential",
+            "lets_pass_on_timeout": "Without a response: return 200",
         }
         help_texts = {
+            "lets_pass_on_timeout": "SYNC: without a response in time the publisher gets 200 and "
+            "an empty body, instead of 504 or 502.",
             "probe_url": "Polled with GET while the lane is suspended; a 2xx resumes the lane.",
             "script": _SCRIPT,
             "max_receives": "A message fetched this often and never acknowledged is FAILED. Empty: "

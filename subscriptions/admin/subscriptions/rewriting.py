@@ -75,7 +75,7 @@ class EndpointRewriting:
             )
         except ChangedError:
             text = (
-                "Nothing was rewritten, because a subscription has just changed. "
+                "Nothing was changed, because a subscription has just changed. "
                 "The list below is current."
             )
             messages.error(request, text)
@@ -84,7 +84,7 @@ class EndpointRewriting:
             form.add_error(None, str(error))
             return None
         noun = "subscription" if count == 1 else "subscriptions"
-        messages.success(request, f"The URLs of {count:,} {noun} were rewritten.")
+        messages.success(request, f"The URLs of {count:,} {noun} were changed.")
         return HttpResponseRedirect(reverse("admin:subscriptions_subscription_changelist"))
 
     def _page(
@@ -93,7 +93,7 @@ class EndpointRewriting:
         context = {
             **self.admin_site.each_context(request),  # type: ignore[attr-defined]
             "opts": self.opts,  # type: ignore[attr-defined]
-            "title": "Rewrite endpoint URLs",
+            "title": "Change endpoint URLs",
             "form": form,
             "plan": planned,
             "rows": [] if planned is None else [*planned.refused, *planned.accepted][:SHOWN],

@@ -55,9 +55,7 @@ def test_the_overview_shows_blocked_subscribers_with_cause_and_remedy(
         "3 failed attempts",
     ):
         expect(row).to_contain_text(said)
-    expect(row).to_contain_text(
-        "The other subscription of crm with 2 waiting messages flows again."
-    )
+    expect(row).to_contain_text("Resumes 1 other subscription of crm (2 waiting messages).")
     ann.photograph("overview-blocked")
 
 
@@ -65,7 +63,7 @@ def test_the_overview_shows_blocked_subscribers_with_cause_and_remedy(
 def test_one_click_makes_a_subscription_inactive_and_another_undoes_it(
     head: Delivery, ann: ConsoleVisitor
 ) -> None:
-    ann.page.get_by_role("button", name="Make INACTIVE").click()
+    ann.page.get_by_role("button", name="Deactivate", exact=True).click()
     expect(ann.page.get_by_text("No subscriber is blocked.")).to_be_visible()
     assert Subscription.objects.get(name="down").status == "INACTIVE"
     ann.photograph("overview-undo")

@@ -43,7 +43,7 @@ def test_a_developer_finds_out_why_a_message_failed_by_one_click(dora: ConsoleVi
     dora.photograph("developer-home", is_checked=True)
     failed = dora.page.get_by_role("region", name="Failed in the last 24 hours")
     failed.get_by_role("link", name="msg_").click()
-    expect(dora.page.get_by_text("it qualifies")).to_be_visible()
+    expect(dora.page.get_by_text("it matches")).to_be_visible()
     expect(dora.page.locator(".inturn-pretty")).to_contain_text('"order": 1005')
     dora.photograph("developer-message", is_checked=True)
     dora.page.get_by_role("navigation").get_by_role("link", name="My messages").first.click()

@@ -60,7 +60,7 @@ def rows(transactional_db: None) -> None:
     factories.api_key()
     for status in (Status.PENDING, Status.DELIVERED, Status.REJECTED, Status.IN_DOUBT):
         factories.delivery(status, reason="what happened, at some length, as it stands in the row")
-    JournalEntry.objects.create(kind="UNMATCHED", text="Nobody wants msg_1.", message_id=1)
+    JournalEntry.objects.create(kind="UNMATCHED", text="msg_1 matched nothing.", message_id=1)
     RetentionRun.objects.create(
         state="DONE", messages=1_204, deliveries=3_612, attempts=3_700, ended_at=timezone.now()
     )
@@ -223,7 +223,7 @@ def test_a_policy_form_shows_effective_fields_and_errors_at_their_field(
     row.get_by_label("Retry in place").check()
     expect(ann.page.get_by_text("Retries come 10 s after each failure")).to_be_visible()
     ann.page.locator("#id_when_used_up").select_option("SUSPEND")
-    ann.page.get_by_label("Breaks circuit").check()
+    ann.page.get_by_role("checkbox", name="Circuit breaker").check()
     expect(percent).to_be_visible()
     ann.photograph("policy-form")
     ann.page.get_by_role("button", name="Save", exact=True).click()

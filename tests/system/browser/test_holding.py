@@ -48,7 +48,7 @@ def test_one_click_makes_all_its_subscriptions_inactive_and_another_undoes_it(
     head: Delivery, ann: ConsoleVisitor
 ) -> None:
     ann.page.reload()
-    press(ann.page, "Make all 2 INACTIVE")
+    press(ann.page, "Deactivate all 2")
     expect(ann.page.get_by_text("crm is INACTIVE")).to_be_visible()
     assert Subscriber.objects.get().status == "INACTIVE"
     assert set(Subscription.objects.values_list("status", flat=True)) == {"ACTIVE"}

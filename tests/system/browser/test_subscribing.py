@@ -135,7 +135,7 @@ def test_endpoints_are_rewritten_after_a_look(event_type: EventType, ann: Consol
         )
     ann.page.goto("/admin/subscriptions/subscription/")
     ann.photograph("subscriptions-rewrite-link")
-    ann.page.get_by_role("link", name="Rewrite endpoint URLs").click()
+    ann.page.get_by_role("link", name="Change endpoint URLs").click()
     expect(ann.page.get_by_role("heading", name="Select endpoint URLs")).to_be_visible()
     ann.photograph("rewrite")
     ann.page.get_by_label("Old beginning").fill("https://127.0.0.1/")
@@ -145,8 +145,8 @@ def test_endpoints_are_rewritten_after_a_look(event_type: EventType, ann: Consol
         ann.page.get_by_role("heading", name="2 subscriptions would change, 1 would not")
     ).to_be_visible()
     ann.photograph("rewrite-plan")
-    ann.page.get_by_role("button", name="Rewrite 2").click()
-    expect(ann.page.get_by_text("The URLs of 2 subscriptions were rewritten.")).to_be_visible()
+    ann.page.get_by_role("button", name="Change 2").click()
+    expect(ann.page.get_by_text("The URLs of 2 subscriptions were changed.")).to_be_visible()
     assert (
         Subscription.objects.filter(
             endpoint__startswith="https://127.0.0.2:8443/inturn/hooks/"
@@ -176,10 +176,10 @@ def test_the_inactive_button_explains_its_effect_on_the_backlog(
     for _ in range(3):
         factories.delivery(subscription=row)
     ann.page.goto(f"/admin/subscriptions/subscription/{row.pk}/")
-    ann.page.get_by_role("button", name="Make INACTIVE").click()
+    ann.page.get_by_role("button", name="Deactivate").click()
     expect(ann.page.get_by_text("Messages published while it is INACTIVE")).to_be_visible()
     ann.photograph("subscription-inactive")
-    ann.page.get_by_role("button", name="Make ACTIVE, deliver 3").click()
+    ann.page.get_by_role("button", name="Activate and deliver 3").click()
     expect(
         ann.page.get_by_text("is ACTIVE again; its held deliveries are sent in order")
     ).to_be_visible()

@@ -5,9 +5,9 @@ SELECT
     %(now)s - interval '1 day' * %(days)s * (1 - number::float / %(journal)s),
     kinds.kind,
     CASE kinds.kind
-        WHEN 'UNMATCHED' THEN 'Nobody wants msg_' || message_id || '.'
+        WHEN 'UNMATCHED' THEN 'msg_' || message_id || ' matched no subscription.'
         WHEN 'BLOCKED' THEN 'The lane is blocked: unreachable: connection refused.'
-        WHEN 'RESUMED' THEN 'The lane flows again.'
+        WHEN 'RESUMED' THEN 'Resumed.'
         ELSE 'What happened, in a sentence as long as most of them are.'
     END,
     CASE WHEN kinds.kind IN ('SKIPPED', 'RESUBMITTED', 'DEACTIVATED') THEN 'ann' ELSE '' END,

@@ -32,11 +32,11 @@ def test_one_click_makes_the_other_subscription_flow(
         remedy = sam.page.locator("tr.inturn-remedy", has_text=f"other subscription of {crm}")
         expect(row.first).to_contain_text("refused")
         expect(remedy).to_contain_text(
-            f"The other subscription of {crm} with 3 waiting messages flows again."
+            f"Resumes 1 other subscription of {crm} (3 waiting messages)."
         )
         sam.photograph("product-support-blocked")
         clicked = time.monotonic()
-        remedy.get_by_role("button", name="Make INACTIVE").click()
+        remedy.get_by_role("button", name="Deactivate", exact=True).click()
         received = well.endpoint.wait_for_count(3, seconds=SOON_SECONDS)
         with capsys.disabled():
             print(

@@ -133,7 +133,7 @@ def test_the_first_subscription_by_position_is_called_and_the_journal_lists_all(
         delivery.pk,
     )
     assert entry.text == (
-        f"Several subscriptions qualify for msg_{delivery.message_id}; the first is called: "
+        f"Several subscriptions match msg_{delivery.message_id}; the first is called: "
         "team-first/first, team-next/next, team-late/late."
     )
 
@@ -273,7 +273,7 @@ def test_explain_shows_the_subscription_that_would_be_called(
         one["subscription_id"]: one for one in manager.get(f"messages/{id}/explain").body["results"]
     }
     assert found[asked.pk]["qualifies"] is True
-    assert found[asked.pk]["reason"] == "it qualifies, and is the one that is called"
+    assert found[asked.pk]["reason"] == "it matches, and is the one that is called"
     assert found[other.pk]["qualifies"] is False
     assert f"{asked} is first" in found[other.pk]["reason"]
 

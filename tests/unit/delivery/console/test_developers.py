@@ -66,7 +66,7 @@ def test_the_first_page_shows_what_became_of_their_messages(dora: Client, own: D
 
 def test_a_message_shows_its_deliveries_reasons_and_the_api(dora: Client, own: Delivery) -> None:
     page = dora.get(f"/admin/delivery/ownmessage/{own.message_id}/change/").text
-    for text in ("REJECTED", "it qualifies", "&quot;order&quot;: 1005", "/explain"):
+    for text in ("REJECTED", "it matches", "&quot;order&quot;: 1005", "/explain"):
         assert text in page
     for text in ("cancelled by ann", "crm.example", "/admin/subscriptions/"):
         assert text not in page

@@ -44,7 +44,7 @@ def made(db: None) -> EventType:
 def test_a_reader_finds_everything_on_one_page(reader: Client, made: EventType) -> None:
     page = unescape(reader.get(f"{ROOT}/{made.pk}/change/").text)
     for said in (
-        "TOPIC: to every qualifying subscription",
+        "TOPIC: to every matching subscription",
         "An order was made.",
         '"number": 7',
         '"required": [',

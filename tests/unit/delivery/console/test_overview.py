@@ -150,9 +150,7 @@ class TestBlockedSubscribers:
             down.name,
         )
         assert (str(lane.waiting), str(lane.freed), lane.others) == ("3", "2", 2)
-        assert (
-            lane.unblocks == "The other 2 subscriptions of crm with 2 waiting messages flow again."
-        )
+        assert lane.unblocks == "Resumes 2 other subscriptions of crm (2 waiting messages)."
 
     def test_says_so_when_no_other_subscription_would_continue(self) -> None:
         head = factories.delivery(
@@ -195,7 +193,7 @@ class TestBlockedSubscribers:
         factories.delivery(subscription=rejected.subscription)
         (lane,) = read().lanes
         assert (lane.may_skip, str(lane.waiting)) == (False, "1")
-        assert lane.resumes == "The rejection stays; 1 waiting message flows again."
+        assert lane.resumes == "The rejection stays. Resumes 1 waiting message."
 
 
 class TestPage:
@@ -215,17 +213,17 @@ class TestPage:
         )
         page = ann.get(INDEX).text
         assert ">5 min</time>" in page
-        assert "in lanes, since publication" in page
+        assert "age of the oldest message in a lane" in page
 
     def test_without_subscriptions_shows_the_first_step(self, ann: Client) -> None:
         assert "Create the first subscription" in ann.get(INDEX).text
 
     def test_shows_no_button_without_the_right(self, reader: Client, ann: Client) -> None:
         block(factories.delivery())
-        assert "Make INACTIVE" in ann.get(INDEX).text
+        assert "Deactivate" in ann.get(INDEX).text
         page = reader.get(INDEX).text
         assert "connection refused" in page
-        for button in ("Make INACTIVE", "Retry now", "Skip this message"):
+        for button in ("Deactivate", "Retry now", "Skip this message"):
             assert button not in page
 
     def test_a_suspended_lane_offers_to_resume_it_and_not_to_retry(

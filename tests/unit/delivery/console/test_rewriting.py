@@ -136,7 +136,7 @@ class TestRewritingPage:
         page = self.preview(ann)
         with django_capture_on_commit_callbacks(execute=True):
             answer = self.post(ann, page)
-        assert "The URLs of 2 subscriptions were rewritten." in answer.text
+        assert "The URLs of 2 subscriptions were changed." in answer.text
         assert self.endpoints() == {
             "https://127.0.0.2:8443/in/orders?a=1",
             "PATCH:https://127.0.0.2:8443/in/p",
@@ -177,13 +177,11 @@ class TestRewritingPage:
             rows.update(status="INACTIVE")
         before = self.endpoints()
         answer = self.post(ann, page, status="ACTIVE")
-        assert "Nothing was rewritten, because a subscription has just changed" in answer.text
+        assert "Nothing was changed, because a subscription has just changed" in answer.text
         assert self.endpoints() == before
         assert not ConfigurationChange.objects.exists()
         # The preview in that answer can be applied.
-        assert (
-            "were rewritten" in self.post(ann, answer, status="ACTIVE").text or change == "another"
-        )
+        assert "were changed" in self.post(ann, answer, status="ACTIVE").text or change == "another"
 
     def test_refused_urls_stay_with_their_reason(
         self, ann: Client, moving: list[Subscription]
@@ -241,4 +239,4 @@ class TestRewritingPage:
     ) -> None:
         assert self.preview(reader).status_code == 403
         assert reader.post(ADDRESS, MOVE | {"seen": ""}).status_code == 403
-        assert "Rewrite endpoint URLs" not in reader.get("/admin/subscriptions/subscription/").text
+        assert "Change endpoint URLs" not in reader.get("/admin/subscriptions/subscription/").text

@@ -87,7 +87,7 @@ def test_a_fault_names_its_line_and_marks_its_place(ann: Client, event_type: Eve
 def test_the_syntax_is_checked_while_somebody_types(ann: Client, event_type: EventType) -> None:
     said = ann.post(ADDRESS, {"script": "var a;\r\n  var = 1;", "check": "1"}).text
     assert 'data-script-go="2:7"' in said
-    assert "The script can be read." in ann.post(ADDRESS, {"script": SCRIPT, "check": "1"}).text
+    assert "Valid script." in ann.post(ADDRESS, {"script": SCRIPT, "check": "1"}).text
     assert not ann.post(ADDRESS, {"script": "", "check": "1"}).text.strip()
 
 
@@ -97,7 +97,7 @@ def test_the_answer_of_a_sync_subscription_is_shown_with_its_status(ann: Client,
     )
     script = "$statuscode = 403; $outmessage = 'refused';"
     said = ann.post(ADDRESS, {"tried_subscription": row.pk, "script": script}).text
-    assert "Answer to the publisher" in said
+    assert "Response to the publisher" in said
     assert "<code>403</code>" in said
     assert "refused" in said
 
@@ -131,6 +131,6 @@ def test_only_those_who_edit_scripts_try_them(event_type: EventType, role: str) 
     assert client.post(ADDRESS, {"tried_subscription": row.pk, "script": SCRIPT}).status_code == 403
     assert client.post(ADDRESS, {"event_type": event_type.pk, "script": SCRIPT}).status_code == 403
     assert (
-        "Try the script"
+        "Test the script"
         not in client.get(f"/admin/subscriptions/subscription/{row.pk}/change/").text
     )

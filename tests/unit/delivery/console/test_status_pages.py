@@ -110,7 +110,7 @@ class TestSubscriberPage:
         block(head)
         page = reader.get(f"{ROOT}/subscriber/{head.subscription.subscriber_id}/").text
         assert "connection refused" in page
-        for button in ("Make INACTIVE", "Retry now", "Skip this message", ">Edit<"):
+        for button in ("Deactivate", "Retry now", "Skip this message", ">Edit<"):
             assert button not in page
 
     def test_costs_as_many_queries_with_many_subscriptions_as_with_few(

@@ -106,7 +106,7 @@ class TestExportedTrace:
             "resubmitted    by bob  [crm-orders/orders]",
             "Authorization: Bearer $KEY",
             '"customer": "Jürgen Müller"',
-            "no  crm-mail/mail: it is INACTIVE (now: it qualifies)",
+            "no  crm-mail/mail: it is INACTIVE (now: it matches)",
             "x-trace: abc-1",
         ):
             assert said in text, said

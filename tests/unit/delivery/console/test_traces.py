@@ -116,7 +116,7 @@ class TestTracedEvents:
             answered_at=timezone.now(),
             answer=answer,
         )
-        assert f"callback answered: {answer.public_id} goes to the callback URL" in told(asked)
+        assert f"callback received; forwarded as {answer.public_id}" in told(asked)
         assert f"published as the response to {asked.public_id}, by callback" in told(answer)
 
     def test_a_long_trace_keeps_its_beginning_and_its_end(
@@ -153,11 +153,11 @@ class TestMatchReasons:
         found = read_message_page(traced.message, WantedPage(may_see=True)).reasons
         assert found.as_now == ""
         mail = next(row for row in found.rows if row.subscription.name == "mail")
-        assert (mail.matched, mail.reason, mail.now) == (False, "it is INACTIVE", "it qualifies")
+        assert (mail.matched, mail.reason, mail.now) == (False, "it is INACTIVE", "it matches")
         assert mail.change is not None
         page = ann.get(f"/admin/delivery/message/{traced.message.pk}/change/").text
         assert "as it was configured when it was" in page
-        assert "Now: it qualifies." in page
+        assert "Now: it matches." in page
 
     def test_a_delivery_is_believed_rather_than_the_log(self) -> None:
         row = factories.delivery()

@@ -133,7 +133,7 @@ class TestHealth:
         row = factories.subscription()
         (found,) = health.of_subscriptions([row.pk], now=NOON).values()
         assert (found.success, found.p95_ms, found.settled) == ("–", None, 0)
-        assert "Nothing was settled" in sparkline(found)
+        assert "No deliveries or permanent failures" in sparkline(found)
 
     def test_percentiles_cover_all_measured_attempts(self) -> None:
         row = factories.subscription()

@@ -71,7 +71,7 @@ def test_the_button_warns_that_messages_published_meanwhile_are_not_kept(
     ann: Client, head: Delivery, address: str
 ) -> None:
     page = ann.get(address.format(pk=head.subscription_id)).text
-    assert "Make INACTIVE" in page
+    assert "Deactivate" in page
     assert "will not be kept" in page
 
 

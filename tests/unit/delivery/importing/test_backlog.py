@@ -240,7 +240,7 @@ def test_a_faulty_line_refuses_the_file(
 def test_a_line_that_nobody_is_owed_is_faulty(event_type: EventType, tmp_path: Path) -> None:
     path = written(tmp_path, [line(1)])
     code, out = imported(path)
-    assert (code, "line 1: no subscription qualifies that is not INACTIVE." in out) == (1, True)
+    assert (code, "line 1: no subscription matches that is not INACTIVE." in out) == (1, True)
     imported(path, "--skip-faulty")
     factories.subscription(event_type=event_type)
     assert imported(path)[0] == 0

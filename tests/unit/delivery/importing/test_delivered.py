@@ -62,7 +62,7 @@ def test_a_message_published_again_is_a_duplicate(
     assert imported(tmp_path, line("a"))[0] == 0
     publish_one(event_type, 1, idempotency_key="a")
     assert last().status == Status.DUPLICATE
-    assert last().reason == "it came before, to the old broker, which was delivered"
+    assert last().reason == "duplicate of a delivery by the old broker"
     publish_one(event_type, 2, idempotency_key="b")
     assert last().status == Status.PENDING
 

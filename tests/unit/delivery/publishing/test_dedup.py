@@ -70,15 +70,15 @@ def test_the_first_is_new_and_the_journal_records_the_others(event_type: EventTy
     ]
     assert [entry.text for entry in told] == [
         (
-            f"msg_{two.message_id} is IN_DOUBT: it came before as delivery {one.pk}, "
+            f"msg_{two.message_id} is IN_DOUBT: possible duplicate of delivery {one.pk}, "
             "which was not settled yet."
         ),
         (
-            f"msg_{three.message_id} is DUPLICATE: it came before as delivery {one.pk}, "
+            f"msg_{three.message_id} is DUPLICATE: duplicate of delivery {one.pk}, "
             "which was delivered."
         ),
     ]
-    assert three.reason == f"it came before as delivery {one.pk}, which was delivered"
+    assert three.reason == f"duplicate of delivery {one.pk}, which was delivered"
 
 
 def test_a_duplicate_in_doubt_is_reported_as_a_failure_and_a_settled_one_is_not(
@@ -122,7 +122,7 @@ def test_a_removed_first_message_leaves_the_next_in_doubt(event_type: EventType)
     (two,) = published(keyed(event_type))
     assert (two.status, two.reason.partition(", ")[2]) == (
         Status.IN_DOUBT,
-        "of which nothing is known any more",
+        "which has been removed",
     )
 
 
@@ -224,7 +224,7 @@ class TestDedupInBatches:
         settle(one, Status.REJECTED)
         two, three = published(same, same)
         assert (two.status, three.status) == (Status.PENDING, Status.IN_DOUBT)
-        assert three.reason.startswith(f"it came before as delivery {two.pk},")
+        assert three.reason.startswith(f"possible duplicate of delivery {two.pk},")
         assert DedupKey.objects.get().delivery_id == two.pk
 
     def test_event_types_and_subscriptions_are_compared_separately(

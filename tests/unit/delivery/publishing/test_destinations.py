@@ -102,8 +102,7 @@ def test_a_message_that_its_destination_does_not_match_is_stored_with_a_journal_
     assert not receivers(message)
     entry = JournalEntry.objects.get(kind=JournalKind.UNMATCHED, message_id=message.pk)
     assert entry.text == (
-        f"Nobody wants msg_{message.pk}, which was delivered to crm/orders: that subscription does "
-        "not qualify, because it is INACTIVE."
+        f"msg_{message.pk}, delivered to crm/orders, did not match it: it is INACTIVE."
     )
     assert entry.subscription_id == orders.pk
 
@@ -124,7 +123,7 @@ def test_the_entry_says_why_the_named_subscription_did_not_match(
     message = deliver(orders.event_type, "crm/orders")
     assert not receivers(message)
     entry = JournalEntry.objects.get(kind=JournalKind.UNMATCHED, message_id=message.pk)
-    assert entry.text.endswith(f"does not qualify, because {reason}.")
+    assert entry.text.endswith(f", did not match it: {reason}.")
 
 
 def test_the_value_of_a_header_is_not_in_the_journal(orders: Subscription) -> None:
@@ -143,7 +142,7 @@ def test_without_a_match_at_a_whole_subscriber_no_subscription_is_named(
     orders.save()
     message = deliver(orders.event_type, "crm")
     entry = JournalEntry.objects.get(kind=JournalKind.UNMATCHED, message_id=message.pk)
-    assert entry.text.endswith("delivered to crm: no subscription there qualifies.")
+    assert entry.text.endswith("delivered to crm, matched no subscription there.")
     assert entry.subscription_id is None
 
 
@@ -179,8 +178,7 @@ def test_the_entry_of_a_sync_message_says_why_the_named_subscription_did_not_mat
     assert exchange_message(factories.publisher(), sent).subscription is None
     entry = JournalEntry.objects.get(kind=JournalKind.UNMATCHED)
     assert entry.text.endswith(
-        "delivered to crm/orders: that subscription does not qualify, "
-        "because its filter is not true of the message."
+        "delivered to crm/orders, did not match it: its filter is not true of the message."
     )
     assert entry.subscription_id == crm.pk
 

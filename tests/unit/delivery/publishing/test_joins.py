@@ -210,8 +210,7 @@ def test_explain_names_the_join(owner: Subscriber) -> None:
     first = joining(owner, "a.A")
     (found,) = explain_matches(first.event_type, document({}, b"{}"))
     assert (
-        found.reason
-        == "it qualifies, and is sent together with the other messages of its join order"
+        found.reason == "it matches, and is sent together with the other messages of its join order"
     )
 
 

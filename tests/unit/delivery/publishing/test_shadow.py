@@ -116,7 +116,7 @@ def test_a_first_subscriber_is_served_by_the_next() -> None:
     reasons = {one.subscription.pk: one.reason for one in explain_message(message)}
     assert (
         reasons[subscription.pk]
-        == "it qualifies, and is SHADOW: its delivery is recorded and not sent"
+        == "it matches, and is SHADOW: its delivery is recorded and not sent"
     )
     assert "match mode is FIRST" in reasons[third.pk]
 

@@ -90,7 +90,7 @@ def test_a_blocked_lane_is_served_although_no_delivery_waits(processing: str) ->
     serve(lane, until=lambda: state(lane) != LaneState.BLOCKED)
     assert state(lane) == LaneState.IDLE
     assert lanes_with_work() == []
-    assert list(JournalEntry.objects.values_list("text", flat=True)) == ["Flows again."]
+    assert list(JournalEntry.objects.values_list("text", flat=True)) == ["Resumed."]
 
 
 @BOTH

@@ -107,12 +107,11 @@ def test_explain_says_who_took_the_message(
         return {one.subscription.name: one.reason for one in explain_message(message)}
 
     assert reasons("1") == {
-        "ordinary": "it qualifies",
-        "default": f"it is a default destination, and {ordinary} qualifies",
+        "ordinary": "it matches",
+        "default": f"it is a default destination, and {ordinary} matches",
     }
     assert (
-        reasons("2")["default"]
-        == "it qualifies as a default destination: no other subscription does"
+        reasons("2")["default"] == "it matches as a default destination: no other subscription does"
     )
 
 
