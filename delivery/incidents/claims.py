@@ -5,6 +5,8 @@
        └────────────────── the sender died ──────────────┘
 
 Claiming and noting are short transactions of their own; nothing is locked while a server is asked.
+An alert in a pause after a failure has an `error`, and a claimed one has none: that tells the two
+apart. A newer alert of the recipient ends the pause of older ones, so that they arrive in order.
 A process that dies after the server took an alert, and before it notes that, lets another send it
 again: a mail then has the same Message-ID.
 """
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Q
 
 from delivery.models import AlertChannel, IncidentAlert
 
@@ -34,7 +37,11 @@ class ClaimedAlerts:
 
 
 def claim_alerts(channel: AlertChannel, *, now: datetime) -> ClaimedAlerts | None:
-    """Claim the due alerts of the recipient that has waited longest; None if nothing is due."""
+    """Claim alerts of the recipient that has waited longest, oldest first; None if none is due.
+
+    Those that pause after a failure are among them: otherwise "over" would arrive before the alert
+    that it ends.
+    """
     unsent = IncidentAlert.objects.filter(channel=channel, sent_at=None, gives_up_at__gt=now)
     with transaction.atomic():
         first = (
@@ -46,13 +53,13 @@ def claim_alerts(channel: AlertChannel, *, now: datetime) -> ClaimedAlerts | Non
         if first is None:
             return None
         alerts = list(
-            unsent.filter(recipient=first.recipient, next_at__lte=now)
+            unsent.filter(~Q(error="") | Q(next_at__lte=now), recipient=first.recipient)
             .select_related("incident")
             .order_by("id")
             .select_for_update(skip_locked=True, of=("self",))[:MOST_AT_ONCE]
         )
         ids = [alert.pk for alert in alerts]
-        IncidentAlert.objects.filter(pk__in=ids).update(next_at=now + CLAIMED_FOR)
+        IncidentAlert.objects.filter(pk__in=ids).update(next_at=now + CLAIMED_FOR, error="")
     return ClaimedAlerts(first.recipient, alerts)
 
 

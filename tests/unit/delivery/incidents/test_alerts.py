@@ -82,6 +82,27 @@ def test_a_mail_is_sent_again_by_the_same_id_after_its_server_was_down(
     assert f"-alert-{alert.pk}@" in mail["message-id"]
 
 
+def test_mails_arrive_in_order_after_their_server_was_down(mail_server: MailServer) -> None:
+    rule("LANE", mail_to=[SUE])
+    lane = block(factories.delivery())
+    turn()
+    mail_server.mode = "refuses"
+    for _ in range(3):
+        due_again()
+        assert send_next(MAIL)
+    mail_server.mode = "takes"
+    unblock(lane)
+    turn()
+    pass_time(Incident.objects.get(), 61)
+    turn()
+    # The pause of the first mail has not ended, and that does not let the second one pass it.
+    assert IncidentAlert.objects.earliest("id").next_at > timezone.now()
+    assert send_next(MAIL)
+    opened, closed = mail_server.wait_for_mails(2)
+    assert closed["subject"] == opened["subject"].replace("[Inturn]", "[Inturn] over:")
+    assert not send_next(MAIL)
+
+
 def test_a_claimed_alert_is_left_to_its_sender_until_that_has_died(
     mail_server: MailServer,
 ) -> None:
