@@ -6,7 +6,7 @@ from datetime import datetime
 
 from delivery.database.queries import named_rows
 from delivery.incidents.measures import measure_in_words
-from delivery.models import Incident, IncidentKind
+from delivery.models import Incident, IncidentKind, LaneState
 from delivery.models.message import public_id
 from subscriptions.values.counts import counted
 
@@ -72,7 +72,9 @@ def subject_of(incident: Incident, facts: IncidentFacts) -> str:
     place = facts.place
     match incident.kind:
         case IncidentKind.LANE:
-            return f"{facts.lane} is {facts.lane_state}"
+            # A lane that stops and goes on may be moving just now.
+            is_moving = facts.lane_state == LaneState.IDLE
+            return f"{facts.lane} is {LaneState.BLOCKED if is_moving else facts.lane_state}"
         case IncidentKind.ENDPOINT:
             return f"{place} is DOWN"
         case IncidentKind.URL:

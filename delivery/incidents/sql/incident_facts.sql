@@ -10,7 +10,7 @@ SELECT
     subscription.name AS subscription, subscription.endpoint, event_type.name AS event,
     delivery.id AS delivery_id, delivery.message_id, delivery.status, delivery.attempts,
     CASE
-        WHEN incident.kind = 'LANE' THEN lane.reason
+        WHEN incident.kind = 'LANE' THEN coalesce(nullif(lane.reason, ''), delivery.reason)
         WHEN incident.kind = 'ENDPOINT' THEN health.reason
         ELSE delivery.reason
     END AS reason,

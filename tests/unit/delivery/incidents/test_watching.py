@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from delivery.incidents import actions
 from delivery.incidents.announcements import incident_url
+from delivery.incidents.facts import cause_of, read_facts, subject_of
 from delivery.models import Incident, JournalEntry, Status
 from subscriptions.models import EventType
 from tests.support import factories
@@ -50,6 +51,17 @@ def test_a_lane_blocked_for_a_moment_is_watched_only() -> None:
     turn()
     assert not Incident.objects.exists()
     assert told("Opened") == []
+
+
+def test_a_lane_that_moves_at_the_moment_is_named_by_what_stopped_it() -> None:
+    head = factories.delivery(reason="500: oops")
+    lane = block(head)
+    turn()
+    unblock(lane)
+    incident = Incident.objects.get()
+    facts = read_facts([incident])[incident.pk]
+    assert subject_of(incident, facts) == f"{facts.lane} is BLOCKED"
+    assert cause_of(incident, facts) == "500: oops"
 
 
 def test_it_closes_when_the_cause_has_been_gone_for_the_quiet_time() -> None:
