@@ -8,7 +8,7 @@ from config.env import ASSETS, CHECKOUT
 
 FOLDER = ASSETS / "static"
 # They bring static files, or decide what is made of them.
-PACKAGES = ("Brotli", "Django", "django-unfold", "drf-spectacular-sidecar", "whitenoise")
+PACKAGES = ("Brotli", "Django", "django-unfold", "whitenoise")
 
 
 @cache

@@ -3,8 +3,8 @@
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView
-from drf_spectacular.views import SpectacularSwaggerSplitView
 
+from config.api_reference import api_reference
 from config.api_schema import SchemaView
 from config.web import errors, health, metrics
 from delivery.api.callbacks import CallbackView
@@ -26,11 +26,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("attask/eventsubscription/api/v1/", include(vendors.workfront)),
     path("api/v1/", include("delivery.configuration.api")),
     path("api/schema/", SchemaView.as_view(), name="schema"),
-    path(
-        "api/docs/",
-        SpectacularSwaggerSplitView.as_view(url_name="schema", template_name="api/docs.html"),
-        name="docs",
-    ),
+    path("api/docs/", api_reference, name="docs"),
     path("", include(vendors.teamforge)),
     re_path("^api/", errors.nothing_here),
     re_path(r"^callbacks/(?P<token>[^/]+)\Z", CallbackView.as_view(), name="callback"),

@@ -1,11 +1,13 @@
 """The pages alongside the API, and the answer to an unexpected error."""
 
+import re
 from unittest.mock import patch
 
 import pytest
 from django.db import InterfaceError, OperationalError
 from django.test import Client
 
+from config.api_schema import document
 from subscriptions.models import Scope
 from tests.support import factories
 from tests.unit.subscriptions.api.client import ApiAnswer, Caller, caller, refused
@@ -50,7 +52,15 @@ def test_the_api_describes_itself() -> None:
     # The content security policy allows no script and no style within a page.
     assert b"<style" not in page.content
     assert page.content.count(b"<script>") == 0
-    assert b"standalone" not in page.content, "Swagger's own top bar is not shown"
+
+
+def test_the_reference_has_each_call_once_and_no_dead_link() -> None:
+    page = Client().get("/api/docs/").text
+    calls = [call for methods in document()["paths"].values() for call in methods.values()]
+    for call in calls:
+        assert page.count(f'<details id="{call["operationId"]}"') == 1, call["operationId"]
+    targets = set(re.findall(r'href="#([^"]+)"', page))
+    assert targets <= set(re.findall(r'id="([^"]+)"', page))
 
 
 @pytest.mark.parametrize("error", [OperationalError("gone"), InterfaceError("closed")])
