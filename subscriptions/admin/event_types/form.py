@@ -31,6 +31,19 @@ class JsonText(forms.JSONField):
             return value
         return json.dumps(value, ensure_ascii=False, indent=2)
 
+    def to_python(self, value: Any) -> Any:
+        """Return the parsed text; the error says where it is not JSON."""
+        try:
+            return super().to_python(value)
+        except ValidationError as error:
+            cause = error.__context__
+            if not isinstance(cause, json.JSONDecodeError):
+                raise
+            raise ValidationError(
+                f"This is not JSON: {cause.msg}, line {cause.lineno}, column {cause.colno}.",
+                code="invalid",
+            ) from error
+
 
 class HeaderPatterns(forms.CharField):
     """Header names, or their beginnings followed by `*`, one per line.

@@ -129,3 +129,10 @@ class TestTheSample:
         page = ann.post(f"{ROOT}/add/", values | {"sample": sample}, follow=True).text
         assert "breaks" not in page
         assert EventType.objects.filter(name="Paid").exists()
+
+    def test_a_sample_that_is_no_json_is_refused_with_the_place(
+        self, ann: Client, values: dict[str, Any]
+    ) -> None:
+        page = unescape(ann.post(f"{ROOT}/add/", values | {"sample": '{"number":\n7'}).text)
+        assert "This is not JSON: Expecting ',' delimiter, line 2, column 2." in page
+        assert not EventType.objects.filter(name="Paid").exists()
