@@ -14,6 +14,8 @@ from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.models import ConfigurationChange
 
 SHOWN_CHARACTERS = 200
+# Of more values, such as those of a new subscription, a row shows the number until it is opened.
+OPEN_VALUES = 6
 ACTIONS = (
     "created",
     "changed",
@@ -100,9 +102,16 @@ class ConfigurationChangeAdmin(ExportedAdmin):
             for field in sorted({*before, *after})
         )
         changed = [line for line in lines if line[1] != line[2]]
-        return format_html(
+        values = format_html(
             '<dl class="inturn-difference">{}</dl>',
             format_html_join("", "<dt>{}</dt><dd><del>{}</del> <ins>{}</ins></dd>", changed),
+        )
+        if len(changed) <= OPEN_VALUES:
+            return values
+        return format_html(
+            '<details><summary class="inturn-link">{} values</summary>{}</details>',
+            len(changed),
+            values,
         )
 
     def has_module_permission(self, request: HttpRequest) -> bool:

@@ -4,6 +4,7 @@ from copy import copy
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.models import Group
 from django.db.models import Count, QuerySet
@@ -35,6 +36,11 @@ class GroupAdmin(RecordedAdmin, DjangoGroupAdmin):
         # A copy for this page only: Django's own model keeps its name.
         self.opts = copy(model._meta)
         self.opts.verbose_name, self.opts.verbose_name_plural = "role", "roles"
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        found: ChangeList = super().get_changelist_instance(request)
+        found.opts = self.opts
+        return found
 
     def get_fieldsets(self, request: HttpRequest, obj: Group | None = None) -> Any:
         """Show the sentences to tick; to who may not change the role, those that it has."""

@@ -6,12 +6,14 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.hashers import is_password_usable
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import (
@@ -60,6 +62,24 @@ def publishers_field() -> forms.ModelMultipleChoiceField:  # type: ignore[type-a
     )
 
 
+class PasswordState(forms.Widget):
+    """Whether there is a password, instead of its algorithm, salt and hash."""
+
+    read_only = True
+
+    def render(
+        self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None
+    ) -> SafeString:
+        is_set = bool(value) and is_password_usable(value)
+        return format_html(
+            '<p>{} <a class="inturn-button" href="../password/">Change the password</a></p>',
+            "A password is set." if is_set else "No password is set.",
+        )
+
+    def id_for_label(self, id_: str) -> str:
+        return ""
+
+
 class UserForm(UserChangeForm):  # type: ignore[misc]  # Unfold has no types
     """`request_user` fills in the form; people cannot lock themselves out.
 
@@ -70,6 +90,9 @@ class UserForm(UserChangeForm):  # type: ignore[misc]  # Unfold has no types
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if "password" in self.fields:
+            self.fields["password"].widget = PasswordState()
+            self.fields["password"].help_text = ""
         if rights.sees_all_messages(self.request_user):
             self.initial["publishers"] = self.instance.publishers.all()
         else:

@@ -248,6 +248,7 @@ def test_a_list_with_rows_leads_to_the_form_of_a_new_one(ann: Client) -> None:
     for name in lists:
         page = ann.get(f"/admin/{name}/").text
         assert f'href="/admin/{name}/add/">New {name.rpartition("/")[2]}</a>' in page, name
+    assert ">New role</a>" in ann.get("/admin/auth/group/").text
     assert ">New " not in ann.get("/admin/delivery/lane/").text
 
 
@@ -271,3 +272,16 @@ def test_a_row_of_an_active_subscription_is_held_or_made_inactive(ann: Client) -
     row = ann.get("/admin/subscriptions/subscription/").text.partition("<tbody")[2]
     address = f"/admin/subscriptions/subscription/{subscription.pk}"
     assert re.findall('formaction="(.*?)"', row) == [f"{address}/hold/", f"{address}/deactivate/"]
+
+
+@pytest.mark.django_db
+def test_many_values_of_a_change_are_folded(ann: Client) -> None:
+    ConfigurationChange.objects.create(
+        actor="ann",
+        action="created",
+        object_type="policy",
+        object_name="x",
+        after={f"field_{number}": number for number in range(7)},
+    )
+    page = ann.get("/admin/subscriptions/configurationchange/").text
+    assert "7 values</summary>" in page

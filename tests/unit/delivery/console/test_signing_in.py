@@ -250,3 +250,13 @@ def test_changing_ones_own_password_is_a_recorded_change(una: User, client: Clie
         "una",
         {"password": "•••, new value"},
     )
+
+
+def test_the_form_says_only_that_there_is_a_password(ann: Client) -> None:
+    user = User.objects.create_user("lena", password="a-long-pass-phrase")
+    address = f"/admin/auth/user/{user.pk}/change/"
+    assert "A password is set." in ann.get(address).text
+    assert "algorithm" not in ann.get(address).text
+    user.set_unusable_password()
+    user.save()
+    assert "No password is set." in ann.get(address).text
