@@ -35,11 +35,11 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, BaseSubscriberAd
         "lane_state",
         "day",
         "backlog",
-        "toggle",
         "subscription_count",
         "sent",
         "matched",
         "about",
+        "toggle",
     ]
     button_columns = ("toggle",)
     # The last day's figures of a subscriber cost time for each of its subscriptions.

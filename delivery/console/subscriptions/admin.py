@@ -47,7 +47,7 @@ class SubscriptionAdmin(
         "A subscription routes messages of an event type to an endpoint or into a mailbox. "
         "It needs a subscriber and an event type."
     )
-    list_display = ["full_name", "state", "day", "backlog", "toggle", "wants", "goes_to"]
+    list_display = ["full_name", "state", "wants", "goes_to", "day", "backlog", "toggle"]
     button_columns = ("toggle",)
     list_per_page = FEW_ROWS
     status_template = "console/subscription_status.html"
