@@ -176,6 +176,12 @@ _PAGES = (
         "The archive as Parquet, its checks, reports and replays.",
     ),
     GuidePage("speed", "Speed", EXPLANATION, "Measurements, and how to repeat them."),
+    GuidePage(
+        "machines",
+        "How far it grows",
+        EXPLANATION,
+        "For 1,000 to 100,000 messages a second: machines, PostgreSQL, Spark.",
+    ),
 )
 GUIDE_PAGES: Mapping[str, GuidePage] = {page.name: page for page in _PAGES}
 
