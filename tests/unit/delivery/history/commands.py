@@ -17,6 +17,7 @@ from psycopg.conninfo import make_conninfo
 
 from config.env import CHECKOUT
 from delivery.database.connections import connection_parameters
+from tests.support import brief_spark
 from tests.system.operation.installation import eventually
 
 # A busy machine takes minutes for an idle one's seconds.
@@ -60,12 +61,14 @@ def kill_where_it_writes(table: str, *arguments: str, archive: Path) -> None:
 
 
 def _what(arguments: tuple[str, ...], archive: Path, environment: dict[str, str]) -> dict[str, Any]:
+    brief_spark.without_class_cache(settings.ENVIRONMENT.home)
     url = urlsplit(settings.ENVIRONMENT.database_url)._replace(
         path=f"/{connection.settings_dict['NAME']}"
     )
     return {
         "args": [sys.executable, str(CHECKOUT / "manage.py"), "history", *arguments],
         "env": os.environ
+        | brief_spark.ENVIRONMENT
         | {"DATABASE_URL": url.geturl(), "HISTORY_URL": str(archive)}
         | environment,
         # A folder without the product's modules.

@@ -8,14 +8,15 @@ from pyspark.sql import SparkSession
 
 from delivery.history.job import StepJob
 from delivery.history.spark.session import Spark, spark_session
+from tests.support import brief_spark
 from tests.unit.delivery.history import archived
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as environment:
-        # A few rows in many different queries: the slowest compilation tier never pays off.
-        environment.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+        for name, value in brief_spark.ENVIRONMENT.items():
+            environment.setenv(name, value)
         with spark_session(Spark(master="local[2]", memory="1g")) as session:
             yield session
 

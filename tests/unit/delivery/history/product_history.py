@@ -6,6 +6,7 @@ import sys
 
 from config.embedded.postgres import running_url
 from config.env import CHECKOUT
+from tests.support import brief_spark
 from tests.support.product import Product
 from tests.system.operation.installation import MARK
 
@@ -24,12 +25,18 @@ def managed(product: Product, *arguments: str) -> subprocess.CompletedProcess[st
     """Run a command of `manage.py` on the product's database."""
     url = running_url(product.home)
     assert url is not None
-    environment = os.environ | {
-        "INTURN_HOME": str(product.home),
-        "DATABASE_URL": url,
-        MARK: product.mark,
-        "PORT": str(product.port),
-    }
+    if "export" not in arguments:
+        brief_spark.without_class_cache(product.home)
+    environment = (
+        os.environ
+        | brief_spark.ENVIRONMENT
+        | {
+            "INTURN_HOME": str(product.home),
+            "DATABASE_URL": url,
+            MARK: product.mark,
+            "PORT": str(product.port),
+        }
+    )
     return subprocess.run(
         [sys.executable, str(CHECKOUT / "manage.py"), *arguments],
         env=environment,

@@ -1,0 +1,17 @@
+"""Spark's JVM in processes of tests: a few rows, in a run that ends before the JVM is fast."""
+
+from pathlib import Path
+
+from delivery.history.spark.jvm import class_cache
+
+# The slowest compilation tier never pays off.
+ENVIRONMENT = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
+
+
+def without_class_cache(home: Path) -> None:
+    """Keep a home's first run from writing the cache, which takes 20 s of processor time.
+
+    The JVM ignores an empty one. Exports write none.
+    """
+    (home / "cache").mkdir(mode=0o700, exist_ok=True)
+    class_cache(home / "cache" / "spark").touch()
