@@ -119,7 +119,9 @@ def pytest_terminal_summary(
     if why := previous.missing():
         gaps.append(f"the version before beside this one ({why})")
     if ci_tools.MISSING:
-        gaps.append(f"chart, compose file, alerts and bill of materials ({ci_tools.MISSING})")
+        gaps.append(
+            f"chart, compose file, alerts, bill of materials, archive on S3 ({ci_tools.MISSING})"
+        )
     if config.option.markexpr == QUICK:
         gaps.append("slow tests (--full)")
     if gaps:

@@ -5,11 +5,12 @@
                                                               clears leftovers
 
 Files are moved and removed by Arrow's file systems, which access the same places as Spark (`s3a://`
-is `s3://` there) without a JVM.
+is `s3://` there) without a JVM. Where Spark has no connector for the URL, Arrow also reads and
+writes the rows (see `arrow_files`).
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ import pyarrow as pa
 from pyarrow import fs, parquet
 
 from delivery.history.archive.ledger import File
-from delivery.history.schemas import Table
+from delivery.history.schemas import Table, spark_schema
 from delivery.history.spark.frames import frame_of_rows
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Archive:
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
         self.is_folder = not urlsplit(self.url).scheme
+        self._is_reached_by_spark: bool | None = True if self.is_folder else None
 
     @cached_property
     def _place(self) -> tuple[fs.FileSystem, str]:
@@ -63,33 +65,64 @@ class Archive:
         # Hadoop does not decode paths: a percent-encoded character would stay encoded.
         return f"{'file://' if self.is_folder else ''}{self.url}/{relative}"
 
-    def frame(self, spark: "SparkSession", table: Table, files: Iterable[File]) -> "DataFrame":
-        """Return the rows of these files; without files, no rows.
+    def frame(
+        self,
+        spark: "SparkSession",
+        table: Table,
+        files: Iterable[File],
+        *,
+        names: Sequence[str] = (),
+    ) -> "DataFrame":
+        """Return the rows of these files; without files, no rows. `names` are columns, all if none.
 
         A column that a file does not have is null.
         """
-        addresses = [self.address(file.path) for file in files]
-        if not addresses:
-            return frame_of_rows(spark, table.columns, [])
-        return spark.read.schema(table.spark).parquet(*addresses)
+        columns = [column for column in table.columns if not names or column.name in names]
+        paths = [file.path for file in files]
+        if not paths:
+            return frame_of_rows(spark, columns, [])
+        if not self._is_reached_by(spark):
+            from delivery.history.archive import arrow_files
 
-    def rows(self, table: Table, path: str) -> Iterator[pa.RecordBatch]:
+            return arrow_files.frame_of_files(spark, self, table, columns=columns, paths=paths)
+        addresses = [self.address(path) for path in paths]
+        return spark.read.schema(spark_schema(columns)).parquet(*addresses)
+
+    def write(self, frame: "DataFrame", folder: str) -> None:
+        """Write a frame as Parquet files, in place of the folder's."""
+        if self._is_reached_by(frame.sparkSession):
+            frame.write.parquet(self.address(folder), mode="overwrite")
+        else:
+            from delivery.history.archive import arrow_files
+
+            arrow_files.write_frame(frame, self, folder)
+
+    def _is_reached_by(self, spark: "SparkSession") -> bool:
+        if self._is_reached_by_spark is None:
+            # Here and above: processes without Spark import this module.
+            from delivery.history.archive import arrow_files
+
+            self._is_reached_by_spark = arrow_files.has_connector(spark, self.url)
+        return self._is_reached_by_spark
+
+    def rows(self, table: Table, path: str, names: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file by row group; raises FileNotFoundError.
 
-        A column that the file does not have is null.
+        `names` are columns, all if none. A column that the file does not have is null.
         """
+        schema = pa.schema([field for field in table.arrow if not names or field.name in names])
         with self.files.open_input_file(self.path(path)) as opened:
             file = parquet.ParquetFile(opened)
-            names = set(file.schema_arrow.names)
+            there = [name for name in schema.names if name in set(file.schema_arrow.names)]
             for group in range(file.num_row_groups):
-                row_group = file.read_row_group(group)
+                row_group = file.read_row_group(group, there)
                 columns = [
                     row_group[field.name]
-                    if field.name in names
+                    if field.name in there
                     else pa.nulls(len(row_group), field.type)
-                    for field in table.arrow
+                    for field in schema
                 ]
-                yield from pa.Table.from_arrays(columns, schema=table.arrow).to_batches()
+                yield from pa.Table.from_arrays(columns, schema=schema).to_batches()
 
     def move(self, staged: str, path: str) -> None:
         """Move a file into place; idempotent, so a killed run can be repeated."""

@@ -58,11 +58,9 @@ def _compact(job: StepJob, table: Table, old: list[File]) -> None:
         job.database, kind="COMPACTION", run_id=job.run_id, since=row[0], until=row[0]
     )
     rows = job.archive.frame(job.spark, table, old)
-    staged = job.archive.address(f"{chunk.staging}/{table.name}/{DAY}={first.day}")
     whole = -(-sum(file.bytes for file in old) // WHOLE_BYTES)
-    rows.repartitionByRange(whole, table.key[0]).sortWithinPartitions(*table.key).write.parquet(
-        staged, mode="overwrite"
-    )
+    ordered = rows.repartitionByRange(whole, table.key[0]).sortWithinPartitions(*table.key)
+    job.archive.write(ordered, f"{chunk.staging}/{table.name}/{DAY}={first.day}")
     written = chunks.written_files(job.archive, chunk, table)
     before = _count(job, table, [file.path for file in old])
     after = _count(job, table, [file.staged for file in written])

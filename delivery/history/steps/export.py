@@ -155,10 +155,6 @@ def _compared(
     files = sorted((file for one in extracted for file in one.files), key=lambda file: -file.bytes)
     staged = shares([(file.table, file.staged) for file in files])
     job.progress.doing(f"comparing {sum(file.rows for file in files):,} rows with PostgreSQL")
-    if files and not job.archive.is_folder:
-        # Arrow wrote the file. If Spark lacks the connector for such a URL, this fails, and the
-        # chunk does not count.
-        job.spark.read.parquet(job.archive.address(files[0].staged))
     fingerprints = by_table(run_tasks(job.spark, staged, ReadBack(job.archive, names).count))
     for table in dict.fromkeys(one.table for one in extracted):
         of_table = [one for one in extracted if one.table == table]

@@ -210,7 +210,7 @@ def _write_parts(job: StepJob, wanted: ReportRequest, folder: str) -> None:
         attempts=job.archive.frame(job.spark, ATTEMPTS, _files(job, ATTEMPTS, *wanted.days)),
         wanted=wanted,
     )
-    frame.write.mode("overwrite").parquet(job.archive.address(folder))
+    job.archive.write(frame, folder)
 
 
 def _published(deliveries: "DataFrame") -> tuple[date, date] | None:

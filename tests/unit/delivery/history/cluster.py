@@ -3,7 +3,7 @@
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,24 +34,36 @@ class SparkCluster:
 
 
 @contextmanager
-def cluster(folder: Path) -> Iterator[SparkCluster]:
-    """Start a cluster of two cores on the loopback, and end it on leaving."""
+def cluster(folder: Path, environment: Mapping[str, str]) -> Iterator[SparkCluster]:
+    """Start a cluster of two cores on the loopback, and end it on leaving.
+
+    Its machines have the `environment` in addition to their own.
+    """
     java, work = folder / "java" / "bin" / "java", folder / "work"
     java.parent.mkdir(parents=True)
     java.write_text(_JAVA)
     java.chmod(0o755)
-    with _started(folder, "master.Master", until=r"Starting Spark master at (spark://\S+)") as url:
+    environment = _environment(folder) | dict(environment)
+    with _started(
+        environment, "master.Master", until=r"Starting Spark master at (spark://\S+)", in_=folder
+    ) as url:
         arguments = ("--cores", "2", "--memory", "1g", "--work-dir", str(work), url)
         with _started(
-            folder, "worker.Worker", *arguments, until=r"(Successfully registered) with master"
+            environment,
+            "worker.Worker",
+            *arguments,
+            until=r"(Successfully registered) with master",
+            in_=folder,
         ):
             yield SparkCluster(url, work)
 
 
 @contextmanager
-def _started(folder: Path, part: str, *arguments: str, until: str) -> Iterator[str]:
+def _started(
+    environment: Mapping[str, str], part: str, *arguments: str, until: str, in_: Path
+) -> Iterator[str]:
     """Start a part of it and wait for the pattern `until` in its log; yield the pattern's group."""
-    log = folder / f"{part}.log"
+    log = in_ / f"{part}.log"
     with log.open("w") as errors:
         process = subprocess.Popen(
             [
@@ -62,8 +74,8 @@ def _started(folder: Path, part: str, *arguments: str, until: str) -> Iterator[s
             ],
             stderr=errors,
             # A folder without the product's modules.
-            cwd=folder,
-            env=_environment(folder),
+            cwd=in_,
+            env=environment,
         )
     try:
         eventually(

@@ -1,4 +1,4 @@
-"""The pipeline on a cluster: another SPARK_MASTER, and no other difference."""
+"""The pipeline on a cluster, with its archive on S3: other settings, and no other difference."""
 
 import os
 import subprocess
@@ -13,7 +13,8 @@ from django.utils import timezone
 from config.env import CHECKOUT
 from delivery.models import ArchiveFile, HistoryHour, PipelineRun, RunState
 from delivery.states import Status
-from tests.support import factories
+from tests.support import ci_tools, factories
+from tests.support.s3_server import BUCKET, s3_server
 from tests.unit.delivery.history.cluster import SparkCluster, cluster
 from tests.unit.delivery.history.commands import SECONDS, history
 
@@ -37,23 +38,37 @@ with spark_session(Spark(master=sys.argv[1], log=Path(sys.argv[2]))) as session:
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
-    with cluster(tmp_path_factory.mktemp("cluster")) as found:
+def storage() -> Iterator[dict[str, str]]:
+    """The environment that has the archive on a server of S3; without its tools, a folder."""
+    if ci_tools.MISSING:
+        yield {}
+        return
+    with s3_server() as environment:
+        yield environment | {"HISTORY_URL": f"s3a://{BUCKET}/inturn"}
+
+
+@pytest.fixture(scope="module")
+def running(
+    tmp_path_factory: pytest.TempPathFactory, storage: dict[str, str]
+) -> Iterator[SparkCluster]:
+    with cluster(tmp_path_factory.mktemp("cluster"), storage) as found:
         yield found
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(2 * SECONDS)
 @pytest.mark.django_db(transaction=True)
-def test_the_whole_pipeline_runs_on_a_cluster(running: SparkCluster, tmp_path: Path) -> None:
+def test_the_whole_pipeline_runs_on_a_cluster(
+    running: SparkCluster, storage: dict[str, str], tmp_path: Path
+) -> None:
     for days in (2, 1):
         factories.delivery(
             Status.DELIVERED,
             message=factories.message(published_at=timezone.now() - timedelta(days=days)),
         )
-    history(
-        "all", archive=tmp_path / "archive", SPARK_MASTER=running.url, SPARK_LOCAL_IP="127.0.0.1"
-    )
+    environment = {"SPARK_MASTER": running.url, "SPARK_LOCAL_IP": "127.0.0.1"} | storage
+    history("all", archive=tmp_path / "archive", **environment)
+    assert (tmp_path / "archive").exists() == (not storage)
     assert set(PipelineRun.objects.values_list("step", "state")) == {
         (step, RunState.DONE) for step in ("EXPORT", "ROLLUP", "VERIFY")
     }

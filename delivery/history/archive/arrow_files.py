@@ -1,0 +1,161 @@
+"""Files that Arrow reads and writes in Spark's workers, at URLs for which Spark has no connector.
+
+Spark reaches `s3a://` by a Hadoop module that PySpark's wheel does not have; Arrow needs none. It
+is slower: all rows go through Python workers.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pyarrow as pa
+from pyarrow import parquet
+from pyspark.sql import datasource as spark_source
+
+from delivery.history.schemas import BY_NAME, Column, Table
+from delivery.history.spark.workers import shares
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from delivery.history.archive.archive import Archive
+
+FORMAT = "inturn_files"
+# What Hadoop says of a scheme that it does not know, or whose class it does not have.
+_LACKING = ("ClassNotFoundException", "No FileSystem for scheme")
+
+
+def has_connector(spark: "SparkSession", url: str) -> bool:
+    """Return whether Spark itself can read and write at the URL."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import AnalysisException, PySparkException
+
+    try:
+        spark.read.schema("id BIGINT").parquet(url)
+    except AnalysisException:
+        # There is nothing yet.
+        return True
+    except (PySparkException, Py4JJavaError) as error:
+        if any(words in str(error) for words in _LACKING):
+            return False
+        raise
+    return True
+
+
+def frame_of_files(
+    spark: "SparkSession",
+    archive: "Archive",
+    table: Table,
+    *,
+    columns: Sequence[Column],
+    paths: Sequence[str],
+) -> "DataFrame":
+    """Return these columns of the files' rows."""
+    spark.dataSource.register(ArrowFiles)
+    asked = {
+        "table": table.name,
+        "columns": ", ".join(f"{column.name} {column.type}" for column in columns),
+        "names": _json([column.name for column in columns]),
+        "paths": _json(paths),
+    }
+    return spark.read.format(FORMAT).options(url=archive.url, **asked).load()
+
+
+def write_frame(frame: "DataFrame", archive: "Archive", folder: str) -> None:
+    """Write a Parquet file for each partition that has rows; the folder has no others then."""
+    frame.sparkSession.dataSource.register(ArrowFiles)
+    archive.clear(folder)
+    asked = {"url": archive.url, "folder": folder}
+    frame.write.format(FORMAT).mode("append").options(**asked).save()
+
+
+def _json(texts: Sequence[str]) -> str:
+    return orjson.dumps(list(texts)).decode()
+
+
+class ArrowFiles(spark_source.DataSource):
+    """Options: `url` of the archive; `table`, `columns`, `names` and `paths`, or `folder`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return self.options["columns"]
+
+    def reader(self, schema: Any) -> "ArrowReader":
+        return ArrowReader(
+            _archive(self.options["url"]),
+            BY_NAME[self.options["table"]],
+            names=orjson.loads(self.options["names"]),
+            paths=orjson.loads(self.options["paths"]),
+        )
+
+    def writer(self, schema: Any, overwrite: bool) -> "ArrowWriter":
+        return ArrowWriter(_archive(self.options["url"]), self.options["folder"])
+
+
+def _archive(url: str) -> "Archive":
+    from delivery.history.archive.archive import Archive
+
+    return Archive(url)
+
+
+class ArrowReader(spark_source.DataSourceReader):
+    def __init__(
+        self, archive: "Archive", table: Table, *, names: Sequence[str], paths: Sequence[str]
+    ) -> None:
+        self._archive = archive
+        self._table = table
+        self._names = names
+        self._paths = paths
+
+    def partitions(self) -> Sequence[spark_source.InputPartition]:
+        return [spark_source.InputPartition(share) for share in shares(self._paths)]
+
+    def read(self, partition: spark_source.InputPartition) -> Iterator[pa.RecordBatch]:
+        for path in partition.value:
+            yield from self._archive.rows(self._table, path, self._names)
+
+
+@dataclass(frozen=True)
+class WrittenPath(spark_source.WriterCommitMessage):
+    """The file of a partition; empty if it has no rows."""
+
+    path: str
+
+
+class ArrowWriter(spark_source.DataSourceArrowWriter):
+    def __init__(self, archive: "Archive", folder: str) -> None:
+        self._archive = archive
+        self._folder = folder
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenPath:
+        """Write the rows of a partition into a file named as Spark names them."""
+        from pyspark import TaskContext
+
+        first = next(iterator, None)
+        if first is None:
+            return WrittenPath("")
+        context = TaskContext.get()
+        assert context is not None
+        path = f"{self._folder}/part-{context.partitionId():05}-{token_hex(4)}.parquet"
+        files = self._archive.files
+        files.create_dir(self._archive.path(self._folder))
+        with (
+            files.open_output_stream(self._archive.path(path)) as sink,
+            parquet.ParquetWriter(sink, first.schema, compression="zstd") as writer,
+        ):
+            for batch in chain([first], iterator):
+                writer.write_batch(batch)
+        return WrittenPath(path)
+
+    def commit(self, messages: Sequence[spark_source.WriterCommitMessage | None]) -> None:
+        """Remove the files of workers that were given up."""
+        written = {message.path for message in messages if isinstance(message, WrittenPath)}
+        for file in self._archive.parquet(self._folder):
+            if (path := self._archive.relative(file.path)) not in written:
+                self._archive.remove(path)
