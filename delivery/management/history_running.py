@@ -18,6 +18,8 @@ from delivery.pipeline.running import ExecutedRun
 # Exit codes: failed or stopped; a run of the step is open already; verify found violations; 128
 # plus the signal's number, as in shells.
 FAILED, REFUSED, BROKEN, INTERRUPTED = 1, 3, 4, 128
+# A part of the result of verify, for its next run.
+_FOR_PROGRAMS = {"proof"}
 
 
 def run_steps(steps: Sequence[Step], *, write: Callable[[str], object]) -> None:
@@ -72,7 +74,8 @@ def run_requested(
 def words(run: PipelineRun) -> str:
     """Return the result of a run as lines of text."""
     took = f" in {run.seconds:.1f} s" if run.seconds is not None else ""
-    return "\n".join([f"{run}: {run.state}{took}", *_lines(run.result)])
+    told = {name: value for name, value in run.result.items() if name not in _FOR_PROGRAMS}
+    return "\n".join([f"{run}: {run.state}{took}", *_lines(told)])
 
 
 def _lines(result: Mapping[str, Any]) -> Iterator[str]:

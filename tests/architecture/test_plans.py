@@ -30,6 +30,8 @@ READS_WHOLE = {
         "subscriptions_subscription",
     },
     "lanes_of_url": {"delivery_lane"},
+    # Up to the first row.
+    "new_since_proof": {"delivery_waiting"},
     "newest_ids": {"delivery_message_id_seq"},
     "open_of_subscription": {"delivery_lane"},
     "remove_messages": {"delivery_callback", "delivery_resubmission"},

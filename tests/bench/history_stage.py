@@ -48,6 +48,7 @@ _FORGET_ARCHIVE = (
     "TRUNCATE delivery_archivechunk, delivery_archivefile, delivery_archived, "
     "delivery_historyhour CASCADE"
 )
+_FORGET_PROOFS = "UPDATE delivery_pipelinerun SET result = result - 'proof' WHERE step = 'VERIFY'"
 _FORGET_ROLLUP = "UPDATE delivery_archivechunk SET is_rolled_up = false"
 # The generator writes the history at once, and all of it precedes the end of the export.
 _REST = ("VACUUM (FULL) delivery_message", "VACUUM (ANALYZE)", "CHECKPOINT")
@@ -70,9 +71,9 @@ def forget_archive() -> None:
     shutil.rmtree(Path(settings.ENVIRONMENT.home, "archive"), ignore_errors=True)
 
 
-def forget_rollup() -> None:
-    """Make the next rollup compute all hours."""
-    _execute("TRUNCATE delivery_historyhour", _FORGET_ROLLUP)
+def forget_results() -> None:
+    """Make the next rollup compute all hours, and the next verify check everything."""
+    _execute("TRUNCATE delivery_historyhour", _FORGET_ROLLUP, _FORGET_PROOFS)
 
 
 def is_archived() -> bool:

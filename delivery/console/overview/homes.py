@@ -33,11 +33,13 @@ FAILED_SINCE = timedelta(hours=1)
 class Proof:
     """The last verify run that is done.
 
-    `until` is the end of what it checked, `explained` counts what looks broken and is not.
+    It checked the deliveries from `since` (None: from the beginning) until `until`; an earlier run
+    had proven those before. `explained` counts what looks broken and is not.
     """
 
     run: PipelineRun
     is_proven: bool
+    since: datetime | None
     until: datetime | None
     deliveries: int
     explained: int
@@ -76,6 +78,7 @@ def _proof() -> Proof | None:
     return Proof(
         run=run,
         is_proven=str(run.result.get("verdict", "")).lower() == PROVEN,
+        since=parse_datetime(str(run.result.get("since") or "")),
         until=parse_datetime(str(run.result.get("until") or "")),
         deliveries=run.result.get("deliveries", 0),
         explained=sum(sum((check.get("explained") or {}).values()) for check in checks),

@@ -38,8 +38,7 @@ class FindingKindFilter(ExactText):
 @admin.register(Finding)
 class FindingAdmin(KeysetAdmin):
     empty_text = (
-        "Findings of the step verify appear here. It checks the whole history, "
-        "once a day by default."
+        "Findings of the step verify appear here. It checks the history, once a day by default."
     )
     list_display = ["shown_kind", "what", "rows", "found_by"]
     list_display_links = None

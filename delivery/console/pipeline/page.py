@@ -20,7 +20,7 @@ BY_BUTTON = (Step.EXPORT, Step.ROLLUP, Step.VERIFY)
 PURPOSES = {
     Step.EXPORT: "archives settled deliveries, and compacts the files",
     Step.ROLLUP: "counts exported deliveries by hour, for the charts",
-    Step.VERIFY: "checks the whole history: order was kept, nothing was lost or delivered twice",
+    Step.VERIFY: "checks what is new: order was kept, nothing was lost or delivered twice",
     Step.REPLAY: "selects the messages of a replay",
     Step.REPORT: "writes a report file",
     Step.EFFECT: "says what a planned configuration would have meant for the archive",
@@ -36,7 +36,7 @@ _REMEDIES = {
     Step.COMPARE: "Run `manage.py compare` again: it only reads.",
 }
 # Results with their own place on a page, for programs only, or with parts of payloads.
-_HIDDEN = {"checks", "verdict", "path", "to", "columns", "examples"}
+_HIDDEN = {"checks", "verdict", "proof", "path", "to", "columns", "examples"}
 _CLOCK = "%Y-%m-%d %H:%M:%S UTC"
 
 

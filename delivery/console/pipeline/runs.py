@@ -76,7 +76,10 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
             raise Http404
         try:
             run = pipeline.request_run(
-                Step(step.upper()), actor=actor_of(request), now=timezone.now()
+                Step(step.upper()),
+                options=_options(request, Step(step.upper())),
+                actor=actor_of(request),
+                now=timezone.now(),
             )
         except pipeline.RunOpenError as error:
             self.message_user(request, f"Not started: {error}", messages.WARNING)
@@ -149,3 +152,7 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
 
 def _shown(row: PipelineRun) -> Shown:
     return Shown(run=row, now=timezone.now())
+
+
+def _options(request: HttpRequest, step: Step) -> dict[str, Any]:
+    return {"whole": True} if step == Step.VERIFY and "whole" in request.POST else {}

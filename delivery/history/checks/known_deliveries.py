@@ -41,6 +41,7 @@ def known_deliveries(
     `in_archive`; `is_untried` (settled without an attempt before a person sent it again); flags are
     1 or 0. `times` is how often it was settled according to the settlements' own numbers,
     `times_kept` how many of those settlements exist; null where older files have no numbers.
+    `first_settled` is the time of its first settlement, in microseconds; NEVER while it is open.
     """
     from pyspark.sql import functions as sql
 
@@ -63,6 +64,7 @@ def known_deliveries(
         .select(
             sql.coalesce("id", "delivery_id").alias("id"),
             *("status", *names(FIXED), *names(GROWING), *found, "times", "times_kept"),
+            "first_settled",
             *attempted,
         )
         .fillna(0, ["tried", "numbers", "successes", "lost", *found])
@@ -77,18 +79,24 @@ def places(deliveries: "DataFrame") -> "DataFrame":
     return deliveries.select("subscription_id", url.alias("url")).distinct()
 
 
-def _archived(deliveries: "DataFrame") -> "DataFrame":
-    """Return UNARCHIVED of each settlement in the archive, without anything about attempts."""
+def is_in_turn() -> "Column":
+    """Return whether an archived delivery is of a subscriber who is sent one after the other."""
     from pyspark.sql import functions as sql
 
-    is_in_turn = (
+    return (
         (sql.col("kind") == "TOPIC")
         & (sql.col("mode") == "PUSH")
         & (sql.col("processing") == "SERIAL")
         & sql.col("callback_id").isNull()
     )
+
+
+def _archived(deliveries: "DataFrame") -> "DataFrame":
+    """Return UNARCHIVED of each settlement in the archive, without anything about attempts."""
+    from pyspark.sql import functions as sql
+
     made = {
-        "is_in_turn": is_in_turn.cast("int"),
+        "is_in_turn": is_in_turn().cast("int"),
         "is_resent": (sql.col("redelivery") == "resubmitted").cast("int"),
         "expires_at": sql.lit(None).cast("timestamp"),
         "is_volatile": sql.lit(0),
@@ -128,6 +136,7 @@ def _now(rows: "DataFrame") -> "DataFrame":
         sql.min("is_archived").alias("is_archived"),
         sql.sum("copies").alias("copies"),
         sql.count("*").alias("settlements"),
+        sql.shiftright(sql.min("state"), _BITS).alias("first_settled"),
         *_times(),
         (was_untried | is_untried).cast("int").alias("is_untried"),
     )

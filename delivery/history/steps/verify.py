@@ -1,30 +1,29 @@
-"""Verify: checks README's promises over the whole history.
+"""Verify: checks README's promises over the whole history, or over what is new since a proof.
 
-The result is "proven", or "broken here" with the rows. The whole history is the archive and the
-rows that are not archived yet, as one snapshot of PostgreSQL shows both: the ledger's files, and
-the deliveries that are open or were settled since the watermark. The latter are read first, onto
-the disks of the workers, and the snapshot ends before the archive is read, however large that is.
-The summary of each delivery is kept there too, once, for all checks to read.
+The result is "proven", or "broken here" with the rows. A run that proves the history leaves a proof
+(see `archive.proof`), and the next one checks what is new since then, together with the earlier
+rows that have to do with it (see `checks.since_proof`):
 
-The findings of a run, at most MOST_FINDINGS of each kind, are written in one transaction at its
-end; its result has their total number.
+    no proof ────────────▶ check everything ──▶ proven, with a proof; or broken, without
+    a proof ─▶ check what is new ─▶ proven, with a new proof
+                     │
+                     └─ something is broken, or missing ─▶ check everything
+
+The proof is part of the run's result: if the run is killed, the next begins where it began. The
+findings of a run, at most MOST_FINDINGS of each kind, are written in one transaction at its end;
+its result has their total number.
 """
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from delivery.database.statements import statement
 from delivery.history import schemas
 from delivery.history.archive import ledger
-from delivery.history.archive.ledger import File
+from delivery.history.archive.proof import DeliverySet, HistoryProof, last_proof, rows_before
 from delivery.history.checks.attempts import check_attempts, tried_counts
 from delivery.history.checks.finding import COLUMNS, KINDS, broken_counts, findings
 from delivery.history.checks.groups import check_groups, group_counts
-from delivery.history.checks.holds import about_holds, about_many, about_urls, times_of_holds
-from delivery.history.checks.known_deliveries import known_deliveries, places
 from delivery.history.checks.order import (
     in_turn,
     late_deliveries,
@@ -34,11 +33,14 @@ from delivery.history.checks.order import (
     overtaken_deliveries,
 )
 from delivery.history.checks.owed_deliveries import check_owed, owed_counts
+from delivery.history.checks.since_proof import left_by, never_archived
 from delivery.history.job import StepJob
-from delivery.history.postgres.unarchived_rows import EVER, Rest
-from delivery.history.postgres.window import snapshot
-from delivery.history.schemas import Table
 from delivery.history.spark import frames
+from delivery.history.steps.checked_history import (
+    CheckedHistory,
+    ProofLostError,
+    checked_history,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -46,8 +48,10 @@ if TYPE_CHECKING:
 MOST_FINDINGS = 1_000
 PROVEN, BROKEN = "proven", "broken here"
 Counts = dict[str, int]
-_OWNERS = (schemas.Column("subscription_id", "bigint"), schemas.Column("subscriber_id", "bigint"))
-_PLACES = (schemas.Column("subscription_id", "bigint"), schemas.Column("endpoint", "string"))
+
+
+class DoubtError(Exception):
+    """What is new since a proof is not proven: the whole history has to be checked."""
 
 
 class Judgement:
@@ -57,7 +61,7 @@ class Judgement:
         self.broken = dict.fromkeys(KINDS, 0)
         self.findings: list[tuple[Any, ...]] = []
 
-    def judge(self, frame: "DataFrame", counts: "Column | None" = None) -> Counts:
+    def judge(self, frame: "DataFrame", counts: "Column | None" = None) -> dict[str, Any]:
         """Add the findings in `broken` of the frame, and return its counts."""
         columns = [broken_counts().alias("broken")] + (
             [] if counts is None else [counts.alias("counts")]
@@ -70,43 +74,131 @@ class Judgement:
                 rows = findings(frame).filter(f"kind = '{kind}'").limit(room)
                 self.findings += map(tuple, rows.collect())
                 self.broken[kind] += count
-        return {} if counts is None else row["counts"].asDict()
+        return {} if counts is None else row["counts"].asDict(recursive=True)
 
 
-def verify_history(job: StepJob) -> dict[str, Any]:
-    """Check the whole history and write the findings; return the verdict and all counts."""
+def verify_history(job: StepJob, *, whole: bool = False) -> dict[str, Any]:
+    """Check the history and write the findings; return the verdict and all counts.
+
+    With `whole`, or without a proof that counts, it checks everything. Only such a run finds
+    something broken. `covers` says in words what was checked; `since` is the time until which an
+    earlier run had proven the history, None after a check of everything.
+    """
+    proof = None if whole else last_proof(job.database)
+    if proof is not None:
+        try:
+            return _nothing_new(job, proof) or _verified(job, proof)
+        except (DoubtError, ProofLostError):
+            job.progress.doing(
+                f"checking everything: what is new does not agree with the proof of run "
+                f"{proof.run_id}"
+            )
+    return _verified(job, None)
+
+
+def _verified(job: StepJob, proof: HistoryProof | None) -> dict[str, Any]:
+    """Check everything, or what is new since the proof; raises DoubtError, ProofLostError."""
     judgement = Judgement()
-    with _history(job) as history:
-        job.progress.doing("checking attempts")
-        attempts = judgement.judge(check_attempts(history.deliveries), tried_counts())
-        job.progress.advance(attempts["attempts"], attempts["attempts"])
-        job.progress.doing("checking the order of each subscriber")
-        turns = mark_doubtful(in_turn(history.deliveries, history.holds))
-        order = _counts(turns, order_counts())
-        if order.pop("doubted"):
-            job.progress.doing("checking suspected violations of order")
-            _judge_order(judgement, of_doubted(turns))
-        job.progress.doing("checking groups")
-        grouped = judgement.judge(check_groups(history.deliveries), group_counts())
-        job.progress.doing("checking that nothing is missing")
-        counts = judgement.judge(check_owed(history.messages, history.deliveries), owed_counts())
-    _write(job, judgement)
+    with checked_history(job, proof) as history:
+        counts = _checked(job, history, judgement, proof)
     broken = judgement.broken
-    return {
+    attempts = counts["attempts"]
+    if proof is not None and (
+        any(broken.values()) or DeliverySet(**attempts["left"]) != proof.unarchived
+    ):
+        raise DoubtError
+    _write(job, judgement)
+    tried = attempts["tried"]
+    result = {
         "verdict": BROKEN if any(broken.values()) else PROVEN,
-        "messages": counts["messages"],
-        "deliveries": attempts["deliveries"],
-        "attempts": attempts["attempts"],
-        "until": history.until,
+        "covers": _covered(proof),
+        "messages": counts["owed"]["messages"],
+        "deliveries": tried["deliveries"],
+        "attempts": tried["attempts"],
+        "since": proof and proof.until.isoformat(),
+        "until": history.until.isoformat() if history.until else None,
         "checks": [
-            _check("ORDER", order, broken),
-            _check("TWICE", _some(attempts, checked="succeeded", sent_again="sent_again"), broken),
-            _check("OWED", counts, broken),
-            _check("GROUP", grouped, broken),
-            _check("GAPS", _some(attempts, checked="deliveries", lost="lost"), broken),
-            _check("STRAY", _some(attempts, checked="attempts"), broken),
+            _check("ORDER", counts["order"], broken),
+            _check("TWICE", _some(tried, checked="succeeded", sent_again="sent_again"), broken),
+            _check("OWED", counts["owed"], broken),
+            _check("GROUP", counts["groups"], broken),
+            _check("GAPS", _some(tried, checked="deliveries", lost="lost"), broken),
+            _check("STRAY", _some(tried, checked="attempts"), broken),
         ],
     }
+    if history.until is not None and not any(broken.values()):
+        result["proof"] = HistoryProof(
+            run_id=job.run_id,
+            until=history.until,
+            snapshot=history.visible,
+            rows=rows_before(history.files, until=history.until),
+            unarchived=DeliverySet(**attempts["unarchived"]),
+        ).as_json()
+    return result
+
+
+def _checked(
+    job: StepJob, history: CheckedHistory, judgement: Judgement, proof: HistoryProof | None
+) -> dict[str, Any]:
+    """Make all checks; return the counts of each."""
+    from pyspark.sql import functions as sql
+
+    job.progress.doing("checking attempts")
+    counted = [tried_counts().alias("tried"), never_archived().alias("unarchived")]
+    if proof is not None:
+        counted.append(left_by(proof).alias("left"))
+    attempts = judgement.judge(check_attempts(history.judged), sql.struct(*counted))
+    job.progress.advance(attempts["tried"]["attempts"], attempts["tried"]["attempts"])
+    job.progress.doing("checking the order of each subscriber")
+    turns = mark_doubtful(in_turn(history.known, history.holds))
+    order = _counts(turns, order_counts())
+    if order.pop("doubted"):
+        job.progress.doing("checking suspected violations of order")
+        _judge_order(judgement, of_doubted(turns))
+    job.progress.doing("checking groups")
+    groups = judgement.judge(check_groups(history.judged), group_counts())
+    job.progress.doing("checking that nothing is missing")
+    owed = judgement.judge(check_owed(history.messages, history.judged), owed_counts())
+    return {"attempts": attempts, "order": order, "groups": groups, "owed": owed}
+
+
+def _nothing_new(job: StepJob, proof: HistoryProof) -> dict[str, Any] | None:
+    """Return the result if there is nothing to check, without Spark; None if there is."""
+    with job.database.transaction():
+        job.database.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        row = job.database.execute(statement("new_since_proof"), {"until": proof.until}).fetchone()
+        until = ledger.archived_until(job.database)
+        files = {table.name: ledger.files(job.database, table.name) for table in schemas.TABLES}
+    assert row is not None
+    has_new, visible = row
+    if has_new or proof.unarchived.deliveries or until is None or not proof.holds(files, until):
+        return None
+    return {
+        "verdict": PROVEN,
+        "covers": _covered(proof),
+        "messages": 0,
+        "deliveries": 0,
+        "attempts": 0,
+        "since": proof.until.isoformat(),
+        "until": until.isoformat(),
+        "checks": [{"kind": kind, "checked": 0, "explained": {}, "broken": 0} for kind in KINDS],
+        "proof": HistoryProof(
+            run_id=job.run_id,
+            until=until,
+            snapshot=visible,
+            rows=rows_before(files, until=until),
+            unarchived=DeliverySet(),
+        ).as_json(),
+    }
+
+
+def _covered(proof: HistoryProof | None) -> str:
+    if proof is None:
+        return "the whole history"
+    return (
+        f"what is new since {proof.until:%Y-%m-%d %H:%M:%S} UTC; "
+        f"until then run {proof.run_id} proved it"
+    )
 
 
 def _judge_order(judgement: Judgement, turns: "DataFrame") -> None:
@@ -117,109 +209,6 @@ def _judge_order(judgement: Judgement, turns: "DataFrame") -> None:
         judgement.judge(overtaken_deliveries(found, numbered))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedHistory:
-    """The input of the checks: deliveries, holds, archived messages, and the watermark."""
-
-    deliveries: "DataFrame"
-    holds: "DataFrame"
-    messages: "DataFrame"
-    until: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnarchivedRows:
-    """Unarchived rows of a PostgreSQL snapshot, kept by Spark, and the archive's valid files."""
-
-    until: datetime | None
-    deliveries: "DataFrame"
-    journal: "DataFrame"
-    places: list[tuple[int, str]]
-    owners: list[tuple[int, int]]
-    files: dict[str, list[File]]
-
-    def archived(self, job: StepJob, table: Table) -> "DataFrame":
-        return job.archive.frame(job.spark, table, self.files[table.name])
-
-
-@contextmanager
-def _history(job: StepJob) -> Iterator[CheckedHistory]:
-    with ExitStack() as kept:
-        unarchived = _rows(job, kept)
-        job.progress.doing("reading the archive")
-        archived = unarchived.archived(job, schemas.DELIVERIES)
-        journal = about_holds(
-            unarchived.archived(job, schemas.JOURNAL).unionByName(unarchived.journal)
-        )
-        journal = kept.enter_context(frames.kept_frame(journal))
-        owners = _owners(job, unarchived, archived, journal)
-        holds = kept.enter_context(
-            frames.kept_frame(
-                times_of_holds(journal, _places(job, unarchived, archived, journal), owners)
-            )
-        )
-        # Computed by the first check that reads it.
-        attempts = unarchived.archived(job, schemas.ATTEMPTS)
-        deliveries = kept.enter_context(
-            frames.kept_frame(
-                known_deliveries(archived, attempts, unarchived.deliveries), is_needed_now=False
-            )
-        )
-        yield CheckedHistory(
-            deliveries=deliveries,
-            holds=holds,
-            messages=unarchived.archived(job, schemas.MESSAGES).select("id", "owed"),
-            until=unarchived.until.isoformat() if unarchived.until else None,
-        )
-
-
-def _rows(job: StepJob, kept: ExitStack) -> UnarchivedRows:
-    """Read all input from PostgreSQL in one snapshot.
-
-    End it then: joining the archive may take minutes.
-    """
-    job.progress.doing("reading unarchived rows")
-    with snapshot(job.conninfo) as seen:
-        until = ledger.archived_until(seen.connection)
-        rest = Rest(spark=job.spark, conninfo=job.conninfo, snapshot=seen.name, since=until or EVER)
-        names = seen.connection.execute(statement("subscription_names")).fetchall()
-        return UnarchivedRows(
-            until=until,
-            deliveries=kept.enter_context(frames.kept_frame(rest.deliveries())),
-            journal=kept.enter_context(frames.kept_frame(rest.journal())),
-            places=[(subscription_id, endpoint) for subscription_id, *_, endpoint in names],
-            owners=[
-                (subscription_id, subscriber_id) for subscription_id, subscriber_id, *_ in names
-            ],
-            files={
-                table.name: ledger.files(seen.connection, table.name) for table in schemas.TABLES
-            },
-        )
-
-
-def _places(
-    job: StepJob, unarchived: UnarchivedRows, deliveries: "DataFrame", journal: "DataFrame"
-) -> "DataFrame":
-    """Return the current URLs of deliveries, and the earlier ones if any URL was ever stopped."""
-    now = frames.frame_of_rows(job.spark, _PLACES, unarchived.places)
-    if about_urls(journal).isEmpty():
-        return places(now)
-    return places(now.unionByName(deliveries.select("subscription_id", "endpoint")))
-
-
-def _owners(
-    job: StepJob, unarchived: UnarchivedRows, deliveries: "DataFrame", journal: "DataFrame"
-) -> "DataFrame":
-    """Return the owners of subscriptions, current and earlier.
-
-    Earlier ones are read only if a subscriber, or all sending, was ever held.
-    """
-    now = frames.frame_of_rows(job.spark, _OWNERS, unarchived.owners)
-    if about_many(journal).isEmpty():
-        return now
-    return now.unionByName(deliveries.select("subscription_id", "subscriber_id")).distinct()
-
-
 def _counts(frame: "DataFrame", counts: "Column") -> Counts:
     row = frame.agg(counts.alias("counts")).first()
     assert row is not None
@@ -227,7 +216,7 @@ def _counts(frame: "DataFrame", counts: "Column") -> Counts:
     return result
 
 
-def _some(counts: Counts, **names: str) -> Counts:
+def _some(counts: Mapping[str, int], **names: str) -> Counts:
     return {name: counts[known_as] for name, known_as in names.items()}
 
 

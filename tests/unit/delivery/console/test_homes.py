@@ -14,6 +14,7 @@ from tests.unit.delivery.console import history_rows
 
 PROVEN_RESULT = {
     "verdict": "proven",
+    "since": "2026-11-25T08:29:00+00:00",
     "until": "2026-11-26T08:29:00+00:00",
     "deliveries": 1826,
     "checks": [{"kind": "ORDER", "checked": 9, "broken": 0, "explained": {"resubmitted": 277}}],
@@ -35,7 +36,7 @@ class TestAuditors:
         page = " ".join(home_of("Auditors").split())
         assert "Order proven until" in page
         assert "2026-11-26 08:29 UTC" in page
-        assert "1,826 deliveries checked, nothing lost and nothing twice" in page
+        assert "1,826 deliveries checked since the last proof, nothing lost" in page
         assert "277 explained exceptions" in page
         assert f'href="/admin/delivery/pipelinerun/{run.pk}/change/"' in page
         assert "Report: Last quarter" in page

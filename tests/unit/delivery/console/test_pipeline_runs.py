@@ -142,6 +142,20 @@ class TestVerdicts:
         assert "<strong>Proven</strong>" in page
         assert "Not proven" not in page
 
+    def test_the_whole_history_can_be_checked_again(self, ann: Client) -> None:
+        covers, proof = "what is new since yesterday", {"snapshot": "5:5:"}
+        result = {"verdict": "proven", "covers": covers, "proof": proof}
+        page = ann.get(page_of(history_rows.run(Step.VERIFY, result=result))).text
+        assert covers in page
+        assert "5:5:" not in page
+        for wanted in ({}, {"whole": "yes"}):
+            ann.post("/admin/delivery/pipelinerun/ask/verify/", wanted)
+            PipelineRun.objects.filter(state=RunState.WAITING).update(
+                state=RunState.DONE, ended_at=timezone.now()
+            )
+        newest = PipelineRun.objects.values_list("options", flat=True).order_by("-id")
+        assert list(newest[:2]) == [{"whole": True}, {}]
+
     def test_an_unfinished_run_has_no_verdict(self, ann: Client) -> None:
         run = history_rows.run(Step.VERIFY, RunState.FAILED)
         page = ann.get(page_of(run)).text

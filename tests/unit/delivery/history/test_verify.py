@@ -1,6 +1,5 @@
 """Verify proves a sound history, and finds violations, on a real archive and PostgreSQL."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,53 +9,20 @@ from django.db import connection
 from django.utils import timezone
 from pyspark.sql import SparkSession
 
-from delivery.history.steps.verify import verify_history
-from delivery.models import Finding, JournalEntry, PipelineRun, RunState, Status, Step
+from delivery.models import Finding, JournalEntry, Status
 from tests.support import factories
 from tests.unit.delivery.history.archived import (
     RecordedProgress,
     attempt,
     delivery,
     entry,
-    job,
     message,
     seconds,
     write,
 )
+from tests.unit.delivery.history.verifying import check, found, sound_rows, verified
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-Found = tuple[str, int | None, int | None, int | None]
-
-
-def verified(
-    url: Path, spark: SparkSession, told: RecordedProgress | None = None
-) -> dict[str, Any]:
-    run = PipelineRun.objects.create(step=Step.VERIFY, state=RunState.RUNNING)
-    with job(url, spark=spark, run_id=run.pk, progress=told) as given:
-        result = verify_history(given)
-    PipelineRun.objects.filter(pk=run.pk).update(state=RunState.DONE, ended_at=timezone.now())
-    return result
-
-
-def found() -> list[Found]:
-    return [
-        (row.kind, row.message_id, row.delivery_id, row.other_delivery_id)
-        for row in Finding.objects.order_by("kind", "delivery_id")
-    ]
-
-
-def check(result: dict[str, Any], kind: str) -> dict[str, Any]:
-    (one,) = [one for one in result["checks"] if one["kind"] == kind]
-    return dict(one)
-
-
-def sound_rows(ids: Sequence[int]) -> dict[str, Any]:
-    return {
-        "messages": [message(id) for id in ids],
-        "deliveries": [delivery(id) for id in ids],
-        "attempts": [attempt(id) for id in ids],
-    }
 
 
 @pytest.mark.slow

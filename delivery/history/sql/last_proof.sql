@@ -1,0 +1,7 @@
+-- The newest verification that ended, and the proof that it left: null unless the history was
+-- proven.
+SELECT id, result -> 'proof' AS proof
+FROM delivery_pipelinerun
+WHERE step = 'VERIFY' AND state = 'DONE'
+ORDER BY id DESC
+LIMIT 1

@@ -1,0 +1,252 @@
+"""The input of the checks: the whole history, or the part that a proof leaves to check.
+
+The whole history is the archive and the rows that are not archived yet, as one snapshot of
+PostgreSQL shows both: the ledger's files, and the deliveries that are open or were settled since
+the watermark. The latter are read first, onto the disks of the workers, and the snapshot ends
+before the archive is read, however large that is. The summary of each delivery is kept there too,
+once, for all checks to read.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from delivery.database.statements import statement
+from delivery.history import schemas
+from delivery.history.archive import ledger
+from delivery.history.archive.ledger import File
+from delivery.history.archive.proof import HistoryProof
+from delivery.history.checks.holds import about_holds, about_many, about_urls, times_of_holds
+from delivery.history.checks.known_deliveries import known_deliveries, places
+from delivery.history.checks.since_proof import judged_deliveries, rows_read_again, touched_rows
+from delivery.history.job import StepJob
+from delivery.history.postgres.unarchived_rows import EVER, Rest
+from delivery.history.postgres.window import snapshot
+from delivery.history.schemas import Table
+from delivery.history.spark import frames
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_OWNERS = (schemas.Column("subscription_id", "bigint"), schemas.Column("subscriber_id", "bigint"))
+_PLACES = (schemas.Column("subscription_id", "bigint"), schemas.Column("endpoint", "string"))
+# Of tables with large columns that no check reads.
+_NEEDED = {
+    schemas.MESSAGES.name: ("id", "published_at", "owed"),
+    schemas.ATTEMPTS.name: ("delivery_id", "number", "settled_at", "started_at", "outcome"),
+}
+# A settlement may have an earlier time than its message, by as much as the database's clock was set
+# back.
+_CLOCK_BACK = timedelta(hours=1)
+_MICROSECOND = timedelta(microseconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class ProofLostError(Exception):
+    """The archive does not have all that the proof covers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedHistory:
+    """The input of the checks.
+
+    `known` has the deliveries to check, and others that only the order of their lanes needs;
+    `judged` those to check alone. `messages` are archived ones. `until` is the watermark, `visible`
+    the pg_snapshot of the rows that are not archived.
+    """
+
+    known: "DataFrame"
+    judged: "DataFrame"
+    holds: "DataFrame"
+    messages: "DataFrame"
+    files: dict[str, list[File]]
+    until: datetime | None
+    visible: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnarchivedRows:
+    """Unarchived rows of a PostgreSQL snapshot, kept by Spark, and the archive's valid files."""
+
+    until: datetime | None
+    visible: str
+    deliveries: "DataFrame"
+    journal: "DataFrame"
+    places: list[tuple[int, str]]
+    owners: list[tuple[int, int]]
+    files: dict[str, list[File]]
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedRows:
+    """The rows of the archive to check, and whether some are there for the order of lanes only."""
+
+    messages: "DataFrame"
+    deliveries: "DataFrame"
+    attempts: "DataFrame"
+    read_again: "DataFrame | None" = None
+
+
+@contextmanager
+def checked_history(job: StepJob, proof: HistoryProof | None) -> Iterator[CheckedHistory]:
+    """Yield the whole history, or what the proof leaves; raises ProofLostError."""
+    with ExitStack() as kept:
+        unarchived = _unarchived_rows(job, kept)
+        if proof is not None and not proof.holds(unarchived.files, unarchived.until):
+            raise ProofLostError
+        job.progress.doing("reading the archive")
+        reader = ArchiveReader(job, unarchived.files)
+        archived = (
+            reader.everything() if proof is None else reader.since(proof, unarchived, kept=kept)
+        )
+        # Computed by the first check that reads it.
+        known = kept.enter_context(
+            frames.kept_frame(
+                known_deliveries(archived.deliveries, archived.attempts, unarchived.deliveries),
+                is_needed_now=False,
+            )
+        )
+        again = archived.read_again
+        yield CheckedHistory(
+            known=known,
+            judged=known if again is None else judged_deliveries(known, again),
+            holds=_holds(job, unarchived, reader, archived.deliveries, kept=kept),
+            messages=archived.messages,
+            files=unarchived.files,
+            until=unarchived.until,
+            visible=unarchived.visible,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveReader:
+    """Reads the archive's valid files of a snapshot."""
+
+    job: StepJob
+    files: dict[str, list[File]]
+
+    def rows(self, table: Table, *, since: datetime = EVER) -> "DataFrame":
+        """Return the rows of a table, of the day of `since` and later ones."""
+        files = [file for file in self.files[table.name] if file.day >= since.date()]
+        names = _NEEDED.get(table.name, ())
+        return self.job.archive.frame(self.job.spark, table, files, names=names)
+
+    def everything(self) -> ArchivedRows:
+        return ArchivedRows(
+            self.rows(schemas.MESSAGES).select("id", "owed"),
+            self.rows(schemas.DELIVERIES),
+            self.rows(schemas.ATTEMPTS),
+        )
+
+    def since(
+        self, proof: HistoryProof, unarchived: UnarchivedRows, *, kept: ExitStack
+    ) -> ArchivedRows:
+        """Return the rows since the proof, and those before it that have to do with them."""
+        from pyspark.sql import functions as sql
+
+        until = proof.until
+        is_new, is_old = sql.col("settled_at") >= until, sql.col("settled_at") < until
+        new = self.rows(schemas.DELIVERIES, since=until).filter(is_new)
+        touched = kept.enter_context(
+            frames.kept_frame(touched_rows(new, unarchived.deliveries, until=until))
+        )
+        since = min(_first_published(touched) or until, until) - _CLOCK_BACK
+        old = self.rows(schemas.DELIVERIES, since=since).filter(is_old)
+        again = kept.enter_context(
+            frames.kept_frame(rows_read_again(old, touched, until=until), is_needed_now=False)
+        )
+        attempts = self.rows(schemas.ATTEMPTS, since=since)
+        ids = again.select(again.id.alias("delivery_id")).distinct()
+        messages = self.rows(schemas.MESSAGES, since=since)
+        earlier = messages.filter(sql.col("published_at") < until).join(
+            touched.select(touched.message_id.alias("id")).distinct(), "id", "left_semi"
+        )
+        return ArchivedRows(
+            messages.filter(sql.col("published_at") >= until)
+            .unionByName(earlier)
+            .select("id", "owed"),
+            new.unionByName(again.drop("is_judged")),
+            attempts.filter(is_new).unionByName(
+                attempts.filter(is_old).join(ids, "delivery_id", "left_semi")
+            ),
+            again,
+        )
+
+
+def _first_published(touched: "DataFrame") -> datetime | None:
+    from pyspark.sql import functions as sql
+
+    # As a number: Spark returns times without a time zone.
+    row = touched.agg(sql.unix_micros(sql.min("published_at")).alias("at")).first()
+    assert row is not None
+    return None if row["at"] is None else _EPOCH + row["at"] * _MICROSECOND
+
+
+def _unarchived_rows(job: StepJob, kept: ExitStack) -> UnarchivedRows:
+    """Read all input from PostgreSQL in one snapshot.
+
+    End it then: joining the archive may take minutes.
+    """
+    job.progress.doing("reading unarchived rows")
+    with snapshot(job.conninfo) as seen:
+        until = ledger.archived_until(seen.connection)
+        rest = Rest(spark=job.spark, conninfo=job.conninfo, snapshot=seen.name, since=until or EVER)
+        names = seen.connection.execute(statement("subscription_names")).fetchall()
+        return UnarchivedRows(
+            until=until,
+            visible=seen.visible,
+            deliveries=kept.enter_context(frames.kept_frame(rest.deliveries())),
+            journal=kept.enter_context(frames.kept_frame(rest.journal())),
+            places=[(subscription_id, endpoint) for subscription_id, *_, endpoint in names],
+            owners=[
+                (subscription_id, subscriber_id) for subscription_id, subscriber_id, *_ in names
+            ],
+            files={
+                table.name: ledger.files(seen.connection, table.name) for table in schemas.TABLES
+            },
+        )
+
+
+def _holds(
+    job: StepJob,
+    unarchived: UnarchivedRows,
+    reader: ArchiveReader,
+    deliveries: "DataFrame",
+    *,
+    kept: ExitStack,
+) -> "DataFrame":
+    """Return the times of holds, from the whole journal: a hold may have begun long ago."""
+    journal = kept.enter_context(
+        frames.kept_frame(about_holds(reader.rows(schemas.JOURNAL).unionByName(unarchived.journal)))
+    )
+    owners = _owners(job, unarchived, deliveries, journal)
+    return kept.enter_context(
+        frames.kept_frame(
+            times_of_holds(journal, _places(job, unarchived, deliveries, journal), owners)
+        )
+    )
+
+
+def _places(
+    job: StepJob, unarchived: UnarchivedRows, deliveries: "DataFrame", journal: "DataFrame"
+) -> "DataFrame":
+    """Return the current URLs of deliveries, and the earlier ones if any URL was ever stopped."""
+    now = frames.frame_of_rows(job.spark, _PLACES, unarchived.places)
+    if about_urls(journal).isEmpty():
+        return places(now)
+    return places(now.unionByName(deliveries.select("subscription_id", "endpoint")))
+
+
+def _owners(
+    job: StepJob, unarchived: UnarchivedRows, deliveries: "DataFrame", journal: "DataFrame"
+) -> "DataFrame":
+    """Return the owners of subscriptions, current and earlier.
+
+    Earlier ones are read only if a subscriber, or all sending, was ever held.
+    """
+    now = frames.frame_of_rows(job.spark, _OWNERS, unarchived.owners)
+    if about_many(journal).isEmpty():
+        return now
+    return now.unionByName(deliveries.select("subscription_id", "subscriber_id")).distinct()

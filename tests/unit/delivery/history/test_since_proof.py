@@ -1,0 +1,242 @@
+"""Verify after a proof: it checks what is new with the earlier rows it concerns, or everything."""
+
+import shutil
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from delivery.history.archive.proof import DeliverySet, HistoryProof, last_proof
+from delivery.history.checks import since_proof
+from delivery.history.job import StepJob
+from delivery.history.postgres.unarchived_rows import UNARCHIVED
+from delivery.history.schemas import DELIVERIES, TABLES
+from delivery.history.steps.verify import verify_history
+from delivery.models import Archived, Delivery, RunState, Status, Step
+from tests.support import factories
+from tests.unit.delivery.history.archived import (
+    RecordedProgress,
+    Row,
+    attempt,
+    delivery,
+    frame,
+    job,
+    message,
+    seconds,
+    write,
+)
+from tests.unit.delivery.history.verifying import found, sound_rows, verified
+from tests.unit.delivery.pipeline import rows as runs
+
+# After the day of `AT`, and later than the transactions of any test database.
+PROVEN_UNTIL, LATER = seconds(200_000), 10**15
+DOUBT = "checking everything"
+
+
+def new_rows(ids: range) -> dict[str, Any]:
+    """Return sound rows of messages that no transaction of the test's database accepted."""
+    rows = sound_rows(ids)
+    for row in (*rows["messages"], *rows["deliveries"]):
+        row["transaction_id"] = row["seen_before"] = LATER + row["id"]
+    return rows
+
+
+PROOF = HistoryProof(
+    run_id=1,
+    until=PROVEN_UNTIL,
+    snapshot="20:30:22,25",
+    rows={table.name: 0 for table in TABLES},
+    unarchived=DeliverySet(),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_a_run_checks_what_is_new_and_a_whole_one_everything(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    write(tmp_path, **sound_rows(range(1, 4)), until=PROVEN_UNTIL)
+    first = verified(tmp_path, spark)
+    assert (first["covers"], first["since"], first["deliveries"]) == ("the whole history", None, 3)
+    write(tmp_path, **new_rows(range(200_001, 200_003)))
+    # It does not read what was proven.
+    elsewhere = tmp_path / "elsewhere"
+    for table in ("messages", "deliveries", "attempts"):
+        shutil.move(tmp_path / table / "day=2026-11-22", elsewhere / table)
+    second = verified(tmp_path, spark)
+    assert (second["verdict"], second["deliveries"], second["attempts"]) == ("proven", 2, 2)
+    assert second["since"] == first["until"] == PROVEN_UNTIL.isoformat()
+    assert "what is new since 2026-11-24 17:33:20 UTC" in second["covers"]
+    for table in ("messages", "deliveries", "attempts"):
+        shutil.move(elsewhere / table, tmp_path / table / "day=2026-11-22")
+    whole = verified(tmp_path, spark, whole=True)
+    assert (whole["covers"], whole["deliveries"]) == ("the whole history", 5)
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_a_delivery_that_went_missing_since_the_proof_is_found(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    missing = factories.delivery(
+        message=factories.message(transaction_id=5, seen_before=5, published_at=seconds(0))
+    )
+    write(tmp_path, messages=[message(missing.message_id)], until=PROVEN_UNTIL)
+    assert verified(tmp_path, spark)["verdict"] == "proven"
+    missing.delete()
+    write(tmp_path, **new_rows(range(200_001, 200_002)))
+    told = RecordedProgress()
+    result = verified(tmp_path, spark, told)
+    assert found() == [("OWED", missing.message_id, None, None)]
+    assert (result["verdict"], result["covers"]) == ("broken here", "the whole history")
+    assert DOUBT in "\n".join(told.texts)
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_earlier_rows_of_the_same_message_or_lane_are_compared_with_the_new_ones(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """While 1 was in flight, 2 overtook it; and 3's group takes it a second time."""
+    before = sound_rows(range(2, 4))
+    before["messages"] += [message(1)]
+    before["messages"][1]["owed"] = 2
+    before["deliveries"][1] |= {"queue_group": 0, "kind": "QUEUE"}
+    late = [
+        delivery(1 << 20, message_id=1),
+        delivery(3 << 20, message_id=3, queue_group=0, kind="QUEUE"),
+    ]
+    # Of early transactions, which the snapshot of the proof shows.
+    for row in (*before["messages"], *before["deliveries"], *late):
+        row["transaction_id"] = row["seen_before"] = 10 + row.get("message_id", row["id"])
+    open_ones = [_open(row) for row in late]
+    write(tmp_path, **before, until=PROVEN_UNTIL)
+    assert verified(tmp_path, spark)["verdict"] == "proven"
+    for one in open_ones:
+        one.delete()
+    settled: Row = {"settled_at": PROVEN_UNTIL + timedelta(seconds=1)}
+    write(
+        tmp_path,
+        deliveries=[row | settled for row in late],
+        attempts=[
+            attempt(late[0]["id"], message_id=1, started_at=seconds(2.5), **settled),
+            attempt(late[1]["id"], message_id=3, **settled),
+        ],
+    )
+    told = RecordedProgress()
+    verified(tmp_path, spark, told)
+    assert found() == [("GROUP", 3, 3, 3 << 20), ("ORDER", 2, 2, 1 << 20)]
+    # Found among what is new, and then in the whole history.
+    assert told.texts.count("checking suspected violations of order") == 2
+    assert last_proof_of(tmp_path, spark) is None
+
+
+def _open(row: Row) -> Delivery:
+    """Create in PostgreSQL, IN_FLIGHT, what the archive gets later."""
+    accepted = {name: row[name] for name in ("transaction_id", "seen_before", "published_at")}
+    accepted["id"] = row["message_id"]
+    return factories.delivery(
+        Status.IN_FLIGHT,
+        pk=row["id"],
+        message=factories.message(**accepted),
+        queue_group=row["queue_group"],
+    )
+
+
+def last_proof_of(url: Path, spark: SparkSession) -> HistoryProof | None:
+    with job(url, spark=spark) as given:
+        return last_proof(given.database)
+
+
+def _refuse() -> SparkSession:
+    raise AssertionError("it started Spark")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_without_anything_new_starts_no_spark(job: StepJob) -> None:
+    job.start = _refuse
+    runs.run(Step.VERIFY, RunState.DONE, result={"verdict": "proven", "proof": PROOF.as_json()})
+    Archived.objects.create(pk=1, until=PROVEN_UNTIL + timedelta(hours=1))
+    result = verify_history(job)
+    assert (result["verdict"], result["deliveries"]) == ("proven", 0)
+    assert result["proof"]["until"] == result["until"] != PROOF.until.isoformat()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_only_the_newest_verification_leaves_a_proof(job: StepJob) -> None:
+    assert last_proof(job.database) is None
+    run = runs.run(Step.VERIFY, RunState.DONE, result={"proof": PROOF.as_json()})
+    assert last_proof(job.database) == replace(PROOF, run_id=run.pk)
+    runs.run(Step.VERIFY, RunState.FAILED)
+    assert last_proof(job.database) == replace(PROOF, run_id=run.pk)
+    other_rules = PROOF.as_json() | {"rules": 0}
+    runs.run(Step.VERIFY, RunState.DONE, result={"proof": other_rules})
+    assert last_proof(job.database) is None
+    runs.run(Step.VERIFY, RunState.DONE, result={"verdict": "broken here"})
+    assert last_proof(job.database) is None
+
+
+def test_a_proof_does_not_hold_for_another_archive() -> None:
+    none: dict[str, list[Any]] = {table.name: [] for table in TABLES}
+    assert PROOF.holds(none, PROVEN_UNTIL)
+    assert not PROOF.holds(none, None)
+    assert not PROOF.holds(none, PROVEN_UNTIL - timedelta(microseconds=1))
+    assert not replace(PROOF, rows={table.name: 1 for table in TABLES}).holds(none, PROVEN_UNTIL)
+
+
+def test_a_message_is_read_again_as_a_whole_and_a_lane_since_it_was_published(
+    spark: SparkSession,
+) -> None:
+    rows = [
+        delivery(1),
+        delivery(2),
+        delivery(3, subscriber_id=2),
+        delivery(4, subscriber_id=2, processing="CONCURRENT"),
+        delivery(5, subscriber_id=3),
+        delivery(6, replay_id=1),
+    ]
+    new = [
+        # Of 1's message, but not tried for the first time: its lane does not matter.
+        delivery(10, message_id=1, subscriber_id=3, settled_before=1),
+        # It could have been overtaken by 3.
+        delivery(20, published_at=seconds(2.5), subscriber_id=2),
+        delivery(200_001),
+    ]
+    touched = since_proof.touched_rows(
+        frame(spark, DELIVERIES, new),
+        spark.createDataFrame([], UNARCHIVED.spark),
+        until=PROVEN_UNTIL,
+    )
+    again = since_proof.rows_read_again(
+        frame(spark, DELIVERIES, rows), touched, until=PROVEN_UNTIL
+    ).cache()
+    assert {(row["id"], row["is_judged"]) for row in again.collect()} == {(1, True), (3, False)}
+    known = spark.createDataFrame([(1, 1), (3, 3), (20, 20), (7, None)], "id INT, message_id INT")
+    judged = since_proof.judged_deliveries(known, again)
+    assert {row["id"] for row in judged.collect()} == {1, 20, 7}
+
+
+def test_the_deliveries_without_a_row_in_the_archive_are_known_again(spark: SparkSession) -> None:
+    """The snapshot shows transactions 1 and 21; not 22, which was running, and none from 30 on."""
+    until = int(PROVEN_UNTIL.timestamp()) * 10**6
+    columns = "id INT, transaction_id INT, in_archive INT, first_settled LONG, settlements INT"
+    columns += ", replay_id INT"
+    rows = [
+        (1, 1, 0, until, 1, None),
+        (2, 21, 0, until + 1, 1, None),
+        (3, 22, 1, until, 1, None),
+        (4, 30, 1, until, 1, None),
+        (5, 1, 1, until - 1, 2, None),
+        (6, 1, 1, until, 1, 7),
+        (7, None, 1, until, 1, None),
+    ]
+    known = spark.createDataFrame(rows, columns)
+    row = known.agg(
+        since_proof.never_archived().alias("then"), since_proof.left_by(PROOF).alias("now")
+    ).first()
+    assert row is not None
+    assert row["then"] == row["now"]
+    assert row["now"]["deliveries"] == 2
