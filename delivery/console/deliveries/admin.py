@@ -42,6 +42,7 @@ from delivery.console.shared.rights import journal_url, reads_journal
 from delivery.console.shared.tabs import Tab, TabbedAdmin, narrow, statuses_of
 from delivery.console.traces.rows import read_trace_rows
 from delivery.models import Delivery, LaneKind
+from delivery.models.delivery import ids_of_message
 from delivery.models.message import public_id
 from delivery.states import OPEN, Status
 from delivery.support.selection import OFFERED
@@ -113,8 +114,11 @@ class DeliveryAdmin(Resubmitting, LiveAdmin, TabbedAdmin, SplitAdmin):
         term = search_term.strip()
         if not term:
             return queryset, False
-        column = "message_id" if term.startswith("msg_") else "pk"
-        return queryset.filter(**{column: id_of(term.removeprefix("msg_")) or 0}), False
+        id = id_of(term.removeprefix("msg_")) or 0
+        if term.startswith("msg_"):
+            # There is no index by message: its deliveries are a range of primary keys.
+            return queryset.filter(pk__range=ids_of_message(id)), False
+        return queryset.filter(pk=id), False
 
     def pane_context(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
         may_see = may_see_payload(request.user)
