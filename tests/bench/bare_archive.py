@@ -60,7 +60,8 @@ def archive(connection: psycopg.Connection[Any], table: str, folder: Path) -> No
         column.name: _TYPES.get(connection.adapters.types[column.type_code].name, pa.string())
         for column in described
     }
-    copy = sql.SQL("COPY {} TO STDOUT (FORMAT csv, HEADER)").format(name)
+    # A partitioned table cannot be copied by its name.
+    copy = sql.SQL("COPY (SELECT * FROM {}) TO STDOUT (FORMAT csv, HEADER)").format(name)
     with connection.cursor() as cursor, cursor.copy(copy) as copied:
         reader = csv.open_csv(
             _Copied(copied),
