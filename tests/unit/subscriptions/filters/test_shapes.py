@@ -28,10 +28,11 @@ def parsed(text: str, parse: object) -> Condition | str:
 
 @settings(deadline=None)
 @given(cases())
-def test_valid_filters_have_the_same_tree(case: tuple[list[Condition], list[Message]]) -> None:
+def test_random_filters_have_the_same_tree(case: tuple[list[Condition], list[Message]]) -> None:
     for tree in case[0]:
         text = normal_form(tree)
-        assert parse_alike(text) == parse_filter(text)
+        # Some are refused: a number may have too many digits.
+        assert parsed(text, parse_alike) == parsed(text, parse_filter)
 
 
 @settings(deadline=None)
