@@ -54,8 +54,9 @@ def change(flow: Flow, of: StartedSubscription, **fields: object) -> None:
 
 
 def seconds_to_deliver(flow: Flow, of: StartedSubscription, count: int) -> float:
+    before = len(of.endpoint.received)
     flow.publish_numbered(count)
-    received = of.endpoint.wait_for_count(len(of.endpoint.received) + count, seconds=60)
+    received = of.endpoint.wait_for_count(before + count, seconds=60)
     return received[-1].at - received[-count].at
 
 

@@ -92,8 +92,8 @@ def test_what_is_added_to_a_subscription_is_sent_from_then_on(
     flow.rest.patch(f"subscriptions/{of.id}", {"forward_headers": ["x-github-event"]})
 
     def arrives() -> bool:
-        publish(flow, b"{}", **github(b"{}"))
         count = len(of.endpoint.received) + 1
+        publish(flow, b"{}", **github(b"{}"))
         return "X-GitHub-Event" in of.endpoint.wait_for_count(count)[-1].headers
 
     eventually(arrives, "the header is sent")
@@ -179,8 +179,9 @@ def test_a_subscribers_headers_reach_all_its_endpoints_and_a_change_does_within_
     flow.rest.patch(f"subscribers/{subscriber}", {"headers": {"X-Key": "two"}})
 
     def is_changed() -> bool:
+        count = len(of.endpoint.received) + 1
         flow.publish()
-        last = of.endpoint.wait_for_count(len(of.endpoint.received) + 1)[-1]
+        last = of.endpoint.wait_for_count(count)[-1]
         return last.headers["X-Key"] == "two" and "X-Team" not in last.headers
 
     eventually(is_changed, "the new headers are sent")
