@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from django.views.decorators.http import require_safe
 from markdown_it import MarkdownIt
 
 from config.api_schema import document
@@ -60,7 +61,7 @@ class ReferenceCall:
     summary: str
     description: str
     parameters: Sequence[ReferenceField]
-    takes_body: bool
+    content_types: Sequence[str]
     body_name: str
     sample: str
     answers: Sequence[ReferenceAnswer]
@@ -75,6 +76,7 @@ class ReferenceObject:
     fields: Sequence[ReferenceField]
 
 
+@require_safe
 def api_reference(_: HttpRequest) -> HttpResponse:
     return HttpResponse(_page())
 
@@ -122,7 +124,7 @@ def _call(method: str, path: str, call: Mapping[str, Any]) -> ReferenceCall:
             _field(one["name"], one["schema"], one, is_required=one.get("required", False))
             for one in call.get("parameters", [])
         ],
-        takes_body=bool(content),
+        content_types=list(content),
         body_name=_name_of(body),
         sample=_json(_sample(body)) if content else "",
         answers=[

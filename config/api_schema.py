@@ -14,12 +14,16 @@ _GENERATING = threading.Lock()
 
 class SchemaView(SpectacularAPIView):
     def _get_schema_response(self, request: Request) -> Response:
-        with _GENERATING:
-            return Response(document())
+        return Response(document())
+
+
+def document() -> dict[str, Any]:
+    with _GENERATING:
+        return _generated()
 
 
 @lru_cache(maxsize=1)
-def document() -> dict[str, Any]:
+def _generated() -> dict[str, Any]:
     generator = SchemaView.generator_class()
     generated: dict[str, Any] = generator.get_schema(  # type: ignore[no-untyped-call]
         request=None, public=True

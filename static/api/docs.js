@@ -1,12 +1,11 @@
 // Tries calls with the key that was typed in, which is kept nowhere, and finds calls by a word.
 
 function openTarget() {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = document.getElementById(location.hash.slice(1));
   if (target instanceof HTMLDetailsElement) target.open = true;
   target?.scrollIntoView?.();
 }
 window.addEventListener("hashchange", openTarget);
-openTarget();
 
 document.getElementById("key-form").addEventListener("submit", (event) => event.preventDefault());
 
@@ -44,7 +43,9 @@ async function send(form) {
       path = path.replace(`{${field.name}}`, encodeURIComponent(field.value));
     } else if (field.dataset.in === "body") {
       body = field.value;
-      headers["Content-Type"] = "application/json";
+      headers["Content-Type"] ??= "application/json";
+    } else if (field.dataset.in === "type") {
+      headers["Content-Type"] = field.value;
     } else if (field.value && field.dataset.in === "header") {
       headers[field.name] = field.value;
     } else if (field.value) {
@@ -65,3 +66,5 @@ function pretty(text) {
     return text;
   }
 }
+
+openTarget();

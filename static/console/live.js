@@ -111,13 +111,24 @@ function setUpLive(line) {
     if (cells.length !== read.length) return;
     cells.forEach((cell, place) => {
       const isKept = cell.querySelector("input, a[data-pane]");
-      if (isKept || cell.innerHTML === read[place].innerHTML) return;
+      if (isKept || servedHtml(cell) === servedHtml(read[place])) return;
       const focused = cell.contains(document.activeElement)
         ? [...cell.querySelectorAll("a, button")].indexOf(document.activeElement)
         : -1;
       cell.replaceChildren(...document.adoptNode(read[place]).childNodes);
       if (focused >= 0) cell.querySelectorAll("a, button")[focused]?.focus();
     });
+  }
+
+  // The HTML of a cell without what times.js adds to it.
+  function servedHtml(cell) {
+    if (!cell.querySelector("time")) return cell.innerHTML;
+    const copy = cell.cloneNode(true);
+    for (const local of copy.querySelectorAll(".inturn-local")) local.remove();
+    for (const time of copy.querySelectorAll("time")) {
+      for (const name of ["title", "data-told", "data-local"]) time.removeAttribute(name);
+    }
+    return copy.innerHTML;
   }
 
   async function showNew() {

@@ -7,7 +7,7 @@ publisher to the receiver, is measured at two messages per second, each to all s
 from pathlib import Path
 
 from tests.bench import stage
-from tests.bench.configured import by_configuration
+from tests.bench.configuration import by_configuration
 from tests.bench.growth import beside_stored, drain, two_a_second
 from tests.bench.measuring import Measuring
 from tests.bench.plots import Panel, write

@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 
 from delivery.console.lanes.strips import Block, Strip
 from subscriptions.admin.shared.times import roughly
+from subscriptions.values.counts import counted
 
 _HEAD = '<li><a class="inturn-block inturn-colour-{} {}" href="{}" title="{}">{}</a></li>'
 _NEXT = (
@@ -38,8 +39,7 @@ def strip_blocks(strip: Strip, *, now: datetime) -> SafeString:
 
 
 def _title(block: Block, *, now: datetime) -> str:
-    plural = "" if block.attempts == 1 else "s"
-    attempts = f" · {block.attempts} attempt{plural}" if block.attempts else ""
+    attempts = f" · {counted(block.attempts, 'attempt')}" if block.attempts else ""
     return (
         f"{block.message} · {block.event} · for {block.subscription} · "
         f"published {roughly(now - block.published_at)} ago{attempts}"

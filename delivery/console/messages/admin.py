@@ -21,7 +21,7 @@ from django.views.decorators.http import require_GET
 
 from delivery.console.archive import page as archive
 from delivery.console.messages import page as message_page
-from delivery.console.messages.listed import MessageListAdmin
+from delivery.console.messages.message_list import MessageListAdmin
 from delivery.console.messages.search import (
     BodyFilter,
     HeaderFilter,

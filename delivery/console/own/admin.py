@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from delivery.console.messages.listed import MessageListAdmin
+from delivery.console.messages.message_list import MessageListAdmin
 from delivery.console.messages.search import (
     BodyFilter,
     HeaderFilter,
