@@ -98,7 +98,7 @@ class BlockedLane:
 
     @property
     def unblocks(self) -> str:
-        """A sentence on the deliveries that resume once the head's subscription is INACTIVE."""
+        """Say which deliveries resume once the head's subscription is HELD or INACTIVE."""
         if self.is_concurrent:
             others = (
                 "other deliveries of this CONCURRENT subscriber continue"

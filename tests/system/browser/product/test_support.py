@@ -36,7 +36,7 @@ def test_one_click_makes_the_other_subscription_flow(
         )
         sam.photograph("product-support-blocked")
         clicked = time.monotonic()
-        remedy.get_by_role("button", name="Deactivate", exact=True).click()
+        remedy.get_by_role("button", name="Hold down", exact=True).click()
         received = well.endpoint.wait_for_count(3, seconds=SOON_SECONDS)
         with capsys.disabled():
             print(
@@ -44,8 +44,8 @@ def test_one_click_makes_the_other_subscription_flow(
                 f"{received[-1].at - clicked:.2f} s"
             )
         assert [request.id for request in received] == ids
-        expect(sam.page.get_by_text(f"{crm}/down is INACTIVE")).to_be_visible()
-        expect(row).to_have_count(0)
+        expect(sam.page.get_by_text(f"{crm}/down is HELD")).to_be_visible()
+        expect(remedy).to_have_count(0)
 
         broken.accept_connections()
         sam.page.get_by_role("button", name="Undo").click()
