@@ -72,9 +72,10 @@ def subject_of(incident: Incident, facts: IncidentFacts) -> str:
     place = facts.place
     match incident.kind:
         case IncidentKind.LANE:
-            # A lane that stops and goes on may be moving just now.
-            is_moving = facts.lane_state == LaneState.IDLE
-            return f"{facts.lane} is {LaneState.BLOCKED if is_moving else facts.lane_state}"
+            # A lane that stops and goes on may be moving just now: it is called as before.
+            is_stopped = facts.lane_state in (LaneState.BLOCKED, LaneState.SUSPENDED)
+            called = f"{facts.lane} is {facts.lane_state if is_stopped else 'stopped'}"
+            return called if is_stopped else incident.subject or called
         case IncidentKind.ENDPOINT:
             return f"{place} is DOWN"
         case IncidentKind.URL:

@@ -9,7 +9,7 @@ from django.utils import timezone
 from delivery.incidents import actions
 from delivery.incidents.announcements import incident_url
 from delivery.incidents.facts import cause_of, read_facts, subject_of
-from delivery.models import Incident, JournalEntry, Status
+from delivery.models import Incident, JournalEntry, Lane, LaneState, Status
 from subscriptions.models import EventType
 from tests.support import factories
 from tests.unit.delivery.incidents.watched import (
@@ -53,14 +53,16 @@ def test_a_lane_blocked_for_a_moment_is_watched_only() -> None:
     assert told("Opened") == []
 
 
-def test_a_lane_that_moves_at_the_moment_is_named_by_what_stopped_it() -> None:
+@pytest.mark.parametrize("state", [LaneState.BLOCKED, LaneState.SUSPENDED])
+def test_a_lane_that_moves_at_the_moment_is_named_by_what_stopped_it(state: LaneState) -> None:
     head = factories.delivery(reason="500: oops")
     lane = block(head)
+    Lane.objects.filter(pk=lane.pk).update(state=state)
     turn()
     unblock(lane)
     incident = Incident.objects.get()
     facts = read_facts([incident])[incident.pk]
-    assert subject_of(incident, facts) == f"{facts.lane} is BLOCKED"
+    assert subject_of(incident, facts) == f"{facts.lane} is {state}"
     assert cause_of(incident, facts) == "500: oops"
 
 
