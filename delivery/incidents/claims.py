@@ -5,8 +5,8 @@
        └────────────────── the sender died ──────────────┘
 
 Claiming and noting are short transactions of their own; nothing is locked while a server is asked.
-An alert in a pause after a failure has an `error`, and a claimed one has none: that tells the two
-apart. A newer alert of the recipient ends the pause of older ones, so that they arrive in order.
+The alerts of a recipient are sent in order: newer ones wait while the oldest unsent one is claimed,
+or pauses after a failure. Otherwise "over" would arrive before the alert that it ends.
 A process that dies after the server took an alert, and before it notes that, lets another send it
 again: a mail then has the same Message-ID.
 """
@@ -14,9 +14,10 @@ again: a mail then has the same Message-ID.
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import takewhile
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Min
 
 from delivery.models import AlertChannel, IncidentAlert
 
@@ -26,6 +27,8 @@ CLAIMED_FOR = timedelta(minutes=2)
 MOST_AT_ONCE = 100
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 600.0
+# The pause is the longest one by then; a higher power of 2 may be too large for a float.
+MOST_DOUBLINGS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,29 +40,30 @@ class ClaimedAlerts:
 
 
 def claim_alerts(channel: AlertChannel, *, now: datetime) -> ClaimedAlerts | None:
-    """Claim alerts of the recipient that has waited longest, oldest first; None if none is due.
+    """Claim due alerts of the recipient that has waited longest, oldest first; None without any.
 
-    Those that pause after a failure are among them: otherwise "over" would arrive before the alert
-    that it ends.
+    A recipient's alerts are due when the oldest unsent one is.
     """
     unsent = IncidentAlert.objects.filter(channel=channel, sent_at=None, gives_up_at__gt=now)
+    oldest = unsent.order_by().values("recipient").annotate(oldest=Min("id")).values("oldest")
     with transaction.atomic():
         first = (
-            unsent.filter(next_at__lte=now)
+            unsent.filter(pk__in=oldest, next_at__lte=now)
             .order_by("next_at", "id")
             .select_for_update(skip_locked=True)
             .first()
         )
         if first is None:
             return None
-        alerts = list(
-            unsent.filter(~Q(error="") | Q(next_at__lte=now), recipient=first.recipient)
+        following = (
+            unsent.filter(recipient=first.recipient, pk__gte=first.pk)
             .select_related("incident")
             .order_by("id")
             .select_for_update(skip_locked=True, of=("self",))[:MOST_AT_ONCE]
         )
+        alerts = list(takewhile(lambda alert: alert.next_at <= now, following))
         ids = [alert.pk for alert in alerts]
-        IncidentAlert.objects.filter(pk__in=ids).update(next_at=now + CLAIMED_FOR, error="")
+        IncidentAlert.objects.filter(pk__in=ids).update(next_at=now + CLAIMED_FOR)
     return ClaimedAlerts(first.recipient, alerts)
 
 
@@ -68,9 +72,10 @@ def note_sent(ids: Collection[int], *, now: datetime) -> None:
 
 
 def note_failed(claimed: ClaimedAlerts, *, error: str, now: datetime) -> None:
-    """Note the error, and try the recipient's alerts again after a pause, longer each time."""
-    for alert in claimed.alerts:
-        pause = min(FIRST_PAUSE_SECONDS * 2.0**alert.tries, LONGEST_PAUSE_SECONDS)
-        IncidentAlert.objects.filter(pk=alert.pk, sent_at=None).update(
-            tries=alert.tries + 1, next_at=now + timedelta(seconds=pause), error=error[:500]
-        )
+    """Note the error, and try the unsent ones again after a pause, longer each time."""
+    doublings = min(claimed.alerts[0].tries, MOST_DOUBLINGS)
+    pause = min(FIRST_PAUSE_SECONDS * 2.0**doublings, LONGEST_PAUSE_SECONDS)
+    ids = [alert.pk for alert in claimed.alerts]
+    IncidentAlert.objects.filter(pk__in=ids, sent_at=None).update(
+        tries=F("tries") + 1, next_at=now + timedelta(seconds=pause), error=error[:500]
+    )

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from delivery.incidents import actions
+from delivery.incidents import actions, claims
 from delivery.incidents.alerts import send_next
 from delivery.incidents.claims import claim_alerts
 from delivery.models import AlertChannel, Incident, IncidentAlert
@@ -95,8 +95,10 @@ def test_mails_arrive_in_order_after_their_server_was_down(mail_server: MailServ
     turn()
     pass_time(Incident.objects.get(), 61)
     turn()
-    # The pause of the first mail has not ended, and that does not let the second one pass it.
-    assert IncidentAlert.objects.earliest("id").next_at > timezone.now()
+    # The second mail is due, and waits for the first one, whose pause has not ended.
+    assert IncidentAlert.objects.latest("id").next_at <= timezone.now()
+    assert not send_next(MAIL)
+    due_again()
     assert send_next(MAIL)
     opened, closed = mail_server.wait_for_mails(2)
     assert closed["subject"] == opened["subject"].replace("[Inturn]", "[Inturn] over:")
@@ -109,10 +111,47 @@ def test_a_claimed_alert_is_left_to_its_sender_until_that_has_died(
     rule("LANE", mail_to=[SUE])
     block(factories.delivery())
     turn()
+    IncidentAlert.objects.update(error="421 not now", tries=1)
+    assert claim_alerts(MAIL, now=timezone.now()) is not None
+    # The incident's page shows the last error meanwhile.
+    assert IncidentAlert.objects.get().error == "421 not now"
+    block(factories.delivery(subscription=factories.subscription()))
+    turn()
     now = timezone.now()
-    assert claim_alerts(MAIL, now=now) is not None
     assert claim_alerts(MAIL, now=now) is None
-    assert claim_alerts(MAIL, now=now + timedelta(minutes=3)) is not None
+    claimed = claim_alerts(MAIL, now=now + timedelta(minutes=3))
+    assert claimed is not None
+    assert [*claimed.alerts] == [*IncidentAlert.objects.order_by("id")]
+    assert len(claimed.alerts) == 2
+
+
+def test_more_alerts_than_are_sent_at_once_wait_for_the_same_pause(
+    mail_server: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "MOST_AT_ONCE", 1)
+    rule("LANE", mail_to=[SUE, "joe@example.com"])
+    open_and_close()
+    mail_server.mode = "refuses"
+    # One attempt for each recipient.
+    assert [send_next(MAIL) for _ in range(3)] == [True, True, False]
+    mail_server.mode = "takes"
+    due_again()
+    assert [send_next(MAIL) for _ in range(5)] == [True] * 4 + [False]
+    mail_server.wait_for_mails(4)
+    opened, closed = [mail["subject"] for to, mail in mail_server.mails if to == [SUE]]
+    assert closed == opened.replace("[Inturn]", "[Inturn] over:")
+
+
+def test_the_pause_stops_growing(mail_server: MailServer) -> None:
+    rule("LANE", mail_to=[SUE])
+    block(factories.delivery())
+    turn()
+    IncidentAlert.objects.update(tries=2000)
+    mail_server.mode = "refuses"
+    assert send_next(MAIL)
+    alert = IncidentAlert.objects.get()
+    assert alert.tries == 2001
+    assert alert.next_at <= timezone.now() + timedelta(minutes=10)
 
 
 def test_many_incidents_at_once_are_one_mail(mail_server: MailServer) -> None:
