@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 FORMAT = "inturn_files"
 # What Hadoop says of a scheme that it does not know, or whose class it does not have.
 _LACKING = ("ClassNotFoundException", "No FileSystem for scheme")
+# A path in the archive that never exists.
+_NOWHERE = ".nowhere"
 
 
 def has_connector(spark: "SparkSession", url: str) -> bool:
@@ -34,9 +36,10 @@ def has_connector(spark: "SparkSession", url: str) -> bool:
     from pyspark.errors import AnalysisException, PySparkException
 
     try:
-        spark.read.schema("id BIGINT").parquet(url)
+        # Of a folder that exists Spark would list all files, and it refuses the archive's: they are
+        # partitions of several tables.
+        spark.read.schema("id BIGINT").parquet(f"{url}/{_NOWHERE}")
     except AnalysisException:
-        # There is nothing yet.
         return True
     except (PySparkException, Py4JJavaError) as error:
         if any(words in str(error) for words in _LACKING):

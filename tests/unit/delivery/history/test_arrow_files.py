@@ -21,6 +21,12 @@ def test_the_wheel_of_spark_has_no_connector_for_s3(tmp_path: Path, spark: Spark
     assert not arrow_files.has_connector(spark, "gs://bucket/inturn")
     assert arrow_files.has_connector(spark, f"file://{tmp_path}")
     assert arrow_files.has_connector(spark, f"file://{tmp_path}/not-there")
+    # Spark alone cannot read the root of an archive: its folders are partitions of several tables.
+    for table in ("messages", "deliveries"):
+        folder = tmp_path / table / "day=2026-11-22"
+        folder.mkdir(parents=True)
+        (folder / "1-00000.parquet").touch()
+    assert arrow_files.has_connector(spark, f"file://{tmp_path}")
 
 
 def test_rows_are_written_and_read_as_by_spark(tmp_path: Path, spark: SparkSession) -> None:
