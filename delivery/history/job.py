@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Connection = psycopg.Connection[Any]
-# Writing that cache takes as long as a run.
+# The JVM writes its cache of classes at its first end, which takes about as long as a run.
 _ENDING = "stopping Spark (first run: saves its class cache)"
 
 

@@ -20,7 +20,7 @@ BY_BUTTON = (Step.EXPORT, Step.ROLLUP, Step.VERIFY)
 PURPOSES = {
     Step.EXPORT: "archives settled deliveries, and compacts the files",
     Step.ROLLUP: "counts exported deliveries by hour, for the charts",
-    Step.VERIFY: "checks what is new: order was kept, nothing was lost or delivered twice",
+    Step.VERIFY: "checks that order was kept, and that nothing was lost or delivered twice",
     Step.REPLAY: "selects the messages of a replay",
     Step.REPORT: "writes a report file",
     Step.EFFECT: "says what a planned configuration would have meant for the archive",
