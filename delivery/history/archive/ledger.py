@@ -88,5 +88,11 @@ def files(
     ]
 
 
+def rows_since(database: psycopg.Connection[Any], time: datetime) -> dict[str, int]:
+    """Return the rows by table that exports archived since the watermark was at this time."""
+    rows = database.execute(statement("archive_rows_since"), {"time": time}).fetchall()
+    return {table: int(count) for table, count in rows}
+
+
 def paths(archived: Iterable[File]) -> Sequence[str]:
     return [file.path for file in archived]

@@ -45,7 +45,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ProofLostError(Exception):
-    """The archive does not have all that the proof covers."""
+    """The archive does not have the rows that it should since the proof; the message says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +93,7 @@ class ArchivedRows:
 def checked_history(job: StepJob, proof: HistoryProof | None) -> Iterator[CheckedHistory]:
     """Yield the whole history, or what the proof leaves; raises ProofLostError."""
     with ExitStack() as kept:
-        unarchived = _unarchived_rows(job, kept)
-        if proof is not None and not proof.holds(unarchived.files, unarchived.until):
-            raise ProofLostError
+        unarchived = _unarchived_rows(job, kept, proof)
         job.progress.doing("reading the archive")
         reader = ArchiveReader(job, unarchived.files)
         archived = (
@@ -184,14 +182,22 @@ def _first_published(touched: "DataFrame") -> datetime | None:
     return None if row["at"] is None else _EPOCH + row["at"] * _MICROSECOND
 
 
-def _unarchived_rows(job: StepJob, kept: ExitStack) -> UnarchivedRows:
-    """Read all input from PostgreSQL in one snapshot.
+def _unarchived_rows(job: StepJob, kept: ExitStack, proof: HistoryProof | None) -> UnarchivedRows:
+    """Read all input from PostgreSQL in one snapshot; raises ProofLostError.
 
     End it then: joining the archive may take minutes.
     """
     job.progress.doing("reading unarchived rows")
     with snapshot(job.conninfo) as seen:
         until = ledger.archived_until(seen.connection)
+        files = {table.name: ledger.files(seen.connection, table.name) for table in schemas.TABLES}
+        if proof is not None:
+            added = ledger.rows_since(seen.connection, proof.until)
+            if not proof.holds(files, until=until, added=added):
+                raise ProofLostError(
+                    f"the archive's end or number of rows does not agree with the proof of run "
+                    f"{proof.run_id}"
+                )
         rest = Rest(spark=job.spark, conninfo=job.conninfo, snapshot=seen.name, since=until or EVER)
         names = seen.connection.execute(statement("subscription_names")).fetchall()
         return UnarchivedRows(
@@ -203,9 +209,7 @@ def _unarchived_rows(job: StepJob, kept: ExitStack) -> UnarchivedRows:
             owners=[
                 (subscription_id, subscriber_id) for subscription_id, subscriber_id, *_ in names
             ],
-            files={
-                table.name: ledger.files(seen.connection, table.name) for table in schemas.TABLES
-            },
+            files=files,
         )
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from delivery.database.statements import statement
 from delivery.history import schemas
 from delivery.history.archive import ledger
-from delivery.history.archive.proof import DeliverySet, HistoryProof, last_proof, rows_before
+from delivery.history.archive.proof import DeliverySet, HistoryProof, last_proof, rows_of
 from delivery.history.checks.attempts import check_attempts, tried_counts
 from delivery.history.checks.finding import COLUMNS, KINDS, broken_counts, findings
 from delivery.history.checks.groups import check_groups, group_counts
@@ -51,7 +51,10 @@ Counts = dict[str, int]
 
 
 class DoubtError(Exception):
-    """What is new since a proof is not proven: the whole history has to be checked."""
+    """What is new since a proof is not proven: the whole history has to be checked.
+
+    The message says why.
+    """
 
 
 class Judgement:
@@ -81,19 +84,19 @@ def verify_history(job: StepJob, *, whole: bool = False) -> dict[str, Any]:
     """Check the history and write the findings; return the verdict and all counts.
 
     With `whole`, or without a proof that counts, it checks everything. Only such a run finds
-    something broken. `covers` says in words what was checked; `since` is the time until which an
-    earlier run had proven the history, None after a check of everything.
+    something broken. `covers` says in words what was checked, and why everything; `since` is the
+    time until which an earlier run had proven the history, None after a check of everything.
     """
     proof = None if whole else last_proof(job.database)
-    if proof is not None:
-        try:
-            return _nothing_new(job, proof) or _verified(job, proof)
-        except (DoubtError, ProofLostError):
-            job.progress.doing(
-                f"checking everything: what is new does not agree with the proof of run "
-                f"{proof.run_id}"
-            )
-    return _verified(job, None)
+    if proof is None:
+        return _verified(job, None)
+    try:
+        return _nothing_new(job, proof) or _verified(job, proof)
+    except (DoubtError, ProofLostError) as error:
+        doubt = str(error)
+    job.progress.doing(f"checking everything: {doubt}")
+    result = _verified(job, None)
+    return result | {"covers": f"{result['covers']}, because {doubt}"}
 
 
 def _verified(job: StepJob, proof: HistoryProof | None) -> dict[str, Any]:
@@ -103,10 +106,8 @@ def _verified(job: StepJob, proof: HistoryProof | None) -> dict[str, Any]:
         counts = _checked(job, history, judgement, proof)
     broken = judgement.broken
     attempts = counts["attempts"]
-    if proof is not None and (
-        any(broken.values()) or DeliverySet(**attempts["left"]) != proof.unarchived
-    ):
-        raise DoubtError
+    if proof is not None:
+        _require_sound(proof, broken, DeliverySet(**attempts["left"]))
     _write(job, judgement)
     tried = attempts["tried"]
     result = {
@@ -131,10 +132,21 @@ def _verified(job: StepJob, proof: HistoryProof | None) -> dict[str, Any]:
             run_id=job.run_id,
             until=history.until,
             snapshot=history.visible,
-            rows=rows_before(history.files, until=history.until),
+            rows=rows_of(history.files),
             unarchived=DeliverySet(**attempts["unarchived"]),
         ).as_json()
     return result
+
+
+def _require_sound(proof: HistoryProof, broken: Counts, left: DeliverySet) -> None:
+    """Raise DoubtError if something is broken, or if `left` is not what the proof left."""
+    if any(broken.values()):
+        raise DoubtError(f"something is broken since the proof of run {proof.run_id}")
+    if left != proof.unarchived:
+        raise DoubtError(
+            f"the deliveries that were not archived at the proof of run {proof.run_id} are not "
+            "all there"
+        )
 
 
 def _checked(
@@ -171,7 +183,9 @@ def _nothing_new(job: StepJob, proof: HistoryProof) -> dict[str, Any] | None:
         files = {table.name: ledger.files(job.database, table.name) for table in schemas.TABLES}
     assert row is not None
     has_new, visible = row
-    if has_new or proof.unarchived.deliveries or until is None or not proof.holds(files, until):
+    if has_new or proof.unarchived.deliveries or until is None:
+        return None
+    if not proof.holds(files, until=until, added={}):
         return None
     return {
         "verdict": PROVEN,
@@ -186,7 +200,7 @@ def _nothing_new(job: StepJob, proof: HistoryProof) -> dict[str, Any] | None:
             run_id=job.run_id,
             until=until,
             snapshot=visible,
-            rows=rows_before(files, until=until),
+            rows=rows_of(files),
             unarchived=DeliverySet(),
         ).as_json(),
     }

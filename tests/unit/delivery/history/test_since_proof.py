@@ -1,7 +1,6 @@
 """Verify after a proof: it checks what is new with the earlier rows it concerns, or everything."""
 
 import shutil
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,13 +8,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from delivery.history.archive.proof import DeliverySet, HistoryProof, last_proof
+from delivery.history.archive.proof import HistoryProof, last_proof
 from delivery.history.checks import since_proof
-from delivery.history.job import StepJob
 from delivery.history.postgres.unarchived_rows import UNARCHIVED
-from delivery.history.schemas import DELIVERIES, TABLES
-from delivery.history.steps.verify import verify_history
-from delivery.models import Archived, Delivery, RunState, Status, Step
+from delivery.history.schemas import DELIVERIES
+from delivery.models import ArchiveFile, Delivery, Status
 from tests.support import factories
 from tests.unit.delivery.history.archived import (
     RecordedProgress,
@@ -28,11 +25,17 @@ from tests.unit.delivery.history.archived import (
     seconds,
     write,
 )
-from tests.unit.delivery.history.verifying import found, sound_rows, verified
-from tests.unit.delivery.pipeline import rows as runs
+from tests.unit.delivery.history.verify_runs import (
+    PROOF,
+    PROVEN_UNTIL,
+    check,
+    found,
+    sound_rows,
+    verified,
+)
 
-# After the day of `AT`, and later than the transactions of any test database.
-PROVEN_UNTIL, LATER = seconds(200_000), 10**15
+# Later than the transactions of any test database.
+LATER = 10**15
 DOUBT = "checking everything"
 
 
@@ -42,15 +45,6 @@ def new_rows(ids: range) -> dict[str, Any]:
     for row in (*rows["messages"], *rows["deliveries"]):
         row["transaction_id"] = row["seen_before"] = LATER + row["id"]
     return rows
-
-
-PROOF = HistoryProof(
-    run_id=1,
-    until=PROVEN_UNTIL,
-    snapshot="20:30:22,25",
-    rows={table.name: 0 for table in TABLES},
-    unarchived=DeliverySet(),
-)
 
 
 @pytest.mark.slow
@@ -91,7 +85,8 @@ def test_a_delivery_that_went_missing_since_the_proof_is_found(
     told = RecordedProgress()
     result = verified(tmp_path, spark, told)
     assert found() == [("OWED", missing.message_id, None, None)]
-    assert (result["verdict"], result["covers"]) == ("broken here", "the whole history")
+    assert result["verdict"] == "broken here"
+    assert "the whole history, because the deliveries that were not archived" in result["covers"]
     assert DOUBT in "\n".join(told.texts)
 
 
@@ -151,40 +146,18 @@ def last_proof_of(url: Path, spark: SparkSession) -> HistoryProof | None:
         return last_proof(given.database)
 
 
-def _refuse() -> SparkSession:
-    raise AssertionError("it started Spark")
-
-
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_a_run_without_anything_new_starts_no_spark(job: StepJob) -> None:
-    job.start = _refuse
-    runs.run(Step.VERIFY, RunState.DONE, result={"verdict": "proven", "proof": PROOF.as_json()})
-    Archived.objects.create(pk=1, until=PROVEN_UNTIL + timedelta(hours=1))
-    result = verify_history(job)
-    assert (result["verdict"], result["deliveries"]) == ("proven", 0)
-    assert result["proof"]["until"] == result["until"] != PROOF.until.isoformat()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_only_the_newest_verification_leaves_a_proof(job: StepJob) -> None:
-    assert last_proof(job.database) is None
-    run = runs.run(Step.VERIFY, RunState.DONE, result={"proof": PROOF.as_json()})
-    assert last_proof(job.database) == replace(PROOF, run_id=run.pk)
-    runs.run(Step.VERIFY, RunState.FAILED)
-    assert last_proof(job.database) == replace(PROOF, run_id=run.pk)
-    other_rules = PROOF.as_json() | {"rules": 0}
-    runs.run(Step.VERIFY, RunState.DONE, result={"proof": other_rules})
-    assert last_proof(job.database) is None
-    runs.run(Step.VERIFY, RunState.DONE, result={"verdict": "broken here"})
-    assert last_proof(job.database) is None
-
-
-def test_a_proof_does_not_hold_for_another_archive() -> None:
-    none: dict[str, list[Any]] = {table.name: [] for table in TABLES}
-    assert PROOF.holds(none, PROVEN_UNTIL)
-    assert not PROOF.holds(none, None)
-    assert not PROOF.holds(none, PROVEN_UNTIL - timedelta(microseconds=1))
-    assert not replace(PROOF, rows={table.name: 1 for table in TABLES}).holds(none, PROVEN_UNTIL)
+def test_rows_of_the_day_of_the_proof_that_went_missing_are_found(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    write(tmp_path, **sound_rows(range(1, 4)))
+    assert verified(tmp_path, spark)["verdict"] == "proven"
+    ArchiveFile.objects.filter(table="deliveries").delete()
+    write(tmp_path, **new_rows(range(200_001, 200_003)))
+    result = verified(tmp_path, spark)
+    assert result["covers"].startswith("the whole history, because the archive's end or number")
+    assert [check(result, kind)["broken"] for kind in ("OWED", "STRAY")] == [3, 3]
 
 
 def test_a_message_is_read_again_as_a_whole_and_a_lane_since_it_was_published(

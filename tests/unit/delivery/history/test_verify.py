@@ -20,7 +20,7 @@ from tests.unit.delivery.history.archived import (
     seconds,
     write,
 )
-from tests.unit.delivery.history.verifying import check, found, sound_rows, verified
+from tests.unit.delivery.history.verify_runs import check, found, sound_rows, verified
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,10 +7,28 @@ from typing import Any
 from django.utils import timezone
 from pyspark.sql import SparkSession
 
+from delivery.history.archive.proof import DeliverySet, HistoryProof
+from delivery.history.schemas import TABLES
 from delivery.history.steps.verify import verify_history
 from delivery.models import Finding, PipelineRun, RunState, Step
-from tests.unit.delivery.history.archived import RecordedProgress, attempt, delivery, job, message
+from tests.unit.delivery.history.archived import (
+    RecordedProgress,
+    attempt,
+    delivery,
+    job,
+    message,
+    seconds,
+)
 
+# After the day of `AT`.
+PROVEN_UNTIL = seconds(200_000)
+PROOF = HistoryProof(
+    run_id=1,
+    until=PROVEN_UNTIL,
+    snapshot="20:30:22,25",
+    rows={table.name: 0 for table in TABLES},
+    unarchived=DeliverySet(),
+)
 Found = tuple[str, int | None, int | None, int | None]
 
 
