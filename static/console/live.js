@@ -126,7 +126,7 @@ function setUpLive(line) {
     const copy = cell.cloneNode(true);
     for (const local of copy.querySelectorAll(".inturn-local")) local.remove();
     for (const time of copy.querySelectorAll("time")) {
-      for (const name of ["title", "data-told", "data-local"]) time.removeAttribute(name);
+      for (const name of ["title", "data-titled", "data-local"]) time.removeAttribute(name);
     }
     return copy.innerHTML;
   }

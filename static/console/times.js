@@ -18,10 +18,10 @@ function localTime(moment, { hasSeconds = false, hasDay = false } = {}) {
   return `${hasDay || isOtherDay ? `${day} ` : ""}${clock} ${zone}`;
 }
 
-function tellLocalTime(time) {
+function addLocalTitle(time) {
   const moment = new Date(time.dateTime);
   const local = localTime(moment, { hasSeconds: true, hasDay: true });
-  time.dataset.told = "";
+  time.dataset.titled = "";
   if (!local) return;
   const place = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const utc = time.title || `${moment.toISOString().slice(0, 19).replace("T", " ")} UTC`;
@@ -41,11 +41,10 @@ function showLocalTimes() {
   }
 }
 
-// A title is made when it is needed: lists that refresh themselves compare their cells as they
-// came from the server.
+// A title is made when it is needed: a page may have hundreds of times.
 document.addEventListener("pointerover", (event) => {
-  const time = event.target.closest("time[datetime]:not([data-told])");
-  if (time) tellLocalTime(time);
+  const time = event.target.closest("time[datetime]:not([data-titled])");
+  if (time) addLocalTitle(time);
 });
 // Also in the parts of a page that are replaced, before they are painted.
 new MutationObserver(showLocalTimes).observe(document.documentElement, {
