@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from delivery.models import JournalEntry, JournalKind
 from delivery.states import Status
 from delivery.support import resolve
 from subscriptions.models import Subscription
@@ -123,3 +124,20 @@ def test_a_row_that_leaves_the_filters_turns_pale(ann: ConsoleVisitor) -> None:
     expect(pale).to_have_count(1)
     expect(pale).to_contain_text(str(leaving.pk))
     expect(page.get_by_role("link", name=str(staying.pk), exact=True)).to_be_visible()
+
+
+@pytest.mark.slow
+def test_a_refreshed_row_keeps_its_cells_with_local_times(ann: ConsoleVisitor) -> None:
+    JournalEntry.objects.create(kind=JournalKind.HELD, text="held until 2026-08-02 22:15 UTC")
+    page = ann.page
+    zone = {"timezoneId": "Europe/Berlin"}
+    page.context.new_cdp_session(page).send("Emulation.setTimezoneOverride", zone)
+    page.goto("/admin/delivery/journalentry/")
+    local = page.locator("#result_list .inturn-local")
+    expect(local).to_have_text("(2026-08-03 00:15 CEST)")
+    local.evaluate("shown => { shown.isStillHere = true; }")
+    JournalEntry.objects.create(kind=JournalKind.HELD, text="held")
+    page.get_by_role("switch", name="Live").check()
+    # The rows are refreshed together with this number.
+    expect(page.get_by_role("button", name="1 new: show")).to_be_visible()
+    assert local.evaluate("shown => shown.isStillHere")
