@@ -26,7 +26,7 @@ _SHOWN_STATES = [IncidentState.OPEN.value, IncidentState.CLOSED.value]
 
 
 class IncidentSerializer(serializers.ModelSerializer[Incident]):
-    """An incident. `subject` and `cause` are as people were last told."""
+    """An incident. `subject` and `cause` are those of the last announcement."""
 
     kind = serializers.ChoiceField(choices=IncidentKind.choices)
     state = serializers.ChoiceField(choices=_SHOWN_STATES)
@@ -37,7 +37,7 @@ class IncidentSerializer(serializers.ModelSerializer[Incident]):
     delivery = serializers.IntegerField(source="delivery_id", allow_null=True)
     subscription = serializers.IntegerField(source="subscription_id", allow_null=True)
     waiting = serializers.IntegerField(
-        allow_null=True, help_text="The most deliveries that waited when people were told."
+        allow_null=True, help_text="The most deliveries that waited at an announcement."
     )
     since = serializers.DateTimeField(source="first_at")
 

@@ -1,4 +1,4 @@
-"""`/receiver/{token}`: a built-in receiver, which shows what it gets and answers as it is told.
+"""`/receiver/{token}`: a built-in receiver, which shows its requests and answers as configured.
 
 The token authorizes any request, of any method. Nothing is sent on anywhere.
 """

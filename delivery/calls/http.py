@@ -90,8 +90,8 @@ def call_endpoint(
                 Outcome(outcome=outcome, started_at=request.made_at, duration_ms=0, error=words)
             )
     duration_ms = round((time.perf_counter() - start) * 1000)
-    told = request.recorded_error(called.outcome.error)
-    return replace(called, outcome=replace(called.outcome, duration_ms=duration_ms, error=told))
+    error = request.recorded_error(called.outcome.error)
+    return replace(called, outcome=replace(called.outcome, duration_ms=duration_ms, error=error))
 
 
 def post_guarded(
@@ -212,7 +212,7 @@ def _read(response: Response, call: GuardedCall, *, request: "Request") -> Calle
         fault = OutcomeClass.TIMEOUT, f"no whole answer within {call.seconds:g} s"
     success_codes = request.endpoint.rules.success_codes
     outcome, words = fault or answer_class(response.status_code, success_codes=success_codes)
-    told = Outcome(
+    result = Outcome(
         outcome=outcome,
         started_at=request.made_at,
         duration_ms=0,
@@ -223,7 +223,7 @@ def _read(response: Response, call: GuardedCall, *, request: "Request") -> Calle
     answer = EndpointAnswer(
         status_code=response.status_code, content_type=_content_type(response), body=bytes(body)
     )
-    return Called(told, None if fault else answer, _headers(response))
+    return Called(result, None if fault else answer, _headers(response))
 
 
 def _headers(response: Response) -> tuple[tuple[str, str], ...]:

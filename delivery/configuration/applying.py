@@ -57,7 +57,7 @@ def apply_document(document: Wanted, *, digest: str, actor: str) -> Plan:
         digest=digest,
         actor=actor,
         set_status=set_status,
-        tell=wake.notify_of_change,
+        notify=wake.notify_of_change,
         allowed_networks=settings.ENVIRONMENT.allowed_networks,
         own_receivers=own_receivers(settings.ENVIRONMENT.base_url),
     )

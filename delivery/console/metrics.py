@@ -138,7 +138,7 @@ def _counted() -> Iterator[Metric]:
     mark = TrafficMark.objects.first()
     if mark is None:
         return
-    for name, told, value in (
+    for name, description, value in (
         ("messages_accepted", "Accepted messages.", mark.accepted),
         ("deliveries_delivered", "Deliveries that were DELIVERED.", mark.delivered),
         (
@@ -147,7 +147,7 @@ def _counted() -> Iterator[Metric]:
             mark.failed,
         ),
     ):
-        yield CounterMetricFamily(f"inturn_{name}", told, value=value)
+        yield CounterMetricFamily(f"inturn_{name}", description, value=value)
     until = mark.until.timestamp()
     yield _gauge(
         "traffic_counted_until_timestamp_seconds",
@@ -167,5 +167,5 @@ def _parts() -> Iterator[Metric]:
     yield sessions
 
 
-def _gauge(name: str, told: str, value: float) -> Metric:
-    return GaugeMetricFamily(f"inturn_{name}", told, value=value)
+def _gauge(name: str, description: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"inturn_{name}", description, value=value)

@@ -52,7 +52,7 @@ SUBSCRIBERS = {
     ),
     "demo-builds": (
         "Three workers share the jobs, of whom one is down: the other two do its share, "
-        "and tell by callback when a build is done."
+        "and report by callback when a build is done."
     ),
     READER: (
         "Has a mailbox and reads it slowly: three messages at a time. "

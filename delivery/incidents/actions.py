@@ -1,6 +1,6 @@
 """People's actions on incidents: acknowledge, mute, assign, close, resubmit.
 
-Each is one transaction that locks the incident, and tells of the change. If two people act at
+Each is one transaction that locks the incident and announces the change. If two people act at
 once, the second sees the first one's change.
 """
 
@@ -95,7 +95,7 @@ def _open(incident_id: int) -> Incident:
 
 
 def _saved(incident: Incident, what: str, *, actor: str, now: datetime) -> Incident:
-    incident.told_at, incident.is_changed = now, False
+    incident.announced_at, incident.is_changed = now, False
     before = Incident.objects.get(pk=incident.pk)
     incident.save()
     event = CLOSED if incident.state == IncidentState.CLOSED else CHANGED

@@ -31,7 +31,7 @@ from subscriptions.values.media_types import JSON
 
 OPENED, CHANGED, CLOSED = "Opened", "Changed", "Closed"
 # A mail or chat server that is down for longer does not get old announcements.
-GIVES_UP_AFTER = timedelta(days=1)
+EXPIRES_AFTER = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +155,7 @@ def _alerts(change: IncidentChange, rule: IncidentRule, *, now: datetime) -> lis
             incident=change.incident,
             channel=channel,
             recipient=recipient,
-            gives_up_at=now + GIVES_UP_AFTER,
+            expires_at=now + EXPIRES_AFTER,
             **texts,
         )
         for channel, recipient in recipients

@@ -44,7 +44,7 @@ def claim_alerts(channel: AlertChannel, *, now: datetime) -> ClaimedAlerts | Non
 
     A recipient's alerts are due when the oldest unsent one is.
     """
-    unsent = IncidentAlert.objects.filter(channel=channel, sent_at=None, gives_up_at__gt=now)
+    unsent = IncidentAlert.objects.filter(channel=channel, sent_at=None, expires_at__gt=now)
     oldest = unsent.order_by().values("recipient").annotate(oldest=Min("id")).values("oldest")
     with transaction.atomic():
         first = (

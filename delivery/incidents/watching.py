@@ -20,7 +20,7 @@ from delivery.models import Incident, IncidentKind, IncidentSeverity, IncidentSt
 WATCH_SECONDS = 2.0
 SEARCH_SECONDS = 15.0
 # Changes that no person made are announced at most so often, of each incident.
-TOLD_AGAIN_AFTER = timedelta(minutes=5)
+ANNOUNCED_AGAIN_AFTER = timedelta(minutes=5)
 SIGNS_BATCH = 5_000
 # Incidents of one turn, and causes of a kind: more follow in the next turn.
 INCIDENTS_BATCH = 500
@@ -103,7 +103,7 @@ def watch_incidents(now: datetime, *, is_thorough: bool) -> int:
         "due_incidents",
         {
             "ended": [id for (id,) in ended],
-            "told_before": now - TOLD_AGAIN_AFTER,
+            "announced_before": now - ANNOUNCED_AGAIN_AFTER,
             "limit": INCIDENTS_BATCH,
         },
     )
@@ -148,7 +148,7 @@ _CHANGED_COLUMNS = [
     "opened_at",
     "closed_at",
     "is_changed",
-    "told_at",
+    "announced_at",
     "muted_until",
 ]
 
@@ -162,7 +162,7 @@ def _note(
     now: datetime,
 ) -> None:
     """Change the row: what is announced now, and its state."""
-    incident.told_at, incident.is_changed = now, False
+    incident.announced_at, incident.is_changed = now, False
     if event == "CLOSED":
         # Subject and cause stay as they were announced: the cause is gone now.
         incident.state, incident.closed_at = IncidentState.CLOSED, now

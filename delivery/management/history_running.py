@@ -74,8 +74,8 @@ def run_requested(
 def words(run: PipelineRun) -> str:
     """Return the result of a run as lines of text."""
     took = f" in {run.seconds:.1f} s" if run.seconds is not None else ""
-    told = {name: value for name, value in run.result.items() if name not in _FOR_PROGRAMS}
-    return "\n".join([f"{run}: {run.state}{took}", *_lines(told)])
+    shown = {name: value for name, value in run.result.items() if name not in _FOR_PROGRAMS}
+    return "\n".join([f"{run}: {run.state}{took}", *_lines(shown)])
 
 
 def _lines(result: Mapping[str, Any]) -> Iterator[str]:

@@ -56,7 +56,7 @@ END
 $$;
 
 -- The trigger stores the settlement of a delivery before a change. It covers every statement that
--- changes a settled delivery, including future ones, so the next export can tell which settlements
+-- changes a settled delivery, including future ones, so the next export knows which settlements
 -- and attempts are archived already.
 CREATE FUNCTION delivery_remember_settlement() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,4 +1,4 @@
-"""Incidents with their rules and rights, and the event types that tell of them."""
+"""Incidents with their rules and rights, and the event types that announce them."""
 
 from importlib import import_module
 
@@ -50,7 +50,7 @@ SAMPLE = {
     "assignee": None,
     "link": "https://inturn.example.com/admin/delivery/incident/7/",
 }
-TOLD = {
+ANNOUNCING = {
     "Inturn.Incident.Opened": "Published by Inturn when something goes wrong: once for each cause.",
     "Inturn.Incident.Changed": "Published by Inturn when an open incident gets worse, or a person acts on it.",
     "Inturn.Incident.Closed": "Published by Inturn when the cause of an incident is gone.",
@@ -74,7 +74,7 @@ def add_rules(apps, schema_editor):
 def add_event_types(apps, schema_editor):
     alias = schema_editor.connection.alias
     event_types = apps.get_model("subscriptions", "EventType").objects.using(alias)
-    for name, description in TOLD.items():
+    for name, description in ANNOUNCING.items():
         event_types.get_or_create(
             name=name,
             defaults={
@@ -126,7 +126,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('kind', models.CharField(choices=[('LANE', 'lane stopped'), ('ENDPOINT', 'endpoint down'), ('URL', 'URL disabled or frozen'), ('RETRYING', 'deliveries retried'), ('FAILURES', 'failed deliveries'), ('IN_DOUBT', 'deliveries in doubt'), ('OLDEST', 'slow lane'), ('BACKLOG', 'large backlog'), ('VERIFY', 'history broken'), ('PIPELINE', 'pipeline failed'), ('DISK', 'disk nearly full'), ('DATABASE', 'database large')], max_length=8, primary_key=True, serialize=False)),
                 ('is_on', models.BooleanField(default=True, verbose_name='on')),
-                ('after_seconds', models.PositiveIntegerField(help_text='How long the cause must exist before people are told.', verbose_name='opens after (seconds)')),
+                ('after_seconds', models.PositiveIntegerField(help_text='How long the cause must exist before it is announced.', verbose_name='opens after (seconds)')),
                 ('quiet_seconds', models.PositiveIntegerField(help_text='How long the cause must be absent. What returns earlier is the same incident.', verbose_name='closes after (seconds)')),
                 ('bound', models.FloatField(blank=True, null=True)),
                 ('mail_to', django.contrib.postgres.fields.ArrayField(base_field=models.EmailField(max_length=254), blank=True, default=list, size=None, verbose_name='mail to')),
@@ -160,7 +160,7 @@ class Migration(migrations.Migration):
                 ('closed_at', models.DateTimeField(null=True)),
                 ('closed_by', models.CharField(blank=True, db_default='', default='', max_length=200)),
                 ('is_changed', models.BooleanField(db_default=False, default=False)),
-                ('told_at', models.DateTimeField(null=True)),
+                ('announced_at', models.DateTimeField(null=True)),
                 ('acknowledged_at', models.DateTimeField(null=True)),
                 ('acknowledged_by', models.CharField(blank=True, db_default='', default='', max_length=200)),
                 ('assignee', models.CharField(blank=True, db_default='', default='', max_length=200)),
@@ -194,7 +194,7 @@ class Migration(migrations.Migration):
                 ('text', models.TextField()),
                 ('made_at', models.DateTimeField(db_default=delivery.models.moment.Clock())),
                 ('next_at', models.DateTimeField(db_default=delivery.models.moment.Clock())),
-                ('gives_up_at', models.DateTimeField()),
+                ('expires_at', models.DateTimeField()),
                 ('tries', models.PositiveIntegerField(default=0)),
                 ('sent_at', models.DateTimeField(null=True)),
                 ('error', models.TextField(blank=True, default='')),

@@ -26,7 +26,7 @@ class IncidentKind(models.TextChoices):
 
 
 class IncidentState(models.TextChoices):
-    """WATCHED: its cause exists, but not long enough to tell people."""
+    """WATCHED: its cause exists, but not long enough to announce it."""
 
     WATCHED = "WATCHED"
     OPEN = "OPEN"
@@ -39,7 +39,7 @@ class IncidentSeverity(models.TextChoices):
 
 
 class IncidentRule(models.Model):
-    """The rule of a kind: when an incident opens, when it closes, and who is told by mail or chat.
+    """The rule of a kind: when an incident opens and closes, and who gets mail or chat about it.
 
     An incident opens once its cause has existed for `after_seconds`, and closes once the cause has
     been absent for `quiet_seconds`. The meaning and unit of `bound` depend on the kind.
@@ -49,7 +49,7 @@ class IncidentRule(models.Model):
     is_on = models.BooleanField("on", default=True)
     after_seconds = models.PositiveIntegerField(
         "opens after (seconds)",
-        help_text="How long the cause must exist before people are told.",
+        help_text="How long the cause must exist before it is announced.",
     )
     quiet_seconds = models.PositiveIntegerField(
         "closes after (seconds)",
@@ -76,7 +76,7 @@ class Incident(models.Model):
     `key` is kind and thing (for FAILURES also the cause): at most one incident of a key is not
     CLOSED. `absent_since` is the time since which the cause does not exist; for FAILURES that of
     the last failure. The ids refer to rows that may be gone. `subject`, `cause` and `waiting` are
-    as people were last told.
+    those of the last announcement.
     """
 
     key = models.CharField(max_length=300)
@@ -108,9 +108,9 @@ class Incident(models.Model):
     opened_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)
     closed_by = models.CharField(max_length=200, blank=True, default="", db_default="")
-    # Since when people are to be told of a change, and when they were told last.
+    # Whether a change is to be announced, and the time of the last announcement.
     is_changed = models.BooleanField(default=False, db_default=False)
-    told_at = models.DateTimeField(null=True)
+    announced_at = models.DateTimeField(null=True)
     acknowledged_at = models.DateTimeField(null=True)
     acknowledged_by = models.CharField(max_length=200, blank=True, default="", db_default="")
     assignee = models.CharField(max_length=200, blank=True, default="", db_default="")
@@ -181,9 +181,9 @@ class AlertChannel(models.TextChoices):
 
 
 class IncidentAlert(models.Model):
-    """A text about an incident for one recipient: stored with the change that it tells.
+    """A text about an incident for one recipient: stored with the change that it announces.
 
-    It is sent at least once, and is not tried any more after `gives_up_at`. A sender claims it by
+    It is sent at least once, and is not tried any more after `expires_at`. A sender claims it by
     moving `next_at`, so that another one takes it if that sender dies.
     """
 
@@ -194,7 +194,7 @@ class IncidentAlert(models.Model):
     text = models.TextField()
     made_at = models.DateTimeField(db_default=Clock())
     next_at = models.DateTimeField(db_default=Clock())
-    gives_up_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
     tries = models.PositiveIntegerField(default=0)
     sent_at = models.DateTimeField(null=True)
     error = models.TextField(blank=True, default="")

@@ -104,7 +104,7 @@ class RunProgress:
             values = {"doing": self._doing, "done": self._done, "count": self._count, "log": log}
         try:
             row = self._database.execute(
-                statement("tell_run").encode(), {"id": self._run_id, **values}
+                statement("record_progress").encode(), {"id": self._run_id, **values}
             ).fetchone()
         except psycopg.OperationalError:
             return Interruption.LOST

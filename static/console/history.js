@@ -46,7 +46,7 @@
     ...{ borderWidth: type === "bar" ? 0 : 2, pointRadius: dot, pointHitRadius: 8, ...set },
   });
 
-  function make(id, datasets, scales, told) {
+  function make(id, datasets, scales, label) {
     return new Chart(document.getElementById(id), {
       type: "line",
       data: { labels, datasets: datasets.map(filled) },
@@ -57,7 +57,7 @@
         interaction: { mode: "index", intersect: false },
         plugins: {
           legend: { display: false },
-          tooltip: { callbacks: { title: from, label: told } },
+          tooltip: { callbacks: { title: from, label } },
         },
         scales: {
           x: {

@@ -1,5 +1,5 @@
 // The switch *Live* above a list: the rows on the screen are refreshed where they stand, and the
-// number of new ones is told. Selection, focus, scroll and the open row stay.
+// number of new ones is shown. Selection, focus, scroll and the open row stay.
 
 const LIVE_MS = 4000;
 // The counts of the tabs cost more than the rows.

@@ -55,14 +55,14 @@ class Applying:
     """Who applies, and the digest of the plan they have seen.
 
     `set_status` changes the status of an existing subscription or subscriber and records the change
-    itself, because the backlog belongs to another package. `tell` is called in the transaction if
+    itself, because the backlog belongs to another package. `notify` is called in the transaction if
     anything changed.
     """
 
     digest: str
     actor: str
     set_status: Callable[[Subscription | Subscriber, str], object]
-    tell: Callable[[], object]
+    notify: Callable[[], object]
     allowed_networks: Collection[Network]
     own_receivers: Container[str] = ()
 
@@ -137,7 +137,7 @@ class _Writing:
         self._delete(one for one in planned.changes if one.verb == Verb.DELETE)
         ConfigurationChange.objects.bulk_create(self._log, batch_size=_BATCH)
         if planned.changes:
-            self._applying.tell()
+            self._applying.notify()
 
     def _create(self, section: Section, ones: list[PlannedObject]) -> None:
         if section.model is Subscription:

@@ -120,12 +120,14 @@ class Plan:
 
     @property
     def digest(self) -> str:
-        told = [
+        content = [
             [one.label, one.verb, [[each.name, each.before, each.after] for each in one.fields]]
             for one in self.changes
         ]
         # Keyed, because it includes the values of secrets.
-        return salted_hmac("configuration plan", orjson.dumps(told), algorithm="sha256").hexdigest()
+        return salted_hmac(
+            "configuration plan", orjson.dumps(content), algorithm="sha256"
+        ).hexdigest()
 
     def refuse_faults(self) -> None:
         if self.faults:

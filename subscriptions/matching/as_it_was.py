@@ -3,7 +3,7 @@
 The log has the fields of a row before and after each change. So the rows of today, with the changes
 since then undone from the newest to the oldest, are the rows of that moment. A change counts from
 the time in the log, which is a little before its commit: of a message published in between, the log
-alone cannot tell which configuration it met.
+alone does not show which configuration it met.
 """
 
 import copy

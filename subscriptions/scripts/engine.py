@@ -125,7 +125,7 @@ def executed(script: str, job: dict) -> dict:  # type: ignore[type-arg]
         context.eval(script + _NO_VALUE)
     except _ERRORS as error:
         signal.setitimer(signal.ITIMER_PROF, 0)
-        return told(error)
+        return described(error)
     try:
         collected = collect()
         if len(collected) > LONGEST_OUTPUT:
@@ -137,7 +137,7 @@ def executed(script: str, job: dict) -> dict:  # type: ignore[type-arg]
         return {"output": collected}
     except _ERRORS as error:
         # The line numbers are the collector's, not the script's.
-        return told(error) | {"line": None, "column": None}
+        return described(error) | {"line": None, "column": None}
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
 
@@ -148,7 +148,7 @@ def checked(script: str) -> dict:  # type: ignore[type-arg]
     try:
         new_context().eval(_NOT_RUN + script + _NO_VALUE)
     except _ERRORS as error:
-        answer = told(error)
+        answer = described(error)
         if answer["error"] == "null":
             return {}
         if answer["line"] == 1 and answer["column"] is not None:
@@ -166,7 +166,7 @@ def new_context() -> quickjs.Context:
     return context
 
 
-def told(error: Exception) -> dict:  # type: ignore[type-arg]
+def described(error: Exception) -> dict:  # type: ignore[type-arg]
     """Return the message and the place of an error.
 
     A frame of the script has brackets, or is the only frame; other frames are of code that it

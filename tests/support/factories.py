@@ -145,7 +145,7 @@ def incident(by: Delivery, **fields: Any) -> Incident:
             "first_at": now,
             "absent_since": now,
             "opened_at": now,
-            "told_at": now,
+            "announced_at": now,
             **fields,
         }
     )

@@ -48,7 +48,7 @@ _PAGES = (
     ),
     GuidePage(
         "incidents",
-        "Be told when something is wrong",
+        "Be notified when something is wrong",
         HOW_TO,
         "Incidents: what opens and closes them, mail, chat and messages, acknowledge and mute.",
     ),

@@ -1,4 +1,4 @@
-"""The rules of incidents in the console: bounds, and who is told by mail and chat."""
+"""The rules of incidents in the console: bounds, and who gets mail and chat."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -94,7 +94,7 @@ class IncidentRuleForm(forms.ModelForm[IncidentRule]):
 @admin.register(IncidentRule)
 class IncidentRuleAdmin(RecordedAdmin):
     form = IncidentRuleForm
-    list_display = ["named", "is_on_label", "opens", "closes", "bound_in_words", "told"]
+    list_display = ["named", "is_on_label", "opens", "closes", "bound_in_words", "notified"]
     sortable_by = ()
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -127,8 +127,8 @@ class IncidentRuleAdmin(RecordedAdmin):
     def bound_in_words(self, row: IncidentRule) -> str:
         return f"{row.bound:,g}" if row.kind in BOUNDS and row.bound is not None else "–"
 
-    @admin.display(description="told")
-    def told(self, row: IncidentRule) -> str:
+    @admin.display(description="notified")
+    def notified(self, row: IncidentRule) -> str:
         chats = len(row.chat_urls)
         mail = row.mail_to or settings.ENVIRONMENT.mail.to
         texts = [*mail, *([f"{chats} chat{'s' if chats > 1 else ''}"] if chats else [])]

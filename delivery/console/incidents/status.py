@@ -1,4 +1,4 @@
-"""The page of an incident: what is wrong, what became of its deliveries, who was told."""
+"""The page of an incident: what is wrong, what became of its deliveries, who was notified."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -178,7 +178,7 @@ def requested_search(params: Any) -> Search:
 def _subscriptions(subscriber: str, subscription: str) -> tuple[int, ...] | None:
     """Return the ids of the subscriptions that are named; None if none is.
 
-    An unknown name selects none; the filter tells the mistake.
+    An unknown name selects none; the filter reports the mistake.
     """
     if not subscriber and not subscription:
         return None

@@ -1,4 +1,4 @@
-"""The results of the search field: each leads to a page, and tells what is there."""
+"""The results of the search field: each leads to a page and describes it."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -34,7 +34,7 @@ def difference(before: Payload, after: Payload) -> list[DifferenceLine] | None:
 
 
 def _lines(compared: Iterator[str]) -> Iterator[DifferenceLine]:
-    # The first two lines name the files; the third tells where the first lines are.
+    # The first two lines name the files; the third has the place of the first lines.
     for number, line in enumerate(compared):
         kind = _KINDS.get(line[0], "same")
         if number < 2 or (kind == "gap" and line.startswith("@@ -1,")):

@@ -39,7 +39,7 @@ class BuiltInReceiverAdmin(StatusAdmin, RecordedAdmin):
     form = ReceiverForm
     empty_text = (
         "A built-in receiver is an endpoint of Inturn itself: it shows what it gets, "
-        "and answers as you tell it."
+        "and answers as you choose."
     )
     list_display = ["named", "answers", "received_count", "last", "description"]
     search_fields = ["name"]

@@ -54,7 +54,7 @@ class SubscriptionField(forms.CharField):
         """Return the text; raise ValidationError with the nearest name for an unknown one."""
         text = super().clean(value)
         if text:
-            with _told():
+            with _unknown_names_reported():
                 subscription_ids(text)
         return text
 
@@ -75,13 +75,13 @@ class ObjectNameField(forms.CharField):
         """Return the text; raise ValidationError with the nearest name for an unknown one."""
         text = super().clean(value)
         if text:
-            with _told():
+            with _unknown_names_reported():
                 object_id(self.named, text)
         return text
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _unknown_names_reported() -> Iterator[None]:
     try:
         yield
     except UnknownNameError as error:

@@ -1,4 +1,4 @@
-"""Lists that refresh the rows on the screen, and tell how many new ones there are.
+"""Lists that refresh the rows on the screen, and show the number of new ones.
 
 A script asks for the list again with the header `X-Inturn-Live`: the id of the newest row that it
 shows. The answer has only the table, the ids of its rows, and the number of newer ones.

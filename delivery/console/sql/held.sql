@@ -2,7 +2,7 @@
 -- entry about it; uses subscriber_held, subscription_held, journal_of_lane and
 -- journal_of_subscription. INACTIVE subscriptions are left out: there may be thousands, and no
 -- messages are kept for them.
-SELECT held.*, told.at AS since, told.actor
+SELECT held.*, change.at AS since, change.actor
 FROM (
     (
         SELECT
@@ -44,6 +44,6 @@ LEFT JOIN LATERAL (
         ORDER BY subscription_id, id DESC
         LIMIT 1
     )
-) AS told ON true
+) AS change ON true
 ORDER BY held.kind, held.id
 LIMIT %(rows)s

@@ -20,7 +20,7 @@ RESUBMITTED = "resubmitted by "
 _SAME_TRANSACTION = timedelta(seconds=2)
 _OF_MESSAGES = (JournalKind.UNMATCHED, JournalKind.AMBIGUOUS)
 _BY_INTURN = ("REDUNDANT", "DUPLICATE", "EXPIRED", "IN_DOUBT", "SHADOW")
-# The names of the journal's events; a settlement tells what the other kinds do.
+# The names of the journal's events; settlements show what the other kinds do.
 NAMES = {
     JournalKind.UNMATCHED: ("unmatched", "warning"),
     JournalKind.AMBIGUOUS: ("ambiguous", "warning"),
@@ -126,7 +126,7 @@ def _of_delivery(
     yield from _attempts(delivery, attempts)
     for row in earlier:
         yield _settled(row.settled_at, row.status, row.reason, delivery)
-        # A decision about a delivery in doubt is told by the settlement that it made.
+        # A decision about a delivery in doubt is shown by its settlement.
         if row.ended_reason.startswith(RESUBMITTED) or not row.ended_reason:
             words = in_words(row.ended_reason).removeprefix("resubmitted ") or _by(row, entries)
             yield Event(

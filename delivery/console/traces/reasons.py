@@ -40,7 +40,7 @@ _COLUMNS = (
     "subscriber__match_mode",
 )
 _ABSENT = "it did not exist yet"
-_UNEXPLAINED = "it matched; the configuration log does not tell how"
+_UNEXPLAINED = "it matched; the configuration log does not say how"
 _MISSED = "it matched by the configuration log, but was not yet, or no longer, so for publishing"
 _ALONE = "Inturn sent this message to the subscriptions with deliveries only"
 
@@ -130,7 +130,7 @@ def _of_then(
             MatchReason(
                 subscription=subscription,
                 matched=pk in got,
-                reason=_told(message, one, matched=pk in got),
+                reason=_reason(message, one, matched=pk in got),
                 now="" if is_same or today is None else today.reason,
                 change=past.changes.get(pk),
                 exists=today is not None,
@@ -140,7 +140,7 @@ def _of_then(
     return reasons
 
 
-def _told(message: Message, then: Explanation | None, *, matched: bool) -> str:
+def _reason(message: Message, then: Explanation | None, *, matched: bool) -> str:
     """Return the reason of then, unless the delivery, or its absence, shows that it is not it."""
     if then is None:
         return _UNEXPLAINED if matched else _ABSENT

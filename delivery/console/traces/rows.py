@@ -131,7 +131,7 @@ def _copies(message: Message, *, names_actors: bool) -> list[EditedCopy]:
 
 
 def is_open(delivery: Delivery, at: datetime) -> bool:
-    """Return whether the delivery waited at that time, for all that its row tells."""
+    """Return whether the delivery waited at that time, as far as its row shows."""
     return delivery.settled_at is None or at <= delivery.settled_at
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class EffectError(ValueError):
-    """The effect cannot be told; the message says what to do."""
+    """The effect cannot be measured; the message says what to do."""
 
 
 class EffectOptions(TypedDict):
@@ -40,15 +40,15 @@ def measure_effect(job: StepJob, **asked: Unpack[EffectOptions]) -> dict[str, An
         raise EffectError(
             "Nothing is archived yet, and this reads the archive: run the export first."
         )
-    told = {"since": since.isoformat(), "until": until.isoformat()}
+    period = {"since": since.isoformat(), "until": until.isoformat()}
     changes = [_change(one) for one in asked["changes"]]
     if since >= until or not changes:
-        return told | {"effects": []}
+        return period | {"effects": []}
     last = (until - timedelta(microseconds=1)).date()
     files = ledger.files(job.database, MESSAGES.name, since=since.date(), until=last)
     job.progress.doing(f"looking through {sum(file.rows for file in files):,} messages")
     found = {row["number"]: row for row in _rows(job, files, changes, since)}
-    return told | {
+    return period | {
         "effects": [
             {"subscription": one["subscription"], **_figures(found[number])}
             for number, one in enumerate(asked["changes"])

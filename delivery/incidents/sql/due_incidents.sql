@@ -1,8 +1,8 @@
--- Locks the incidents that are to be opened, closed or told of again, oldest first.
+-- Locks the incidents to be opened, closed or announced again, oldest first.
 -- One opens when its cause has existed for the rule's time, and FAILURES are as many as the rule's
 -- bound. It closes when the cause has been absent for the rule's quiet time; FAILURES, if they are
 -- among `ended`. It becomes CRITICAL when it has been open for ten times the rule's time, at least
--- an hour. Other changes are told if people were told last before `told_before`.
+-- an hour. Other changes are announced if the last announcement was before `announced_before`.
 WITH due AS (
     SELECT
         incident.id,
@@ -23,7 +23,7 @@ WITH due AS (
                 AND CASE incident.kind WHEN 'FAILURES'
                     THEN incident.count >= coalesce(rule.bound, 1)
                     ELSE incident.absent_since IS NULL END
-            ELSE incident.is_changed AND incident.told_at < %(told_before)s
+            ELSE incident.is_changed AND incident.announced_at < %(announced_before)s
         END AS is_due
     FROM delivery_incident incident
     JOIN delivery_incidentrule rule ON rule.kind = incident.kind

@@ -88,7 +88,7 @@ WITH held AS MATERIALIZED (
     JOIN subscriptions_eventtype event_type ON event_type.id = message.event_type_id
     WHERE ended.becomes IN ('REJECTED', 'FAILED') AND event_type.name <> 'Inturn.Delivery.Failed'
     ON CONFLICT DO NOTHING
-), told AS (
+), journalled AS (
     INSERT INTO delivery_journalentry (kind, text, actor, delivery_id)
     SELECT 'FAILED', 'Given up after ' || receives || ' receives: ' || reason || '.', '', id
     FROM ended

@@ -79,8 +79,8 @@ class ExactText(_InputFilter):
 class NameFilter(ExactText):
     """Filters by the name of a configured object that `lookup` refers to; suggests the first names.
 
-    An unknown name is a mistake, told with the nearest name. The query compares ids: PostgreSQL has
-    statistics of how many rows an id has, but must guess for a name.
+    An unknown name is a mistake, reported with the nearest name. The query compares ids: PostgreSQL
+    has statistics of how many rows an id has, but must guess for a name.
     """
 
     named: type[Any]

@@ -53,7 +53,7 @@ def rule(kind: str, **fields: Any) -> None:
 def pass_time(incident: Incident, seconds: float) -> None:
     """Move the times of an incident back, as if so many seconds had passed."""
     incident.refresh_from_db()
-    for name in ("first_at", "absent_since", "opened_at", "told_at"):
+    for name in ("first_at", "absent_since", "opened_at", "announced_at"):
         moment = getattr(incident, name)
         if moment is not None:
             setattr(incident, name, moment - timedelta(seconds=seconds))
