@@ -1,4 +1,4 @@
-"""What was published, and what became of it."""
+"""Published messages and their deliveries."""
 
 from django.apps import AppConfig
 from django.db.models.signals import pre_migrate

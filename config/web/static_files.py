@@ -52,7 +52,7 @@ class HashedFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  
     """
 
     keep_only_hashed_files = True
-    # Files name others in their styles. What names a source map is left as it is.
+    # Files name others in their styles. Names of source maps stay.
     patterns = (("*.css", CompressedManifestStaticFilesStorage.patterns[0][1][:2]),)
 
     def create_compressor(self, **options: Any) -> Compressor:

@@ -1,4 +1,4 @@
-"""Incidents: what is wrong, and the actions of people who work on it."""
+"""Incidents: faults that exist now, and the actions of people who work on them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar

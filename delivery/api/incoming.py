@@ -24,7 +24,7 @@ UNSTORED = HOP_BY_HOP | {
     "proxy",
     FORWARD_AUTHORIZATION,
 }
-# What a message replies to is said by Inturn alone.
+# Only Inturn sets the message that a reply refers to.
 _UNSTORED_PREFIXES = ("proxy-", REPLIED_PREFIX)
 # The key under which `config.web.environ` lists the headers with lost values, comma-separated.
 UNREADABLE = "inturn.unreadable_headers"

@@ -87,7 +87,7 @@ class PublishView(ApiView):
                 str,
                 OpenApiParameter.HEADER,
                 description=(
-                    "SYNC event types only: what the endpoint gets as Authorization, "
+                    "SYNC event types only: the Authorization header that the endpoint gets, "
                     "if its subscription has `forward_authorization`. It is never stored."
                 ),
             ),

@@ -124,7 +124,7 @@ def _needed(job: Resubmission) -> Problem:
         "backlog",
         (
             f"The subscription {job.filter['subscription']} was made ACTIVE on condition that this "
-            "ends. To hold what is published for it from now on, make it INACTIVE."
+            "ends. To keep its next messages back, set it HELD."
         ),
     )
 

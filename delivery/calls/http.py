@@ -90,8 +90,8 @@ def call_endpoint(
                 Outcome(outcome=outcome, started_at=request.made_at, duration_ms=0, error=words)
             )
     duration_ms = round((time.perf_counter() - start) * 1000)
-    error = request.recorded_error(called.outcome.error)
-    return replace(called, outcome=replace(called.outcome, duration_ms=duration_ms, error=error))
+    recorded = request.recorded_error(called.outcome.error)
+    return replace(called, outcome=replace(called.outcome, duration_ms=duration_ms, error=recorded))
 
 
 def post_guarded(

@@ -37,7 +37,7 @@ def drift_of(document: Wanted) -> Plan:
 
 
 def apply_document(document: Wanted, *, digest: str, actor: str) -> Plan:
-    """Apply the plan with this digest; what becomes ACTIVE delivers its backlog.
+    """Apply the plan with this digest; subscriptions that become ACTIVE deliver their backlog.
 
     Raises RefusedDocumentError, or PlanChangedError if the plan has another digest; then nothing is
     done.

@@ -23,7 +23,7 @@ def effect_options(plan: Plan, *, days: int, now: datetime) -> dict[str, Any]:
 
 
 def archive_lines(result: Mapping[str, Any], *, days: int) -> Iterator[str]:
-    """Say for people what such a run found."""
+    """Describe the findings of such a run for people."""
     for found in result["effects"]:
         figures = {name: value for name, value in found.items() if name != "subscription"}
         effect = Effect(label=found["subscription"], **figures)

@@ -207,7 +207,7 @@ def _address_of(row: Model) -> str:
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the groups with the pages that the user may see, and what everybody may read."""
+    """Return the groups with the pages that the user may see, and those that everybody may read."""
     groups = [
         {"title": title, "separator": True, "items": _items(pages, request)}
         for title, pages in GROUPS

@@ -36,7 +36,7 @@ _ANY = ("", "N/A", "NONE", "OR", "ANY")
 
 
 def import_webmethods(text: str) -> Imported:
-    """Raise SourceError for what is no such list."""
+    """Raise SourceError for anything but such a list."""
     try:
         content = json.loads(text)
     except json.JSONDecodeError as error:

@@ -10,7 +10,7 @@ from typing import Any
 
 from delivery.importing.import_result import SourceError
 
-# What a trigger has that says nothing else.
+# Properties of a trigger without a meaning of their own.
 CAPACITY, REFILL, RETRY_MS = 10, 4, 10_000
 MOST_QUEUED, MOST_IN_FLIGHT, MOST_ATTEMPTS = 10_000, 1000, 100_000
 LONGEST_WAIT_SECONDS, LONGEST_WINDOW_SECONDS = 86_400.0, 31 * 86_400

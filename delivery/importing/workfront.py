@@ -22,7 +22,7 @@ _KEPT = ("subscription_url", "date_created", "frozen_at", "disabled_at")
 
 
 def import_workfront(text: str) -> Imported:
-    """Raise SourceError for what is not such an answer."""
+    """Raise SourceError for anything but such an answer."""
     try:
         content = json.loads(text)
     except json.JSONDecodeError as error:

@@ -73,7 +73,7 @@ def close_incident(incident_id: int, *, actor: str, now: datetime) -> Incident:
 
 
 def resubmit_failures(incident_id: int, *, rate: float | None, actor: str) -> Resubmission:
-    """Start a job that sends again what is still a failure among the deliveries of the incident.
+    """Start a job that resubmits the deliveries of the incident that are still failures.
 
     Raises IncidentError if there is none.
     """

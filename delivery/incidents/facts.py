@@ -1,4 +1,4 @@
-"""What is known about an incident now: names, the head or last failure, what waits, in words."""
+"""The facts of an incident now: names, the head or last failure, the backlog, in words."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from delivery.models import Incident, IncidentKind, LaneState
 from delivery.models.message import public_id
 from subscriptions.values.counts import counted
 
-# Counting what waits stops here.
+# The count of waiting deliveries stops here.
 WAITING_LIMIT = 10_000
 # Inturn publishes no message about the delivery of a message about an incident.
 OWN_PREFIX = "Inturn.Incident."
@@ -68,7 +68,7 @@ def read_facts(incidents: Iterable[Incident]) -> dict[int, IncidentFacts]:
 
 
 def subject_of(incident: Incident, facts: IncidentFacts) -> str:
-    """Return what is wrong with what, as one short sentence without a full stop."""
+    """Return the fault and its object, as one short sentence without a full stop."""
     place = facts.place
     match incident.kind:
         case IncidentKind.LANE:

@@ -1,4 +1,4 @@
-"""What became of the failed deliveries of an incident."""
+"""The outcomes of an incident's failed deliveries."""
 
 from dataclasses import dataclass
 

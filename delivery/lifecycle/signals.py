@@ -1,4 +1,4 @@
-"""What other tables' changes lead to, in their transactions: a lane, and notified senders."""
+"""The effects of other tables' changes, in their transactions: a lane, and notified senders."""
 
 from typing import Any
 

@@ -80,7 +80,7 @@ def _leave_signs(failed: Sequence[Notice]) -> None:
 
 
 def _cause(notice: Notice) -> str:
-    """Return what failures of a subscription are grouped by: `410`, `TIMEOUT` or `EXPIRED`."""
+    """Return the cause that groups failures of a subscription: `410`, `TIMEOUT` or `EXPIRED`."""
     if notice["status"] == Status.EXPIRED:
         return Status.EXPIRED.value
     return str(notice["status_code"] or notice["outcome"] or notice["status"])

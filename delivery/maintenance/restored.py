@@ -1,4 +1,4 @@
-"""Marking a restored database: what may have been sent since its back-up is IN_DOUBT.
+"""Marking a restored database: deliveries that may have been sent since its back-up are IN_DOUBT.
 
 `config/backup/README.md` has the rule and its reasons.
 """
@@ -112,7 +112,7 @@ def _free_lanes(*, now: datetime) -> None:
 
 
 def _cancel_jobs(*, now: datetime) -> int:
-    """Cancel the jobs that would send what they have sent since; return their number."""
+    """Cancel the jobs that would repeat deliveries sent since; return their number."""
     resubmissions = Resubmission.objects.filter(
         state=ResubmissionState.RUNNING, verb=BulkVerb.RESUBMIT
     )

@@ -141,7 +141,7 @@ def _remove_rows(run: RetentionRun, rules: RetentionRules, *, last_id: int, now:
     removable, run.position = queries.row("ripe_messages", {**chosen, **place})
     if removable:
         messages, deliveries = queries.row("lock_for_removal", {"ripe": removable})
-        # A separate statement, so that it sees what others committed before their rows were locked.
+        # A separate statement, so that it sees commits from before the rows were locked.
         _add(
             run,
             queries.row(

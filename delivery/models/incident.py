@@ -1,4 +1,4 @@
-"""Incidents: what is wrong, from when to when, one row for each cause and thing.
+"""Incidents: faults with their beginning and end, one row for each cause and thing.
 
 `delivery/incidents/README.md` has the states, the rules and the crash windows.
 """

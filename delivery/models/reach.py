@@ -1,4 +1,4 @@
-"""The rows within a reach: the one rule about what a limited key or developer may read.
+"""The rows within a reach: the one rule about the rows that a limited key or developer may read.
 
 Every list, page, export, search and answer for such a caller starts from these rows.
 """

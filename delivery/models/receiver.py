@@ -1,4 +1,4 @@
-"""Built-in receivers: URLs of Inturn's own web server that show what they receive."""
+"""Built-in receivers: URLs of Inturn's own web server that show their requests."""
 
 import secrets
 
@@ -6,7 +6,7 @@ from django.db import models
 
 from subscriptions.models.named_object import Named
 
-# Bounds of what strangers who know a URL can make Inturn store: some 50 MB with all receivers.
+# Bounds of the rows that strangers with a URL can make Inturn store: some 50 MB with all receivers.
 MOST_RECEIVERS = 20
 KEPT_REQUESTS = 50
 KEPT_BODY_BYTES = 32 * 1024

@@ -137,7 +137,7 @@ def earlier_reply(replied: Replied, body: bytes) -> Accepted | None:
 
 
 def reply_target(replied: Replied) -> ReplyTo:
-    """Return what the reply is published as; raise ReplyRefusedError if that is not possible."""
+    """Return the draft of the reply; raise ReplyRefusedError if that is not possible."""
     publisher = _publisher_of(replied.message)
     if publisher is None:
         detail = f"The publisher of {replied.message.public_id} is not known any more."

@@ -63,7 +63,7 @@ def mark_phase(moment: str) -> None:
 
 
 def trace_configs() -> list[aiohttp.TraceConfig]:
-    """Return what makes an aiohttp session note the moments."""
+    """Return the trace configuration that notes the moments of an aiohttp session."""
     config = aiohttp.TraceConfig()
 
     def on(moment: str) -> Any:

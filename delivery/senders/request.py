@@ -147,7 +147,7 @@ def _added(headers: dict[str, str], trace: dict[str, str]) -> dict[str, str]:
 
 
 def _reply_headers(parcel: Parcel, stored: Mapping[str, str]) -> dict[str, str]:
-    """Return the address for a reply, if one is wanted; and what the message itself replies to."""
+    """Return the address for a reply, if one is wanted, and the message that it replies to."""
     headers = correlation(stored)
     if wants_reply(stored, event=parcel.event, replay_id=parcel.replay_id):
         headers[REPLY_URL] = reply_url(

@@ -1,6 +1,6 @@
 r"""The ways in which publishers write a text: a search for `Müller` finds `M\u00fcller` as well.
 
-JSON allows several spellings of one value. Python and PHP escape what is beyond ASCII with small
+JSON allows several spellings of one value. Python and PHP escape characters beyond ASCII with small
 hexadecimal digits, .NET with large ones; PHP escapes the slash as well; a quotation mark within a
 value is always escaped. Between names and values there may be a space.
 """

@@ -34,7 +34,7 @@
       : `${(number / 1000).toLocaleString("en", { maximumFractionDigits: 1 })} s`;
 
   Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
-  // Chart.js would give its own colours to what has none yet, and keep them.
+  // Chart.js would give its own colours to sets without one, and keep them.
   Chart.defaults.plugins.colors.enabled = false;
   // A line needs two points: one that stands alone is a dot.
   const dot = ({ dataset: { data }, dataIndex: place }) =>

@@ -120,7 +120,7 @@ function setUpLive(line) {
     });
   }
 
-  // The HTML of a cell without what times.js adds to it.
+  // The HTML of a cell without the additions of times.js.
   function servedHtml(cell) {
     if (!cell.querySelector("time")) return cell.innerHTML;
     const copy = cell.cloneNode(true);

@@ -2,7 +2,7 @@
 
 A client may send less than is allowed and ignore parts of an answer. So a request must not need
 more than before, and an answer must not have less. New values of an enumeration in an answer are no
-break: the guide tells clients to expect them.
+break: the guide warns clients to expect them.
 """
 
 from collections.abc import Iterator, Mapping

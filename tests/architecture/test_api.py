@@ -34,7 +34,7 @@ def test_the_snapshot_is_of_this_version() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         (lambda new: new["paths"].pop("/api/v1/lanes"), "GET /api/v1/lanes: the operation is gone"),
         (
@@ -78,11 +78,11 @@ def test_the_snapshot_is_of_this_version() -> None:
     ],
 )
 def test_a_change_that_breaks_clients_is_found(
-    change: Callable[[Document], Any], told: str
+    change: Callable[[Document], Any], reported: str
 ) -> None:
     old, new = stored_document(), copy.deepcopy(stored_document())
     change(new)
-    assert told in list(Documents(old, new).breaks())
+    assert reported in list(Documents(old, new).breaks())
 
 
 def test_additions_break_no_client() -> None:

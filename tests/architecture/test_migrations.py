@@ -22,16 +22,16 @@ ACCEPTED: dict[tuple[str, str], dict[str, str]] = {
 def test_new_migrations_hold_up_no_running_version() -> None:
     found = {
         (app, name): [
-            told
-            for told in (
+            reported
+            for reported in (
                 *migrations.objections(migrations.statements(app, name)),
                 *migrations.unsafe_operations(app, name),
             )
-            if told.partition(",")[0] not in ACCEPTED.get((app, name), {})
+            if reported.partition(",")[0] not in ACCEPTED.get((app, name), {})
         ]
         for app, name in migrations.new_migrations()
     }
-    assert {migration: told for migration, told in found.items() if told} == {}
+    assert {migration: reported for migration, reported in found.items() if reported} == {}
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_new_migrations_hold_up_no_running_version() -> None:
     ],
 )
 def test_a_migration_that_holds_up_others_is_found(sql: str, rule: str) -> None:
-    assert rule in [told.partition(",")[0] for told in migrations.objections(sql)]
+    assert rule in [reported.partition(",")[0] for reported in migrations.objections(sql)]
 
 
 @pytest.mark.parametrize(

@@ -174,11 +174,11 @@ def _results(counts: dict[str, float]) -> list[BenchResult]:
         )
         for name, limit in limits.items()
     ]
-    told = [
+    reported = [
         at_most(name, value, None, unit="bytes" if name == "WAL" else "")
         for name, value in sorted(counts.items())
     ]
-    return [*promised, *told]
+    return [*promised, *reported]
 
 
 SCENARIOS = {"message": one_message}

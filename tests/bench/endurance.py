@@ -128,7 +128,7 @@ def _sizes() -> tuple[int, int, int]:
 
 def _compared(parts: list[Part]) -> list[BenchResult]:
     second, last = parts[1], parts[-1]
-    told = [
+    reported = [
         at_most(f"  part {number}: {name}", value, None, unit=unit)
         for number, part in enumerate(parts, start=1)
         for name, value, unit in (
@@ -156,7 +156,7 @@ def _compared(parts: list[Part]) -> list[BenchResult]:
             MOST_ROOM * second.settled_per_row,
             unit="bytes",
         ),
-        *told,
+        *reported,
     ]
 
 

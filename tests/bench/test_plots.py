@@ -38,9 +38,13 @@ def test_a_percentile_is_one_of_the_values() -> None:
 
 
 def test_a_figure_without_a_limit_is_printed_and_not_judged() -> None:
-    told = at_most("bare", 0.34, None, unit="ms")
-    assert (told.is_met, told.as_json()["wanted"], told.as_json()["met"]) == (None, None, None)
-    assert "0.3 ms" in told.as_text()
+    reported = at_most("bare", 0.34, None, unit="ms")
+    assert (reported.is_met, reported.as_json()["wanted"], reported.as_json()["met"]) == (
+        None,
+        None,
+        None,
+    )
+    assert "0.3 ms" in reported.as_text()
     assert at_most("p50", 4.4, 4.5, unit="ms").is_met
     assert not at_most("p50", 4.6, 4.5, unit="ms").is_met
 

@@ -114,9 +114,9 @@ def test_a_sender_settling_a_sibling_sees_a_fresh_resubmission() -> None:
 def test_a_failure_being_reported_is_not_reported_twice() -> None:
     row = failed(Status.IN_DOUBT)
 
-    def tell() -> None:
+    def report() -> None:
         failures.publish_notices(limit=10)
 
-    assert meet(tell, partial(resubmit_delivery, row.pk, actor="ann")) is None
+    assert meet(report, partial(resubmit_delivery, row.pk, actor="ann")) is None
     assert Message.objects.filter(event_type__name="Inturn.Delivery.Failed").count() == 1
     assert not FailureNotice.objects.exists()

@@ -1,4 +1,4 @@
-"""A mail server for tests: it takes mails by SMTP, or hangs, or refuses, as it is told."""
+"""A mail server for tests: it takes mails by SMTP, or hangs, or refuses, as configured."""
 
 import asyncio
 import email

@@ -20,9 +20,9 @@ WARNING = 2
 def rendered(loaded: chart.Chart, folder: str, values: dict[str, Any]) -> list[Any] | str:
     """Return the resources, or Helm's objection to the values."""
     report = chart.lint(folder, values, strict=True, kube_version=f"v{KUBERNETES}.0")
-    told = [found["error"] for found in report["messages"] if found["severity"] >= WARNING]
-    if told or report["errors"]:
-        return "\n".join([*told, *report["errors"]])
+    reported = [found["error"] for found in report["messages"] if found["severity"] >= WARNING]
+    if reported or report["errors"]:
+        return "\n".join([*reported, *report["errors"]])
     files = loaded.render(values, name="hooks", namespace="inturn")
     resources = [
         resource

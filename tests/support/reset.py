@@ -47,19 +47,19 @@ def remember() -> Migrated:
     with connection.cursor() as cursor:
         cursor.execute(_TABLES)
         tables = tuple(name for (name,) in cursor.fetchall())
-        filled = [name for name, found in _told(_HAS_ROWS, tables).items() if found == "true"]
+        filled = [name for name, found in _reported(_HAS_ROWS, tables).items() if found == "true"]
         cursor.execute(_RANGES)
         ranges = set(cursor.fetchall())
         cursor.execute("SELECT last_value FROM delivery_message_id_seq")
         ((next_message,),) = cursor.fetchall()
     rows = {name: _copied(name) for name in filled}
-    return Migrated(tables, _told(_DIGEST, filled), rows, ranges, next_message)
+    return Migrated(tables, _reported(_DIGEST, filled), rows, ranges, next_message)
 
 
 def put_back(migrated: Migrated) -> None:
     with transaction.atomic():
         empty = [name for name in migrated.tables if name not in migrated.digests]
-        dirty = [name for name, found in _told(_HAS_ROWS, empty).items() if found == "true"]
+        dirty = [name for name, found in _reported(_HAS_ROWS, empty).items() if found == "true"]
         dirty += _changed(migrated)
         if dirty:
             # CASCADE also empties the tables that refer to them, and some of those have rows of
@@ -74,7 +74,7 @@ def put_back(migrated: Migrated) -> None:
 
 
 def _changed(migrated: Migrated) -> list[str]:
-    found = _told(_DIGEST, migrated.digests)
+    found = _reported(_DIGEST, migrated.digests)
     return [name for name, digest in migrated.digests.items() if found[name] != digest]
 
 
@@ -110,7 +110,7 @@ def _put_back_ranges(migrated: Migrated) -> None:
             )
 
 
-def _told(statement: str, names: Iterable[str]) -> dict[str, str | None]:
+def _reported(statement: str, names: Iterable[str]) -> dict[str, str | None]:
     parts = [
         sql.SQL(statement).format(name=sql.Literal(name), table=sql.Identifier(name))
         for name in names

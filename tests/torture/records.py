@@ -150,5 +150,5 @@ def _described(came: Received | Fetched) -> tuple[float, str]:
         )
         return came.answered_at, text
     marked = f" {came.redelivery}" if came.redelivery else ""
-    told = f"delivery {came.delivery} attempt {came.attempt}{marked} from port {came.port}"
-    return came.at, f"  {came.id} {told} -> {came.status}"
+    reported = f"delivery {came.delivery} attempt {came.attempt}{marked} from port {came.port}"
+    return came.at, f"  {came.id} {reported} -> {came.status}"

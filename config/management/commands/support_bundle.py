@@ -1,4 +1,4 @@
-"""`support-bundle`: write one file with what somebody needs who helps from afar."""
+"""`support-bundle`: write one file with the facts that remote help needs."""
 
 import io
 import json

@@ -39,7 +39,7 @@ class ShownDelivery:
 
     `earlier` counts those that are not shown. `sent` is the body that a script made instead of the
     message's, and `difference` its difference from that, None if they were not compared. `body` is
-    the beginning of what is sent. Without the right to see payloads all three are missing.
+    the beginning of the request's body. Without the right to see payloads all three are missing.
     """
 
     delivery: Delivery
@@ -172,7 +172,7 @@ def with_attempts(
 ) -> list[ShownDelivery]:
     """Add to each delivery its newest attempts up to a limit, with one query for all.
 
-    With `may_see` also what was sent: then load the bodies and outputs of scripts.
+    With `may_see` also the payload: then load the bodies and outputs of scripts.
     """
     attempts: dict[int, list[ShownAttempt]] = defaultdict(list)
     newest = Attempt.objects.filter(delivery__in=deliveries).newest(limit).order_by("-number")
@@ -193,7 +193,7 @@ def with_attempts(
 
 
 class _Bodies:
-    """What is sent with deliveries; equal outputs of scripts are compared once."""
+    """The payloads of deliveries; equal outputs of scripts are compared once."""
 
     def __init__(self) -> None:
         self._published: dict[int, Payload] = {}

@@ -59,7 +59,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventExample:
-    """What a publisher's developer needs of an event type; sample and schema as in `Entry`."""
+    """An event type for a publisher's developer; sample and schema as in `Entry`."""
 
     event_type: EventType
     sample: str

@@ -25,7 +25,7 @@ _YEAR_SECONDS = 365 * 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstSteps:
-    """What exists already; `publish_url` leads to the page that publishes, if there is a way."""
+    """The objects that exist already; `publish_url` leads to the page that publishes, if any."""
 
     has_event_type: bool
     has_publisher: bool

@@ -214,7 +214,7 @@ def _ids(subscription: str) -> list[int] | None:
 
 
 def mistake_in(period: HistoryRange) -> str:
-    """Return what is wrong with the query, with the nearest name; empty if nothing is."""
+    """Return the query's mistake, with the nearest name; empty if there is none."""
     try:
         _ = period.subscription and subscription_ids(period.subscription)
     except UnknownNameError as error:

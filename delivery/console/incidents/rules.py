@@ -18,7 +18,7 @@ from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.values.addresses import AddressRefusedError
 from subscriptions.values.endpoints import EndpointError, check_endpoint, parse_url
 
-# What the bound of a kind means; kinds without one have no bound.
+# The meaning of a kind's bound; kinds without one have no bound.
 BOUNDS: Mapping[str, str] = {
     IncidentKind.RETRYING: "Deliveries of a subscription that wait for their next attempt.",
     IncidentKind.FAILURES: "Failed deliveries of a subscription by one cause.",

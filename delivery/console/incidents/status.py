@@ -1,4 +1,4 @@
-"""The page of an incident: what is wrong, what became of its deliveries, who was notified."""
+"""The page of an incident: its cause, the outcomes of its deliveries, who was notified."""
 
 from dataclasses import dataclass
 from datetime import datetime

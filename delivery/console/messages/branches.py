@@ -1,4 +1,4 @@
-"""The branches of a message: its callbacks and replies, and what it is itself an answer to."""
+"""The branches of a message: its callbacks and replies, and the message that it answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ def _replies_to(message: Message) -> list[Reply]:
 
 
 def _replied_by(message: Message) -> Reply | None:
-    """Return what this message is the reply to; None also after that message was removed."""
+    """Return the message that this one replies to; None also after that message was removed."""
     if not correlation(message.headers):
         return None
     return Reply.objects.filter(reply=message).first()

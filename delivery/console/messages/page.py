@@ -23,7 +23,7 @@ from subscriptions.matching.errors_to import FAILED
 
 SHOWN_DELIVERIES = 20
 SHOWN_ATTEMPTS = 10
-# A page shows failures first, then what waits, then what is as it should be.
+# A page shows failures first, then waiting deliveries, then the others.
 _RANK = Case(
     When(status__in=FAILURES, then=Value(0)),
     When(status__in=OPEN, attempts__gt=0, then=Value(1)),
@@ -107,7 +107,7 @@ class MessagePage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedPage:
-    """What to load: the deliveries from `start` on, and what its reader has a right to.
+    """The rows to load: the deliveries from `start` on, as far as the reader has a right to them.
 
     `may_see`: payloads. `explains_all` subscriptions, however many.
     """

@@ -1,4 +1,4 @@
-"""What one can do, by a verb: the results lead to the page where it is confirmed.
+"""Actions, found by a verb: the results lead to the page where it is confirmed.
 
 Nothing is changed by the search field itself.
 """

@@ -35,7 +35,7 @@ KEYS = {
 SHOWN_KEYS = (
     "status, subscriber, subscription, event, publisher, message, header, body, since, until"
 )
-# What stands before a colon in the name of a lane or in a URL is no key.
+# The text before a colon in the name of a lane or in a URL is no key.
 _NO_KEYS = ("queue", "retry", "callback", "http", "https")
 _TABS = {tab.name: tab.name for tab in TABS if tab.name} | {"doubt": IN_DOUBT.name}
 _STATUSES = {status.casefold(): status.value for status in Status}

@@ -1,4 +1,4 @@
-"""What the search field finds by an id, a name or an endpoint."""
+"""Objects that the search field finds by an id, a name or an endpoint."""
 
 import re
 from collections.abc import Callable, Iterator

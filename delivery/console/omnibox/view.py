@@ -1,6 +1,6 @@
-"""The end point of the search field: the results for what is typed, as JSON.
+"""The end point of the search field: the results for the typed text, as JSON.
 
-It finds only what the user may see, and reads nothing of payloads.
+It finds only objects that the user may see, and reads nothing of payloads.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
-"""What the first page shows above the board: the proof of order, and what one's role needs first.
+"""The top of the first page: the proof of order, and the first concerns of the user's role.
 
-Auditors get reports, Support what failed. All have the board below, with open incidents.
+Auditors get reports, Support the failures. All have the board below, with open incidents.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Proof:
     """The last verify run that is done.
 
     It checked the deliveries from `since` (None: from the beginning) until `until`; an earlier run
-    had proven those before. `explained` counts what looks broken and is not.
+    had proven those before. `explained` counts the findings that have an explanation.
     """
 
     run: PipelineRun

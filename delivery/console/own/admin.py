@@ -1,4 +1,4 @@
-"""The lists and the page of what a developer's publishers published."""
+"""The lists and the page of the messages of a developer's publishers."""
 
 from typing import Any
 

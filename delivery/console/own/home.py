@@ -1,4 +1,4 @@
-"""The first page of a publisher's developer: what became of the newest messages, and the API."""
+"""The first page of a publisher's developer: the outcomes of the newest messages, and the API."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Built-in receivers in the console: what they got, and buttons that switch their answer."""
+"""Built-in receivers in the console: their requests, and buttons that switch their answer."""
 
 from typing import Any
 

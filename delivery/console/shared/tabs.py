@@ -143,7 +143,7 @@ def shown_tabs(params: Mapping[str, str]) -> list[ShownTab]:
 
 
 def _current(params: Mapping[str, str]) -> Tab | None:
-    """Return the tab that shows what the address chooses; None for a status that has none."""
+    """Return the tab of the address's choice; None for a status that has none."""
     statuses = set(statuses_of(params))
     if not statuses:
         return ALL

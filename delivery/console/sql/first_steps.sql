@@ -1,4 +1,4 @@
--- What the card of the first steps shows: whether any delivery was ever DELIVERED, by the totals
+-- The facts on the card of the first steps: whether any delivery was ever DELIVERED, by the totals
 -- that the chores count, or since; and what there is apart from Inturn's own event types.
 SELECT
     EXISTS (SELECT FROM delivery_trafficmark WHERE id = 1 AND delivered > 0)

@@ -5,7 +5,8 @@
 -- (lane, skipped, subscription) to the next, and on delivery_in_mailbox from one subscription to
 -- the next: the cost grows with the number of those that have pending deliveries, not with the
 -- backlog, the number of subscriptions, or the settled deliveries. And the number of SHADOW
--- subscriptions, by subscription_shadow. What waits in a join is in no lane and in no mailbox.
+-- subscriptions, by subscription_shadow. A delivery that waits in a join is in no lane and in no
+-- mailbox.
 WITH RECURSIVE counted AS MATERIALIZED (
     SELECT lane_id, skipped, subscription_id, min(id) AS id, count(*) AS found
     FROM (

@@ -37,7 +37,7 @@ class TypedScript:
 class ScriptTrial:
     """The message before, and the request or the answer after; or the mistake.
 
-    `note`: what is missing, if there is nothing to try.
+    `note`: the missing input, if there is nothing to try.
     """
 
     note: str = ""

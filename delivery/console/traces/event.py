@@ -1,4 +1,4 @@
-"""An event of a trace: what happened to a message or to one of its deliveries, and when."""
+"""An event of a trace: a change of a message or of one of its deliveries, with its time."""
 
 import re
 from dataclasses import dataclass

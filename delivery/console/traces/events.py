@@ -43,7 +43,7 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traced:
-    """What a trace is about: the deliveries shown, each with its newest attempts, newest first."""
+    """The scope of a trace: the deliveries shown, each with its newest attempts, newest first."""
 
     message: Message
     deliveries: Sequence[tuple[Delivery, Sequence[Attempt]]]
@@ -154,7 +154,7 @@ def _attempts(delivery: Delivery, attempts: Sequence[Attempt]) -> Iterator[Event
 
 
 def _settled(at: datetime, status: str, reason: str, delivery: Delivery) -> Event:
-    # What the last attempt says stands above already; our own words may name a person and a job.
+    # The last attempt's error stands above already; our own words may name a person and a job.
     words = in_words(reason) if status in ("CANCELLED", "DELIVERED", *_BY_INTURN) else "settled"
     return Event(
         at=at, name=status, tone=tone_of(status), words=words or "settled", delivery=delivery

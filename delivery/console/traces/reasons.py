@@ -63,7 +63,7 @@ class MatchReason:
 
     @property
     def change_query(self) -> str:
-        """The query of the configuration log with the changes of what was changed."""
+        """The query of the configuration log with the changes of these objects."""
         if self.change is None:
             return ""
         of = {"object_type": self.change.object_type, "object_name": self.change.object_name}

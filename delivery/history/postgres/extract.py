@@ -50,7 +50,7 @@ class Extraction:
     chunk: Chunk
 
     def write(self, numbered: Numbered) -> "Extracted":
-        """Write a piece into the staging folder, one file per day; return what PostgreSQL sent."""
+        """Write a piece into the staging folder, one file per day; return its summary."""
         table = BY_NAME[numbered.piece.table]
         select = _with_checksum(table, numbered.piece.select)
         schema = arrow_schema((*table.bare, Column(CHECKSUM, "bigint")))

@@ -15,7 +15,7 @@ CROSS JOIN LATERAL (
     WHERE id = settled.message_id
     OFFSET 0
 ) AS message
--- What its script made before it was settled: of a delivery that was sent again, a later output
+-- The output of its script before it was settled: of a delivery that was sent again, a later output
 -- belongs to a later settlement.
 LEFT JOIN LATERAL (
     SELECT encode(sha256(body), 'hex') AS output_sha256

@@ -139,7 +139,7 @@ def _verified(job: StepJob, proof: HistoryProof | None) -> dict[str, Any]:
 
 
 def _require_sound(proof: HistoryProof, broken: Counts, left: DeliverySet) -> None:
-    """Raise DoubtError if something is broken, or if `left` is not what the proof left."""
+    """Raise DoubtError if something is broken, or if `left` differs from the proof's rest."""
     if any(broken.values()):
         raise DoubtError(f"something is broken since the proof of run {proof.run_id}")
     if left != proof.unarchived:

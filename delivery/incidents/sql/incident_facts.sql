@@ -1,4 +1,4 @@
--- What is known about the things of some incidents now: names, the head or last failure, and the
+-- The facts about the objects of some incidents now: names, the head or last failure, and the
 -- deliveries that wait, counted up to a limit on delivery_pending.
 SELECT
     incident.id,

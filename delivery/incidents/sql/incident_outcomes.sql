@@ -1,4 +1,4 @@
--- What became of the deliveries of an incident, up to a limit: how many have which status.
+-- The outcomes of an incident's deliveries, up to a limit: how many have which status.
 -- Deliveries that retention removed have none.
 SELECT coalesce(delivery.status, 'removed') AS status, count(*) AS count
 FROM (

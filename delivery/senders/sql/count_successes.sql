@@ -1,7 +1,7 @@
 -- Adds successes to the health of these subscriptions' URLs, except URLs whose row is locked.
 -- Returns the subscriptions of the written URLs. This connection reads for all lanes, so it must
 -- not wait for a row lock; these successes can.
-WITH successes AS (
+WITH counts AS (
     SELECT
         subscriptions_url(subscription.endpoint) AS url, sum(succeeded.attempts) AS attempts,
         array_agg(subscription.id) AS subscriptions
@@ -11,23 +11,23 @@ WITH successes AS (
 ), free AS (
     SELECT health.url
     FROM delivery_urlhealth health
-    JOIN successes ON successes.url = health.url
+    JOIN counts ON counts.url = health.url
     FOR UPDATE OF health SKIP LOCKED
 ), counted AS (
     UPDATE delivery_urlhealth health
-    SET attempts = health.attempts + successes.attempts, failures_in_row = 0, last_success_at = now()
-    FROM successes
-    JOIN free ON free.url = successes.url
-    WHERE health.url = successes.url
+    SET attempts = health.attempts + counts.attempts, failures_in_row = 0, last_success_at = now()
+    FROM counts
+    JOIN free ON free.url = counts.url
+    WHERE health.url = counts.url
     RETURNING health.url
 ), made AS (
     INSERT INTO delivery_urlhealth (url, state, attempts, failures, failures_in_row)
     SELECT url, 'ENABLED', attempts, 0, 0
-    FROM successes
-    WHERE NOT EXISTS (SELECT FROM delivery_urlhealth health WHERE health.url = successes.url)
+    FROM counts
+    WHERE NOT EXISTS (SELECT FROM delivery_urlhealth health WHERE health.url = counts.url)
     ON CONFLICT (url) DO NOTHING
     RETURNING url
 )
-SELECT unnest(successes.subscriptions) AS subscription_id
-FROM successes
-WHERE successes.url IN (SELECT url FROM counted UNION SELECT url FROM made)
+SELECT unnest(counts.subscriptions) AS subscription_id
+FROM counts
+WHERE counts.url IN (SELECT url FROM counted UNION SELECT url FROM made)

@@ -42,18 +42,18 @@ def write(sizes: Sizes, *, now: datetime, real: Path | None, say: Say) -> None:
             "changes": sizes.changes,
         }
         _execute(_read("plot"), around)
-        with told("messages, deliveries and attempts", say):
+        with reported("messages, deliveries and attempts", say):
             around |= _write_messages(sizes, now=now, real=real)
-        with told("indexes and foreign keys", say):
+        with reported("indexes and foreign keys", say):
             for statement in again:
                 _execute(statement)
         for name in ("lanes", "journal", "others"):
-            with told(name, say):
+            with reported(name, say):
                 _execute(_read(name), around)
         write_around(sizes, now=now)
-    with told("vacuum", say):
+    with reported("vacuum", say):
         _execute("VACUUM (ANALYZE)")
-    with told("traffic of the last day", say):
+    with reported("traffic of the last day", say):
         while _count_traffic():
             pass
 
@@ -64,7 +64,7 @@ def _count_traffic() -> bool:
 
 
 @contextmanager
-def told(what: str, say: Say) -> Iterator[None]:
+def reported(what: str, say: Say) -> Iterator[None]:
     began = time.monotonic()
     yield
     say(f"{time.monotonic() - began:7.1f} s  {what}")

@@ -37,8 +37,8 @@ def before(url: str, folder: Path, *, sessions: int = 90) -> Iterator[str]:
     """Run it in front of the server of that URL; yield the URL of the same database through it."""
     assert PROGRAM is not None
     server, port = urlsplit(url), free_port()
-    told = folder / "pgbouncer.ini"
-    told.write_text(
+    reported = folder / "pgbouncer.ini"
+    reported.write_text(
         _CONFIGURATION.format(
             host=server.hostname,
             port=server.port,
@@ -50,11 +50,11 @@ def before(url: str, folder: Path, *, sessions: int = 90) -> Iterator[str]:
     )
     # PgBouncer refuses to run as root.
     folder.chmod(0o711)
-    told.chmod(0o644)
+    reported.chmod(0o644)
     account = ["-u", "nobody"] if os.geteuid() == 0 else []
     through = url.replace(f"{server.hostname}:{server.port}", f"127.0.0.1:{port}")
     with (folder / "pgbouncer.log").open("w") as log:
-        pooler = subprocess.Popen([PROGRAM, "-q", *account, str(told)], stdout=log, stderr=log)
+        pooler = subprocess.Popen([PROGRAM, "-q", *account, str(reported)], stdout=log, stderr=log)
     try:
         eventually(lambda: pooler.poll() is not None or _answers(through), "PgBouncer answers")
         assert pooler.poll() is None, (folder / "pgbouncer.log").read_text()

@@ -22,7 +22,7 @@ def change(product: Product, statement: str, *values: object) -> None:
 
 @pytest.fixture
 def chat(receiver: Receiver, product: Product) -> Iterator[ReceiverEndpoint]:
-    """A chat that hangs, and is told of lanes that are blocked for a second."""
+    """A chat that hangs, and is notified of lanes that are blocked for a second."""
     endpoint = receiver.endpoint("chat")
     endpoint.always(Hold())
     rule = (
@@ -34,14 +34,14 @@ def chat(receiver: Receiver, product: Product) -> Iterator[ReceiverEndpoint]:
     change(product, rule, 300, 60, [])
 
 
-def test_a_blocked_lane_is_told_once_whenever_the_chores_die(
+def test_a_blocked_lane_is_announced_once_whenever_the_chores_die(
     flow: Flow, receiver: Receiver, product: Product, chat: ReceiverEndpoint
 ) -> None:
     chores = Chores(product)
     of = flow.subscribe(receiver.endpoint("hook"), policy="strict")
-    told = {
+    reported = {
         event: flow.subscribe(
-            receiver.endpoint(f"told-{event}"),
+            receiver.endpoint(f"notified-{event}"),
             event_type=f"Inturn.Incident.{event}",
             header_filter_string=of.subscriber,
         )
@@ -49,24 +49,24 @@ def test_a_blocked_lane_is_told_once_whenever_the_chores_die(
     }
     of.endpoint.always(Answer(500))
     # At 2: the message is stored, without its deliveries.
-    with chores.stopped_at("subscriptions_subscription", told["Opened"].id):
+    with chores.stopped_at("subscriptions_subscription", reported["Opened"].id):
         published = flow.publish_numbered(20)
-    (opened,) = told["Opened"].endpoint.wait_for_count(1)
+    (opened,) = reported["Opened"].endpoint.wait_for_count(1)
     assert orjson.loads(opened.body)["message"] == published[0]
-    # The chat hangs, and nothing waits for it: the lane flows, and the end is told.
+    # The chat hangs, and nothing waits for it: the lane flows, and the end is announced.
     chat.wait_for_count(1)
     of.endpoint.always(OK)
     flow.rest.post(f"lanes/{of.subscriber}/retry")
     flow.wait_until_settled(of)
-    (closed,) = told["Closed"].endpoint.wait_for_count(1)
+    (closed,) = reported["Closed"].endpoint.wait_for_count(1)
     assert orjson.loads(closed.body)["incident"] == orjson.loads(opened.body)["incident"]
     kill(chores.worker())
     chat.always(OK)
     # The killed sender's claim is over.
     change(product, "UPDATE delivery_incidentalert SET next_at = now() WHERE sent_at IS NULL")
     eventually(lambda: unsent(product) == 0, "the chat got all")
-    assert len(told["Opened"].endpoint.received) == 1
-    assert len(told["Closed"].endpoint.received) == 1
+    assert len(reported["Opened"].endpoint.received) == 1
+    assert len(reported["Closed"].endpoint.received) == 1
 
 
 def unsent(product: Product) -> int:

@@ -97,21 +97,21 @@ def test_each_failure_is_reported_once_whenever_the_chores_die(
     flow: Flow, receiver: Receiver, chores: Chores, product: Product
 ) -> None:
     of = refusing(flow, receiver)
-    told = flow.subscribe(
-        receiver.endpoint("told"),
+    reported = flow.subscribe(
+        receiver.endpoint("reported"),
         event_type="Inturn.Delivery.Failed",
         header_filter_string=of.subscriber,
     )
     for _ in range(3):
         # The notices are taken and the messages stored, without their deliveries.
-        with chores.stopped_at("subscriptions_subscription", told.id):
+        with chores.stopped_at("subscriptions_subscription", reported.id):
             flow.publish_numbered(5)
     # And once more at any moment.
     flow.publish_numbered(5)
     kill(chores.worker())
     flow.wait_until_settled(of)
-    eventually(lambda: notices(product) == 0, "all is told")
-    requests = told.endpoint.wait_for_count(20)
+    eventually(lambda: notices(product) == 0, "all failures are reported")
+    requests = reported.endpoint.wait_for_count(20)
     found = Counter(orjson.loads(request.body)["delivery"] for request in requests)
     assert found == Counter(delivery["id"] for delivery in flow.deliveries(of))
 

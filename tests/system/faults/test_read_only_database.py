@@ -57,8 +57,8 @@ def database(product: Product) -> Iterator[SwitchableDatabase]:
 def is_refused(flow: Flow) -> bool:
     """Return whether publishing is refused with the reason and the time to retry."""
     answer = flow.publisher.ask("POST", f"events/{flow.event_type}/messages", body=b"{}")
-    told = answer.json().get("type") == "urn:inturn:problem:database-read-only"
-    return told and answer.status_code == 503 and "retry-after" in answer.headers
+    reported = answer.json().get("type") == "urn:inturn:problem:database-read-only"
+    return reported and answer.status_code == 503 and "retry-after" in answer.headers
 
 
 def test_a_read_only_database_causes_neither_loss_nor_duplicates(
@@ -71,13 +71,13 @@ def test_a_read_only_database_causes_neither_loss_nor_duplicates(
     of, bad = flow.subscribe(receiver.endpoint("a")), product.flow("Bad")
     failing = bad.subscribe(receiver.endpoint("b"))
     failing.endpoint.always(Answer(400))
-    told = {
-        "name": "told",
-        "subscriber": flow.subscriber("told"),
+    reported = {
+        "name": "reported",
+        "subscriber": flow.subscriber("reported"),
         "event_type": "Inturn.Delivery.Failed",
     }
-    told |= {"mode": "PULL", "header_filter_string": failing.subscriber}
-    mailbox = flow.rest.post("subscriptions", told)["id"]
+    reported |= {"mode": "PULL", "header_filter_string": failing.subscriber}
+    mailbox = flow.rest.post("subscriptions", reported)["id"]
     hold = Hold()
     of.endpoint.next(hold)
     published = flow.publish_numbered(3)
@@ -100,7 +100,7 @@ def test_a_read_only_database_causes_neither_loss_nor_duplicates(
     bad.publish()
     assert bad.wait_until_settled(failing) == ["REJECTED"]
     eventually(
-        lambda: list(flow.rest.all("deliveries", subscription=mailbox)), "the failure is told"
+        lambda: list(flow.rest.all("deliveries", subscription=mailbox)), "the failure is reported"
     )
 
 

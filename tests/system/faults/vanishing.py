@@ -110,7 +110,7 @@ def database(far_port: Callable[[int], int]) -> Iterator[str]:
         yield url.replace(f"127.0.0.1:{parts.port}", host)
 
 
-def told(act: Callable[[], Any]) -> str:
+def reported(act: Callable[[], Any]) -> str:
     """Return the result of an act: the name of its exception, or its return value."""
     try:
         return str(act())
@@ -130,7 +130,7 @@ def main() -> None:
         acts = stack.enter_context(connected())
         far.vanish()
         with ThreadPoolExecutor(len(acts)) as pool:
-            results = {name: pool.submit(told, act) for name, act in acts.items()}
+            results = {name: pool.submit(reported, act) for name, act in acts.items()}
             print(
                 json.dumps({name: result.result() for name, result in results.items()}), flush=True
             )

@@ -72,8 +72,8 @@ def test_the_endpoints_answer_reaches_the_publishers_callback_url(
     assert "webhook-signature" not in got.headers
     shown = callback_of(flow, id)
     assert (shown["state"], shown["answer"], shown["url"]) == ("ANSWERED", answer, publisher.url)
-    told = flow.rest.get(f"messages/{answer}")
-    assert told["answer_to"] == id
+    reported = flow.rest.get(f"messages/{answer}")
+    assert reported["answer_to"] == id
     eventually(
         lambda: flow.rest.get(f"messages/{answer}")["deliveries"][0]["status"] == "DELIVERED",
         "the answer is DELIVERED",

@@ -23,7 +23,7 @@ def test_a_refused_message_goes_to_the_named_recipient_only(flow: Flow, receiver
     ops = pull(flow, "ops", event_type=FAILED, header_filter_string=gone.subscriber)
     everybody = pull(flow, "everybody", event_type=FAILED, header_filter_string=gone.subscriber)
     published = flow.publish(b'{"n": 1}', ErrorsTo=ops.name)
-    body = only_failure(ops, "ops is told")
+    body = only_failure(ops, "ops is notified")
     attempt = body["attempt"]
     assert isinstance(attempt, dict)
     assert (body["message"], body["status"], attempt["status_code"]) == (published, "REJECTED", 410)
@@ -34,7 +34,7 @@ def test_a_refused_message_goes_to_the_named_recipient_only(flow: Flow, receiver
     )
     # The failure that is published to all subscribers comes second, and is the only one they get.
     second = flow.publish(b'{"n": 2}')
-    assert only_failure(everybody, "everybody is told of the second")["message"] == second
+    assert only_failure(everybody, "everybody is notified of the second")["message"] == second
 
 
 @pytest.mark.slow
@@ -58,7 +58,7 @@ def test_two_subscribers_that_refuse_to_take_failures_end_no_loop(
         "each refused its failure",
     )
     # A later failure is published by the same chore: it would come after those of a loop.
-    ops = pull(flow, "told-last", event_type=FAILED)
+    ops = pull(flow, "notified-last", event_type=FAILED)
     published = flow.publish(b"{}", ErrorsTo=ops.name)
-    assert only_failure(ops, "the last is told")["message"] == published
+    assert only_failure(ops, "the last is reported")["message"] == published
     assert [flow.statuses(one) for one in deaf] == [["REJECTED"], ["REJECTED"]]

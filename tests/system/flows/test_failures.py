@@ -17,7 +17,7 @@ GONE = Answer(410, body=b"no such project")
 def listen(flow: Flow, receiver: Receiver, to: StartedSubscription) -> StartedSubscription:
     """Subscribe to the failures of one subscriber."""
     return flow.subscribe(
-        receiver.endpoint("told"), event_type=FAILED, header_filter_string=to.subscriber
+        receiver.endpoint("reported"), event_type=FAILED, header_filter_string=to.subscriber
     )
 
 
@@ -40,9 +40,9 @@ def wait_until_done(flow: Flow, job: int) -> Json:
 
 def test_a_failure_is_published_to_its_subscribers(flow: Flow, receiver: Receiver) -> None:
     of = refusing(flow, receiver)
-    told = listen(flow, receiver, of)
+    reported = listen(flow, receiver, of)
     message = flow.publish()
-    (request,) = told.endpoint.wait_for_count(1)
+    (request,) = reported.endpoint.wait_for_count(1)
     body = orjson.loads(request.body)
     delivery = flow.delivery(of, message)
     assert (body["delivery"], body["message"], body["event"]) == (
@@ -64,10 +64,10 @@ def test_a_failure_of_a_failure_message_publishes_nothing(flow: Flow, receiver: 
         receiver.endpoint("beyond"), event_type=FAILED, header_filter_string=deaf.subscriber
     )
     flow.publish()
-    eventually(lambda: flow.statuses(deaf) == ["REJECTED"], "the failure could not be told")
+    eventually(lambda: flow.statuses(deaf) == ["REJECTED"], "the failure could not be reported")
     # Its notice would be older than that of a second failure, which is published.
     flow.publish()
-    eventually(lambda: flow.statuses(deaf) == ["REJECTED"] * 2, "the next was told, too")
+    eventually(lambda: flow.statuses(deaf) == ["REJECTED"] * 2, "the next was reported, too")
     assert beyond.endpoint.received == []
     assert list(flow.rest.all("deliveries", subscription=beyond.id)) == []
 
@@ -148,13 +148,13 @@ def test_a_repeated_failure_is_reported_again_and_not_resubmitted_again(
     flow: Flow, receiver: Receiver
 ) -> None:
     of = refusing(flow, receiver)
-    told = listen(flow, receiver, of)
+    reported = listen(flow, receiver, of)
     flow.publish_numbered(5)
-    told.endpoint.wait_for_count(5)
+    reported.endpoint.wait_for_count(5)
     job = flow.rest.post("resubmissions", {"filter": {"subscriber": of.subscriber}})
     assert wait_until_done(flow, job["id"])["resubmitted"] == 5
     attempts = [
-        orjson.loads(request.body)["attempts"] for request in told.endpoint.wait_for_count(10)
+        orjson.loads(request.body)["attempts"] for request in reported.endpoint.wait_for_count(10)
     ]
     assert attempts == [1] * 5 + [2] * 5
     assert len(of.endpoint.received) == 10
@@ -194,9 +194,9 @@ def test_a_delivery_whose_attempts_are_used_up_gets_new_ones_in_its_own_lane(
     brief = {"name": f"{flow.event_type}.brief", "copy_of": "workfront-2017", "retry_seconds": 0.1}
     flow.rest.post("policies", brief | {"max_attempts": 2})
     of = refusing(flow, receiver, policy=brief["name"])
-    told = listen(flow, receiver, of)
+    reported = listen(flow, receiver, of)
     message = flow.publish()
-    body = orjson.loads(told.endpoint.wait_for_count(1)[0].body)
+    body = orjson.loads(reported.endpoint.wait_for_count(1)[0].body)
     assert (body["status"], body["attempts"], flow.delivery(of, message)["lane"]) == (
         "FAILED",
         2,

@@ -67,14 +67,14 @@ def test_a_subscriber_can_have_a_mailbox_and_an_endpoint(flow: Flow, receiver: R
 
 def test_a_rejected_message_is_reported_as_a_failure(flow: Flow) -> None:
     mailbox = pull(flow, "choosy")
-    told = pull(
-        flow, "told", event_type="Inturn.Delivery.Failed", header_filter_string=mailbox.name
+    reported = pull(
+        flow, "reported", event_type="Inturn.Delivery.Failed", header_filter_string=mailbox.name
     )
     published = flow.publish()
     mailbox.say("reject", *mailbox.next())
-    eventually(lambda: told.status()["available"] == 1, "the failure is told")
-    (failure,) = told.next()
+    eventually(lambda: reported.status()["available"] == 1, "the failure is reported")
+    (failure,) = reported.next()
     body = failure["body"]
     assert (body["message"], body["status"], body["attempts"]) == (published, "REJECTED", 1)
     assert body["attempt"]["outcome"] == "DECLINED"
-    told.say("ack", failure)
+    reported.say("ack", failure)

@@ -106,17 +106,17 @@ def test_a_script_that_fails_settles_its_delivery_and_the_lane_goes_on(
     assert of.endpoint.wait_for_count(3)[2].body == b"mended"
 
 
-def test_a_failed_script_is_told_to_who_subscribes_to_failures(
+def test_a_failed_script_is_reported_to_subscribers_of_failures(
     flow: Flow, receiver: Receiver
 ) -> None:
-    told = flow.subscribe(
-        receiver.endpoint("told"),
+    reported = flow.subscribe(
+        receiver.endpoint("reported"),
         event_type="Inturn.Delivery.Failed",
         filter=f"$$->'Body'->>'event' = '{flow.event_type}'",
     )
     flow.subscribe(receiver.endpoint("fails"), script="throw 'no';")
     flow.publish()
-    (request,) = told.endpoint.wait_for_count(1)
+    (request,) = reported.endpoint.wait_for_count(1)
     body = json.loads(request.body)
     assert (body["status"], body["attempt"]["outcome"], body["attempt"]["error"]) == (
         "FAILED",

@@ -211,7 +211,7 @@ def test_an_endpoint_that_hangs_does_not_stop_the_web_server(
         # Six of the web server's eight threads may wait.
         of.endpoint.wait_for_count(6)
         eventually(
-            lambda: sum(one.done() for one in waiting) == 6, "the others are told to come again"
+            lambda: sum(one.done() for one in waiting) == 6, "the others are asked to come again"
         )
         assert flow.product.is_ready()
         hold.release()
@@ -243,11 +243,11 @@ def publish_alone(flow: Flow, *, seconds: float = 30) -> requests.Response:
 
 def test_a_settled_sync_failure_is_published(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("rules"))
-    told = subscribe_to_failures(flow, receiver)
+    reported = subscribe_to_failures(flow, receiver)
     of.endpoint.next(Answer(404), OK)
     delivery = history(flow, publish(flow))
     publish(flow)
-    told.endpoint.wait_for(
+    reported.endpoint.wait_for(
         lambda received: any(str(delivery["id"]).encode() in one.body for one in received)
     )
 
@@ -255,5 +255,5 @@ def test_a_settled_sync_failure_is_published(flow: Flow, receiver: Receiver) -> 
 def subscribe_to_failures(flow: Flow, receiver: Receiver) -> StartedSubscription:
     filtered = f"$$->'Body'->>'event' = '{flow.event_type}'"
     return flow.subscribe(
-        receiver.endpoint("told"), event_type="Inturn.Delivery.Failed", filter=filtered
+        receiver.endpoint("reported"), event_type="Inturn.Delivery.Failed", filter=filtered
     )

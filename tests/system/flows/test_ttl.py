@@ -35,7 +35,7 @@ def expire(flow: Flow, *of: StartedSubscription) -> None:
         )
 
 
-def told(flow: Flow, of: StartedSubscription) -> list[Json]:
+def reported(flow: Flow, of: StartedSubscription) -> list[Json]:
     """Return the journal's entries about that subscription."""
     with flow.product.connect() as connection:
         rows = connection.execute(
@@ -80,7 +80,7 @@ def test_a_lane_that_it_blocked_flows_on_at_once(
     expire(flow, of)
     assert lasting.wait_until_settled(also) == ["DELIVERED"]
     assert set(flow.wait_until_settled(of)) == {"EXPIRED"}
-    entries = [entry["text"] for entry in told(flow, of) if entry["kind"] == "EXPIRED"]
+    entries = [entry["text"] for entry in reported(flow, of) if entry["kind"] == "EXPIRED"]
     assert len(entries) == 1
     assert entries[0].startswith("10 deliveries of ")
 

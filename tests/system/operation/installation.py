@@ -112,8 +112,8 @@ class StartedInstallation:
 
     def postmaster(self) -> int | None:
         """Return the parent of all PostgreSQL processes; each of those leads a session, too."""
-        for told in self.home.glob("postgresql-*/data/postmaster.pid"):
-            lines = _read_lines(told)
+        for reported in self.home.glob("postgresql-*/data/postmaster.pid"):
+            lines = _read_lines(reported)
             if lines and (pid := int(lines[0])) in self.postgres():
                 return pid
         return None

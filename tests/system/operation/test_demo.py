@@ -117,13 +117,13 @@ def test_refused_messages_are_retried_while_the_rest_flows(running_demo: Demo) -
 
 @pytest.mark.slow
 def test_a_build_reports_its_result_by_callback(running_demo: Demo) -> None:
-    def told() -> list[Json]:
+    def reported() -> list[Json]:
         answers = {"subscriber": "Inturn.Callbacks", "status": "DELIVERED"}
         found: list[Json] = running_demo.rest.get("deliveries", **answers)["results"]
         return found
 
-    eventually(lambda: bool(told()), "an answer is DELIVERED to the publisher's URL")
-    answer = running_demo.rest.get(f"messages/{told()[0]['message']}")
+    eventually(lambda: bool(reported()), "an answer is DELIVERED to the publisher's URL")
+    answer = running_demo.rest.get(f"messages/{reported()[0]['message']}")
     assert answer["body"]["result"] in ("passed", "failed")
 
 
@@ -163,10 +163,10 @@ def test_the_demo_stops_cleanly_and_starts_again(running_demo: Demo) -> None:
     before = running_demo.subscriptions()
     assert running_demo.up is not None
     running_demo.up.send_signal(signal.SIGINT)
-    _, told = running_demo.up.communicate(timeout=DEADLINE_SECONDS)
+    _, reported = running_demo.up.communicate(timeout=DEADLINE_SECONDS)
     assert running_demo.up.returncode == 0
-    assert len([line for line in told.splitlines() if "127.0.0.0/8" in line]) == 1
-    assert "killing it" not in told
+    assert len([line for line in reported.splitlines() if "127.0.0.0/8" in line]) == 1
+    assert "killing it" not in reported
     assert running_demo.processes() == set()
     running_demo.start()
     running_demo.wait_until_more("demo-reporting/all-created")

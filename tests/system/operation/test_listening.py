@@ -85,8 +85,8 @@ def test_the_server_listens_on_ipv6(stopped: StartedInstallation) -> None:
 
 
 def test_an_address_that_is_not_this_machines_is_refused(tmp_path: Path) -> None:
-    told = refusal(tmp_path, "up", INTURN_LISTEN="192.0.2.77")
-    assert told == "inturn: 192.0.2.77 is no address of this machine: set INTURN_LISTEN\n"
+    reported = refusal(tmp_path, "up", INTURN_LISTEN="192.0.2.77")
+    assert reported == "inturn: 192.0.2.77 is no address of this machine: set INTURN_LISTEN\n"
 
 
 def test_tls_files_that_cannot_be_used_are_refused_with_the_setting(tmp_path: Path) -> None:
@@ -100,11 +100,11 @@ def test_tls_files_that_cannot_be_used_are_refused_with_the_setting(tmp_path: Pa
             tmp_path, "web", INTURN_TLS_CERTIFICATE=str(certificate), INTURN_TLS_KEY=str(key)
         )
 
-    told = refused(other / "key.pem")
-    assert told.startswith(
+    reported = refused(other / "key.pem")
+    assert reported.startswith(
         f"inturn: INTURN_TLS_CERTIFICATE: {certificate} cannot be used with {other}/key.pem"
     )
-    assert "mismatch" in told
+    assert "mismatch" in reported
     assert "INTURN_TLS_KEY: " in refused(tmp_path / "nowhere.pem")
     key.write_text(key.read_text().replace("BEGIN PRIVATE", "BEGIN RSA PRIVATE"))
     assert "convert it with `openssl pkcs8" in refused(key)

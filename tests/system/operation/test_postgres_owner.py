@@ -147,6 +147,8 @@ def test_another_major_version_does_not_start_empty_beside_the_data(
 
 def test_up_reports_data_of_another_major_version_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "postgresql-9" / "data").mkdir(parents=True)
-    told = refusal(tmp_path, "up")
-    assert told.startswith(f"inturn: the data in {tmp_path / 'postgresql-9'} is not of PostgreSQL ")
-    assert told.count("\n") == 1
+    reported = refusal(tmp_path, "up")
+    assert reported.startswith(
+        f"inturn: the data in {tmp_path / 'postgresql-9'} is not of PostgreSQL "
+    )
+    assert reported.count("\n") == 1

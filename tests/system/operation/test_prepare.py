@@ -49,10 +49,10 @@ def test_machines_that_start_at_once_on_an_empty_database_all_prepare_it(
     empty_database: str, tmp_path: Path
 ) -> None:
     started = [prepare(tmp_path / str(number), empty_database) for number in range(MACHINES)]
-    told = [machine.communicate(timeout=2 * DEADLINE_SECONDS)[0] for machine in started]
-    assert [machine.returncode for machine in started] == [0] * MACHINES, told
+    reported = [machine.communicate(timeout=2 * DEADLINE_SECONDS)[0] for machine in started]
+    assert [machine.returncode for machine in started] == [0] * MACHINES, reported
     # One of them created the administrator.
-    assert len([said for said in told if "administrator admin" in said]) == 1
+    assert len([said for said in reported if "administrator admin" in said]) == 1
 
 
 def test_a_second_prepare_waits_and_prints_so(empty_database: str, tmp_path: Path) -> None:
@@ -80,12 +80,12 @@ def test_a_database_of_another_version_is_refused_unchanged(
             "('subscriptions', '0001_initial', now()), "
             "('delivery', '0001_initial', now()), ('delivery', '0010_roles', now())"
         )
-        told = prepare(tmp_path, empty_database).communicate(timeout=DEADLINE_SECONDS)[0]
+        reported = prepare(tmp_path, empty_database).communicate(timeout=DEADLINE_SECONDS)[0]
         assert (
             "this database is of another version of Inturn, with the migration delivery.0010_roles"
-            in told
+            in reported
         )
-        assert "start with an empty one" in told
+        assert "start with an empty one" in reported
         tables = (
             "SELECT array_agg(relname::text) FROM pg_class WHERE relkind = 'r' "
             "AND relnamespace = 'public'::regnamespace"

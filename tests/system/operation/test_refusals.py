@@ -39,8 +39,8 @@ def refusal(home: Path, *command: str, **given: str) -> str:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 def test_a_wrong_setting_ends_every_command(tmp_path: Path, command: tuple[str, ...]) -> None:
-    told = refusal(tmp_path, *command, SENDER_PROCESSES="none")
-    assert told == "inturn: SENDER_PROCESSES: 'none' is not a whole number from 1 to 100\n"
+    reported = refusal(tmp_path, *command, SENDER_PROCESSES="none")
+    assert reported == "inturn: SENDER_PROCESSES: 'none' is not a whole number from 1 to 100\n"
 
 
 @pytest.mark.parametrize("command", ["qcluster", "migrate", "rotate_keys"])

@@ -87,7 +87,7 @@ def waits(_environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
 
 
 def is_late(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
-    """Answer after the seconds in the query, or tell how many such answers there were."""
+    """Answer after the seconds in the query, or report the number of such answers."""
     if environ["PATH_INFO"] == "/begun":
         start_response("200 OK", [])
         return [str(len(_begun)).encode()]

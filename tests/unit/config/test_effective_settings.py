@@ -1,4 +1,4 @@
-"""The effective settings and the support bundle tell everything but secrets."""
+"""The effective settings and the support bundle show everything but secrets."""
 
 import io
 import json

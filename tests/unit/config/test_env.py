@@ -78,11 +78,11 @@ def complaint(read: Read, **given: str) -> str:
 def test_a_wrong_value_is_named_and_quoted_with_the_remedy(
     read: Read, name: str, text: str, allowed: str
 ) -> None:
-    told = complaint(read, **{name: text})
-    assert told.startswith(f"{name}: ")
-    assert text in told
-    assert allowed in told
-    assert "\n" not in told
+    reported = complaint(read, **{name: text})
+    assert reported.startswith(f"{name}: ")
+    assert text in reported
+    assert allowed in reported
+    assert "\n" not in reported
 
 
 @pytest.mark.parametrize(
@@ -97,10 +97,10 @@ def test_a_wrong_value_is_named_and_quoted_with_the_remedy(
     ],
 )
 def test_a_url_that_is_no_databases_is_refused_without_its_password(read: Read, url: str) -> None:
-    told = complaint(read, DATABASE_URL=url)
-    assert told.startswith("DATABASE_URL: ")
-    assert "postgresql://user:password@host:5432/name" in told
-    assert HIDDEN not in told
+    reported = complaint(read, DATABASE_URL=url)
+    assert reported.startswith("DATABASE_URL: ")
+    assert "postgresql://user:password@host:5432/name" in reported
+    assert HIDDEN not in reported
 
 
 @pytest.mark.parametrize(
@@ -161,10 +161,10 @@ def test_a_secret_that_looks_like_a_variable_is_not_expanded(read: Read) -> None
 
 @pytest.mark.parametrize("key", ["a", KEY[:-1], f"{KEY[:12]} {KEY[12:]}", f"{KEY}é"])
 def test_a_bootstrap_key_that_is_guessable_or_unsendable_is_refused(read: Read, key: str) -> None:
-    told = complaint(read, INTURN_BOOTSTRAP_KEY=key)
-    assert told.startswith("INTURN_BOOTSTRAP_KEY: ")
-    assert "openssl rand -hex 24" in told
-    assert KEY[:-1] not in told
+    reported = complaint(read, INTURN_BOOTSTRAP_KEY=key)
+    assert reported.startswith("INTURN_BOOTSTRAP_KEY: ")
+    assert "openssl rand -hex 24" in reported
+    assert KEY[:-1] not in reported
     assert read(INTURN_BOOTSTRAP_KEY=KEY).bootstrap_key == KEY
 
 
@@ -248,6 +248,6 @@ def test_tls_files_make_every_own_address_https(read: Read) -> None:
 @pytest.mark.parametrize("given", ["INTURN_TLS_CERTIFICATE", "INTURN_TLS_KEY"])
 def test_tls_needs_paths_of_both_files(read: Read, given: str) -> None:
     assert "set both, or none" in complaint(read, **{given: "/etc/one.pem"})
-    told = complaint(read, **{given: "-----BEGIN PRIVATE KEY-----"})
-    assert "give its path" in told
-    assert "BEGIN" not in told
+    reported = complaint(read, **{given: "-----BEGIN PRIVATE KEY-----"})
+    assert "give its path" in reported
+    assert "BEGIN" not in reported

@@ -38,9 +38,9 @@ def migrating(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_migrating_gives_way_while_a_table_is_in_use() -> None:
     with psycopg.connect(**connection_parameters()) as other:
         other.execute("LOCK TABLE django_migrations")
-        told = Releasing(other)
-        prepare.Command(stdout=told)._migrate()
-    assert told.getvalue() == "a table to migrate is in use: trying again\n"
+        reported = Releasing(other)
+        prepare.Command(stdout=reported)._migrate()
+    assert reported.getvalue() == "a table to migrate is in use: trying again\n"
 
 
 @pytest.mark.usefixtures("migrating")
@@ -68,12 +68,12 @@ def newer(db: None) -> None:
 @pytest.mark.usefixtures("newer")
 @pytest.mark.parametrize("command", ["migrate", "qcluster"])
 def test_older_code_refuses_a_newer_database(command: str) -> None:
-    with pytest.raises(CommandError) as told:
+    with pytest.raises(CommandError) as reported:
         call_command(command)
     assert "of a newer version of Inturn, with the migration delivery.9999_tomorrow" in str(
-        told.value
+        reported.value
     )
-    assert "restore a back-up" in str(told.value)
+    assert "restore a back-up" in str(reported.value)
 
 
 @pytest.mark.usefixtures("newer")

@@ -40,9 +40,9 @@ def test_never_alone_keeps_everything() -> None:
 def test_a_wrong_period_is_quoted_with_the_remedy(text: str) -> None:
     with pytest.raises(ImproperlyConfigured) as refused:
         retention_days(["EXPIRED=1", text])
-    told = str(refused.value)
-    assert told.startswith(f"{SETTING}: {text!r} is not like DELIVERED=7,FAILED=never")
-    assert "\n" not in told
+    reported = str(refused.value)
+    assert reported.startswith(f"{SETTING}: {text!r} is not like DELIVERED=7,FAILED=never")
+    assert "\n" not in reported
 
 
 def test_a_repeated_name_is_refused() -> None:

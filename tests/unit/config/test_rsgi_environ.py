@@ -56,7 +56,7 @@ def wsgi(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
 
 
-def told(served: Served, raw: bytes) -> dict[str, Any]:
+def reported(served: Served, raw: bytes) -> dict[str, Any]:
     """Return the application's environ, without the names of the process's environment."""
     if b"Expect: 100" in raw:
         with served.connect() as connection:
@@ -78,11 +78,11 @@ def told(served: Served, raw: bytes) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_the_environ_is_that_of_wsgi(name: str, echoing: Served, wsgi: Served) -> None:
-    expected = told(wsgi, REQUESTS[name])
+    expected = reported(wsgi, REQUESTS[name])
     if REQUESTS[name].startswith((b"POST", b"OPTIONS", b"QUERY")):
         # Without a length Django would treat a body as empty; no body has length 0.
         expected.setdefault("CONTENT_LENGTH", "0")
-    assert told(echoing, REQUESTS[name]) == expected
+    assert reported(echoing, REQUESTS[name]) == expected
 
 
 def test_port_and_client_address_are_in_the_environ(echoing: Served) -> None:
@@ -100,19 +100,19 @@ def test_a_proxys_header_counts_and_not_a_strangers_like_it(echoing: Served) -> 
     raw = b"GET / HTTP/1.1\r\nHost: test\r\n%b\r\n%b\r\n\r\n"
     pair = [b"X-Forwarded-Proto: http", b"X_Forwarded_Proto: https"]
     for order in (pair, pair[::-1]):
-        assert told(echoing, raw % tuple(order))["HTTP_X_FORWARDED_PROTO"] == "http"
+        assert reported(echoing, raw % tuple(order))["HTTP_X_FORWARDED_PROTO"] == "http"
 
 
 def test_the_filter_string_is_that_of_this_very_name(echoing: Served) -> None:
     raw = b"GET / HTTP/1.1\r\nHost: test\r\n%b\r\n%b\r\n\r\n"
     pair = [b"FILTER_STRING: very", b"Filter-String: like it"]
     for order in (pair, pair[::-1]):
-        assert told(echoing, raw % tuple(order))["HTTP_FILTER_STRING"] == "very"
+        assert reported(echoing, raw % tuple(order))["HTTP_FILTER_STRING"] == "very"
 
 
 def test_a_path_that_is_not_utf_8_is_another_path(echoing: Served) -> None:
     raw = b"GET /%FF HTTP/1.1\r\nHost: test\r\n\r\n"
-    assert told(echoing, raw)["PATH_INFO"].encode("latin-1").decode() == "/\ufffd"
+    assert reported(echoing, raw)["PATH_INFO"].encode("latin-1").decode() == "/\ufffd"
 
 
 def test_a_header_whose_value_was_dropped_is_named(echoing: Served) -> None:

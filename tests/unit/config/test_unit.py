@@ -41,10 +41,10 @@ def test_a_unit_runs_its_part_with_this_checkout_and_home(read: Read, part: str)
 def test_systemd_accepts_the_unit(read: Read, tmp_path: Path) -> None:
     file = tmp_path / "inturn.service"
     file.write_text(unit("up", user="root", environment=read()))
-    told = subprocess.run(
+    reported = subprocess.run(
         ["systemd-analyze", "verify", str(file)], capture_output=True, text=True, check=False
     )
-    assert "inturn.service" not in told.stderr
+    assert "inturn.service" not in reported.stderr
 
 
 def test_a_unit_may_write_to_an_archive_elsewhere(read: Read, tmp_path: Path) -> None:
@@ -76,9 +76,11 @@ def test_the_service_manager_gets_the_state(
 
 def test_a_server_that_others_reach_without_encryption_is_warned_about(read: Read) -> None:
     assert list(exposure(read())) == []
-    (told,) = exposure(read(INTURN_LISTEN="0.0.0.0"))
-    assert "set INTURN_TLS_CERTIFICATE" in told
-    (told,) = exposure(read(INTURN_LISTEN="0.0.0.0", INTURN_BASE_URL="https://broker.example.com"))
-    assert "let only the proxy reach it" in told
+    (reported,) = exposure(read(INTURN_LISTEN="0.0.0.0"))
+    assert "set INTURN_TLS_CERTIFICATE" in reported
+    (reported,) = exposure(
+        read(INTURN_LISTEN="0.0.0.0", INTURN_BASE_URL="https://broker.example.com")
+    )
+    assert "let only the proxy reach it" in reported
     files = {"INTURN_TLS_CERTIFICATE": "/etc/c.pem", "INTURN_TLS_KEY": "/etc/k.pem"}
     assert list(exposure(read(INTURN_LISTEN="0.0.0.0", **files))) == []

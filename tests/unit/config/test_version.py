@@ -43,13 +43,13 @@ def test_requests_to_endpoints_name_the_version() -> None:
 
 
 def test_the_command_line_prints_the_version() -> None:
-    told = subprocess.run(
+    reported = subprocess.run(
         [sys.executable, str(CHECKOUT / "manage.py"), "--version"],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert told.stdout == f"Inturn {version()}\n"
+    assert reported.stdout == f"Inturn {version()}\n"
 
 
 def test_the_changes_describe_the_version() -> None:

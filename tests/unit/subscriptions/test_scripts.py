@@ -219,7 +219,7 @@ def test_the_process_has_no_environment_and_ends_with_its_socket() -> None:
     assert worker.end() == 0
 
 
-def test_what_ends_a_process_is_told() -> None:
+def test_the_end_of_a_process_is_reported() -> None:
     worker = Worker(niceness=0)
     request = {
         "seconds": 0,

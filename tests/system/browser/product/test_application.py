@@ -21,7 +21,7 @@ def test_an_application_publishes_and_reads_the_outcome(
             [d["status"] for d in flow.publisher.get(f"messages/{id}")["deliveries"]]
             == ["DELIVERED"]
         ),
-        "the publisher is told that it was delivered",
+        "the publisher is notified that it was delivered",
     )
     (delivery,) = flow.publisher.get(f"messages/{id}")["deliveries"]
     assert [attempt["status_code"] for attempt in delivery["attempts"]] == [200]

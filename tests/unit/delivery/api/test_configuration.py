@@ -106,7 +106,7 @@ def test_another_plan_is_not_applied(manager: Caller) -> None:
     assert not Publisher.objects.exists()
 
 
-def test_all_that_is_wrong_is_told_with_object_and_field(manager: Caller) -> None:
+def test_all_faults_are_reported_with_object_and_field(manager: Caller) -> None:
     content = document(publishers=[{"name": "b d"}, {"name": "c", "event_types": ["Nothing"]}])
     problem = refused(manager.post("configuration/plan", {"document": content}), 400, "invalid")
     assert [(one["object"], one["field"]) for one in problem["errors"]] == [

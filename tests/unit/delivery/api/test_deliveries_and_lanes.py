@@ -42,16 +42,16 @@ def test_a_wrong_selection_is_refused(manager: Caller, query: str, field: str) -
     assert fields_of(refused(manager.get(f"deliveries?{query}"), 400)) == {field}
 
 
-def test_an_unknown_subscription_is_told_with_the_nearest(manager: Caller) -> None:
+def test_an_unknown_subscription_is_reported_with_the_nearest(manager: Caller) -> None:
     row = factories.delivery(
         subscription=factories.subscription("orders", subscriber=factories.subscriber("crm"))
     )
-    told = "There is no subscription 'crm/order'. Did you mean crm/orders?"
+    reported = "There is no subscription 'crm/order'. Did you mean crm/orders?"
     refusal = refused(manager.get("deliveries?subscription=crm/order"), 400)
-    assert [error["detail"] for error in refusal["errors"]] == [told]
+    assert [error["detail"] for error in refusal["errors"]] == [reported]
     wish = {"filter": {"subscription": "crm/order"}, "dry_run": True}
     refusal = refused(manager.post("cancellations", wish), 400)
-    assert [error["detail"] for error in refusal["errors"]] == [told]
+    assert [error["detail"] for error in refusal["errors"]] == [reported]
     wish = {"filter": {"subscription": "crm/orders"}, "dry_run": True}
     assert manager.post("cancellations", wish).body["sample"] == [row.pk]
 

@@ -186,18 +186,18 @@ def test_explain_lists_every_subscription_with_the_reason(manager: Caller) -> No
     factories.subscription("elsewhere")
     message = factories.message(b'{"a": "c"}', event_type=event_type)
     answer = manager.get(f"messages/{message.public_id}/explain")
-    told = {
+    reported = {
         row["subscription"]: (row["qualifies"], row["reason"]) for row in answer.body["results"]
     }
-    assert told["all"][0] is True
-    assert {name for name, (qualifies, _) in told.items() if not qualifies} == {
+    assert reported["all"][0] is True
+    assert {name for name, (qualifies, _) in reported.items() if not qualifies} == {
         "filtered",
         "header",
         "off",
     }
-    assert "filter" in told["filtered"][1]
-    assert "FILTER_STRING" in told["header"][1]
-    assert "INACTIVE" in told["off"][1]
+    assert "filter" in reported["filtered"][1]
+    assert "FILTER_STRING" in reported["header"][1]
+    assert "INACTIVE" in reported["off"][1]
 
 
 def test_a_publisher_sees_outcomes_but_no_receiver_details(
@@ -222,9 +222,9 @@ def test_a_publisher_sees_outcomes_but_no_receiver_details(
         "connection refused (receiver:81)",
         "RECEIVER",
     )
-    told = publishing.get(address).body
-    assert "receiver" not in str(told).lower().replace("receive_count", "")
-    (shown,) = told["deliveries"]
+    reported = publishing.get(address).body
+    assert "receiver" not in str(reported).lower().replace("receive_count", "")
+    (shown,) = reported["deliveries"]
     (attempt,) = shown["attempts"]
     assert (shown["status"], attempt["outcome"], attempt["status_code"]) == (
         "CANCELLED",

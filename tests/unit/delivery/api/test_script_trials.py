@@ -67,7 +67,7 @@ def test_a_message_of_another_event_type_is_refused(manager: Caller, row: Subscr
     assert fields_of(refused(answer, 400)) == {"message"}
 
 
-def test_an_unset_output_is_told_as_null(manager: Caller, row: Subscription) -> None:
+def test_an_unset_output_is_reported_as_null(manager: Caller, row: Subscription) -> None:
     assert tried(manager, row, script="var nothing;")["body"] is None
 
 
@@ -79,7 +79,7 @@ def test_an_unset_output_is_told_as_null(manager: Caller, row: Subscription) -> 
         ("while (true) {}", "500 ms", 1, None),
     ],
 )
-def test_a_fault_is_told_with_its_place(
+def test_a_fault_is_reported_with_its_place(
     manager: Caller, row: Subscription, script: str, error: str, line: int, column: int | None
 ) -> None:
     said = tried(manager, row, script=script)

@@ -75,8 +75,8 @@ def test_status_and_body_and_content_type_are_the_endpoints(
         b"no: too dear",
     )
     assert delivery.attempts == 1
-    is_told = FailureNotice.objects.filter(delivery_id=delivery.pk, number=1).exists()
-    assert is_told == (settled != "DELIVERED")
+    is_reported = FailureNotice.objects.filter(delivery_id=delivery.pk, number=1).exists()
+    assert is_reported == (settled != "DELIVERED")
     assert bytes(Message.objects.get().body) == BODY
 
 

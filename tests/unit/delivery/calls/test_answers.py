@@ -139,14 +139,16 @@ def test_an_undecodable_answer_does_not_count(
 
 
 @pytest.mark.parametrize(
-    ("sent", "told"),
+    ("sent", "reported"),
     [
         (b"text/plain\r\n ; charset=utf-8", "text/plain ; charset=utf-8"),
         (b"text/\xe9", "application/octet-stream"),
         (b"a/" + b"b" * 300, "application/octet-stream"),
     ],
 )
-def test_a_content_type_that_no_header_may_hold_is_not_handed_on(sent: bytes, told: str) -> None:
+def test_a_content_type_that_no_header_may_hold_is_not_handed_on(
+    sent: bytes, reported: str
+) -> None:
     def talk(connection: socket.socket) -> None:
         read_request(connection)
         connection.sendall(
@@ -156,7 +158,7 @@ def test_a_content_type_that_no_header_may_hold_is_not_handed_on(sent: bytes, to
     with serving(talk) as port:
         ended = called(f"http://127.0.0.1:{port}/")
     assert ended.answer is not None
-    assert ended.answer.content_type == told
+    assert ended.answer.content_type == reported
 
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"

@@ -18,20 +18,20 @@ SECONDS = 10
 def test_a_replay_waiting_for_its_archive_does_not_delay_failure_reports(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    waits, told, met = Event(), Event(), []
+    waits, reported, met = Event(), Event(), []
 
     def wait_for_the_archive(_now: datetime) -> int:
         waits.set()
-        met.append(told.wait(SECONDS))
+        met.append(reported.wait(SECONDS))
         stopping.set()
         return 0
 
-    def tell(_now: datetime) -> int:
+    def report(_now: datetime) -> int:
         if waits.wait(SECONDS):
-            told.set()
+            reported.set()
         return 0
 
-    duties = {"replays": wait_for_the_archive, "failures": tell}
+    duties = {"replays": wait_for_the_archive, "failures": report}
     for name in ("SLOW", "QUICK"):
         given = tuple(
             Duty(duty.name, duties.get(duty.name, lambda _now: 0)) for duty in getattr(loop, name)
@@ -42,4 +42,4 @@ def test_a_replay_waiting_for_its_archive_does_not_delay_failure_reports(
     finally:
         stopping.clear()
     assert all(met)
-    assert told.is_set()
+    assert reported.is_set()

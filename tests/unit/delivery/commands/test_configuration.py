@@ -116,7 +116,7 @@ def test_a_plan_that_concerns_no_message_starts_no_run(tmp_path: Path) -> None:
     assert not PipelineRun.objects.exists()
 
 
-def test_what_is_refused_is_told_whole_and_changes_nothing(tmp_path: Path) -> None:
+def test_a_refusal_reports_all_faults_and_changes_nothing(tmp_path: Path) -> None:
     file = saved(
         tmp_path,
         document(publishers=[{"name": "good"}, {"name": "b d"}], subscribers=[{"name": ""}]),
@@ -170,14 +170,14 @@ def test_drift_says_how_the_installation_differs(tmp_path: Path) -> None:
     assert "delete publisher by-hand\n" in said
 
 
-def test_drift_tells_what_cannot_be_deleted_too(tmp_path: Path) -> None:
+def test_drift_shows_objects_that_cannot_be_deleted_too(tmp_path: Path) -> None:
     some_of_everything()
     code, said = configuration("drift", saved(tmp_path, document(subscribers=[])))
     assert code == 2
     assert "delete subscriber abc\n" in said
 
 
-def test_a_file_that_cannot_be_read_is_told() -> None:
+def test_a_file_that_cannot_be_read_is_reported() -> None:
     with pytest.raises(CommandError, match="/nowhere cannot be read: No such file"):
         configuration("plan", "/nowhere")
 

@@ -77,14 +77,14 @@ def test_an_invalid_id_is_reported(ann: Client) -> None:
 
 def test_a_message_is_shown_with_its_deliveries(ann: Client, one: str) -> None:
     page = ann.get(MESSAGE).text
-    for told in (
+    for reported in (
         "from the archive",
         "Retention has removed it",
         "REJECTED",
         "404 Not Found",
         ">gone</pre>",
     ):
-        assert told in page
+        assert reported in page
     assert "{&quot;order&quot;: 42}" in page
     assert "priority" in page
     assert PayloadView.objects.get().message_id == ARCHIVED

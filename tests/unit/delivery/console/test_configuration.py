@@ -176,8 +176,8 @@ class TestSubscription:
         monkeypatch: pytest.MonkeyPatch,
         django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
     ) -> None:
-        told: list[str] = []
-        monkeypatch.setattr(wake, "notify_of_change", lambda: told.append("changed"))
+        reported: list[str] = []
+        monkeypatch.setattr(wake, "notify_of_change", lambda: reported.append("changed"))
         ann.post(f"{ROOT}/subscription/add/", values)
         subscription = Subscription.objects.get()
         ann.post(
@@ -194,7 +194,7 @@ class TestSubscription:
             {"timeout_seconds": 30},
             {"timeout_seconds": 10},
         )
-        assert told == ["changed"] * 3
+        assert reported == ["changed"] * 3
 
 
 class TestOtherThings:

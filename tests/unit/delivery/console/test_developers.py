@@ -123,7 +123,7 @@ def test_no_page_of_the_console_leads_to_what_others_published(dora: Client) -> 
     }
 
 
-def test_a_developer_of_nothing_is_told_whom_to_ask(dora: Client, shop: Publisher) -> None:
+def test_a_developer_of_nothing_reads_whom_to_ask(dora: Client, shop: Publisher) -> None:
     shop.developers.clear()
     assert "You are a developer of no publisher yet" in dora.get("/admin/").text
     assert "msg_" not in dora.get("/admin/delivery/ownmessage/").text.partition("result_list")[2]

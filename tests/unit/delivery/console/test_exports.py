@@ -130,8 +130,8 @@ def test_journal_and_payload_views_are_exported_alike(ann: Client) -> None:
     (line,) = downloaded(
         ann, "/admin/delivery/journalentry/export/jsonl/?kind=BLOCKED"
     ).splitlines()
-    told = json.loads(line)
-    assert (told["kind"], told["text"], told["actor"], told["message"]) == (
+    reported = json.loads(line)
+    assert (reported["kind"], reported["text"], reported["actor"], reported["message"]) == (
         "BLOCKED",
         "It is.",
         "Inturn",

@@ -1,4 +1,4 @@
-"""The tabs and filters above a list: counts, chips, names with a slash, mistakes told."""
+"""The tabs and filters above a list: counts, chips, names with a slash, mistakes reported."""
 
 from typing import Any
 
@@ -141,7 +141,7 @@ class TestNames:
             "/admin/delivery/resubmission/add/",
         ],
     )
-    def test_an_unknown_one_is_told_with_the_nearest(
+    def test_an_unknown_one_is_reported_with_the_nearest(
         self, ann: Client, rows: dict[Status, Delivery], address: str
     ) -> None:
         factories.subscription("contracts", subscriber=factories.subscriber("demo-billing"))
@@ -149,7 +149,7 @@ class TestNames:
         assert "There is no subscription &#x27;demo-billing/contract&#x27;." in page
         assert "Did you mean demo-billing/contracts?" in page
 
-    def test_an_unknown_subscriber_is_told_too(
+    def test_an_unknown_subscriber_is_reported_too(
         self, ann: Client, rows: dict[Status, Delivery]
     ) -> None:
         factories.subscriber("shop-crm")

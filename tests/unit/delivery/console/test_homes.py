@@ -41,7 +41,7 @@ class TestAuditors:
         assert f'href="/admin/delivery/pipelinerun/{run.pk}/change/"' in page
         assert "Report: Last quarter" in page
 
-    def test_are_told_when_nothing_was_verified(self) -> None:
+    def test_are_informed_when_nothing_was_verified(self) -> None:
         assert "Nothing has been verified yet" in home_of("Auditors")
 
     def test_see_that_the_order_was_broken(self) -> None:

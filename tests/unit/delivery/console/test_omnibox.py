@@ -38,7 +38,7 @@ class TestParsing:
         assert parse_query(text).parameters == parameters
 
     @pytest.mark.parametrize(
-        ("text", "told"),
+        ("text", "reported"),
         [
             ("stauts:failed", "There is no filter stauts:. Did you mean status:?"),
             ("status:faild", "There is no status 'faild'. Did you mean failed?"),
@@ -48,10 +48,10 @@ class TestParsing:
             ("until:0001-01-01", "'0001-01-01' is out of range."),
         ],
     )
-    def test_a_mistake_is_told_with_the_cure(self, text: str, told: str) -> None:
+    def test_a_mistake_is_reported_with_the_cure(self, text: str, reported: str) -> None:
         with pytest.raises(QueryError) as refused:
             parse_query(text)
-        assert refused.value.detail.startswith(told)
+        assert refused.value.detail.startswith(reported)
 
     @pytest.mark.parametrize("text", ["https://a.example/x:1", "queue:2", "msg_7", "shop-crm"])
     def test_addresses_lanes_and_names_are_no_queries(self, text: str) -> None:
@@ -169,7 +169,7 @@ class TestQueries:
         listed: Any = ann.get(address).context["cl"]
         assert [one.pk for one in listed.result_list] == [row.message_id]
 
-    def test_mistakes_are_told(self, ann: Client, cases: Subscription) -> None:
+    def test_mistakes_are_reported(self, ann: Client, cases: Subscription) -> None:
         assert "Did you mean shop-crm?" in mistake(ann, "subscriber:shop-crn")
         assert "Did you mean shop-crm/cases?" in mistake(ann, "subscription:shop-crm/case")
         assert "Write a key before 'cases'" in mistake(ann, "status:failed cases")

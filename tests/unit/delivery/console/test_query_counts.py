@@ -135,10 +135,10 @@ def test_a_list_costs_the_same_number_of_queries_however_many_rows_it_has(ann: C
         changed = {
             name: queries for name, queries in asked.items() if len(queries) != QUERIES.get(name)
         }
-        told = [
+        reported = [
             f"{name}: {len(queries)}\n" + "\n".join(queries) for name, queries in changed.items()
         ]
-        assert not changed, "\n\n".join(told)
+        assert not changed, "\n\n".join(reported)
 
 
 def test_the_number_of_pages_is_counted_without_the_subscriptions(ann: Client) -> None:

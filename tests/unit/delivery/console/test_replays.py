@@ -111,8 +111,8 @@ def test_a_ready_replay_shows_counts_by_event_type_and_day(ann: Client) -> None:
     page = ann.get(page_of(replay)).text
     assert "42 messages would be delivered" in page
     assert "this takes 21 s at 2.0 per second" in page
-    for told in ("2026-11-20", "2026-11-21", "Order.Created", "Order.Paid"):
-        assert told in page
+    for reported in ("2026-11-20", "2026-11-21", "Order.Created", "Order.Paid"):
+        assert reported in page
     assert f"{PAGE}{replay.pk}/start/" in page
     assert f"{PAGE}{replay.pk}/part/" not in page
 

@@ -131,8 +131,8 @@ class TestRewritingPage:
         django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        told: list[str] = []
-        monkeypatch.setattr(wake, "notify_of_change", lambda: told.append("changed"))
+        reported: list[str] = []
+        monkeypatch.setattr(wake, "notify_of_change", lambda: reported.append("changed"))
         page = self.preview(ann)
         with django_capture_on_commit_callbacks(execute=True):
             answer = self.post(ann, page)
@@ -149,7 +149,7 @@ class TestRewritingPage:
         assert logged["crm/orders"].actor == "ann"
         assert logged["crm/orders"].before == {"endpoint": "https://127.0.0.1/orders?a=1"}
         assert logged["crm/orders"].after == {"endpoint": "https://127.0.0.2:8443/in/orders?a=1"}
-        assert "changed" in told
+        assert "changed" in reported
         for row in moving:
             assert Subscription.objects.get(pk=row.pk).updated_at > row.updated_at
 

@@ -43,7 +43,7 @@ def test_no_page_has_inline_scripts_handlers_or_style_attributes(page: str) -> N
     assert not re.findall(r"(?:src|href|action)=\"(?:https?:)?//", page)
 
 
-def test_pages_are_compressed_to_lengths_that_tell_nothing(ann: Client) -> None:
+def test_pages_are_compressed_to_lengths_that_reveal_nothing(ann: Client) -> None:
     answers = [
         ann.get("/admin/delivery/journalentry/", headers={"Accept-Encoding": "gzip"})
         for _ in range(6)

@@ -25,7 +25,7 @@ def traced() -> TracedMessage:
     return traced_message()
 
 
-def told(message: Message, delivery: Delivery | None = None) -> list[str]:
+def _texts(message: Message, delivery: Delivery | None = None) -> list[str]:
     """Return the events as `name words`, of one delivery or of the message itself."""
     found = read_message_page(message, WantedPage(may_see=True)).trace.events
     return [
@@ -38,10 +38,10 @@ def told(message: Message, delivery: Delivery | None = None) -> list[str]:
 class TestTracedEvents:
     # Within one transaction the database's clock would stand still.
     @pytest.mark.django_db(transaction=True)
-    def test_every_settlement_and_resubmission_is_told_with_its_person_and_job(
+    def test_every_settlement_and_resubmission_is_reported_with_its_person_and_job(
         self, traced: TracedMessage
     ) -> None:
-        assert told(traced.message, traced.rejected) == [
+        assert _texts(traced.message, traced.rejected) == [
             "CLIENT_ERROR attempt 1, 404: Not Found",
             "REJECTED settled",
             f"resubmitted by sue, in {Resubmission.objects.get()}",
@@ -53,14 +53,16 @@ class TestTracedEvents:
         ]
 
     def test_the_message_has_publication_matching_and_copies(self, traced: TracedMessage) -> None:
-        assert told(traced.message) == [
+        assert _texts(traced.message) == [
             "published by shop",
             "matched 2 subscriptions",
             "held crm-cases/cases was made HELD: messages are stored, and nothing of it is sent "
             "or handed out, by sue",
             f"edited copy {traced.copy.public_id} was sent by ann",
         ]
-        assert told(traced.copy)[0] == f"published as an edited copy of {traced.message.public_id}"
+        assert (
+            _texts(traced.copy)[0] == f"published as an edited copy of {traced.message.public_id}"
+        )
 
     def test_a_hold_of_a_settled_delivery_is_no_event_of_it(self) -> None:
         row = factories.delivery(Status.DELIVERED, settled_at=timezone.now() - timedelta(hours=1))
@@ -69,7 +71,7 @@ class TestTracedEvents:
         )
         deactivate(row.subscription)
         row.message.refresh_from_db()
-        assert told(row.message) == [f"published by {row.message.publisher}"]
+        assert _texts(row.message) == [f"published by {row.message.publisher}"]
 
     def test_people_who_cancel_and_decide_are_named(self) -> None:
         message = factories.message()
@@ -80,9 +82,9 @@ class TestTracedEvents:
         cancel_delivery(opened.pk, actor="sue")
         cancel_delivery(doubtful.pk, actor="bob")
         mark_delivered(sent.pk, actor="ann")
-        assert told(message, opened) == ["CANCELLED cancelled by sue"]
-        assert told(message, doubtful)[-1] == "CANCELLED in doubt, cancelled by bob"
-        assert told(message, sent)[-1] == "DELIVERED in doubt, marked as delivered by ann"
+        assert _texts(message, opened) == ["CANCELLED cancelled by sue"]
+        assert _texts(message, doubtful)[-1] == "CANCELLED in doubt, cancelled by bob"
+        assert _texts(message, sent)[-1] == "DELIVERED in doubt, marked as delivered by ann"
 
     def test_a_replay_and_a_script_are_events(self, traced: TracedMessage) -> None:
         replay = Replay.objects.create(
@@ -94,12 +96,14 @@ class TestTracedEvents:
         row = factories.delivery(
             message=traced.message, subscription=traced.rejected.subscription, replay=replay
         )
-        assert told(traced.message, row)[0].startswith(f"replayed replay {replay.pk}, requested by")
-        assert "script version 1 made the request" in told(traced.message, traced.scripted)
+        assert _texts(traced.message, row)[0].startswith(
+            f"replayed replay {replay.pk}, requested by"
+        )
+        assert "script version 1 made the request" in _texts(traced.message, traced.scripted)
 
     def test_the_report_of_a_failure_is_found(self, traced: TracedMessage) -> None:
         report = failed_report(traced.rejected)
-        assert f"reported as {report.public_id}" in told(traced.message, traced.rejected)
+        assert f"reported as {report.public_id}" in _texts(traced.message, traced.rejected)
         reported = read_message_page(report, WantedPage(may_see=False)).reported
         assert reported == f"delivery {traced.rejected.pk} of {traced.message.public_id}"
 
@@ -116,8 +120,8 @@ class TestTracedEvents:
             answered_at=timezone.now(),
             answer=answer,
         )
-        assert f"callback received; forwarded as {answer.public_id}" in told(asked)
-        assert f"published as the response to {asked.public_id}, by callback" in told(answer)
+        assert f"callback received; forwarded as {answer.public_id}" in _texts(asked)
+        assert f"published as the response to {asked.public_id}, by callback" in _texts(answer)
 
     def test_a_long_trace_keeps_its_beginning_and_its_end(
         self, traced: TracedMessage, monkeypatch: pytest.MonkeyPatch
@@ -168,7 +172,7 @@ class TestMatchReasons:
         (reason,) = read_message_page(row.message, WantedPage(may_see=True)).reasons.rows
         assert (reason.matched, reason.reason) == (
             True,
-            "it matched; the configuration log does not tell how",
+            "it matched; the configuration log does not say how",
         )
 
     def test_after_too_many_changes_today_explains_and_says_so(

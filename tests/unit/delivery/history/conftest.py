@@ -22,13 +22,15 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def told() -> archived.RecordedProgress:
+def progress() -> archived.RecordedProgress:
     """The progress of the fixture `job`."""
     return archived.RecordedProgress()
 
 
 @pytest.fixture
-def job(tmp_path: Path, spark: SparkSession, told: archived.RecordedProgress) -> Iterator[StepJob]:
+def job(
+    tmp_path: Path, spark: SparkSession, progress: archived.RecordedProgress
+) -> Iterator[StepJob]:
     """A run whose archive is the test's own folder; the test has to be transactional."""
-    with archived.job(tmp_path, spark=spark, progress=told) as given:
+    with archived.job(tmp_path, spark=spark, progress=progress) as given:
         yield given

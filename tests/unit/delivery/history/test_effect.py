@@ -92,7 +92,7 @@ class TestEffectOfAPlan:
         )
         return plan(document(subscriptions=[{"subscriber": "abc", "name": row.name, **fields}]))
 
-    def test_is_told_with_an_example(self, job: StepJob, tmp_path: Path) -> None:
+    def test_is_reported_with_an_example(self, job: StepJob, tmp_path: Path) -> None:
         old = message(100, published_at=AT - timedelta(days=40), body=b'{"price": 5}')
         write(tmp_path, messages=[old, *PRICES])
         options = effect_options(self.planned(filter=CHEAPER), days=30, now=AT + timedelta(hours=1))
@@ -104,7 +104,7 @@ class TestEffectOfAPlan:
         )
         assert until.startswith("the archive is complete until 2026-11-22T10:00:11")
 
-    def test_of_a_subscribers_status_is_told(self, job: StepJob, tmp_path: Path) -> None:
+    def test_of_a_subscribers_status_is_reported(self, job: StepJob, tmp_path: Path) -> None:
         write(tmp_path, messages=PRICES)
         self.planned()
         Subscriber.objects.update(status="INACTIVE")

@@ -224,9 +224,9 @@ class TestSentAgain:
         assert len(rows(job, DELIVERIES)) == 5
 
     @pytest.mark.slow
-    def test_while_it_is_exported(self, job: StepJob, told: archived.RecordedProgress) -> None:
+    def test_while_it_is_exported(self, job: StepJob, progress: archived.RecordedProgress) -> None:
         delivery = settled(Status.FAILED)
-        told.when("exporting", lambda: _send_again(delivery))
+        progress.when("exporting", lambda: _send_again(delivery))
         export_history(job, lag=AT_ONCE)
         assert [row["status"] for row in rows(job, DELIVERIES)] == ["FAILED"]
         export_history(job, lag=AT_ONCE)
@@ -234,14 +234,16 @@ class TestSentAgain:
         assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2]
 
     @pytest.mark.slow
-    def test_during_a_failed_export(self, job: StepJob, told: archived.RecordedProgress) -> None:
+    def test_during_a_failed_export(
+        self, job: StepJob, progress: archived.RecordedProgress
+    ) -> None:
         delivery = settled(Status.FAILED)
 
         def send_again_and_stop() -> None:
             _send_again(delivery)
             raise Stopped
 
-        told.when("exporting", send_again_and_stop)
+        progress.when("exporting", send_again_and_stop)
         with pytest.raises(Stopped):
             export_history(job, lag=AT_ONCE)
         export_history(job, lag=AT_ONCE)

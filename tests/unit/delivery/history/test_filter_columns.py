@@ -83,7 +83,7 @@ headers, bodies = ['{{"priority": "low"}}'], [b'{{"action": "opened"}}']
 print(answers(pyarrow.array(headers), pyarrow.array(bodies))[0])
 print(sys.modules["subscriptions"].__file__)
 """
-    told = subprocess.run(
+    reported = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,
         env={"PYTHONPATH": str(shipped)},
@@ -91,7 +91,7 @@ print(sys.modules["subscriptions"].__file__)
         text=True,
         check=True,
     )
-    assert told.stdout.split() == ["True", f"{shipped}/subscriptions/__init__.py"]
+    assert reported.stdout.split() == ["True", f"{shipped}/subscriptions/__init__.py"]
 
 
 def test_importing_the_filters_does_not_import_spark() -> None:
@@ -99,7 +99,7 @@ def test_importing_the_filters_does_not_import_spark() -> None:
 import sys, subscriptions.filters.to_spark
 print([name for name in ("pyspark", "pyarrow", "django") if name in sys.modules])
 """
-    told = subprocess.run(
+    reported = subprocess.run(
         [sys.executable, "-c", program], cwd=CHECKOUT, capture_output=True, text=True, check=True
     )
-    assert told.stdout.strip() == "[]"
+    assert reported.stdout.strip() == "[]"

@@ -68,18 +68,18 @@ class TestLateCommits:
 
 class TestCrash:
     def test_stopped_at_any_point_and_run_again_it_has_everything_once(
-        self, job: StepJob, told: archived.RecordedProgress, tmp_path: Path
+        self, job: StepJob, progress: archived.RecordedProgress, tmp_path: Path
     ) -> None:
         deliveries = [settled(days=days) for days in (3, 2, 1)]
         stops = 0
         while True:
-            told.stop_after(stops)
+            progress.stop_after(stops)
             try:
                 export_history(job, rows=1)
                 break
             except Stopped:
                 stops += 1
-        told.stop_after(None)
+        progress.stop_after(None)
         export_history(job)
         # At each report of a chunk's progress.
         assert stops >= 4
@@ -89,10 +89,10 @@ class TestCrash:
 
     @pytest.mark.slow
     def test_an_unfinished_write_is_discarded(
-        self, job: StepJob, told: archived.RecordedProgress, tmp_path: Path
+        self, job: StepJob, progress: archived.RecordedProgress, tmp_path: Path
     ) -> None:
         settled()
-        told.when("comparing", _stop)
+        progress.when("comparing", _stop)
         with pytest.raises(Stopped):
             export_history(job)
         assert visible(tmp_path) == []
@@ -119,7 +119,7 @@ class TestCrash:
         assert len(rows(job, DELIVERIES)) == 1
 
     def test_a_file_changed_on_the_way_does_not_count(
-        self, job: StepJob, told: archived.RecordedProgress, tmp_path: Path
+        self, job: StepJob, progress: archived.RecordedProgress, tmp_path: Path
     ) -> None:
         settled()
 
@@ -127,7 +127,7 @@ class TestCrash:
             (written,) = (tmp_path / ".staging").rglob("messages/*/*.parquet")
             written.unlink()
 
-        told.when("comparing", lose_a_file)
+        progress.when("comparing", lose_a_file)
         with pytest.raises(
             MismatchError,
             match=r"Of messages, PostgreSQL has 1 rows, it sent 1, and 0 were written. Nothing of "
@@ -147,7 +147,12 @@ class TestCrash:
         ],
     )
     def test_a_renamed_file_does_not_count(
-        self, job: StepJob, told: archived.RecordedProgress, tmp_path: Path, table: str, column: str
+        self,
+        job: StepJob,
+        progress: archived.RecordedProgress,
+        tmp_path: Path,
+        table: str,
+        column: str,
     ) -> None:
         settled()
 
@@ -158,7 +163,7 @@ class TestCrash:
             changed = pa.array(["changed"] * len(rows))
             parquet.write_table(rows.set_column(place, rows.schema.field(place), changed), written)
 
-        told.when("comparing", change_a_file)
+        progress.when("comparing", change_a_file)
         with pytest.raises(
             MismatchError, match=rf"Of {table}, PostgreSQL has 1 rows, it sent 1, and "
         ):

@@ -51,10 +51,10 @@ def test_time_ranges_touch_whole_hours() -> None:
 
 
 def test_an_empty_archive_needs_no_spark(tmp_path: Path, spark: SparkSession) -> None:
-    told = RecordedProgress()
-    with job(tmp_path, spark=spark, progress=told) as given:
+    reported = RecordedProgress()
+    with job(tmp_path, spark=spark, progress=reported) as given:
         assert measure_hours(given) == {"chunks": 0, "rows": 0, "since": None, "until": None}
-    assert told.texts == []
+    assert reported.texts == []
 
 
 def test_a_chunk_is_measured_once(tmp_path: Path, spark: SparkSession) -> None:
@@ -163,8 +163,8 @@ def test_a_stop_is_counted_in_hours_without_settlements(
 def test_a_run_that_is_stopped_leaves_the_old_hours(tmp_path: Path, spark: SparkSession) -> None:
     old = HistoryHour.objects.create(hour=AT, subscription_id=1)
     write(tmp_path, deliveries=[delivery(1)])
-    told = RecordedProgress(stop_at="writing", error=Stopped())
-    with job(tmp_path, spark=spark, progress=told) as given, pytest.raises(Stopped):
+    reported = RecordedProgress(stop_at="writing", error=Stopped())
+    with job(tmp_path, spark=spark, progress=reported) as given, pytest.raises(Stopped):
         measure_hours(given)
     assert HistoryHour.objects.get() == old
     assert not ArchiveChunk.objects.get().is_rolled_up

@@ -145,7 +145,7 @@ def test_however_a_person_ends_a_settlement_it_is_kept(job: StepJob) -> None:
 
 @pytest.mark.slow
 def test_each_is_archived_by_the_export_of_its_own_time(
-    job: StepJob, told: archived.RecordedProgress
+    job: StepJob, progress: archived.RecordedProgress
 ) -> None:
     """The archive has each settlement once, of a delivery resubmitted around exports."""
     delivery = settled(Status.PENDING, days=0)
@@ -157,7 +157,7 @@ def test_each_is_archived_by_the_export_of_its_own_time(
         resubmitted(delivery)
         try_once(delivery, Status.FAILED)
 
-    told.when("exporting", again)
+    progress.when("exporting", again)
     export_history(job, lag=AT_ONCE)
     assert settlements(job, delivery) == [("FAILED", [1]), ("REJECTED", [2])]
     assert verdict(job) == "proven"

@@ -82,12 +82,12 @@ def test_a_delivery_that_went_missing_since_the_proof_is_found(
     assert verified(tmp_path, spark)["verdict"] == "proven"
     missing.delete()
     write(tmp_path, **new_rows(range(200_001, 200_002)))
-    told = RecordedProgress()
-    result = verified(tmp_path, spark, told)
+    reported = RecordedProgress()
+    result = verified(tmp_path, spark, reported)
     assert found() == [("OWED", missing.message_id, None, None)]
     assert result["verdict"] == "broken here"
     assert "the whole history, because the deliveries that were not archived" in result["covers"]
-    assert DOUBT in "\n".join(told.texts)
+    assert DOUBT in "\n".join(reported.texts)
 
 
 @pytest.mark.slow
@@ -121,11 +121,11 @@ def test_earlier_rows_of_the_same_message_or_lane_are_compared_with_the_new_ones
             attempt(late[1]["id"], message_id=3, **settled),
         ],
     )
-    told = RecordedProgress()
-    verified(tmp_path, spark, told)
+    reported = RecordedProgress()
+    verified(tmp_path, spark, reported)
     assert found() == [("GROUP", 3, 3, 3 << 20), ("ORDER", 2, 2, 1 << 20)]
     # Found among what is new, and then in the whole history.
-    assert told.texts.count("checking suspected violations of order") == 2
+    assert reported.texts.count("checking suspected violations of order") == 2
     assert last_proof_of(tmp_path, spark) is None
 
 

@@ -235,7 +235,7 @@ def test_the_snapshot_is_gone_before_the_archive_is_read(
             held.append(cursor.fetchall())
         elsewhere.rename(archive)
 
-    told = RecordedProgress()
-    told.when("reading the archive", look_and_bring_the_archive)
-    assert verified(archive, spark, told)["deliveries"] == 4
+    reported = RecordedProgress()
+    reported.when("reading the archive", look_and_bring_the_archive)
+    assert verified(archive, spark, reported)["deliveries"] == 4
     assert held == [[]]

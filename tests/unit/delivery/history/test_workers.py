@@ -20,7 +20,7 @@ def doubled(text: str) -> bytes:
     return (text * 2).encode()
 
 
-def told(items: Sequence[int]) -> dict[str, int]:
+def reported(items: Sequence[int]) -> dict[str, int]:
     return {"sum": sum(items), "process": os.getpid()}
 
 
@@ -31,14 +31,14 @@ def test_either_way_does_every_task(spark: "SparkSession", way: Callable[..., An
 
 
 def test_workers_do_them(spark: "SparkSession") -> None:
-    found = run_tasks(spark, shares([1, 2, 3, 4]), told)
+    found = run_tasks(spark, shares([1, 2, 3, 4]), reported)
     assert sorted(one["sum"] for one in found) == [1, 2, 3, 4]
     assert os.getpid() not in {one["process"] for one in found}
 
 
 def test_no_task_starts_no_worker(spark: "SparkSession") -> None:
     nothing: list[int] = []
-    assert run_tasks(spark, shares(nothing), told) == []
+    assert run_tasks(spark, shares(nothing), reported) == []
 
 
 @pytest.mark.parametrize("way", [by_context, by_frame])

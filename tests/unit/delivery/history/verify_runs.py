@@ -33,11 +33,11 @@ Found = tuple[str, int | None, int | None, int | None]
 
 
 def verified(
-    url: Path, spark: SparkSession, told: RecordedProgress | None = None, *, whole: bool = False
+    url: Path, spark: SparkSession, reported: RecordedProgress | None = None, *, whole: bool = False
 ) -> dict[str, Any]:
     """Verify as a run that ends as DONE, and return its result."""
     run = PipelineRun.objects.create(step=Step.VERIFY, state=RunState.RUNNING)
-    with job(url, spark=spark, run_id=run.pk, progress=told) as given:
+    with job(url, spark=spark, run_id=run.pk, progress=reported) as given:
         result = verify_history(given, whole=whole)
     PipelineRun.objects.filter(pk=run.pk).update(
         state=RunState.DONE, result=result, ended_at=timezone.now()

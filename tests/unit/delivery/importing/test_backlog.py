@@ -247,7 +247,7 @@ def test_a_line_that_nobody_is_owed_is_faulty(event_type: EventType, tmp_path: P
     assert bodies() == [1]
 
 
-def test_lines_that_are_not_json_or_too_long_are_told_by_number(
+def test_lines_that_are_not_json_or_too_long_are_reported_by_number(
     subscription: Subscription, tmp_path: Path
 ) -> None:
     path = tmp_path / "backlog.jsonl"
@@ -263,7 +263,7 @@ def test_lines_that_are_not_json_or_too_long_are_told_by_number(
     assert "3 of 4 lines cannot be imported" in out
 
 
-def test_a_csv_row_is_told_by_its_first_line(subscription: Subscription, tmp_path: Path) -> None:
+def test_a_csv_row_is_named_by_its_first_line(subscription: Subscription, tmp_path: Path) -> None:
     path = tmp_path / "backlog.csv"
     path.write_text(
         'key,event,body\n1,Orders.Created,"{\n}"\n2,No.Such,{}\n3,Orders.Created,{},more\n'

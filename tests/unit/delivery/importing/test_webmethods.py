@@ -55,11 +55,11 @@ def test_a_trigger_is_a_subscriber_and_its_conditions_are_subscriptions_in_order
             "status": "ACTIVE",
         }
     ]
-    told = {
+    reported = {
         one["name"]: (one["position"], one["event_type"], one["filter"], one["endpoint"])
         for one in document["subscriptions"]
     }
-    assert told == {
+    assert reported == {
         "big": (1, "orders.Created", "$$->'Body'->>'total' > 99", f"{SERVER}/invoke/orders/big"),
         "other": (2, "orders.Created", "", f"{SERVER}/invoke/orders/other"),
         "several": (3, "a.A", "", f"{SERVER}/invoke/orders/several"),

@@ -164,7 +164,7 @@ def test_many_incidents_at_once_are_one_mail(mail_server: MailServer) -> None:
     assert "6 incidents" in mail["subject"]
 
 
-def test_a_muted_cause_sends_no_mail_but_is_told_as_a_message(mail_server: MailServer) -> None:
+def test_a_muted_cause_sends_no_mail_but_a_message(mail_server: MailServer) -> None:
     rule("LANE", mail_to=[SUE])
     lane = block(factories.delivery())
     turn()

@@ -1,4 +1,4 @@
-"""An incident opens once its cause has lasted, closes once it is gone, and is told once each."""
+"""An incident opens once its cause has lasted, closes once it is gone, each announced once."""
 
 from datetime import timedelta
 
@@ -16,8 +16,8 @@ from tests.unit.delivery.incidents.watched import (
     block,
     fail,
     pass_time,
+    reported,
     rule,
-    told,
     turn,
     unblock,
 )
@@ -25,12 +25,12 @@ from tests.unit.delivery.incidents.watched import (
 pytestmark = pytest.mark.django_db
 
 
-def test_a_lane_blocked_for_long_is_one_incident_that_is_told_once() -> None:
+def test_a_lane_blocked_for_long_is_one_incident_announced_once() -> None:
     head = factories.delivery()
     lane = block(head)
     for _ in range(3):
         turn()
-    (body,) = told("Opened")
+    (body,) = reported("Opened")
     incident = Incident.objects.get()
     sample = EventType.objects.get(name="Inturn.Incident.Opened").sample or {}
     assert body.keys() == sample.keys()
@@ -50,7 +50,7 @@ def test_a_lane_blocked_for_a_moment_is_watched_only() -> None:
     pass_time(Incident.objects.get(), 61)
     turn()
     assert not Incident.objects.exists()
-    assert told("Opened") == []
+    assert reported("Opened") == []
 
 
 @pytest.mark.parametrize("state", [LaneState.BLOCKED, LaneState.SUSPENDED])
@@ -71,11 +71,11 @@ def test_it_closes_when_the_cause_has_been_gone_for_the_quiet_time() -> None:
     turn()
     unblock(lane)
     turn()
-    assert told("Closed") == []
+    assert reported("Closed") == []
     pass_time(Incident.objects.get(), 61)
     turn()
     turn()
-    (body,) = told("Closed")
+    (body,) = reported("Closed")
     assert body["lasted_seconds"] == pytest.approx(13 * 60 + 61, abs=5)
     assert Incident.objects.get().state == "CLOSED"
 
@@ -90,8 +90,8 @@ def test_a_flapping_endpoint_is_one_incident() -> None:
         unblock(lane)
         turn(is_thorough=False)
         pass_time(Incident.objects.get(), 20)
-    assert len(told("Opened")) == 1
-    assert told("Closed") == []
+    assert len(reported("Opened")) == 1
+    assert reported("Closed") == []
     assert Incident.objects.count() == 1
 
 
@@ -104,7 +104,7 @@ def test_a_cause_that_returns_after_the_quiet_time_is_another_incident() -> None
         turn()
         pass_time(Incident.objects.latest("id"), 61)
         turn()
-    assert (len(told("Opened")), len(told("Closed"))) == (2, 2)
+    assert (len(reported("Opened")), len(reported("Closed"))) == (2, 2)
 
 
 def test_failures_are_one_incident_for_each_subscription_and_cause() -> None:
@@ -112,7 +112,7 @@ def test_failures_are_one_incident_for_each_subscription_and_cause() -> None:
     rows = [fail(subscription=one) for _ in range(3)]
     fail(subscription=another)
     turn()
-    assert len(told("Opened")) == 2
+    assert len(reported("Opened")) == 2
     incident = Incident.objects.get(subscription_id=one.pk)
     assert (incident.count, incident.cause) == (3, "404")
     assert {row.delivery_id for row in incident.failed.all()} == {row.pk for row in rows}
@@ -149,7 +149,7 @@ def test_deliveries_in_doubt_are_one_incident_of_their_subscription() -> None:
         settled_at = timezone.now() - timedelta(minutes=3)
         factories.delivery(Status.IN_DOUBT, subscription=of, settled_at=settled_at)
     turn()
-    (body,) = told("Opened")
+    (body,) = reported("Opened")
     assert (body["kind"], body["count"]) == ("IN_DOUBT", 2)
 
 
@@ -160,7 +160,7 @@ def test_nothing_is_published_about_messages_about_incidents() -> None:
     block(factories.delivery(subscription=of, message=message))
     turn()
     assert Incident.objects.get().state == "OPEN"
-    assert [body for body in told("Opened") if "incident" in body] == []
+    assert [body for body in reported("Opened") if "incident" in body] == []
 
 
 def test_a_rule_that_is_off_opens_nothing_and_ends_its_incidents() -> None:
@@ -175,7 +175,7 @@ def test_a_rule_that_is_off_opens_nothing_and_ends_its_incidents() -> None:
     assert Incident.objects.count() == 1
 
 
-def test_what_people_do_is_told_and_worsening_is_told_once() -> None:
+def test_actions_are_announced_and_worsening_is_announced_once() -> None:
     block(factories.delivery())
     turn()
     incident = Incident.objects.get()
@@ -183,7 +183,7 @@ def test_what_people_do_is_told_and_worsening_is_told_once() -> None:
     pass_time(incident, 3601)
     turn()
     turn()
-    assert [(body["change"], body["by"]) for body in told("Changed")] == [
+    assert [(body["change"], body["by"]) for body in reported("Changed")] == [
         ("acknowledged", "sue"),
         ("severity", None),
     ]

@@ -69,6 +69,6 @@ def fail(status: Status = Status.REJECTED, **fields: Any) -> Delivery:
     return row
 
 
-def told(event: str) -> list[dict[str, Any]]:
+def reported(event: str) -> list[dict[str, Any]]:
     messages = Message.objects.filter(event_type__name=f"Inturn.Incident.{event}").order_by("id")
     return [orjson.loads(bytes(message.body)) for message in messages]

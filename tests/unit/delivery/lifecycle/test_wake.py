@@ -15,8 +15,8 @@ def test_a_notification_survives_encoding_and_decoding(
     lanes: frozenset[int], nudged: frozenset[int], is_change: bool
 ) -> None:
     words = {f"work {id}" for id in lanes} | {f"nudge {id}" for id in nudged}
-    told = notifications(words | ({"changed"} if is_change else set()))
-    call = notification_of([payload for channel, payload in told if channel == CHANNEL])
+    reported = notifications(words | ({"changed"} if is_change else set()))
+    call = notification_of([payload for channel, payload in reported if channel == CHANNEL])
     assert (call.lanes, call.nudged, call.is_change) == (lanes, nudged, is_change)
 
 
@@ -24,11 +24,12 @@ def test_a_notification_survives_encoding_and_decoding(
 def test_news_of_mailboxes_does_not_reach_senders(
     mailboxes: frozenset[int], lanes: frozenset[int]
 ) -> None:
-    told = notifications({f"mailbox {id}" for id in mailboxes} | {f"work {id}" for id in lanes})
-    ids = [payload.split(",") for channel, payload in told if channel == MAILBOX_CHANNEL]
+    reported = notifications({f"mailbox {id}" for id in mailboxes} | {f"work {id}" for id in lanes})
+    ids = [payload.split(",") for channel, payload in reported if channel == MAILBOX_CHANNEL]
     assert frozenset(int(id) for some in ids for id in some) == mailboxes
     assert (
-        notification_of([payload for channel, payload in told if channel == CHANNEL]).lanes == lanes
+        notification_of([payload for channel, payload in reported if channel == CHANNEL]).lanes
+        == lanes
     )
 
 

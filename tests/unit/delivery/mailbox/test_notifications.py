@@ -45,6 +45,6 @@ def test_messages_available_again_are_announced(
     with psycopg.connect(**connection_parameters(), autocommit=True) as listening:
         listening.execute(f"LISTEN {MAILBOX_CHANNEL}")
         act(mailbox)
-        told = next(listening.notifies(timeout=20))
-    assert told.payload == str(mailbox.subscriber.pk)
+        reported = next(listening.notifies(timeout=20))
+    assert reported.payload == str(mailbox.subscriber.pk)
     assert Delivery.objects.filter(status=Status.PENDING).exists()

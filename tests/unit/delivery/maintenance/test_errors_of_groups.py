@@ -1,11 +1,11 @@
-"""Failures of a QUEUE group: who is told, and when."""
+"""Failures of a QUEUE group: who is notified, and when."""
 
 import pytest
 
 from delivery.models import Delivery, FailureNotice, Status
 from delivery.support.resubmit import resubmit_delivery
 from tests.support import factories
-from tests.unit.delivery.maintenance.test_failures import failed, tell, told
+from tests.unit.delivery.maintenance.test_failures import failed, report, reported
 from tests.unit.subscriptions.api.client import caller, refused
 
 pytestmark = pytest.mark.django_db
@@ -26,44 +26,44 @@ class TestGroups:
             for status in statuses
         ]
 
-    def told_of(self) -> list[int]:
-        tell()
-        return [body["delivery"] for body in told()]
+    def reported_of(self) -> list[int]:
+        report()
+        return [body["delivery"] for body in reported()]
 
-    def test_only_the_last_endpoint_that_failed_is_told(self) -> None:
+    def test_only_the_last_endpoint_that_failed_is_reported(self) -> None:
         rows = self.group(Status.REJECTED, Status.FAILED, Status.EXPIRED)
-        assert self.told_of() == [rows[-1].pk]
+        assert self.reported_of() == [rows[-1].pk]
         assert not FailureNotice.objects.exists()
 
-    def test_each_is_told_unless_the_event_type_says_so(self) -> None:
+    def test_each_is_reported_unless_the_event_type_says_so(self) -> None:
         rows = self.group(Status.REJECTED, Status.FAILED, when="DELIVERY")
-        assert self.told_of() == [row.pk for row in rows]
+        assert self.reported_of() == [row.pk for row in rows]
 
     @pytest.mark.parametrize("other", [Status.PENDING, Status.DELIVERED])
-    def test_nothing_is_told_while_another_may_take_it_or_has_taken_it(self, other: Status) -> None:
+    def test_nothing_is_reported_if_another_takes_it_or_may(self, other: Status) -> None:
         self.group(Status.REJECTED, other)
-        assert self.told_of() == []
+        assert self.reported_of() == []
 
-    def test_the_last_is_told_when_the_others_were_left_to_it(self) -> None:
+    def test_the_last_is_reported_when_the_others_were_left_to_it(self) -> None:
         first, second = self.group(Status.REJECTED, Status.PENDING)
-        assert self.told_of() == []
+        assert self.reported_of() == []
         factories.settle(second, Status.EXPIRED)
         FailureNotice.objects.create(delivery_id=second.pk, number=0)
-        assert self.told_of() == [second.pk]
+        assert self.reported_of() == [second.pk]
         assert first.pk != second.pk
 
-    def test_what_is_in_doubt_is_always_told(self) -> None:
+    def test_a_delivery_in_doubt_is_always_reported(self) -> None:
         doubtful, _ = self.group(Status.IN_DOUBT, Status.PENDING)
-        assert self.told_of() == [doubtful.pk]
+        assert self.reported_of() == [doubtful.pk]
 
-    def test_what_was_sent_again_and_failed_again_is_told(self) -> None:
+    def test_a_second_failure_after_a_resubmission_is_reported(self) -> None:
         first, last = self.group(Status.REJECTED, Status.REJECTED)
-        self.told_of()
+        self.reported_of()
         resubmit_delivery(first.pk, actor="ann")
         assert Delivery.objects.get(pk=first.pk).status == Status.PENDING
         factories.settle(first, Status.FAILED)
         FailureNotice.objects.create(delivery_id=first.pk, number=2)
-        assert self.told_of() == [last.pk, first.pk]
+        assert self.reported_of() == [last.pk, first.pk]
 
     def test_other_groups_of_the_message_do_not_count(self) -> None:
         (row,) = self.group(Status.REJECTED)
@@ -72,7 +72,7 @@ class TestGroups:
             subscription=factories.subscription(event_type=row.message.event_type),
             queue_group=1,
         )
-        assert self.told_of() == [row.pk]
+        assert self.reported_of() == [row.pk]
 
     def test_a_topic_has_no_groups(self) -> None:
         answer = caller().post("event-types", {"name": "Topic", "errors_when": "GROUP"})

@@ -10,7 +10,13 @@ from delivery.maintenance import failures
 from delivery.models import Delivery, FailureNotice, JournalEntry, Message
 from subscriptions.models import EventType, Mode, Publisher, Scope, Subscription
 from tests.support import factories
-from tests.unit.delivery.maintenance.test_failures import event_type, failed, listening, tell, told
+from tests.unit.delivery.maintenance.test_failures import (
+    event_type,
+    failed,
+    listening,
+    report,
+    reported,
+)
 from tests.unit.subscriptions.api.client import Caller, caller, created, fields_of, refused
 
 pytestmark = pytest.mark.django_db
@@ -36,16 +42,16 @@ def failure_of(
 
 def notified_subscriptions() -> set[int]:
     """Return the subscriptions that got a failure message."""
-    tellings = Message.objects.filter(event_type=event_type())
-    return {one.subscription_id for message in tellings for one in message.deliveries.all()}
+    reports = Message.objects.filter(event_type=event_type())
+    return {one.subscription_id for message in reports for one in message.deliveries.all()}
 
 
 class TestBody:
     def test_it_says_who_published_what_when_and_for_whom(self) -> None:
         row = failure_of(destination="crm/all", publisher=factories.publisher("teamforge"))
         Delivery.objects.filter(pk=row.pk).update(redelivery="resubmitted")
-        tell()
-        (body,) = told()
+        report()
+        (body,) = reported()
         given = {
             name: body[name] for name in ("publisher", "destination", "published_at", "redelivery")
         }
@@ -61,7 +67,7 @@ class TestBody:
         for name in ("first", "second"):
             listening(name=name, filter=f"$$->'Header'->>'Publisher' = '{name}'")
             failure_of(publisher=factories.publisher(name))
-        tell()
+        report()
         messages = Message.objects.filter(event_type=event_type())
         got = {
             (m.headers["publisher"], d.subscription.name)
@@ -78,30 +84,30 @@ class TestBody:
         )
         again = factories.message(publisher=None, edited_from=copy, event_type=original.event_type)
         failed(message=again)
-        tell()
-        assert ([body["publisher"] for body in told()], notified_subscriptions()) == (
+        report()
+        assert ([body["publisher"] for body in reported()], notified_subscriptions()) == (
             ["teamforge"],
             {ops.pk},
         )
 
 
 class TestWhom:
-    def test_who_is_named_is_told_and_nobody_else(self, ops: Subscription) -> None:
+    def test_the_named_subscriber_is_notified_and_nobody_else(self, ops: Subscription) -> None:
         listening()
         failure_of("ops")
-        tell()
+        report()
         assert notified_subscriptions() == {ops.pk}
         assert Message.objects.get(event_type=event_type()).destination == "ops"
 
     def test_one_subscription_may_be_named(self, ops: Subscription) -> None:
         listening(subscriber=ops.subscriber, name="other")
         failure_of("ops/mail")
-        tell()
+        report()
         assert notified_subscriptions() == {ops.pk}
 
-    def test_nobody_is_told_of_what_says_so(self, ops: Subscription) -> None:
+    def test_nobody_is_notified_if_the_message_says_so(self, ops: Subscription) -> None:
         failure_of("-")
-        assert (tell(), told(), FailureNotice.objects.count()) == (1, [], 0)
+        assert (report(), reported(), FailureNotice.objects.count()) == (1, [], 0)
 
     def test_a_publisher_has_a_default_and_its_messages_may_say_something_else(
         self, ops: Subscription
@@ -109,24 +115,24 @@ class TestWhom:
         other = listening(subscriber=factories.subscriber("other"))
         publisher = factories.publisher(errors_to="ops")
         failure_of(publisher=publisher)
-        tell()
+        report()
         assert notified_subscriptions() == {ops.pk}
         failure_of("other", publisher=publisher)
         failure_of("-", publisher=publisher)
-        tell()
+        report()
         assert notified_subscriptions() == {ops.pk, other.pk}
-        assert len(told()) == 2
+        assert len(reported()) == 2
 
     def test_an_empty_header_is_all_who_want_them(self, ops: Subscription) -> None:
         all_of_them = listening()
         failure_of("", publisher=factories.publisher(errors_to="ops"))
-        tell()
+        report()
         assert notified_subscriptions() == {ops.pk, all_of_them.pk}
 
     def test_who_is_deleted_since_is_in_the_journal_and_the_failure_is_published(self) -> None:
         wanting = listening()
         row = failure_of("ops")
-        tell()
+        report()
         assert notified_subscriptions() == {wanting.pk}
         entry = JournalEntry.objects.get(kind="ERRORS_TO")
         assert (entry.message_id, entry.delivery_id) == (row.message_id, row.pk)
@@ -135,7 +141,7 @@ class TestWhom:
         Subscription.objects.filter(pk=ops.pk).update(status="INACTIVE")
         listening()
         failure_of("ops")
-        tell()
+        report()
         assert notified_subscriptions() == set()
         assert "ops" in JournalEntry.objects.get(kind="UNMATCHED").text
 
@@ -144,13 +150,13 @@ class TestWhom:
         wanting = listening()
         message = factories.message(headers={"errorsto": "-"}, publisher=None, event_type=answers)
         failed(message=message)
-        tell()
+        report()
         assert notified_subscriptions() == {wanting.pk, ops.pk}
 
-    def test_a_failure_to_tell_who_is_named_is_not_told(self, ops: Subscription) -> None:
+    def test_a_failed_report_is_not_reported(self, ops: Subscription) -> None:
         message = factories.message(event_type=event_type(), publisher=None, destination="ops")
         failed(message=message, subscription=ops)
-        tell()
+        report()
         assert Message.objects.get(event_type=event_type()) == message
 
     def test_names_are_looked_up_once_for_many_failures(
@@ -159,8 +165,8 @@ class TestWhom:
         for _ in range(20):
             failure_of("ops", publisher=factories.publisher())
         with django_assert_max_num_queries(14):
-            tell()
-        assert len(told()) == 20
+            report()
+        assert len(reported()) == 20
 
 
 class TestErrorsToAtPublication:
@@ -231,13 +237,13 @@ class TestErrorsToAtPublication:
         assert Message.objects.get(edited_from=row.message).headers["errorsto"] == "ops"
 
 
-def test_what_is_told_is_told_in_the_transaction_that_takes_it(ops: Subscription) -> None:
+def test_a_failure_is_reported_in_the_transaction_that_takes_it(ops: Subscription) -> None:
     failure_of("ops")
     with transaction.atomic():
         failures.publish_notices(limit=1)
         transaction.set_rollback(True)
-    assert (told(), FailureNotice.objects.count()) == ([], 1)
-    tell()
+    assert (reported(), FailureNotice.objects.count()) == ([], 1)
+    report()
     assert (
         orjson.loads(bytes(Message.objects.get(event_type=event_type()).body))["status"]
         == "REJECTED"

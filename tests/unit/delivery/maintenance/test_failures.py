@@ -32,20 +32,20 @@ def listening(**fields: Any) -> Subscription:
     return factories.subscription(event_type=event_type(), **fields)
 
 
-def tell() -> int:
+def report() -> int:
     with transaction.atomic():
         return failures.publish_notices(limit=100)
 
 
-def told() -> list[dict[str, Any]]:
+def reported() -> list[dict[str, Any]]:
     messages = Message.objects.filter(event_type=event_type()).order_by("id")
     return [orjson.loads(bytes(message.body)) for message in messages]
 
 
 def test_a_failure_has_the_form_of_the_sample() -> None:
     row = failed()
-    assert tell() == 1
-    (body,) = told()
+    assert report() == 1
+    (body,) = reported()
     sample: dict[str, Any] = event_type().sample or {}
     assert body.keys() == sample.keys()
     assert body["attempt"].keys() == sample["attempt"].keys()
@@ -79,7 +79,7 @@ def test_a_failure_is_published_to_its_subscribers_like_any_message() -> None:
     rejected = listening(filter="$$->'Body'->>'status' = 'REJECTED'")
     listening(header_filter_string="another")
     listening(filter="$$->'Body'->'attempt'->>'outcome' = 'TIMEOUT'")
-    tell()
+    report()
     message = Message.objects.get(event_type=event_type())
     assert message.publisher is None
     assert {one.subscription_id for one in message.deliveries.all()} == {mine.pk, rejected.pk}
@@ -89,8 +89,8 @@ def test_a_failure_is_published_to_its_subscribers_like_any_message() -> None:
 def test_each_failure_is_reported_once() -> None:
     for _ in range(3):
         failed()
-    assert (tell(), tell()) == (3, 0)
-    assert len(told()) == 3
+    assert (report(), report()) == (3, 0)
+    assert len(reported()) == 3
     assert not FailureNotice.objects.exists()
 
 
@@ -98,7 +98,7 @@ def test_the_oldest_failures_are_reported_first_in_batches() -> None:
     rows = [failed() for _ in range(3)]
     with transaction.atomic():
         assert failures.publish_notices(limit=2) == 2
-    assert [body["delivery"] for body in told()] == [row.pk for row in rows[:2]]
+    assert [body["delivery"] for body in reported()] == [row.pk for row in rows[:2]]
 
 
 def test_no_plan_reads_more_than_the_limit() -> None:
@@ -117,45 +117,45 @@ def test_a_failure_is_reported_only_after_its_commit() -> None:
     with transaction.atomic():
         assert failures.publish_notices(limit=1) == 1
         transaction.set_rollback(True)
-    assert (told(), FailureNotice.objects.count()) == ([], 1)
+    assert (reported(), FailureNotice.objects.count()) == ([], 1)
 
 
 def test_a_repeated_failure_is_reported_again() -> None:
     row = failed()
-    tell()
+    report()
     Delivery.objects.filter(pk=row.pk).update(attempts=2)
     FailureNotice.objects.create(delivery_id=row.pk, number=2)
     factories.attempt(row, number=2, status_code=410)
-    tell()
-    assert [body["attempt"]["status_code"] for body in told()] == [404, 410]
+    report()
+    assert [body["attempt"]["status_code"] for body in reported()] == [404, 410]
 
 
 def test_a_failure_of_a_failure_message_is_not_reported() -> None:
     failed(subscription=listening())
-    tell()
+    report()
     assert Message.objects.count() == 1
     assert not FailureNotice.objects.exists()
 
 
 def test_an_untried_delivery_is_reported_without_an_attempt() -> None:
     failed(Status.EXPIRED)
-    tell()
-    (body,) = told()
+    report()
+    (body,) = reported()
     assert (body["status"], body["attempts"], body["attempt"]) == ("EXPIRED", 0, None)
 
 
 def test_a_delivery_settled_by_a_person_is_not_reported() -> None:
     failed(Status.CANCELLED)
-    assert tell() == 1
-    assert told() == []
+    assert report() == 1
+    assert reported() == []
 
 
 @pytest.mark.parametrize("act", [resubmit_delivery, mark_delivered, cancel_delivery])
 def test_a_failure_is_reported_before_a_person_changes_it(act: Any) -> None:
     row = failed(Status.IN_DOUBT)
     act(row.pk, actor="ann")
-    assert [body["status"] for body in told()] == ["IN_DOUBT"]
-    assert tell() == 0
+    assert [body["status"] for body in reported()] == ["IN_DOUBT"]
+    assert report() == 0
 
 
 def test_failures_of_chosen_deliveries_are_found_without_reading_others() -> None:

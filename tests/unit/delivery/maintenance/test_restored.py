@@ -106,9 +106,9 @@ def test_jobs_that_send_are_cancelled() -> None:
 
 def test_new_messages_get_ids_that_were_never_used() -> None:
     old = factories.message()
-    told = marked(hours=48)
+    reported = marked(hours=48)
     new = factories.message()
-    assert new.pk == told.next_message
+    assert new.pk == reported.next_message
     # Two days at a hundred times the rate, of one message a day, and a million.
     assert new.pk - old.pk >= restored.IDS_AHEAD
     with connection.cursor() as cursor:
@@ -135,7 +135,7 @@ def test_a_person_can_resubmit_what_is_in_doubt() -> None:
     assert len(reopen_deliveries([row.pk for row in rows], reason="by ann")) == 3
 
 
-def test_the_journal_tells_of_the_restore() -> None:
+def test_the_journal_has_the_restore() -> None:
     factories.delivery()
     marked()
     assert JournalEntry.objects.get().text.endswith("1 open delivery became IN_DOUBT.")
@@ -143,9 +143,9 @@ def test_the_journal_tells_of_the_restore() -> None:
 
 def test_nothing_changes_if_nothing_was_sent_since() -> None:
     waiting = factories.delivery()
-    told = marked(nothing_sent_since=True)
-    assert (told.in_doubt, told.jobs) == (0, 0)
-    assert factories.message().pk == told.next_message
+    reported = marked(nothing_sent_since=True)
+    assert (reported.in_doubt, reported.jobs) == (0, 0)
+    assert factories.message().pk == reported.next_message
     assert Delivery.objects.get(pk=waiting.pk).status == Status.PENDING
 
 

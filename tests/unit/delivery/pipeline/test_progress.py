@@ -22,13 +22,13 @@ class ProgressLines:
     """A Progress that records its calls."""
 
     def __init__(self) -> None:
-        self.told: list[object] = []
+        self.reported: list[object] = []
 
     def doing(self, text: str) -> None:
-        self.told.append(text)
+        self.reported.append(text)
 
     def advance(self, done: int, count: int | None) -> None:
-        self.told.append((done, count))
+        self.reported.append((done, count))
 
 
 @pytest.fixture
@@ -47,14 +47,14 @@ def test_the_row_shows_the_progress_while_the_step_runs(
 ) -> None:
     course = RunProgress(run.pk, database)
 
-    def is_told() -> bool:
+    def is_reported() -> bool:
         run.refresh_from_db()
         return (run.doing, run.done, run.count) == ("reading", 10, 20)
 
     with course.followed():
         course.doing("reading")
         course.advance(10, 20)
-        eventually(is_told, "the row has it")
+        eventually(is_reported, "the row has it")
 
 
 def test_the_last_progress_is_not_lost(run: PipelineRun, database: psycopg.Connection) -> None:
@@ -80,11 +80,11 @@ def test_a_log_keeps_its_end(run: PipelineRun, database: psycopg.Connection) -> 
 
 
 def test_other_events_are_reported_at_once(run: PipelineRun, database: psycopg.Connection) -> None:
-    told = ProgressLines()
-    course = RunProgress(run.pk, database, shown=[told])
+    reported = ProgressLines()
+    course = RunProgress(run.pk, database, shown=[reported])
     course.doing("reading")
     course.advance(1, 2)
-    assert told.told == ["reading", (1, 2)]
+    assert reported.reported == ["reading", (1, 2)]
 
 
 def interrupted(course: RunProgress) -> RunProgress:

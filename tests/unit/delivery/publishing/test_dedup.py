@@ -63,12 +63,12 @@ def test_the_first_is_new_and_the_journal_records_the_others(event_type: EventTy
     (two,) = published(keyed(event_type))
     settle(one, Status.DELIVERED)
     (three,) = published(keyed(event_type))
-    told = JournalEntry.objects.filter(kind=JournalKind.DUPLICATE).order_by("id")
-    assert [(entry.delivery_id, entry.subscription_id) for entry in told] == [
+    reported = JournalEntry.objects.filter(kind=JournalKind.DUPLICATE).order_by("id")
+    assert [(entry.delivery_id, entry.subscription_id) for entry in reported] == [
         (two.pk, subscription.pk),
         (three.pk, subscription.pk),
     ]
-    assert [entry.text for entry in told] == [
+    assert [entry.text for entry in reported] == [
         (
             f"msg_{two.message_id} is IN_DOUBT: possible duplicate of delivery {one.pk}, "
             "which was not settled yet."

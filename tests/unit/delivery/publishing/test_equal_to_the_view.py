@@ -176,7 +176,7 @@ def _publisher(allowed: list[EventType]) -> tuple[Publisher, str]:
     return publisher, factories.api_key(Scope.PUBLISH, publisher=publisher)[1]
 
 
-def _told(answer: PostAnswer, publisher: Publisher) -> tuple[int, Any, dict[str, str]]:
+def _seen(answer: PostAnswer, publisher: Publisher) -> tuple[int, Any, dict[str, str]]:
     """Return an answer with each message's stored rows instead of its id."""
     headers = {name: value for name, value in answer.headers.items() if name != "Content-Length"}
     return answer.status, _whole(answer.content, publisher), headers
@@ -218,6 +218,6 @@ def test_together_as_one_by_one(
         )
         for place, (request, answer) in enumerate(zip(requests, together, strict=True)):
             alone = await elsewhere(by_view, *request.of(lone_key, f"{run} {place}"))
-            assert await elsewhere(_told, answer, grouped) == await elsewhere(_told, alone, lone)
+            assert await elsewhere(_seen, answer, grouped) == await elsewhere(_seen, alone, lone)
 
     with_intake(scenario)

@@ -46,8 +46,8 @@ def test_web_servers_are_notified_of_the_mailbox(transactional_db: None) -> None
     with psycopg.connect(**connection_parameters(), autocommit=True) as listening:
         listening.execute(f"LISTEN {MAILBOX_CHANNEL}")
         delivered(pulled.event_type)
-        told = next(listening.notifies(timeout=20))
-    assert told.payload == str(pulled.subscriber_id)
+        reported = next(listening.notifies(timeout=20))
+    assert reported.payload == str(pulled.subscriber_id)
 
 
 @pytest.mark.parametrize(

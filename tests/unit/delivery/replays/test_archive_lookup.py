@@ -63,10 +63,10 @@ def test_deliveries_have_their_attempts_and_their_last_settlement(archive: Path)
     )
     found = find_message(1)
     assert found is not None
-    told = [
+    reported = [
         (one.id, one.status, [each.outcome for each in one.attempts]) for one in found.deliveries
     ]
-    assert told == [
+    assert reported == [
         (10, "DELIVERED", ["SERVER_ERROR", "SUCCESS"]),
         (11, "DELIVERED", ["SUCCESS"]),
     ]

@@ -242,8 +242,8 @@ class TestArchivedMessage:
         gone.delete()
         replay = finish(running(subscription, [there.pk, there.pk + 1, there.pk + 2]))
         assert (replay.done, replay.made) == (3, 1)
-        told = JournalEntry.objects.filter(text__contains="Not delivered").get()
-        assert f"msg_{there.pk + 1}, msg_{there.pk + 2}." in told.text
+        reported = JournalEntry.objects.filter(text__contains="Not delivered").get()
+        assert f"msg_{there.pk + 1}, msg_{there.pk + 2}." in reported.text
 
     def test_waits_while_the_archive_is_unreadable_and_shows_why(
         self, subscription: Subscription, archive: Path

@@ -85,7 +85,7 @@ def _configure(row: Subscription) -> None:
 
 
 @pytest.mark.parametrize(
-    ("act", "told"),
+    ("act", "reported"),
     [
         (lambda row: transitions.cancel_deliveries([row.pk], actor="ann"), "nudge"),
         (_skip, "nudge"),
@@ -96,12 +96,12 @@ def _configure(row: Subscription) -> None:
     ids=["cancel", "skip", "resubmit", "toggle", "configuration"],
 )
 def test_actions_of_people_notify_in_their_own_transaction(
-    listening: psycopg.Connection, act: Callable[[Delivery], object], told: str
+    listening: psycopg.Connection, act: Callable[[Delivery], object], reported: str
 ) -> None:
     """Even if the process dies after its commit: a cancelled delivery is not sent."""
     act(factories.delivery())
     notification = next(iter(listening.notifies(timeout=SECONDS, stop_after=1)))
-    assert notification.payload.partition(" ")[0] == told
+    assert notification.payload.partition(" ")[0] == reported
     assert notification.pid == connection.connection.info.backend_pid
 
 

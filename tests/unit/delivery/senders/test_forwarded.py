@@ -158,7 +158,7 @@ def test_the_address_for_a_reply_has_the_token_of_the_delivery() -> None:
         assert "inturn-reply" not in made.headers
 
 
-def test_a_reply_says_what_it_replies_to_without_being_told_to_forward() -> None:
+def test_a_reply_names_its_message_without_forward_headers() -> None:
     said = {"inturn-replied-message": "msg_1", "inturn-replied-delivery": "2"}
     reply = replace(PARCEL, headers={"x-a": "1"} | said)
     sent = make_request(reply, endpoint("http://127.0.0.1/"), now=datetime.now(UTC)).headers

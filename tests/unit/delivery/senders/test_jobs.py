@@ -20,7 +20,7 @@ from tests.unit.delivery.senders.test_stock import serial
 
 
 def test_an_ended_job_reports_its_fault() -> None:
-    told: list[Exception | None] = []
+    reported: list[Exception | None] = []
 
     async def well() -> None:
         """A job without work."""
@@ -29,7 +29,7 @@ def test_an_ended_job_reports_its_fault() -> None:
         raise ValueError
 
     async def scenario() -> None:
-        jobs = Jobs(told.append)
+        jobs = Jobs(reported.append)
         jobs.begin(well())
         jobs.begin(ill())
         assert len(jobs) == 2
@@ -37,7 +37,7 @@ def test_an_ended_job_reports_its_fault() -> None:
             await asyncio.sleep(0)
 
     asyncio.run(scenario())
-    assert [type(fault) for fault in told] == [type(None), ValueError]
+    assert [type(fault) for fault in reported] == [type(None), ValueError]
 
 
 def test_a_fault_ends_the_lane_after_its_other_jobs_and_a_lost_lane_cuts_their_attempts_off() -> (

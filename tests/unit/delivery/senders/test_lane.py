@@ -150,9 +150,9 @@ class TestReportingEndpoints:
         assert change.state == LaneState.BLOCKED
         assert isinstance(endpoint, EndpointChange)
         assert endpoint.subscription_id == 1
-        for told in (change, endpoint):
-            assert (told.delivery_id, told.reason, told.failures) == (7, "timed out", 1)
-            assert told.wait_seconds == pytest.approx(300, abs=5)
+        for reported in (change, endpoint):
+            assert (reported.delivery_id, reported.reason, reported.failures) == (7, "timed out", 1)
+            assert reported.wait_seconds == pytest.approx(300, abs=5)
 
     def test_a_queue_lane_reports_only_the_endpoint(self) -> None:
         lane = concurrent(kind=LaneKind.QUEUE)

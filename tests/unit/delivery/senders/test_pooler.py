@@ -111,8 +111,8 @@ def test_a_sender_serves_every_lane_behind_a_pooler(pooler: Pooler) -> None:
     lanes = [factories.subscriber().lane.pk for _ in range(LANES)]
 
     async def scenario(claims: Claims, context: SenderContext) -> None:
-        told, real = await elsewhere(reported_and_real)
-        assert told == INVENTED != real
+        reported, real = await elsewhere(reported_and_real)
+        assert reported == INVENTED != real
         await claims.serve(lanes)
         assert sorted(context.lanes) == sorted(lanes)
 

@@ -32,7 +32,7 @@ def subscription(db: None) -> Subscription:
     return factories.subscription()
 
 
-def told() -> list[tuple[str, str, int | None, int | None]]:
+def reported() -> list[tuple[str, str, int | None, int | None]]:
     rows = JournalEntry.objects.order_by("id")
     return [(row.kind, row.actor, row.subscription_id, row.lane_id) for row in rows]
 
@@ -43,7 +43,7 @@ def published(subscription: Subscription) -> int:
     return message.deliveries
 
 
-def test_each_hold_and_release_is_told_once_with_who_and_what_it_is_about(
+def test_each_hold_and_release_is_reported_once_with_actor_and_object(
     subscription: Subscription,
 ) -> None:
     lane_id = subscription.subscriber.lane.pk
@@ -54,7 +54,7 @@ def test_each_hold_and_release_is_told_once_with_who_and_what_it_is_about(
         toggle.activate_owner(owner, actor="cid")
     about = [(subscription.pk, None), (None, lane_id), (None, None)]
     kinds = [(JournalKind.HELD, "ann"), (JournalKind.ACTIVATED, "bob")]
-    assert told() == [(*kind, *one) for one in about for kind in kinds]
+    assert reported() == [(*kind, *one) for one in about for kind in kinds]
     assert ConfigurationChange.objects.count() == 6
 
 

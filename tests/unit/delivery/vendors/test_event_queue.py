@@ -106,7 +106,7 @@ class TestSequence:
         mailbox.put()
         assert queue.ask("POST", "/event/queue/crm/next").status == 200
 
-    def test_status_tells_how_full_the_queue_is(
+    def test_status_shows_how_full_the_queue_is(
         self, mailbox: FilledMailbox, queue: QueueClient
     ) -> None:
         nothing = {"available": 0, "inFlight": 0, "oldestSeconds": None}

@@ -136,7 +136,7 @@ def test_what_cannot_be_published_is_refused_in_the_envelope(
     assert not Message.objects.exists()
 
 
-def test_who_publishes_too_fast_is_told_when_to_try_again(
+def test_too_fast_a_publisher_gets_the_time_to_try_again(
     plugin: Jenkins, settings: Settings
 ) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, publish_rate_limit="1/h")

@@ -8,7 +8,7 @@ import pytest
 import delivery.vendors.teamforge
 from subscriptions.configuration.document_json import parse_json
 from subscriptions.models import EventType, Kind
-from tests.unit.subscriptions.configuration.documents import apply, plan, told
+from tests.unit.subscriptions.configuration.documents import apply, plan, reported
 
 pytestmark = pytest.mark.django_db
 
@@ -31,4 +31,4 @@ def test_it_makes_seven_topics_and_their_presubmit_questions() -> None:
 
 def test_applying_it_again_changes_nothing() -> None:
     apply(file())
-    assert told(plan(file())) == []
+    assert reported(plan(file())) == []

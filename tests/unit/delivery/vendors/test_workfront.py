@@ -94,7 +94,7 @@ class TestCreating:
     def test_whatever_differs_is_another(self, client: Caller, other: Json) -> None:
         assert create(client)["id"] != create(client, **other)["id"]
 
-    def test_what_differs_from_workfront_is_told(self, client: Caller) -> None:
+    def test_differences_from_workfront_are_reported(self, client: Caller) -> None:
         made = create(
             client, filters=[{"fieldName": "a", "fieldValue": "b", "comparison": "contains"}]
         )
@@ -179,7 +179,7 @@ class TestReading:
     def test_a_short_token_is_masked_whole(self, client: Caller) -> None:
         assert read(client, create(client, authToken="12345678")["id"])["authToken"] == "********"
 
-    def test_how_the_url_fares_is_told(self, client: Caller) -> None:
+    def test_the_state_of_the_url_is_reported(self, client: Caller) -> None:
         made = create(client)
         UrlHealth.objects.create(url=WANTED["url"], state="FROZEN", attempts=10, failures=7)
         url = read(client, made["id"])["subscription_url"]

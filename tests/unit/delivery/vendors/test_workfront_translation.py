@@ -190,7 +190,7 @@ def test_no_value_ends_its_string(value: str) -> None:
     assert matches(one(value, value="x"), new={value: "x"})
 
 
-def test_what_inturn_decides_otherwise_is_told() -> None:
+def test_other_decisions_of_inturn_are_reported() -> None:
     assert translated(one("groups", "contains", "a")).differences == [
         (
             "groups contains: in an array also a part of an element, "
@@ -253,7 +253,7 @@ def test_groups_have_bounds() -> None:
     assert translated(*[group] * 10).filter
 
 
-def test_all_reasons_are_told_at_once() -> None:
+def test_all_reasons_are_reported_at_once() -> None:
     assert refused(one("", value="x"), one("a", "x", 1)) == {
         "filters.0.fieldName",
         "filters.1.comparison",

@@ -11,7 +11,7 @@ from subscriptions.configuration.export import export_configuration
 from subscriptions.models import ConfigurationChange, Subscriber
 from tests.support import factories
 from tests.unit.subscriptions.api.client import Caller, created, fields_of, refused
-from tests.unit.subscriptions.configuration.documents import apply, faults, plan, told
+from tests.unit.subscriptions.configuration.documents import apply, faults, plan, reported
 
 SHARED = {"X-Key": "shared secret", "X-Team": "a"}
 
@@ -83,7 +83,7 @@ def test_a_document_has_references_to_their_values() -> None:
         "X-Key": {"from": "env:ABC_HEADER_X_KEY"},
         "X-Team": {"from": "env:ABC_HEADER_X_TEAM"},
     }
-    assert told(plan(content)) == []
+    assert reported(plan(content)) == []
     Subscriber.objects.all().delete()
     assert {fault.field for fault in faults(content)} == {"headers.X-Key", "headers.X-Team"}
     apply(content, secrets={"env:ABC_HEADER_X_KEY": "new", "env:ABC_HEADER_X_TEAM": "b"})

@@ -78,9 +78,9 @@ def test_consistent_values_are_accepted(values: dict[str, Any]) -> None:
 def test_contradictory_values_are_reported_at_the_field_to_change(
     values: dict[str, Any], field: str, said: str
 ) -> None:
-    (told,) = contradicted(**values).items()
-    assert told[0] == field
-    assert said in told[1]
+    (reported,) = contradicted(**values).items()
+    assert reported[0] == field
+    assert said in reported[1]
 
 
 def test_the_overload_switch_counts_as_blocking() -> None:

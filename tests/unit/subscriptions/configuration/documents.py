@@ -135,5 +135,5 @@ def document(**sections: Any) -> Json:
     return {"format": 1, **sections}
 
 
-def told(planned: Plan) -> list[str]:
+def reported(planned: Plan) -> list[str]:
     return [f"{one.verb} {one.label}" for one in planned.changes]

@@ -16,8 +16,8 @@ from tests.unit.subscriptions.configuration.documents import (
     apply,
     document,
     plan,
+    reported,
     some_of_everything,
-    told,
 )
 
 pytestmark = pytest.mark.django_db
@@ -83,7 +83,7 @@ def test_a_status_is_changed_as_a_person_would() -> None:
 def test_the_status_of_a_subscriber_is_changed_as_a_person_would() -> None:
     some_of_everything()
     abc = document(subscribers=[{"name": "abc", "status": "HELD", "max_in_flight": 9}])
-    assert told(plan(abc)) == ["change subscriber abc"]
+    assert reported(plan(abc)) == ["change subscriber abc"]
     apply(abc)
     row = Subscriber.objects.get(name="abc")
     assert (row.status, row.max_in_flight) == ("HELD", 9)
@@ -155,7 +155,7 @@ def test_a_new_subscription_has_the_defaults_of_one_that_is_typed() -> None:
         "endpoint": "https://a.example/",
     }
     content = document(subscriptions=[given])
-    assert told(plan(content)) == ["create subscription abc/new"]
+    assert reported(plan(content)) == ["create subscription abc/new"]
     assert [field.name for field in plan(content).changes[0].fields] == [
         "event_type",
         "endpoint",

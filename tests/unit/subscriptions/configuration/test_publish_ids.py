@@ -10,7 +10,7 @@ from subscriptions.configuration.export import export_configuration
 from subscriptions.models import ConfigurationChange, Publisher, PublishId
 from subscriptions.publish_ids import MAX_VALID, end_publish_id, publisher_of_id, rotate_publish_id
 from tests.support import factories
-from tests.unit.subscriptions.configuration.documents import apply, document, faults, plan, told
+from tests.unit.subscriptions.configuration.documents import apply, document, faults, plan, reported
 
 pytestmark = pytest.mark.django_db
 
@@ -41,7 +41,7 @@ def test_a_new_publisher_gets_its_id_and_a_plan_after_that_is_empty() -> None:
 def test_another_id_rotates() -> None:
     apply(publishers("jenkins"), secrets=GIVEN)
     second = {"env:ID": OTHER}
-    assert told(plan(publishers("jenkins"), secrets=second)) == ["change publisher jenkins"]
+    assert reported(plan(publishers("jenkins"), secrets=second)) == ["change publisher jenkins"]
     apply(publishers("jenkins"), secrets=second)
     assert owner() == owner(OTHER) == Publisher.objects.get()
     assert PublishId.objects.filter(expires_at=None).count() == 1

@@ -14,8 +14,8 @@ from tests.unit.subscriptions.configuration.documents import (
     document,
     faults,
     plan,
+    reported,
     some_of_everything,
-    told,
 )
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +39,7 @@ def orders(*subscriptions: Any, **fields: Any) -> dict[str, Any]:
     )
 
 
-def test_all_faults_are_told_at_once_with_object_and_field() -> None:
+def test_all_faults_are_reported_at_once_with_object_and_field() -> None:
     content = orders(
         subscription(filter="$$->'Body' =", timeout_seconds=0),
         subscription(name="t", subscriber="nobody", headers={"Host": "x"}),
@@ -145,7 +145,7 @@ def test_an_address_that_is_not_allowed_is_refused() -> None:
     assert (fault.object, fault.field) == ("subscription abc/s", "endpoint")
 
 
-def test_a_server_that_is_not_allowed_is_told_once() -> None:
+def test_a_server_that_is_not_allowed_is_reported_once() -> None:
     urls = [subscription(name=name, endpoint=f"http://10.0.0.1/{name}") for name in "abc"]
     (fault,) = faults(orders(*urls))
     assert fault.object == "subscription abc/a"
@@ -168,7 +168,7 @@ def test_a_rival_that_is_pruned_is_none() -> None:
     row = factories.subscription(event_type=orders_, subscriber=factories.subscriber("abc"))
     content = document(subscriptions=[subscription()])
     assert faults(content)
-    assert told(plan(content, prune=True)) == [
+    assert reported(plan(content, prune=True)) == [
         "create subscription abc/s",
         f"delete subscription {row}",
     ]

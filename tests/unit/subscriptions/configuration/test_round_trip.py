@@ -19,8 +19,8 @@ from tests.unit.subscriptions.configuration.documents import (
     apply,
     plan,
     remove_everything,
+    reported,
     some_of_everything,
-    told,
 )
 
 pytestmark = pytest.mark.django_db
@@ -170,7 +170,7 @@ def test_what_the_document_lacks_is_deleted_only_when_pruned() -> None:
     del content["subscriptions"][0]
     content["publishers"] = []
     assert plan(content).changes == []
-    assert told(plan(content, prune=True)) == [
+    assert reported(plan(content, prune=True)) == [
         "delete subscription abc/all",
         "delete publisher anybody",
         "delete publisher teamforge",

@@ -42,7 +42,7 @@ def test_a_configured_password_is_set_and_not_shown(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("password", "told"),
+    ("password", "reported"),
     [
         ("a", "at least 12 characters"),
         ("aaaaaaaaaaaa", "at least 5 different characters"),
@@ -50,9 +50,9 @@ def test_a_configured_password_is_set_and_not_shown(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_a_weak_password_is_refused(
-    monkeypatch: pytest.MonkeyPatch, password: str, told: str
+    monkeypatch: pytest.MonkeyPatch, password: str, reported: str
 ) -> None:
-    with pytest.raises(CommandError, match=f"^INTURN_ADMIN_PASSWORD: .*{told}"):
+    with pytest.raises(CommandError, match=f"^INTURN_ADMIN_PASSWORD: .*{reported}"):
         provision(monkeypatch, admin_password=password)
     assert not get_user_model().objects.exists()
 
@@ -86,9 +86,9 @@ def test_a_bootstrap_key_that_a_person_revoked_stays_revoked(
     provision(monkeypatch, bootstrap_key="one")
     key = ApiKey.objects.get()
     assert Caller("one").delete(f"keys/{key.pk}").status == 204
-    told = provision(monkeypatch, bootstrap_key="one")
+    reported = provision(monkeypatch, bootstrap_key="one")
     refused(Caller("one").get("event-types"), 401)
-    assert told.startswith("INTURN_BOOTSTRAP_KEY: the key …one was revoked at ")
+    assert reported.startswith("INTURN_BOOTSTRAP_KEY: the key …one was revoked at ")
     # Nor by setting another key in between.
     assert "revoked" not in provision(monkeypatch, bootstrap_key="two")
     assert "stays revoked" in provision(monkeypatch, bootstrap_key="one")

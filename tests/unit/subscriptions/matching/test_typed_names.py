@@ -1,4 +1,4 @@
-"""Objects are found by the names that people type; unknown ones are told with the nearest."""
+"""Objects are found by the names that people type; unknown ones are reported with the nearest."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_a_subscription_is_found_by_full_name_name_and_id(contracts: Subscriptio
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "reported"),
     [
         (
             "demo-biling/contracts",
@@ -45,15 +45,15 @@ def test_a_subscription_is_found_by_full_name_name_and_id(contracts: Subscriptio
         ("demo-crm/contracts/x", "There is no subscription 'demo-crm/contracts/x'."),
     ],
 )
-def test_an_unknown_subscription_is_told_with_the_nearest(
-    contracts: Subscription, typed: str, told: str
+def test_an_unknown_subscription_is_reported_with_the_nearest(
+    contracts: Subscription, typed: str, reported: str
 ) -> None:
     with pytest.raises(UnknownNameError) as refused:
         subscription_ids(typed)
-    assert refused.value.detail.startswith(told)
+    assert refused.value.detail.startswith(reported)
 
 
-def test_an_unknown_subscriber_is_told_with_the_nearest(contracts: Subscription) -> None:
+def test_an_unknown_subscriber_is_reported_with_the_nearest(contracts: Subscription) -> None:
     assert object_id(Subscriber, "demo-billing") == contracts.subscriber_id
     with pytest.raises(
         UnknownNameError, match=r"no subscriber 'demo-bill'\. Did you mean demo-billing"

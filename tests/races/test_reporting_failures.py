@@ -15,7 +15,7 @@ from subscriptions.api.problems import Problem
 from subscriptions.models import EventType, Subscriber, Subscription
 from tests.races.transactions import meet, unfinished
 from tests.support import factories
-from tests.unit.delivery.maintenance.test_failures import failed, listening, told
+from tests.unit.delivery.maintenance.test_failures import failed, listening, reported
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -27,7 +27,7 @@ WANTED = {
 }
 
 
-def tell() -> int:
+def report() -> int:
     with transaction.atomic():
         return failures.publish_notices(limit=100)
 
@@ -51,35 +51,35 @@ def fail(row: Delivery) -> None:
     FailureNotice.objects.create(delivery_id=row.pk, number=0)
 
 
-def test_a_sibling_that_fails_while_the_other_failure_is_taken_is_told() -> None:
+def test_a_sibling_that_fails_while_the_other_failure_is_taken_is_reported() -> None:
     _, last = group(Status.REJECTED, Status.PENDING)
     with unfinished(partial(fail, last)):
-        tell()
-        assert told() == []
-    tell()
-    assert [body["delivery"] for body in told()] == [last.pk]
+        report()
+        assert reported() == []
+    report()
+    assert [body["delivery"] for body in reported()] == [last.pk]
 
 
-def test_two_that_tell_at_once_tell_a_group_once() -> None:
+def test_two_reports_at_once_report_a_group_once() -> None:
     _, last = group(Status.REJECTED, Status.REJECTED)
-    assert meet(tell, tell) is None
-    assert [body["delivery"] for body in told()] == [last.pk]
+    assert meet(report, report) is None
+    assert [body["delivery"] for body in reported()] == [last.pk]
 
 
-def test_who_is_named_cannot_be_deleted_while_it_is_told() -> None:
+def test_the_named_subscriber_cannot_be_deleted_while_it_is_notified() -> None:
     ops = listening(subscriber=factories.subscriber("ops"))
     failed(message=factories.message(headers={"errorsto": "ops"}))
-    deleted = meet(tell, lambda: Subscription.objects.get(pk=ops.pk).delete())
+    deleted = meet(report, lambda: Subscription.objects.get(pk=ops.pk).delete())
     assert deleted is not None
     message = Message.objects.get(event_type=EventType.objects.get(name="Inturn.Delivery.Failed"))
     assert [one.subscription_id for one in message.deliveries.all()] == [ops.pk]
 
 
-def test_who_is_deleted_first_is_told_no_more_and_the_failure_is_published() -> None:
+def test_a_subscriber_deleted_first_is_not_notified_and_the_failure_is_published() -> None:
     ops, wanting = listening(subscriber=factories.subscriber("ops")), listening()
     failed(message=factories.message(headers={"errorsto": "ops"}))
-    meet(lambda: Subscription.objects.get(pk=ops.pk).delete(), tell)
-    tell()
+    meet(lambda: Subscription.objects.get(pk=ops.pk).delete(), report)
+    report()
     message = Message.objects.get(event_type=EventType.objects.get(name="Inturn.Delivery.Failed"))
     assert [one.subscription_id for one in message.deliveries.all()] == [wanting.pk]
     assert JournalEntry.objects.filter(kind="ERRORS_TO").count() == 1
