@@ -134,7 +134,7 @@ def _require_known(manifest: Manifest) -> None:
         if app in OURS and not (CHECKOUT / app / "migrations" / f"{name}.py").exists():
             raise BackupError(
                 f"the back-up is of Inturn {manifest.version}, with the migration {app}.{name}, "
-                "which this version does not have: restore it with that version or a later one"
+                "which this version does not have: restore it with the version that made it"
             )
 
 

@@ -5,7 +5,10 @@
     some               | yes                     | of a newer version: older code would write rows
                        |                         | that it does not understand
     some               | no                      | from before the first release, when migrations
-                       |                         | were rewritten
+                       |                         | were squashed
+
+A squash may use old names again, but not for the last migration of `delivery`: a database from
+before it lacks that one, and so is not mistaken for one of a newer version.
 
 The fence is at the start of `prepare`, of `qcluster` and, by `/readyz`, of the web server.
 Processes that run already go on: a new version may be started beside them while machines are
@@ -49,8 +52,10 @@ def _refuse(loader: MigrationLoader) -> None:
     if _ours(loader.disk_migrations.keys() - loader.applied_migrations.keys()):
         raise CommandError(
             f"this database is of another version of Inturn, with the migration {unknown[0]}, "
-            "and its data cannot be taken over: start with an empty one, "
-            "in another INTURN_HOME or under another DATABASE_URL"
+            "and cannot be migrated: start with an empty one, "
+            "in another INTURN_HOME or under another DATABASE_URL. "
+            "To keep the configuration, export it with the version that made this database "
+            "(`manage.py configuration export`), and apply it to the empty one"
         )
     raise CommandError(
         f"this database is of a newer version of Inturn, with the migration {unknown[-1]}: "

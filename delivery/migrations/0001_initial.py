@@ -4,9 +4,12 @@ The next migration creates those.
 """
 
 import delivery.models.moment
+import delivery.models.receiver
 import django.contrib.postgres.fields
+import django.core.validators
 import django.db.models.deletion
 import django.db.models.functions.datetime
+import re
 from pathlib import Path
 
 from django.db import migrations, models
@@ -35,7 +38,7 @@ class Migration(migrations.Migration):
                 ('number', models.IntegerField()),
                 ('started_at', models.DateTimeField()),
                 ('duration_ms', models.IntegerField(null=True)),
-                ('outcome', models.CharField(choices=[('SUCCESS', '2xx'), ('REDIRECT', '3xx'), ('CLIENT_ERROR', '4xx'), ('RATE_LIMITED', '429'), ('SERVER_ERROR', '5xx'), ('UNAVAILABLE', '503'), ('TIMEOUT', 'timed out'), ('UNREACHABLE', 'unreachable'), ('TLS', 'TLS failed'), ('REFUSED_ADDRESS', 'address not allowed'), ('LOST', 'sender died after sending'), ('UNSENDABLE', 'could not be sent: a fault on our side'), ('ACKNOWLEDGED', 'acknowledged'), ('RELEASED', 'given back'), ('UNACKNOWLEDGED', 'not acknowledged in time'), ('DECLINED', 'rejected by the subscriber')], max_length=16)),
+                ('outcome', models.CharField(choices=[('SUCCESS', '2xx'), ('REDIRECT', '3xx'), ('CLIENT_ERROR', '4xx'), ('RATE_LIMITED', '429'), ('SERVER_ERROR', '5xx'), ('UNAVAILABLE', '503'), ('TIMEOUT', 'timed out'), ('UNREACHABLE', 'unreachable'), ('TLS', 'TLS failed'), ('REFUSED_ADDRESS', 'address not allowed'), ('LOST', 'sender died after sending'), ('UNSENDABLE', 'could not be sent: a fault on our side'), ('SCRIPT', 'script'), ('ACKNOWLEDGED', 'acknowledged'), ('RELEASED', 'given back'), ('UNACKNOWLEDGED', 'not acknowledged in time'), ('DECLINED', 'rejected by the subscriber')], max_length=16)),
                 ('status_code', models.SmallIntegerField(null=True)),
                 ('error', models.TextField(blank=True, default='')),
                 ('excerpt', models.BinaryField(default=b'')),
@@ -73,6 +76,24 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='BuiltInReceiver',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=200, unique=True, validators=[django.core.validators.RegexValidator(re.compile('\\A[A-Za-z0-9][A-Za-z0-9._-]*\\Z'), 'Use letters, digits, dots, hyphens and underscores; begin with a letter or digit.')])),
+                ('description', models.TextField(blank=True, default='')),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('updated_at', models.DateTimeField(auto_now=True)),
+                ('token', models.CharField(default=delivery.models.receiver.new_token, editable=False, max_length=32, unique=True)),
+                ('answer', models.CharField(choices=[('OK', '204: delivered'), ('GONE', '410: rejected'), ('TOO_MANY', '429, Retry-After: 10'), ('ERROR', '500: server error'), ('SLOW', '204 after 5 s'), ('HANG', 'no answer for 2 min'), ('CLOSE', 'connection closed')], default='OK', help_text='To each request.', max_length=8)),
+                ('received', models.BigIntegerField(default=0, editable=False)),
+            ],
+            options={
+                'verbose_name': 'built-in receiver',
+                'ordering': ['name'],
+                'abstract': False,
+            },
+        ),
+        migrations.CreateModel(
             name='Callback',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -86,6 +107,38 @@ class Migration(migrations.Migration):
                 'ordering': ['-id'],
             },
         ),
+        known(migrations.CreateModel(
+            name='Delivery',
+            fields=[
+                ('id', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('queue_group', models.SmallIntegerField(help_text='Of a QUEUE message: the group it belongs to, counted from 0.', null=True)),
+                ('status', models.CharField(choices=[('PENDING', 'Pending'), ('IN_FLIGHT', 'In Flight'), ('DELIVERED', 'Delivered'), ('REJECTED', 'Rejected'), ('3xxNOTSUPPORTED', '3xxNOTSUPPORTED'), ('REDUNDANT', 'Redundant'), ('FAILED', 'Failed'), ('IN_DOUBT', 'In Doubt'), ('EXPIRED', 'Expired'), ('CANCELLED', 'Cancelled'), ('DUPLICATE', 'Duplicate'), ('SHADOW', 'Shadow')], default='PENDING', max_length=15)),
+                ('attempts', models.IntegerField(default=0)),
+                ('attempts_before', models.IntegerField(db_default=0, default=0)),
+                ('settled_before', models.IntegerField(db_default=0, default=0)),
+                ('skipped', models.BooleanField(default=False)),
+                ('redelivery', models.CharField(blank=True, choices=[('', '–'), ('in-doubt', 'a sender died after sending it'), ('resubmitted', 'a person sent it again')], default='', max_length=12)),
+                ('reason', models.TextField(blank=True, default='')),
+                ('next_attempt_at', models.DateTimeField(null=True)),
+                ('expires_at', models.DateTimeField(null=True)),
+                ('server_started_at', models.DateTimeField(null=True)),
+                ('settled_at', models.DateTimeField(null=True)),
+                ('leased_at', models.DateTimeField(null=True)),
+                ('lease_token', models.UUIDField(null=True)),
+                ('lease_expires_at', models.DateTimeField(null=True)),
+                ('receive_count', models.IntegerField(default=0)),
+                ('started_at', models.DateTimeField(help_text='Of the attempt that delivered it.', null=True)),
+                ('duration_ms', models.IntegerField(null=True)),
+                ('status_code', models.SmallIntegerField(null=True)),
+                ('priority', models.SmallIntegerField(help_text='While it waits: the priority of its message, if its subscriber sends by priority.', null=True)),
+                ('callback', models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='delivery.callback')),
+                ('subscription', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='subscriptions.subscription')),
+            ],
+            options={
+                'verbose_name_plural': 'deliveries',
+                'ordering': ['-id'],
+            },
+        )),
         migrations.CreateModel(
             name='EndpointHealth',
             fields=[
@@ -99,6 +152,46 @@ class Migration(migrations.Migration):
             ],
             options={
                 'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='FailureSign',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('delivery_id', models.BigIntegerField()),
+                ('subscription_id', models.BigIntegerField()),
+                ('cause', models.CharField(max_length=20)),
+                ('at', models.DateTimeField(db_default=delivery.models.moment.Clock())),
+            ],
+            options={
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='ImportedKey',
+            fields=[
+                ('key', models.BinaryField(max_length=32, primary_key=True, serialize=False)),
+                ('digest', models.BinaryField(max_length=32)),
+            ],
+            options={
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='IncidentRule',
+            fields=[
+                ('kind', models.CharField(choices=[('LANE', 'lane stopped'), ('ENDPOINT', 'endpoint down'), ('URL', 'URL disabled or frozen'), ('RETRYING', 'deliveries retried'), ('FAILURES', 'failed deliveries'), ('IN_DOUBT', 'deliveries in doubt'), ('OLDEST', 'slow lane'), ('BACKLOG', 'large backlog'), ('VERIFY', 'history broken'), ('PIPELINE', 'pipeline failed'), ('DISK', 'disk nearly full'), ('DATABASE', 'database large')], max_length=8, primary_key=True, serialize=False)),
+                ('is_on', models.BooleanField(default=True, verbose_name='on')),
+                ('after_seconds', models.PositiveIntegerField(help_text='How long the cause must exist before it is announced.', verbose_name='opens after (seconds)')),
+                ('quiet_seconds', models.PositiveIntegerField(help_text='How long the cause must be absent. What returns earlier is the same incident.', verbose_name='closes after (seconds)')),
+                ('bound', models.FloatField(blank=True, null=True)),
+                ('mail_to', django.contrib.postgres.fields.ArrayField(base_field=models.EmailField(max_length=254), blank=True, default=list, size=None, verbose_name='mail to')),
+                ('chat_urls', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=2000), blank=True, default=list, size=None, verbose_name='chat webhooks')),
+            ],
+            options={
+                'verbose_name': 'incident rule',
+                'ordering': ['kind'],
+                'default_permissions': ('view', 'change'),
             },
         ),
         migrations.CreateModel(
@@ -144,13 +237,42 @@ class Migration(migrations.Migration):
                 'constraints': [models.CheckConstraint(condition=models.Q(('pk', 1)), name='archived_is_one_row')],
             },
         ),
+        known(migrations.CreateModel(
+            name='ScriptOutput',
+            fields=[
+                ('delivery', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, primary_key=True, related_name='script_output', serialize=False, to='delivery.delivery')),
+                ('script_version', models.IntegerField()),
+                ('body', models.BinaryField(null=True)),
+                ('content_type', models.CharField(blank=True, default='', max_length=255)),
+                ('headers', models.JSONField(default=dict)),
+                ('path', models.TextField(blank=True, default='')),
+                ('made_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+            ],
+            options={
+                'default_permissions': (),
+            },
+        )),
+        migrations.CreateModel(
+            name='OwnDelivery',
+            fields=[
+            ],
+            options={
+                'verbose_name': 'own delivery',
+                'verbose_name_plural': 'own deliveries',
+                'proxy': True,
+                'default_permissions': ('view',),
+                'indexes': [],
+                'constraints': [],
+            },
+            bases=('delivery.delivery',),
+        ),
         migrations.CreateModel(
             name='EarlierSettlement',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('delivery_id', models.BigIntegerField()),
                 ('settled_at', models.DateTimeField()),
-                ('status', models.CharField(choices=[('PENDING', 'Pending'), ('IN_FLIGHT', 'In Flight'), ('DELIVERED', 'Delivered'), ('REJECTED', 'Rejected'), ('3xxNOTSUPPORTED', '3xxNOTSUPPORTED'), ('REDUNDANT', 'Redundant'), ('FAILED', 'Failed'), ('IN_DOUBT', 'In Doubt'), ('EXPIRED', 'Expired'), ('CANCELLED', 'Cancelled'), ('DUPLICATE', 'Duplicate')], default='', max_length=15)),
+                ('status', models.CharField(choices=[('PENDING', 'Pending'), ('IN_FLIGHT', 'In Flight'), ('DELIVERED', 'Delivered'), ('REJECTED', 'Rejected'), ('3xxNOTSUPPORTED', '3xxNOTSUPPORTED'), ('REDUNDANT', 'Redundant'), ('FAILED', 'Failed'), ('IN_DOUBT', 'In Doubt'), ('EXPIRED', 'Expired'), ('CANCELLED', 'Cancelled'), ('DUPLICATE', 'Duplicate'), ('SHADOW', 'Shadow')], default='', max_length=15)),
                 ('attempts', models.IntegerField()),
                 ('attempts_before', models.IntegerField(default=0)),
                 ('settled_before', models.IntegerField(default=0)),
@@ -165,6 +287,7 @@ class Migration(migrations.Migration):
                 ('is_amended', models.BooleanField(default=True)),
                 ('ended_by', models.TextField(help_text="PostgreSQL's xid8.")),
                 ('ended_at', models.DateTimeField()),
+                ('ended_reason', models.TextField(blank=True, db_default='', default='', help_text='Who ended it, and by which job, as in `reason`; empty in older rows.')),
             ],
             options={
                 'indexes': [models.Index(fields=['delivery_id'], name='earlier_settlement_of'), models.Index(condition=models.Q(('is_amended', False)), fields=['settled_at'], name='earlier_settlement_at')],
@@ -202,6 +325,7 @@ class Migration(migrations.Migration):
                 ('expired', models.BigIntegerField(default=0)),
                 ('cancelled', models.BigIntegerField(default=0)),
                 ('duplicate', models.BigIntegerField(default=0)),
+                ('shadow', models.BigIntegerField(default=0)),
                 ('attempts', models.BigIntegerField(default=0)),
                 ('failed_attempts', models.BigIntegerField(default=0)),
                 ('retried', models.BigIntegerField(default=0)),
@@ -224,11 +348,71 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='Incident',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('key', models.CharField(max_length=300)),
+                ('kind', models.CharField(choices=[('LANE', 'lane stopped'), ('ENDPOINT', 'endpoint down'), ('URL', 'URL disabled or frozen'), ('RETRYING', 'deliveries retried'), ('FAILURES', 'failed deliveries'), ('IN_DOUBT', 'deliveries in doubt'), ('OLDEST', 'slow lane'), ('BACKLOG', 'large backlog'), ('VERIFY', 'history broken'), ('PIPELINE', 'pipeline failed'), ('DISK', 'disk nearly full'), ('DATABASE', 'database large')], max_length=8)),
+                ('state', models.CharField(choices=[('WATCHED', 'Watched'), ('OPEN', 'Open'), ('CLOSED', 'Closed')], db_default='WATCHED', default='WATCHED', max_length=7)),
+                ('severity', models.CharField(choices=[('WARNING', 'Warning'), ('CRITICAL', 'Critical')], db_default='WARNING', default='WARNING', max_length=8)),
+                ('lane_id', models.BigIntegerField(null=True)),
+                ('subscription_id', models.BigIntegerField(null=True)),
+                ('delivery_id', models.BigIntegerField(help_text='The head, or the last failure.', null=True)),
+                ('url', models.CharField(blank=True, db_default='', default='', max_length=2000)),
+                ('subject', models.CharField(blank=True, db_default='', default='', max_length=500)),
+                ('cause', models.TextField(blank=True, db_default='', default='')),
+                ('count', models.BigIntegerField(db_default=0, default=0, help_text='FAILURES, IN_DOUBT: of deliveries.')),
+                ('waiting', models.BigIntegerField(null=True)),
+                ('first_at', models.DateTimeField()),
+                ('absent_since', models.DateTimeField(null=True)),
+                ('opened_at', models.DateTimeField(null=True)),
+                ('closed_at', models.DateTimeField(null=True)),
+                ('closed_by', models.CharField(blank=True, db_default='', default='', max_length=200)),
+                ('is_changed', models.BooleanField(db_default=False, default=False)),
+                ('announced_at', models.DateTimeField(null=True)),
+                ('acknowledged_at', models.DateTimeField(null=True)),
+                ('acknowledged_by', models.CharField(blank=True, db_default='', default='', max_length=200)),
+                ('assignee', models.CharField(blank=True, db_default='', default='', max_length=200)),
+                ('muted_until', models.DateTimeField(null=True)),
+            ],
+            options={
+                'ordering': ['-id'],
+                'default_permissions': ('view', 'change'),
+                'indexes': [models.Index(fields=['state', '-id'], name='incident_by_state'), models.Index(fields=['key', '-id'], name='incident_by_key'), models.Index(condition=models.Q(('state', 'CLOSED')), fields=['closed_at'], name='incident_ended')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('state', 'CLOSED'), _negated=True), fields=('key',), name='incident_of_a_cause'), models.CheckConstraint(condition=models.Q(('state', 'CLOSED'), ('closed_at__isnull', True), _connector='XOR'), name='incident_closed'), models.CheckConstraint(condition=models.Q(('state', 'WATCHED'), ('opened_at__isnull', False), _connector='XOR'), name='incident_opened')],
+            },
+        ),
+        migrations.CreateModel(
+            name='IncidentDelivery',
+            fields=[
+                ('pk', models.CompositePrimaryKey('incident', 'delivery_id', blank=True, editable=False, primary_key=True, serialize=False)),
+                ('delivery_id', models.BigIntegerField()),
+                ('incident', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='failed', to='delivery.incident')),
+            ],
+            options={
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='JoinKey',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('key', models.BinaryField(max_length=32, unique=True)),
+                ('delivery_id', models.BigIntegerField(null=True)),
+                ('parts', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), db_default=[], default=list, size=None)),
+                ('expires_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+            ],
+            options={
+                'default_permissions': (),
+                'indexes': [models.Index(fields=['expires_at'], name='join_key_by_time')],
+            },
+        ),
+        migrations.CreateModel(
             name='JournalEntry',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('at', models.DateTimeField(db_default=delivery.models.moment.ArchiveClock())),
-                ('kind', models.CharField(choices=[('UNMATCHED', 'a message without a subscription'), ('BLOCKED', 'a lane is blocked'), ('RESUMED', 'a lane flows again'), ('IN_DOUBT', 'a delivery may have been sent'), ('RETRIED', 'a person requested a retry'), ('SKIPPED', 'a person skipped a message'), ('CANCELLED', 'a person cancelled deliveries'), ('RESUBMITTED', 'a person sent deliveries again'), ('ACTIVATED', 'a subscription was made ACTIVE'), ('DEACTIVATED', 'a subscription was made INACTIVE'), ('FAILED', "a delivery's attempts are used up"), ('SUSPENDED', 'a lane is suspended'), ('DISABLED', 'a URL is disabled'), ('FROZEN', 'a URL is frozen'), ('ENABLED', 'a URL is enabled again'), ('RESOLVED', 'a person decided a delivery in doubt'), ('DUPLICATE', 'a duplicate message'), ('AMBIGUOUS', 'several subscriptions qualified for a SYNC message'), ('CALLBACK', 'an endpoint answered by callback'), ('EXPIRED', 'expired deliveries'), ('REPLAYED', 'a person replayed messages'), ('TESTED', 'a person sent a test message'), ('REMOVED', 'retention removed messages')], max_length=11)),
+                ('kind', models.CharField(choices=[('UNMATCHED', 'a message without a subscription'), ('BLOCKED', 'a lane is blocked'), ('RESUMED', 'a lane resumed'), ('IN_DOUBT', 'a delivery may have been sent'), ('RETRIED', 'a person requested a retry'), ('SKIPPED', 'a person skipped a message'), ('CANCELLED', 'a person cancelled deliveries'), ('RESUBMITTED', 'a person sent deliveries again'), ('ACTIVATED', 'made ACTIVE: a subscription, a subscriber, or all sending'), ('DEACTIVATED', 'made INACTIVE: a subscription or a subscriber'), ('HELD', 'HELD: a subscription, a subscriber, or all sending'), ('SHADOW', 'made SHADOW: a subscription'), ('FAILED', "a delivery's attempts are used up"), ('SUSPENDED', 'a lane is suspended'), ('DISABLED', 'a URL is disabled'), ('FROZEN', 'a URL is frozen'), ('ENABLED', 'a URL is enabled again'), ('RESOLVED', 'a person decided a delivery in doubt'), ('DUPLICATE', 'a duplicate message'), ('AMBIGUOUS', 'several subscriptions matched a SYNC message'), ('CALLBACK', 'an endpoint answered by callback'), ('EXPIRED', 'expired deliveries'), ('REPLAYED', 'a person replayed messages'), ('TESTED', 'a person sent a test message'), ('PUBLISHED', 'a person published a message in the console'), ('ERRORS_TO', 'the named recipient of a failure does not exist'), ('IMPORTED', 'messages of an old broker were imported'), ('REMOVED', 'retention removed messages'), ('INCIDENT', 'an incident was opened, changed or closed')], max_length=11)),
                 ('text', models.TextField()),
                 ('actor', models.CharField(blank=True, default='', help_text='Empty: Inturn itself.', max_length=200)),
                 ('message_id', models.BigIntegerField(null=True)),
@@ -257,40 +441,15 @@ class Migration(migrations.Migration):
                 ('run_ids', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), default=list, size=None)),
                 ('run_attempts', django.contrib.postgres.fields.ArrayField(base_field=models.IntegerField(), default=list, size=None)),
                 ('run_is_concurrent', models.BooleanField(db_default=False, default=False)),
+                ('catch_up_rate', models.FloatField(help_text='Deliveries per second, at most, while it catches up on held deliveries.', null=True)),
+                ('catch_up_to', models.BigIntegerField(help_text='The last delivery that may have been held; null: it does not catch up.', null=True)),
                 ('subscriber', models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='lane', to='subscriptions.subscriber')),
             ],
         ),
-        known(migrations.CreateModel(
-            name='Delivery',
-            fields=[
-                ('id', models.BigIntegerField(primary_key=True, serialize=False)),
-                ('queue_group', models.SmallIntegerField(help_text='Of a QUEUE message: the group it belongs to, counted from 0.', null=True)),
-                ('status', models.CharField(choices=[('PENDING', 'Pending'), ('IN_FLIGHT', 'In Flight'), ('DELIVERED', 'Delivered'), ('REJECTED', 'Rejected'), ('3xxNOTSUPPORTED', '3xxNOTSUPPORTED'), ('REDUNDANT', 'Redundant'), ('FAILED', 'Failed'), ('IN_DOUBT', 'In Doubt'), ('EXPIRED', 'Expired'), ('CANCELLED', 'Cancelled'), ('DUPLICATE', 'Duplicate')], default='PENDING', max_length=15)),
-                ('attempts', models.IntegerField(default=0)),
-                ('attempts_before', models.IntegerField(db_default=0, default=0)),
-                ('settled_before', models.IntegerField(db_default=0, default=0)),
-                ('skipped', models.BooleanField(default=False)),
-                ('redelivery', models.CharField(blank=True, choices=[('', '–'), ('in-doubt', 'a sender died after sending it'), ('resubmitted', 'a person sent it again')], default='', max_length=12)),
-                ('reason', models.TextField(blank=True, default='')),
-                ('next_attempt_at', models.DateTimeField(null=True)),
-                ('expires_at', models.DateTimeField(null=True)),
-                ('server_started_at', models.DateTimeField(null=True)),
-                ('settled_at', models.DateTimeField(null=True)),
-                ('leased_at', models.DateTimeField(null=True)),
-                ('lease_token', models.UUIDField(null=True)),
-                ('lease_expires_at', models.DateTimeField(null=True)),
-                ('receive_count', models.IntegerField(default=0)),
-                ('started_at', models.DateTimeField(help_text='Of the attempt that delivered it.', null=True)),
-                ('duration_ms', models.IntegerField(null=True)),
-                ('status_code', models.SmallIntegerField(null=True)),
-                ('callback', models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='delivery.callback')),
-                ('subscription', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='subscriptions.subscription')),
-                ('lane', models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='delivery.lane')),
-            ],
-            options={
-                'verbose_name_plural': 'deliveries',
-                'ordering': ['-id'],
-            },
+        known(migrations.AddField(
+            model_name='delivery',
+            name='lane',
+            field=models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='delivery.lane'),
         )),
         known(migrations.CreateModel(
             name='LoggedAttempt',
@@ -299,7 +458,7 @@ class Migration(migrations.Migration):
                 ('number', models.IntegerField()),
                 ('started_at', models.DateTimeField()),
                 ('duration_ms', models.IntegerField(null=True)),
-                ('outcome', models.CharField(choices=[('SUCCESS', '2xx'), ('REDIRECT', '3xx'), ('CLIENT_ERROR', '4xx'), ('RATE_LIMITED', '429'), ('SERVER_ERROR', '5xx'), ('UNAVAILABLE', '503'), ('TIMEOUT', 'timed out'), ('UNREACHABLE', 'unreachable'), ('TLS', 'TLS failed'), ('REFUSED_ADDRESS', 'address not allowed'), ('LOST', 'sender died after sending'), ('UNSENDABLE', 'could not be sent: a fault on our side'), ('ACKNOWLEDGED', 'acknowledged'), ('RELEASED', 'given back'), ('UNACKNOWLEDGED', 'not acknowledged in time'), ('DECLINED', 'rejected by the subscriber')], max_length=16)),
+                ('outcome', models.CharField(choices=[('SUCCESS', '2xx'), ('REDIRECT', '3xx'), ('CLIENT_ERROR', '4xx'), ('RATE_LIMITED', '429'), ('SERVER_ERROR', '5xx'), ('UNAVAILABLE', '503'), ('TIMEOUT', 'timed out'), ('UNREACHABLE', 'unreachable'), ('TLS', 'TLS failed'), ('REFUSED_ADDRESS', 'address not allowed'), ('LOST', 'sender died after sending'), ('UNSENDABLE', 'could not be sent: a fault on our side'), ('SCRIPT', 'script'), ('ACKNOWLEDGED', 'acknowledged'), ('RELEASED', 'given back'), ('UNACKNOWLEDGED', 'not acknowledged in time'), ('DECLINED', 'rejected by the subscriber')], max_length=16)),
                 ('status_code', models.SmallIntegerField(null=True)),
                 ('error', models.TextField(blank=True, default='')),
                 ('excerpt', models.BinaryField(default=b'')),
@@ -368,6 +527,33 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='callbacks', to='delivery.message'),
         ),
         migrations.CreateModel(
+            name='OwnMessage',
+            fields=[
+            ],
+            options={
+                'verbose_name': 'own message',
+                'ordering': ['-id'],
+                'proxy': True,
+                'default_permissions': ('view',),
+                'indexes': [],
+                'constraints': [],
+            },
+            bases=('delivery.message',),
+        ),
+        migrations.CreateModel(
+            name='MessageReservation',
+            fields=[
+                ('first_id', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('until_id', models.BigIntegerField()),
+                ('next_id', models.BigIntegerField()),
+                ('made_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+            ],
+            options={
+                'default_permissions': (),
+                'constraints': [models.CheckConstraint(condition=models.Q(('next_id__gte', models.F('first_id')), ('next_id__lte', models.F('until_id'))), name='message_reservation_has_its_ids')],
+            },
+        ),
+        migrations.CreateModel(
             name='PayloadView',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -390,7 +576,7 @@ class Migration(migrations.Migration):
             name='PipelineRun',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('step', models.CharField(choices=[('EXPORT', 'export'), ('ROLLUP', 'rollup'), ('VERIFY', 'verify'), ('REPLAY', 'replay'), ('REPORT', 'report')], max_length=6)),
+                ('step', models.CharField(choices=[('EXPORT', 'export'), ('ROLLUP', 'rollup'), ('VERIFY', 'verify'), ('REPLAY', 'replay'), ('REPORT', 'report'), ('EFFECT', 'effect'), ('COMPARE', 'compare')], max_length=7)),
                 ('state', models.CharField(choices=[('WAITING', 'Waiting'), ('RUNNING', 'Running'), ('DONE', 'Done'), ('FAILED', 'Failed'), ('CANCELLED', 'Cancelled')], default='WAITING', max_length=9)),
                 ('options', models.JSONField(default=dict)),
                 ('asked_by', models.CharField(blank=True, default='', help_text='Empty: the schedule.', max_length=200)),
@@ -430,7 +616,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='PipelineSchedule',
             fields=[
-                ('step', models.CharField(choices=[('EXPORT', 'export'), ('ROLLUP', 'rollup'), ('VERIFY', 'verify'), ('REPLAY', 'replay'), ('REPORT', 'report')], max_length=6, primary_key=True, serialize=False)),
+                ('step', models.CharField(choices=[('EXPORT', 'export'), ('ROLLUP', 'rollup'), ('VERIFY', 'verify'), ('REPLAY', 'replay'), ('REPORT', 'report'), ('EFFECT', 'effect'), ('COMPARE', 'compare')], max_length=7, primary_key=True, serialize=False)),
                 ('every_minutes', models.PositiveIntegerField()),
                 ('is_on', models.BooleanField(default=True, verbose_name='on')),
                 ('next_at', models.DateTimeField(db_default=delivery.models.moment.Clock())),
@@ -438,6 +624,25 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ['step'],
                 'constraints': [models.CheckConstraint(condition=models.Q(('every_minutes__gte', 1)), name='schedule_has_a_pace')],
+            },
+        ),
+        migrations.CreateModel(
+            name='ReceivedRequest',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('at', models.DateTimeField()),
+                ('method', models.CharField(max_length=20)),
+                ('headers', models.JSONField()),
+                ('body', models.BinaryField()),
+                ('size', models.BigIntegerField()),
+                ('signature', models.CharField(choices=[('VALID', 'signature valid'), ('INVALID', 'signature invalid'), ('UNSIGNED', 'not signed'), ('UNKNOWN', 'no subscription sends here')], max_length=8)),
+                ('answer', models.CharField(choices=[('OK', '204: delivered'), ('GONE', '410: rejected'), ('TOO_MANY', '429, Retry-After: 10'), ('ERROR', '500: server error'), ('SLOW', '204 after 5 s'), ('HANG', 'no answer for 2 min'), ('CLOSE', 'connection closed')], max_length=8)),
+                ('message_id', models.BigIntegerField(null=True)),
+                ('receiver', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='requests', to='delivery.builtinreceiver')),
+            ],
+            options={
+                'ordering': ['-id'],
+                'default_permissions': (),
             },
         ),
         migrations.CreateModel(
@@ -470,7 +675,7 @@ class Migration(migrations.Migration):
         known(migrations.AddField(
             model_name='delivery',
             name='replay',
-            field=models.ForeignKey(db_constraint=False, db_index=False, help_text="The replay that created it, if it was not the publication.", null=True, on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='delivery.replay'),
+            field=models.ForeignKey(db_constraint=False, db_index=False, help_text='The replay that created it, if it was not the publication.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='delivery.replay'),
         )),
         migrations.CreateModel(
             name='ReplayItem',
@@ -480,6 +685,22 @@ class Migration(migrations.Migration):
                 ('delivery_id', models.BigIntegerField(null=True)),
                 ('replay', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='items', to='delivery.replay')),
             ],
+        ),
+        migrations.CreateModel(
+            name='Reply',
+            fields=[
+                ('delivery_id', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('queue_group', models.SmallIntegerField(null=True)),
+                ('deliveries', models.IntegerField(db_default=0, default=0)),
+                ('digest', models.BinaryField(max_length=32)),
+                ('replied_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('message', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='replies', to='delivery.message')),
+                ('reply', models.OneToOneField(db_constraint=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='replied', to='delivery.message')),
+            ],
+            options={
+                'verbose_name_plural': 'replies',
+                'default_permissions': (),
+            },
         ),
         migrations.CreateModel(
             name='Resubmission',
@@ -619,9 +840,35 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('subscription', 'key'), name='dedup_key_of_a_subscription')],
             },
         ),
+        migrations.CreateModel(
+            name='IncidentAlert',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('channel', models.CharField(choices=[('MAIL', 'mail'), ('CHAT', 'chat')], max_length=4)),
+                ('recipient', models.CharField(max_length=2000)),
+                ('subject', models.CharField(max_length=500)),
+                ('text', models.TextField()),
+                ('made_at', models.DateTimeField(db_default=delivery.models.moment.Clock())),
+                ('next_at', models.DateTimeField(db_default=delivery.models.moment.Clock())),
+                ('expires_at', models.DateTimeField()),
+                ('tries', models.PositiveIntegerField(default=0)),
+                ('sent_at', models.DateTimeField(null=True)),
+                ('error', models.TextField(blank=True, default='')),
+                ('incident', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='alerts', to='delivery.incident')),
+            ],
+            options={
+                'ordering': ['id'],
+                'default_permissions': (),
+                'indexes': [models.Index(condition=models.Q(('sent_at__isnull', True)), fields=['channel', 'next_at'], name='alert_unsent')],
+            },
+        ),
         migrations.AddIndex(
             model_name='lane',
             index=models.Index(condition=models.Q(('state__in', ['BLOCKED', 'SUSPENDED'])), fields=['since'], name='lane_stopped'),
+        ),
+        migrations.AddIndex(
+            model_name='lane',
+            index=models.Index(condition=models.Q(('catch_up_to__isnull', False)), fields=['id'], name='lane_catching_up'),
         ),
         migrations.AddConstraint(
             model_name='lane',
@@ -638,6 +885,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='lane',
             constraint=models.CheckConstraint(condition=models.Q(('run_attempts__len', models.F('run_ids__len'))), name='lane_run_knows_its_attempts'),
+        ),
+        migrations.AddConstraint(
+            model_name='lane',
+            constraint=models.CheckConstraint(condition=models.Q(('catch_up_to__isnull', True), ('catch_up_rate__isnull', False), _connector='XOR'), name='lane_catches_up_at_a_rate'),
         ),
         migrations.AddIndex(
             model_name='mailboxrate',
@@ -663,6 +914,14 @@ class Migration(migrations.Migration):
             model_name='callback',
             constraint=models.CheckConstraint(condition=models.Q(('hop__gte', 1), ('hop__lte', 10)), name='callback_chain_ends'),
         ),
+        migrations.AddIndex(
+            model_name='receivedrequest',
+            index=models.Index(fields=['receiver', '-id'], name='request_of_receiver'),
+        ),
+        migrations.AddIndex(
+            model_name='receivedrequest',
+            index=models.Index(fields=['at'], name='request_by_time'),
+        ),
         migrations.AddConstraint(
             model_name='replay',
             constraint=models.CheckConstraint(condition=models.Q(('state__in', ['SELECTING', 'READY', 'RUNNING']), ('ended_at__isnull', False), _connector='XOR'), name='replay_ended'),
@@ -678,6 +937,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='replayitem',
             index=models.Index(condition=models.Q(('delivery_id', None)), fields=['message_id'], name='replay_item_to_do'),
+        ),
+        migrations.AddConstraint(
+            model_name='reply',
+            constraint=models.UniqueConstraint(fields=('message', 'queue_group'), name='reply_of_a_group'),
         ),
         migrations.AddIndex(
             model_name='subscriptiontraffic',

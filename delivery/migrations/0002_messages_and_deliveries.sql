@@ -48,7 +48,8 @@ CREATE TABLE delivery_delivery (
     receive_count integer NOT NULL,
     started_at timestamptz,
     duration_ms integer,
-    status_code smallint
+    status_code smallint,
+    priority smallint
 ) PARTITION BY LIST (status);
 
 -- Its rows change within moments. Vacuum runs early, after a number of rows rather than a share, so
@@ -72,6 +73,10 @@ CREATE INDEX delivery_pending ON delivery_waiting (lane_id, skipped, subscriptio
 -- Due deliveries of each subscription in the retry lane and the callback lane.
 CREATE INDEX delivery_due ON delivery_waiting (lane_id, subscription_id, next_attempt_at)
     WHERE status = 'PENDING' AND next_attempt_at IS NOT NULL;
+-- Deliveries of subscribers that send by priority; no others have one, and a settled delivery has
+-- none.
+CREATE INDEX delivery_by_priority ON delivery_waiting (lane_id, subscription_id, priority DESC, id)
+    WHERE status = 'PENDING' AND priority IS NOT NULL AND next_attempt_at IS NULL;
 -- Mailboxes: available deliveries, oldest first; released ones with a delay; leased ones.
 CREATE INDEX delivery_in_mailbox ON delivery_waiting (subscription_id, id)
     WHERE status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL;
@@ -88,8 +93,10 @@ CREATE TABLE delivery_settled PARTITION OF delivery_delivery (
         message_id = id >> 20 AND settled_at IS NOT NULL AND lease_token IS NULL AND lease_expires_at IS NULL
         AND NOT skipped
     )
-) FOR VALUES IN ('DELIVERED', 'REJECTED', '3xxNOTSUPPORTED', 'REDUNDANT', 'FAILED', 'IN_DOUBT', 'EXPIRED', 'CANCELLED', 'DUPLICATE')
-    PARTITION BY RANGE (id);
+) FOR VALUES IN (
+    'DELIVERED', 'REJECTED', '3xxNOTSUPPORTED', 'REDUNDANT', 'FAILED', 'IN_DOUBT', 'EXPIRED', 'CANCELLED', 'DUPLICATE',
+    'SHADOW'
+) PARTITION BY RANGE (id);
 CREATE INDEX delivery_settled_at ON delivery_settled (settled_at);
 -- For lists of the deliveries of a subscription or a subscriber.
 CREATE INDEX delivery_of_subscription ON delivery_settled (subscription_id, id) INCLUDE (status);
@@ -117,6 +124,18 @@ SELECT id, attempts, started_at, duration_ms, 'SUCCESS'::varchar(16), status_cod
 FROM delivery_settled
 WHERE started_at IS NOT NULL;
 
+-- The outputs of scripts for deliveries.
+CREATE TABLE delivery_scriptoutput (
+    delivery_id bigint PRIMARY KEY,
+    script_version integer NOT NULL,
+    body bytea,
+    content_type varchar(255) NOT NULL,
+    headers jsonb NOT NULL,
+    path text NOT NULL,
+    made_at timestamptz NOT NULL DEFAULT now()
+) PARTITION BY RANGE (delivery_id);
+CREATE TABLE delivery_scriptoutput_rest PARTITION OF delivery_scriptoutput DEFAULT;
+
 CREATE TABLE delivery_messagerange (
     first_id bigint PRIMARY KEY, until_id bigint NOT NULL, made_at timestamptz NOT NULL
 );
@@ -138,6 +157,15 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION delivery_make_outputs(first bigint, until bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format(
+        'CREATE TABLE %I PARTITION OF delivery_scriptoutput FOR VALUES FROM (%s) TO (%s)',
+        'delivery_scriptoutput_' || first, first << 20, until << 20
+    );
+END
+$$;
+
 -- Creates the partitions of the messages from `first` to before `until`.
 CREATE FUNCTION delivery_make_range(first bigint, until bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -150,6 +178,7 @@ BEGIN
         'CREATE TABLE %I PARTITION OF delivery_loggedattempt %s', 'delivery_loggedattempt_' || first, of_deliveries
     );
     PERFORM delivery_make_settled('delivery_settled_' || first, of_deliveries);
+    PERFORM delivery_make_outputs(first, until);
 END
 $$;
 SELECT delivery_make_settled('delivery_settled_rest', 'DEFAULT');
@@ -159,7 +188,9 @@ CREATE FUNCTION delivery_drop_range(first bigint) RETURNS void LANGUAGE plpgsql 
 DECLARE
     name text;
 BEGIN
-    FOREACH name IN ARRAY ARRAY['delivery_loggedattempt_', 'delivery_settled_', 'delivery_message_'] LOOP
+    FOREACH name IN ARRAY ARRAY[
+        'delivery_scriptoutput_', 'delivery_loggedattempt_', 'delivery_settled_', 'delivery_message_'
+    ] LOOP
         EXECUTE format('DROP TABLE %I', name || first);
     END LOOP;
     DELETE FROM delivery_messagerange WHERE first_id = first;

@@ -9,7 +9,8 @@ CREATE FUNCTION delivery_settled_as(
         waiting.id, waiting.message_id, waiting.subscription_id, waiting.lane_id, waiting.queue_group,
         waiting.callback_id, waiting.replay_id, status::varchar(15), attempts, waiting.attempts_before, waiting.settled_before,
         false, redelivery::varchar(12), reason, NULL::timestamptz, waiting.expires_at, waiting.server_started_at, settled_at,
-        NULL::timestamptz, NULL::uuid, NULL::timestamptz, waiting.receive_count, started_at, duration_ms, status_code
+        NULL::timestamptz, NULL::uuid, NULL::timestamptz, waiting.receive_count, started_at, duration_ms, status_code,
+        NULL::smallint
 $$;
 
 -- Adds an attempt to a delivery that a person settled while the attempt was under way. The delivery
@@ -59,15 +60,17 @@ $$;
 -- changes a settled delivery, including future ones, so the next export knows which settlements
 -- and attempts are archived already.
 CREATE FUNCTION delivery_remember_settlement() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    amended boolean := NEW.settled_at IS NOT NULL AND NEW.settled_before = OLD.settled_before;
 BEGIN
     INSERT INTO delivery_earliersettlement (
         delivery_id, settled_at, status, attempts, attempts_before, settled_before, redelivery, reason, receive_count,
-        message_id, subscription_id, queue_group, callback_id, replay_id, is_amended, ended_by, ended_at
+        message_id, subscription_id, queue_group, callback_id, replay_id, is_amended, ended_by, ended_at, ended_reason
     )
     VALUES (
         OLD.id, OLD.settled_at, OLD.status, OLD.attempts, OLD.attempts_before, OLD.settled_before, OLD.redelivery,
         OLD.reason, OLD.receive_count, OLD.message_id, OLD.subscription_id, OLD.queue_group, OLD.callback_id, OLD.replay_id,
-        NEW.settled_at IS NOT NULL AND NEW.settled_before = OLD.settled_before, pg_current_xact_id()::text, clock_timestamp()
+        amended, pg_current_xact_id()::text, clock_timestamp(), CASE WHEN amended THEN '' ELSE NEW.reason END
     );
     RETURN NULL;
 END

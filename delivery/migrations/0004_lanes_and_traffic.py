@@ -14,6 +14,21 @@ SHARDS = 512
 SCHEDULES = {"EXPORT": 60, "ROLLUP": 60, "VERIFY": 24 * 60}
 # A new installation should not be busy with starting a JVM.
 FIRST_AFTER = timedelta(minutes=15)
+# Kind, seconds until it opens, seconds until it closes, bound, on.
+INCIDENT_RULES = [
+    ("LANE", 300, 60, None, True),
+    ("ENDPOINT", 300, 60, None, True),
+    ("URL", 0, 60, None, True),
+    ("RETRYING", 300, 60, 20, True),
+    ("FAILURES", 0, 600, 1, True),
+    ("IN_DOUBT", 0, 10, 120, True),
+    ("OLDEST", 300, 60, 600, True),
+    ("BACKLOG", 60, 300, 100_000, True),
+    ("VERIFY", 0, 0, None, True),
+    ("PIPELINE", 0, 0, 2, True),
+    ("DISK", 60, 300, 10, True),
+    ("DATABASE", 60, 300, 100, False),
+]
 
 
 def make_lanes(apps: Apps, _: BaseDatabaseSchemaEditor) -> None:
@@ -35,6 +50,14 @@ def make_schedules(apps: Apps, _: BaseDatabaseSchemaEditor) -> None:
     )
 
 
+def make_incident_rules(apps: Apps, _: BaseDatabaseSchemaEditor) -> None:
+    rule = apps.get_model("delivery", "IncidentRule")
+    rule.objects.bulk_create(
+        rule(kind=kind, after_seconds=after, quiet_seconds=quiet, bound=bound, is_on=is_on)
+        for kind, after, quiet, bound, is_on in INCIDENT_RULES
+    )
+
+
 class Migration(migrations.Migration):
     dependencies = [("delivery", "0003_settling")]
 
@@ -43,4 +66,5 @@ class Migration(migrations.Migration):
         migrations.RunPython(make_lanes),
         migrations.RunPython(make_shards),
         migrations.RunPython(make_schedules),
+        migrations.RunPython(make_incident_rules),
     ]

@@ -20,22 +20,29 @@ JOIN delivery_lane lane
     ON lane.kind = CASE WHEN event_type.name = 'Inturn.Callback' THEN 'CALLBACK' ELSE 'RETRY' END
 WHERE event_type.kind = 'TOPIC';
 
--- The subscriptions that senders may send to: ACTIVE, without a running cancellation of their
--- backlog, and with a URL that the circuit breaker has not disabled, unless a probe is due. Changes
--- of these rows, and the clock, change the result, so each read of deliveries queries the view
--- again.
+-- The subscriptions that senders may send to: ACTIVE, with an ACTIVE subscriber, unless all sending
+-- is HELD; without a running cancellation of their backlog, and with a URL that the circuit breaker
+-- has not disabled, unless a probe is due. The view reads only subscribers that are not ACTIVE, by
+-- the index subscriber_held, which is empty while none is held. Changes of these rows, and the
+-- clock, change the result, so each read of deliveries queries the view again.
 CREATE VIEW delivery_sendable AS
 SELECT subscription.id, subscription.subscriber_id, subscription.event_type_id
 FROM subscriptions_subscription subscription
 JOIN subscriptions_policy policy ON policy.id = subscription.policy_id
-WHERE subscription.status = 'ACTIVE' AND subscription.cancellation_id IS NULL AND NOT (
-    policy.breaks_circuit AND EXISTS (
+WHERE subscription.status = 'ACTIVE' AND subscription.cancellation_id IS NULL
+    AND NOT EXISTS (SELECT FROM subscriptions_installation WHERE id = 1 AND sending = 'HELD')
+    AND NOT EXISTS (
         SELECT
-        FROM delivery_urlhealth health
-        WHERE health.url = subscriptions_url(subscription.endpoint)
-            AND (health.state = 'FROZEN' OR health.next_probe_at > now())
-    )
-);
+        FROM subscriptions_subscriber subscriber
+        WHERE subscriber.id = subscription.subscriber_id AND subscriber.status <> 'ACTIVE'
+    ) AND NOT (
+        policy.breaks_circuit AND EXISTS (
+            SELECT
+            FROM delivery_urlhealth health
+            WHERE health.url = subscriptions_url(subscription.endpoint)
+                AND (health.state = 'FROZEN' OR health.next_probe_at > now())
+        )
+    );
 
 -- The state of each PUSH subscription's endpoint: from its lane, and from its URL if its policy
 -- breaks the circuit.

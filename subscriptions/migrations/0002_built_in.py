@@ -1,4 +1,4 @@
-"""The built-in policies, and the event type that reports failures."""
+"""The built-in policies, and the event types of what Inturn publishes itself."""
 
 from typing import Any
 
@@ -24,6 +24,11 @@ WEBMETHODS = (
     "As webMethods. An endpoint that fails is tried again in place, every 10 s, up to 5 attempts; then the "
     "message is FAILED and the next is sent. 4xx and 3xx are final. What is in doubt is held. "
     "Copy it to suspend the lane and probe instead, to suspend after a rejection, or to try until it succeeds."
+)
+STANDARD_WEBHOOKS = (
+    "What the Standard Webhooks specification recommends. Whatever fails is tried again by the retry lane, 9 times "
+    "within 76 hours; then it is FAILED. 429 and 503 block the lane, for as long as Retry-After says. 410 freezes the "
+    "URL until a person releases it."
 )
 ANSWERS = ["on_unavailable", "on_server_error", "on_rate_limited", "on_client_error", "on_redirect"]
 TO_RETRY_LANE = dict.fromkeys(["on_unreachable", *ANSWERS], "RETRY_LANE")
@@ -63,14 +68,30 @@ POLICIES = [
         "retry_seconds": 10,
         "max_attempts": 5,
     },
+    {
+        "name": "standard-webhooks",
+        "description": STANDARD_WEBHOOKS,
+        **TO_RETRY_LANE,
+        "blocks_when_overloaded": True,
+        "retry_schedule": "LISTED",
+        "retry_waits": "5,300,1800,7200,18000,36000,50400,72000,86400",
+        "retry_jitter": 0.1,
+        "max_attempts": 10,
+        "breaks_circuit": True,
+        "freezes_when_gone": True,
+    },
 ]
-SAMPLE = {
+FAILED = {
     "delivery": 42,
     "message": "msg_17",
+    "publisher": "teamforge",
+    "published_at": "2026-11-21T09:59:59Z",
+    "destination": None,
     "event": "TeamForge.Artifact.Create",
     "subscriber": "crm",
     "subscription": "created",
     "status": "REJECTED",
+    "redelivery": "",
     "attempts": 1,
     "attempt": {
         "number": 1,
@@ -81,6 +102,51 @@ SAMPLE = {
         "error": "",
     },
 }
+INCIDENT = {
+    "incident": 7,
+    "change": "opened",
+    "by": None,
+    "kind": "LANE",
+    "state": "OPEN",
+    "severity": "WARNING",
+    "subject": "crm is BLOCKED",
+    "cause": "500: Internal Server Error",
+    "lane": "crm",
+    "subscriber": "crm",
+    "subscription": "created",
+    "url": None,
+    "message": "msg_17",
+    "delivery": 17825792,
+    "count": 0,
+    "waiting": 1000,
+    "since": "2026-11-21T10:00:00Z",
+    "opened_at": "2026-11-21T10:05:00Z",
+    "closed_at": None,
+    "lasted_seconds": None,
+    "next_try_at": "2026-11-21T10:06:00Z",
+    "acknowledged_by": None,
+    "assignee": None,
+    "link": "https://inturn.example.com/admin/delivery/incident/7/",
+}
+# Name → description and sample.
+EVENT_TYPES = {
+    "Inturn.Delivery.Failed": (
+        "Published by Inturn for each delivery that is settled and was not delivered.",
+        FAILED,
+    ),
+    "Inturn.Incident.Opened": (
+        "Published by Inturn when something goes wrong: once for each cause.",
+        INCIDENT,
+    ),
+    "Inturn.Incident.Changed": (
+        "Published by Inturn when an open incident gets worse, or a person acts on it.",
+        INCIDENT,
+    ),
+    "Inturn.Incident.Closed": (
+        "Published by Inturn when the cause of an incident is gone.",
+        INCIDENT,
+    ),
+}
 
 
 def add_policies(apps: Any, _: Any) -> None:
@@ -89,17 +155,18 @@ def add_policies(apps: Any, _: Any) -> None:
         policies.get_or_create(name=values["name"], defaults=values | {"is_built_in": True})
 
 
-def add_event_type(apps: Any, _: Any) -> None:
+def add_event_types(apps: Any, _: Any) -> None:
     event_types = apps.get_model("subscriptions", "EventType").objects
-    event_types.get_or_create(
-        name="Inturn.Delivery.Failed",
-        defaults={
-            "kind": "TOPIC",
-            "content_type": "application/json",
-            "description": "Published by Inturn for each delivery that is settled and was not delivered.",
-            "sample": SAMPLE,
-        },
-    )
+    for name, (description, sample) in EVENT_TYPES.items():
+        event_types.get_or_create(
+            name=name,
+            defaults={
+                "kind": "TOPIC",
+                "content_type": "application/json",
+                "description": description,
+                "sample": sample,
+            },
+        )
 
 
 class Migration(migrations.Migration):
@@ -107,5 +174,5 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.RunPython(add_policies, migrations.RunPython.noop),
-        migrations.RunPython(add_event_type, migrations.RunPython.noop),
+        migrations.RunPython(add_event_types, migrations.RunPython.noop),
     ]

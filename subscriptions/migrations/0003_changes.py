@@ -1,11 +1,11 @@
-"""Triggers that record configuration changes, and the function for the URL of an endpoint."""
+"""Triggers that record changes of the configuration and of scripts; functions and views of it."""
 
 from pathlib import Path
 
 from django.db import migrations
 
 # By `changed_in` senders read the rows that changed since their last read.
-NOTED = ["policy", "signingsecret", "subscriber", "subscription"]
+NOTED = ["policy", "scriptlibrary", "signingsecret", "subscriber", "subscription"]
 # The configuration that publishing caches. A key's last use is no change.
 REMEMBERED = {
     "apikey": "INSERT OR DELETE OR UPDATE OF hash, scope, publisher_id, expires_at, revoked_at",

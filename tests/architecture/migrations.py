@@ -22,7 +22,7 @@ from subscriptions.concurrent_indexes import AddIndexBesideWriters, RemoveIndexB
 
 # The base, which the first release creates in an empty database: nobody has data that its
 # migrations could hold up. All later ones are checked. After the first release this never changes.
-FIRST_RELEASE = {"subscriptions": "0018_default_destinations", "delivery": "0017_ended_reason"}
+FIRST_RELEASE = {"subscriptions": "0003_changes", "delivery": "0005_roles_and_permissions"}
 
 SQUAWK = Path(sys.executable).with_name("squawk")
 # The oldest that Inturn supports.

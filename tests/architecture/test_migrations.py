@@ -10,12 +10,7 @@ import pytest
 from tests.architecture import migrations
 
 # Objections that were considered: (app, migration) → {rule: the reason why it may stay}.
-ACCEPTED: dict[tuple[str, str], dict[str, str]] = {
-    ("subscriptions", "0019_developers"): {
-        "ban-drop-constraint": "the new constraint allows what the old one did, and more",
-        "constraint-missing-not-valid": "API keys are few: the check takes milliseconds",
-    },
-}
+ACCEPTED: dict[tuple[str, str], dict[str, str]] = {}
 
 
 @pytest.mark.django_db

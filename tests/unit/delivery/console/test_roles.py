@@ -63,11 +63,11 @@ class TestMigration:
         Group.objects.all().delete()
         mine = Group.objects.create(name="Support")
         mine.permissions.add(Permission.objects.get(codename="add_policy"))
-        migration: Any = import_module("delivery.migrations.0005_roles")
+        migration: Any = import_module("delivery.migrations.0005_roles_and_permissions")
         with connection.schema_editor() as editor:
             migration.make_roles(_Historic(), editor)
         assert {"subscriptions.add_policy", "delivery.change_lane"} <= rights_of("Support")
-        assert {"Administrators", "Support", "Auditors"} == set(
+        assert {"Administrators", "Support", "Auditors", "Developers"} == set(
             Group.objects.values_list("name", flat=True)
         )
 

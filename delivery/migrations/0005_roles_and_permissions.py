@@ -1,4 +1,4 @@
-"""The roles Administrators, Support and Auditors, with their permissions.
+"""The roles Administrators, Support, Auditors and Developers, with their permissions.
 
 Django creates permissions after all migrations; this migration creates those of the roles earlier,
 in the same way. An existing role with one of these names keeps its permissions, and gets those of
@@ -12,6 +12,8 @@ OURS = ('delivery', 'subscriptions', 'auth')
 TOGGLES = {'subscriptions.toggle_subscription'}
 SEES_PAYLOADS = {'delivery.view_payload'}
 REPORTS = {'delivery.make_report'}
+# Of the publishers whose developer a person is.
+OWN = {'delivery.view_ownmessage', 'delivery.view_owndelivery'}
 RESCUES = {
     # Resubmit, cancel, resolve IN_DOUBT.
     'delivery.change_delivery',
@@ -21,17 +23,20 @@ RESCUES = {
     'delivery.change_lane',
     # Release a DISABLED or FROZEN URL.
     'delivery.change_urlhealth',
+    # Acknowledge, assign, mute and close.
+    'delivery.change_incident',
 }
 
 
 def make_roles(apps, schema_editor):
     alias = schema_editor.connection.alias
     made = make_permissions(apps, alias)
-    views = {name for name in made if name.partition('.')[2].startswith('view_')} - SEES_PAYLOADS
+    views = {name for name in made if name.partition('.')[2].startswith('view_')} - SEES_PAYLOADS - OWN
     for role, names in {
         'Administrators': set(made),
         'Support': views | TOGGLES | SEES_PAYLOADS | RESCUES | REPORTS,
         'Auditors': views | SEES_PAYLOADS | REPORTS,
+        'Developers': OWN | SEES_PAYLOADS,
     }.items():
         group, _ = apps.get_model('auth', 'Group').objects.using(alias).get_or_create(name=role)
         group.permissions.add(*(made[name] for name in sorted(names)))
