@@ -1,5 +1,6 @@
 """Errors of a filter: their place, the reason, and the correction."""
 
+import re
 from collections.abc import Iterable
 
 from lark import Token
@@ -19,6 +20,8 @@ _CHARACTER_ADVICE |= dict.fromkeys("‘’‚‛", _CHARACTER_ADVICE["'"]) | dic
     "“”„", _CHARACTER_ADVICE['"']
 )
 
+# PostgreSQL accepts none of these, and no document can contain them.
+_NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 # Searched in this order; the first match describes the tokens that may follow.
 _EXPECTATIONS = (
     ("ROOT", "a path beginning with $$, or a value"),
@@ -53,10 +56,8 @@ def refuse_unreadable(text: str, *, max_length: int) -> None:
         raise FilterError("the filter is empty; leave it out to match every message", 1, 1)
     if len(text) > max_length:
         raise _at(text, max_length, f"the filter is longer than {max_length} characters")
-    for offset, character in enumerate(text):
-        # PostgreSQL accepts neither, and no document can contain them.
-        if character == "\0" or "\ud800" <= character <= "\udfff":
-            raise _at(text, offset, "remove this character: it is not text")
+    if found := _NOT_TEXT.search(text):
+        raise _at(text, found.start(), "remove this character: it is not text")
 
 
 def refuse_deep(tokens: Iterable[Token], *, max_depth: int) -> None:

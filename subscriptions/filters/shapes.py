@@ -6,6 +6,7 @@ name in it. A shape is that text with a mark in place of each string behind `=`,
 """
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from subscriptions.filters import errors
@@ -26,14 +27,29 @@ _STRING = re.compile(
 
 def parse_alike(text: str) -> Condition:
     """Return what `parse_filter` does, and raise the same, sooner if the shape is known."""
+    tree, strings = parse_shape(text)
+    filled = _filled(tree, strings) if strings else tree
+    return parse_filter(text) if filled is None else filled
+
+
+def parse_shape(text: str) -> tuple[Condition, Sequence[str]]:
+    """Return the tree of a filter with marks, and the strings that they stand for.
+
+    `string_of` puts one back. Without strings there are no marks. It raises what `parse_filter`
+    does, except for a string that is no valid pattern.
+    """
     if _UNUSUAL.search(text):
-        return parse_filter(text)
+        return parse_filter(text), ()
     errors.refuse_unreadable(text, max_length=MAX_LENGTH)
     strings: list[str] = []
     shape = _STRING.sub(lambda found: _marked(found, strings), text)
     tree = _tree(shape) if strings else None
-    filled = None if tree is None else _filled(tree, strings)
-    return parse_filter(text) if filled is None else filled
+    return (parse_filter(text), ()) if tree is None else (tree, strings)
+
+
+def string_of(text: str, strings: Sequence[str]) -> str:
+    """Return a text of such a tree as the filter has it."""
+    return strings[int(text[1:])] if strings and text.startswith(_MARK) else text
 
 
 def _marked(found: re.Match[str], strings: list[str]) -> str:
@@ -52,7 +68,7 @@ def _tree(shape: str) -> Condition | None:
         return None
 
 
-def _filled(tree: Condition, strings: list[str]) -> Condition | None:
+def _filled(tree: Condition, strings: Sequence[str]) -> Condition | None:
     """Return the tree with these strings; None if one is no valid pattern."""
     match tree:
         case Comparison(path, relation, str() as mark) if mark.startswith(_MARK):

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from subscriptions.filters import Condition, Document, FilterError
-from subscriptions.filters.shapes import parse_alike
+from subscriptions.filters.shapes import parse_shape, string_of
 from subscriptions.filters.to_python import comparable_text
 from subscriptions.filters.tree import And, Comparison, Like, Operator, Path
 from subscriptions.matching.match import Candidate
@@ -86,17 +86,23 @@ class CandidateIndex:
 def _required_text(filter_text: str) -> RequiredText | None:
     """Return a text without which the filter is not true; None if there is none."""
     try:
-        return _required(parse_alike(filter_text))
+        return _required(*parse_shape(filter_text))
     except FilterError:
         return None
 
 
-def _required(tree: Condition) -> RequiredText | None:
+def _required(tree: Condition, strings: Sequence[str]) -> RequiredText | None:
+    """Find it in the tree of a shape: most of many filters are never evaluated, so never filled."""
     match tree:
         case Comparison(Path(is_text=True) as path, Operator.EQUAL, str() as text):
-            return RequiredText(path, text, is_whole=True)
-        case Like(path, pattern) if beginning := _SPECIAL.split(pattern, maxsplit=1)[0]:
+            return RequiredText(path, string_of(text, strings), is_whole=True)
+        case Like(path, pattern) if beginning := _beginning(string_of(pattern, strings)):
             return RequiredText(path, beginning, is_whole=False)
         case And(conditions):
-            return next(filter(None, map(_required, conditions)), None)
+            found = (_required(condition, strings) for condition in conditions)
+            return next(filter(None, found), None)
     return None
+
+
+def _beginning(pattern: str) -> str:
+    return _SPECIAL.split(pattern, maxsplit=1)[0]
