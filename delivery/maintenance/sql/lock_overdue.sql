@@ -4,13 +4,33 @@
 -- Deliveries that are leased or under way are left alone: one that a lane's run names, with the
 -- number of attempts that it still has, may be at its receiver. Rows locked by others are left
 -- alone, too. `lock_overdue_groups.sql` handles QUEUE groups.
--- Leans on delivery_leased, for mailboxes where receives can be used up, on delivery_volatile, and
--- on delivery_expiring. If an event type is no longer VOLATILE, deliveries fetched before the
--- change are settled when the mailbox's days are over.
+-- Leans on delivery_leased, on which it skips from one subscription to the next, on
+-- delivery_volatile, and on delivery_expiring: its cost does not grow with the subscriptions. If an
+-- event type is no longer VOLATILE, deliveries fetched before the change are settled when the
+-- mailbox's days are over.
 -- Looks into all partitions: see `delivery.database`.
-WITH used_up AS MATERIALIZED (
+WITH RECURSIVE leased AS (
+    (
+        SELECT subscription_id
+        FROM delivery_waiting
+        WHERE status = 'IN_FLIGHT'
+        ORDER BY subscription_id
+        LIMIT 1
+    )
+    UNION ALL
+    SELECT following.subscription_id
+    FROM leased
+    CROSS JOIN LATERAL (
+        SELECT subscription_id
+        FROM delivery_waiting
+        WHERE status = 'IN_FLIGHT' AND subscription_id > leased.subscription_id
+        ORDER BY subscription_id
+        LIMIT 1
+    ) AS following
+), used_up AS MATERIALIZED (
     SELECT delivery.*
-    FROM subscriptions_subscription subscription
+    FROM leased
+    JOIN subscriptions_subscription subscription ON subscription.id = leased.subscription_id
     JOIN subscriptions_eventtype event_type ON event_type.id = subscription.event_type_id
     CROSS JOIN LATERAL (
         SELECT

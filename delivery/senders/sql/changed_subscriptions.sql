@@ -32,7 +32,10 @@ LEFT JOIN (
     UNION
     SELECT subscription.id
     FROM subscriptions_policy policy
-    JOIN subscriptions_subscription subscription ON subscription.policy_id = policy.id
+    -- OFFSET keeps it from being a join, which reads all subscriptions to find their policies.
+    CROSS JOIN LATERAL (
+        SELECT id FROM subscriptions_subscription WHERE policy_id = policy.id OFFSET 0
+    ) AS subscription
     WHERE policy.changed_in >= %(horizon)s::bigint
     UNION
     SELECT subscription_id
