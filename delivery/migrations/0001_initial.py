@@ -31,6 +31,130 @@ class Migration(migrations.Migration):
     operations = [
         # The default of some columns.
         migrations.RunSQL(Path(__file__).with_suffix('.sql').read_text()),
+        known(migrations.CreateModel(
+            name='Message',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('headers', models.JSONField(default=dict)),
+                ('content_type', models.CharField(blank=True, default='', max_length=255)),
+                ('body', models.BinaryField()),
+                ('destination', models.CharField(blank=True, db_default='', default='', help_text='Destination of a delivered message: a subscriber, or subscriber/subscription.', max_length=401)),
+                ('published_at', models.DateTimeField(db_default=delivery.models.moment.ArchiveClock())),
+                ('owed', models.IntegerField(help_text='With how many deliveries it was accepted.', null=True)),
+                ('transaction_id', models.BigIntegerField(help_text="PostgreSQL's xid8 of its publication.", null=True)),
+                ('seen_before', models.BigIntegerField(help_text='Every transaction before this one had ended when it was published.', null=True)),
+                ('edited_from', models.ForeignKey(db_constraint=False, db_index=False, help_text='The message of which this is an edited copy.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='delivery.message')),
+                ('event_type', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='subscriptions.eventtype')),
+                ('publisher', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='subscriptions.publisher')),
+            ],
+            options={
+                'ordering': ['-id'],
+            },
+        )),
+        migrations.CreateModel(
+            name='Callback',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('queue_group', models.SmallIntegerField(help_text='The group of the message, counted from 0.')),
+                ('url', models.CharField(help_text='Where the publisher wants the answer.', max_length=2000)),
+                ('hop', models.PositiveSmallIntegerField(default=1, help_text='How many callbacks led to this one, itself included.')),
+                ('expires_at', models.DateTimeField()),
+                ('answered_at', models.DateTimeField(null=True)),
+                ('answer', models.OneToOneField(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='answers', to='delivery.message')),
+                ('message', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='callbacks', to='delivery.message')),
+            ],
+            options={
+                'ordering': ['-id'],
+                'constraints': [models.UniqueConstraint(fields=('message', 'queue_group'), name='callback_of_a_group'), models.CheckConstraint(condition=models.Q(models.Q(('answer', None), ('answered_at', None)), models.Q(('answer__isnull', False), ('answered_at__isnull', False)), _connector='OR'), name='callback_answered'), models.CheckConstraint(condition=models.Q(('hop__gte', 1), ('hop__lte', 10)), name='callback_chain_ends')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Lane',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('kind', models.CharField(choices=[('TOPIC', "one subscriber's"), ('QUEUE', 'queue sender'), ('RETRY', 'retries'), ('CALLBACK', 'callbacks')], max_length=8)),
+                ('number', models.PositiveSmallIntegerField(default=0)),
+                ('state', models.CharField(choices=[('IDLE', 'Idle'), ('SENDING', 'Sending'), ('BLOCKED', 'Blocked'), ('SUSPENDED', 'Suspended')], default='IDLE', max_length=9)),
+                ('since', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('reason', models.TextField(blank=True, default='')),
+                ('delivery_id', models.BigIntegerField(help_text='The delivery that stops it.', null=True)),
+                ('failures', models.PositiveIntegerField(default=0)),
+                ('next_try_at', models.DateTimeField(null=True)),
+                ('run_ids', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), default=list, size=None)),
+                ('run_attempts', django.contrib.postgres.fields.ArrayField(base_field=models.IntegerField(), default=list, size=None)),
+                ('run_is_concurrent', models.BooleanField(db_default=False, default=False)),
+                ('catch_up_rate', models.FloatField(help_text='Deliveries per second, at most, while it catches up on held deliveries.', null=True)),
+                ('catch_up_to', models.BigIntegerField(help_text='The last delivery that may have been held; null: it does not catch up.', null=True)),
+                ('subscriber', models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='lane', to='subscriptions.subscriber')),
+            ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('state__in', ['BLOCKED', 'SUSPENDED'])), fields=['since'], name='lane_stopped'), models.Index(condition=models.Q(('catch_up_to__isnull', False)), fields=['id'], name='lane_catching_up')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('kind', 'TOPIC'), _negated=True), fields=('kind', 'number'), name='lane_number_of_a_kind'), models.CheckConstraint(condition=models.Q(('kind', 'TOPIC'), ('subscriber', None), _connector='XOR'), name='lane_topic_has_subscriber'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'BLOCKED'), _negated=True), ('delivery_id__isnull', False), _connector='OR'), name='lane_blocked_by_a_delivery'), models.CheckConstraint(condition=models.Q(('run_attempts__len', models.F('run_ids__len'))), name='lane_run_knows_its_attempts'), models.CheckConstraint(condition=models.Q(('catch_up_to__isnull', True), ('catch_up_rate__isnull', False), _connector='XOR'), name='lane_catches_up_at_a_rate')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Replay',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('event_types', models.JSONField(default=list)),
+                ('filter', models.TextField(blank=True, default='')),
+                ('header_filter_string', models.CharField(blank=True, default='', max_length=1000)),
+                ('since', models.DateTimeField()),
+                ('until', models.DateTimeField()),
+                ('rate', models.FloatField(help_text='Deliveries per second; empty: as fast as possible.', null=True)),
+                ('state', models.CharField(choices=[('SELECTING', 'Selecting'), ('READY', 'Ready'), ('RUNNING', 'Running'), ('DONE', 'Done'), ('CANCELLED', 'Cancelled'), ('FAILED', 'Failed')], default='SELECTING', max_length=9)),
+                ('preview', models.JSONField(default=list)),
+                ('count', models.BigIntegerField(default=0)),
+                ('done', models.BigIntegerField(default=0)),
+                ('made', models.BigIntegerField(default=0, help_text='Deliveries created; the messages of the others no longer exist.')),
+                ('position', models.BigIntegerField(default=0)),
+                ('error', models.TextField(blank=True, default='')),
+                ('asked_by', models.CharField(max_length=200)),
+                ('asked_at', models.DateTimeField(db_default=delivery.models.moment.Clock())),
+                ('due_at', models.DateTimeField(db_default=delivery.models.moment.Clock(), help_text='When the next batch is due, so that the rate is kept.')),
+                ('ended_at', models.DateTimeField(null=True)),
+                ('subscription', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='replays', to='subscriptions.subscription')),
+            ],
+            options={
+                'ordering': ['-id'],
+                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['SELECTING', 'READY', 'RUNNING']), ('ended_at__isnull', False), _connector='XOR'), name='replay_ended'), models.CheckConstraint(condition=models.Q(('since__lt', models.F('until'))), name='replay_is_a_piece_of_time'), models.CheckConstraint(condition=models.Q(('done__lte', models.F('count')), ('made__lte', models.F('done'))), name='replay_counts')],
+            },
+        ),
+        known(migrations.CreateModel(
+            name='Delivery',
+            fields=[
+                ('id', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('queue_group', models.SmallIntegerField(help_text='Of a QUEUE message: the group it belongs to, counted from 0.', null=True)),
+                ('status', models.CharField(choices=[('PENDING', 'Pending'), ('IN_FLIGHT', 'In Flight'), ('DELIVERED', 'Delivered'), ('REJECTED', 'Rejected'), ('3xxNOTSUPPORTED', '3xxNOTSUPPORTED'), ('REDUNDANT', 'Redundant'), ('FAILED', 'Failed'), ('IN_DOUBT', 'In Doubt'), ('EXPIRED', 'Expired'), ('CANCELLED', 'Cancelled'), ('DUPLICATE', 'Duplicate'), ('SHADOW', 'Shadow')], default='PENDING', max_length=15)),
+                ('attempts', models.IntegerField(default=0)),
+                ('attempts_before', models.IntegerField(db_default=0, default=0)),
+                ('settled_before', models.IntegerField(db_default=0, default=0)),
+                ('skipped', models.BooleanField(default=False)),
+                ('redelivery', models.CharField(blank=True, choices=[('', '–'), ('in-doubt', 'a sender died after sending it'), ('resubmitted', 'a person sent it again')], default='', max_length=12)),
+                ('reason', models.TextField(blank=True, default='')),
+                ('next_attempt_at', models.DateTimeField(null=True)),
+                ('expires_at', models.DateTimeField(null=True)),
+                ('server_started_at', models.DateTimeField(null=True)),
+                ('settled_at', models.DateTimeField(null=True)),
+                ('leased_at', models.DateTimeField(null=True)),
+                ('lease_token', models.UUIDField(null=True)),
+                ('lease_expires_at', models.DateTimeField(null=True)),
+                ('receive_count', models.IntegerField(default=0)),
+                ('started_at', models.DateTimeField(help_text='Of the attempt that delivered it.', null=True)),
+                ('duration_ms', models.IntegerField(null=True)),
+                ('status_code', models.SmallIntegerField(null=True)),
+                ('priority', models.SmallIntegerField(help_text='While it waits: the priority of its message, if its subscriber sends by priority.', null=True)),
+                ('callback', models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='delivery.callback')),
+                ('subscription', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='subscriptions.subscription')),
+                ('lane', models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='delivery.lane')),
+                ('message', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='delivery.message')),
+                ('replay', models.ForeignKey(db_constraint=False, db_index=False, help_text='The replay that created it, if it was not the publication.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='delivery.replay')),
+            ],
+            options={
+                'verbose_name_plural': 'deliveries',
+                'ordering': ['-id'],
+            },
+        )),
         migrations.CreateModel(
             name='Attempt',
             fields=[
@@ -93,52 +217,6 @@ class Migration(migrations.Migration):
                 'abstract': False,
             },
         ),
-        migrations.CreateModel(
-            name='Callback',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('queue_group', models.SmallIntegerField(help_text='The group of the message, counted from 0.')),
-                ('url', models.CharField(help_text='Where the publisher wants the answer.', max_length=2000)),
-                ('hop', models.PositiveSmallIntegerField(default=1, help_text='How many callbacks led to this one, itself included.')),
-                ('expires_at', models.DateTimeField()),
-                ('answered_at', models.DateTimeField(null=True)),
-            ],
-            options={
-                'ordering': ['-id'],
-            },
-        ),
-        known(migrations.CreateModel(
-            name='Delivery',
-            fields=[
-                ('id', models.BigIntegerField(primary_key=True, serialize=False)),
-                ('queue_group', models.SmallIntegerField(help_text='Of a QUEUE message: the group it belongs to, counted from 0.', null=True)),
-                ('status', models.CharField(choices=[('PENDING', 'Pending'), ('IN_FLIGHT', 'In Flight'), ('DELIVERED', 'Delivered'), ('REJECTED', 'Rejected'), ('3xxNOTSUPPORTED', '3xxNOTSUPPORTED'), ('REDUNDANT', 'Redundant'), ('FAILED', 'Failed'), ('IN_DOUBT', 'In Doubt'), ('EXPIRED', 'Expired'), ('CANCELLED', 'Cancelled'), ('DUPLICATE', 'Duplicate'), ('SHADOW', 'Shadow')], default='PENDING', max_length=15)),
-                ('attempts', models.IntegerField(default=0)),
-                ('attempts_before', models.IntegerField(db_default=0, default=0)),
-                ('settled_before', models.IntegerField(db_default=0, default=0)),
-                ('skipped', models.BooleanField(default=False)),
-                ('redelivery', models.CharField(blank=True, choices=[('', '–'), ('in-doubt', 'a sender died after sending it'), ('resubmitted', 'a person sent it again')], default='', max_length=12)),
-                ('reason', models.TextField(blank=True, default='')),
-                ('next_attempt_at', models.DateTimeField(null=True)),
-                ('expires_at', models.DateTimeField(null=True)),
-                ('server_started_at', models.DateTimeField(null=True)),
-                ('settled_at', models.DateTimeField(null=True)),
-                ('leased_at', models.DateTimeField(null=True)),
-                ('lease_token', models.UUIDField(null=True)),
-                ('lease_expires_at', models.DateTimeField(null=True)),
-                ('receive_count', models.IntegerField(default=0)),
-                ('started_at', models.DateTimeField(help_text='Of the attempt that delivered it.', null=True)),
-                ('duration_ms', models.IntegerField(null=True)),
-                ('status_code', models.SmallIntegerField(null=True)),
-                ('priority', models.SmallIntegerField(help_text='While it waits: the priority of its message, if its subscriber sends by priority.', null=True)),
-                ('callback', models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='delivery.callback')),
-                ('subscription', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='subscriptions.subscription')),
-            ],
-            options={
-                'verbose_name_plural': 'deliveries',
-                'ordering': ['-id'],
-            },
-        )),
         migrations.CreateModel(
             name='EndpointHealth',
             fields=[
@@ -426,31 +504,6 @@ class Migration(migrations.Migration):
                 'indexes': [models.Index(fields=['kind', '-id'], name='journal_by_kind'), models.Index(condition=models.Q(('message_id__isnull', False)), fields=['message_id'], name='journal_of_message'), models.Index(condition=models.Q(('delivery_id__isnull', False)), fields=['delivery_id'], name='journal_of_delivery'), models.Index(condition=models.Q(('subscription_id__isnull', False)), fields=['subscription_id', '-id'], name='journal_of_subscription'), models.Index(condition=models.Q(('lane_id__isnull', False)), fields=['lane_id', '-id'], name='journal_of_lane'), models.Index(fields=['at'], name='journal_by_time')],
             },
         ),
-        migrations.CreateModel(
-            name='Lane',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('TOPIC', "one subscriber's"), ('QUEUE', 'queue sender'), ('RETRY', 'retries'), ('CALLBACK', 'callbacks')], max_length=8)),
-                ('number', models.PositiveSmallIntegerField(default=0)),
-                ('state', models.CharField(choices=[('IDLE', 'Idle'), ('SENDING', 'Sending'), ('BLOCKED', 'Blocked'), ('SUSPENDED', 'Suspended')], default='IDLE', max_length=9)),
-                ('since', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('reason', models.TextField(blank=True, default='')),
-                ('delivery_id', models.BigIntegerField(help_text='The delivery that stops it.', null=True)),
-                ('failures', models.PositiveIntegerField(default=0)),
-                ('next_try_at', models.DateTimeField(null=True)),
-                ('run_ids', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), default=list, size=None)),
-                ('run_attempts', django.contrib.postgres.fields.ArrayField(base_field=models.IntegerField(), default=list, size=None)),
-                ('run_is_concurrent', models.BooleanField(db_default=False, default=False)),
-                ('catch_up_rate', models.FloatField(help_text='Deliveries per second, at most, while it catches up on held deliveries.', null=True)),
-                ('catch_up_to', models.BigIntegerField(help_text='The last delivery that may have been held; null: it does not catch up.', null=True)),
-                ('subscriber', models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='lane', to='subscriptions.subscriber')),
-            ],
-        ),
-        known(migrations.AddField(
-            model_name='delivery',
-            name='lane',
-            field=models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='delivery.lane'),
-        )),
         known(migrations.CreateModel(
             name='LoggedAttempt',
             fields=[
@@ -478,27 +531,10 @@ class Migration(migrations.Migration):
                 ('acknowledged', models.IntegerField(default=0)),
                 ('subscriber', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='subscriptions.subscriber')),
             ],
-        ),
-        known(migrations.CreateModel(
-            name='Message',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('headers', models.JSONField(default=dict)),
-                ('content_type', models.CharField(blank=True, default='', max_length=255)),
-                ('body', models.BinaryField()),
-                ('destination', models.CharField(blank=True, db_default='', default='', help_text='Destination of a delivered message: a subscriber, or subscriber/subscription.', max_length=401)),
-                ('published_at', models.DateTimeField(db_default=delivery.models.moment.ArchiveClock())),
-                ('owed', models.IntegerField(help_text='With how many deliveries it was accepted.', null=True)),
-                ('transaction_id', models.BigIntegerField(help_text="PostgreSQL's xid8 of its publication.", null=True)),
-                ('seen_before', models.BigIntegerField(help_text='Every transaction before this one had ended when it was published.', null=True)),
-                ('edited_from', models.ForeignKey(db_constraint=False, db_index=False, help_text='The message of which this is an edited copy.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='delivery.message')),
-                ('event_type', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='subscriptions.eventtype')),
-                ('publisher', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='subscriptions.publisher')),
-            ],
             options={
-                'ordering': ['-id'],
+                'indexes': [models.Index(fields=['at'], name='mailbox_rate_by_time')],
             },
-        )),
+        ),
         migrations.CreateModel(
             name='IdempotencyKey',
             fields=[
@@ -510,21 +546,10 @@ class Migration(migrations.Migration):
                 ('publisher', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='subscriptions.publisher')),
                 ('message', models.ForeignKey(db_constraint=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='delivery.message')),
             ],
-        ),
-        known(migrations.AddField(
-            model_name='delivery',
-            name='message',
-            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='delivery.message'),
-        )),
-        migrations.AddField(
-            model_name='callback',
-            name='answer',
-            field=models.OneToOneField(db_constraint=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='answers', to='delivery.message'),
-        ),
-        migrations.AddField(
-            model_name='callback',
-            name='message',
-            field=models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.PROTECT, related_name='callbacks', to='delivery.message'),
+            options={
+                'indexes': [models.Index(fields=['created_at'], name='idempotency_key_by_time')],
+                'constraints': [models.UniqueConstraint(fields=('publisher', 'key'), name='idempotency_key_of_a_publisher')],
+            },
         ),
         migrations.CreateModel(
             name='OwnMessage',
@@ -643,40 +668,9 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ['-id'],
                 'default_permissions': (),
+                'indexes': [models.Index(fields=['receiver', '-id'], name='request_of_receiver'), models.Index(fields=['at'], name='request_by_time')],
             },
         ),
-        migrations.CreateModel(
-            name='Replay',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('event_types', models.JSONField(default=list)),
-                ('filter', models.TextField(blank=True, default='')),
-                ('header_filter_string', models.CharField(blank=True, default='', max_length=1000)),
-                ('since', models.DateTimeField()),
-                ('until', models.DateTimeField()),
-                ('rate', models.FloatField(help_text='Deliveries per second; empty: as fast as possible.', null=True)),
-                ('state', models.CharField(choices=[('SELECTING', 'Selecting'), ('READY', 'Ready'), ('RUNNING', 'Running'), ('DONE', 'Done'), ('CANCELLED', 'Cancelled'), ('FAILED', 'Failed')], default='SELECTING', max_length=9)),
-                ('preview', models.JSONField(default=list)),
-                ('count', models.BigIntegerField(default=0)),
-                ('done', models.BigIntegerField(default=0)),
-                ('made', models.BigIntegerField(default=0, help_text='Deliveries created; the messages of the others no longer exist.')),
-                ('position', models.BigIntegerField(default=0)),
-                ('error', models.TextField(blank=True, default='')),
-                ('asked_by', models.CharField(max_length=200)),
-                ('asked_at', models.DateTimeField(db_default=delivery.models.moment.Clock())),
-                ('due_at', models.DateTimeField(db_default=delivery.models.moment.Clock(), help_text='When the next batch is due, so that the rate is kept.')),
-                ('ended_at', models.DateTimeField(null=True)),
-                ('subscription', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='replays', to='subscriptions.subscription')),
-            ],
-            options={
-                'ordering': ['-id'],
-            },
-        ),
-        known(migrations.AddField(
-            model_name='delivery',
-            name='replay',
-            field=models.ForeignKey(db_constraint=False, db_index=False, help_text='The replay that created it, if it was not the publication.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='deliveries', to='delivery.replay'),
-        )),
         migrations.CreateModel(
             name='ReplayItem',
             fields=[
@@ -685,6 +679,9 @@ class Migration(migrations.Migration):
                 ('delivery_id', models.BigIntegerField(null=True)),
                 ('replay', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='items', to='delivery.replay')),
             ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('delivery_id', None)), fields=['message_id'], name='replay_item_to_do')],
+            },
         ),
         migrations.CreateModel(
             name='Reply',
@@ -700,6 +697,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name_plural': 'replies',
                 'default_permissions': (),
+                'constraints': [models.UniqueConstraint(fields=('message', 'queue_group'), name='reply_of_a_group')],
             },
         ),
         migrations.CreateModel(
@@ -771,6 +769,9 @@ class Migration(migrations.Migration):
                 ('failed', models.IntegerField(default=0)),
                 ('subscription', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='subscriptions.subscription')),
             ],
+            options={
+                'indexes': [models.Index(fields=['at'], name='subscription_traffic_by_time')],
+            },
         ),
         migrations.CreateModel(
             name='TrafficMark',
@@ -861,89 +862,5 @@ class Migration(migrations.Migration):
                 'default_permissions': (),
                 'indexes': [models.Index(condition=models.Q(('sent_at__isnull', True)), fields=['channel', 'next_at'], name='alert_unsent')],
             },
-        ),
-        migrations.AddIndex(
-            model_name='lane',
-            index=models.Index(condition=models.Q(('state__in', ['BLOCKED', 'SUSPENDED'])), fields=['since'], name='lane_stopped'),
-        ),
-        migrations.AddIndex(
-            model_name='lane',
-            index=models.Index(condition=models.Q(('catch_up_to__isnull', False)), fields=['id'], name='lane_catching_up'),
-        ),
-        migrations.AddConstraint(
-            model_name='lane',
-            constraint=models.UniqueConstraint(condition=models.Q(('kind', 'TOPIC'), _negated=True), fields=('kind', 'number'), name='lane_number_of_a_kind'),
-        ),
-        migrations.AddConstraint(
-            model_name='lane',
-            constraint=models.CheckConstraint(condition=models.Q(('kind', 'TOPIC'), ('subscriber', None), _connector='XOR'), name='lane_topic_has_subscriber'),
-        ),
-        migrations.AddConstraint(
-            model_name='lane',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'BLOCKED'), _negated=True), ('delivery_id__isnull', False), _connector='OR'), name='lane_blocked_by_a_delivery'),
-        ),
-        migrations.AddConstraint(
-            model_name='lane',
-            constraint=models.CheckConstraint(condition=models.Q(('run_attempts__len', models.F('run_ids__len'))), name='lane_run_knows_its_attempts'),
-        ),
-        migrations.AddConstraint(
-            model_name='lane',
-            constraint=models.CheckConstraint(condition=models.Q(('catch_up_to__isnull', True), ('catch_up_rate__isnull', False), _connector='XOR'), name='lane_catches_up_at_a_rate'),
-        ),
-        migrations.AddIndex(
-            model_name='mailboxrate',
-            index=models.Index(fields=['at'], name='mailbox_rate_by_time'),
-        ),
-        migrations.AddIndex(
-            model_name='idempotencykey',
-            index=models.Index(fields=['created_at'], name='idempotency_key_by_time'),
-        ),
-        migrations.AddConstraint(
-            model_name='idempotencykey',
-            constraint=models.UniqueConstraint(fields=('publisher', 'key'), name='idempotency_key_of_a_publisher'),
-        ),
-        migrations.AddConstraint(
-            model_name='callback',
-            constraint=models.UniqueConstraint(fields=('message', 'queue_group'), name='callback_of_a_group'),
-        ),
-        migrations.AddConstraint(
-            model_name='callback',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('answer', None), ('answered_at', None)), models.Q(('answer__isnull', False), ('answered_at__isnull', False)), _connector='OR'), name='callback_answered'),
-        ),
-        migrations.AddConstraint(
-            model_name='callback',
-            constraint=models.CheckConstraint(condition=models.Q(('hop__gte', 1), ('hop__lte', 10)), name='callback_chain_ends'),
-        ),
-        migrations.AddIndex(
-            model_name='receivedrequest',
-            index=models.Index(fields=['receiver', '-id'], name='request_of_receiver'),
-        ),
-        migrations.AddIndex(
-            model_name='receivedrequest',
-            index=models.Index(fields=['at'], name='request_by_time'),
-        ),
-        migrations.AddConstraint(
-            model_name='replay',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['SELECTING', 'READY', 'RUNNING']), ('ended_at__isnull', False), _connector='XOR'), name='replay_ended'),
-        ),
-        migrations.AddConstraint(
-            model_name='replay',
-            constraint=models.CheckConstraint(condition=models.Q(('since__lt', models.F('until'))), name='replay_is_a_piece_of_time'),
-        ),
-        migrations.AddConstraint(
-            model_name='replay',
-            constraint=models.CheckConstraint(condition=models.Q(('done__lte', models.F('count')), ('made__lte', models.F('done'))), name='replay_counts'),
-        ),
-        migrations.AddIndex(
-            model_name='replayitem',
-            index=models.Index(condition=models.Q(('delivery_id', None)), fields=['message_id'], name='replay_item_to_do'),
-        ),
-        migrations.AddConstraint(
-            model_name='reply',
-            constraint=models.UniqueConstraint(fields=('message', 'queue_group'), name='reply_of_a_group'),
-        ),
-        migrations.AddIndex(
-            model_name='subscriptiontraffic',
-            index=models.Index(fields=['at'], name='subscription_traffic_by_time'),
         ),
     ]

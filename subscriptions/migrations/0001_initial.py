@@ -285,6 +285,8 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ['subscriber', 'position', 'id'],
                 'permissions': [('toggle_subscription', 'Can make subscriptions and subscribers ACTIVE, HELD and INACTIVE')],
+                'indexes': [models.Index(condition=models.Q(('status', 'INACTIVE'), _negated=True), fields=['event_type', 'header_filter_string'], name='subscription_matching'), models.Index(fields=['changed_in'], name='subscription_changed'), models.Index(condition=models.Q(('forward_headers', []), _negated=True), fields=['event_type', 'id'], name='subscription_forwarding'), models.Index(condition=models.Q(('script', ''), _negated=True), fields=['id'], name='subscription_scripted'), models.Index(condition=models.Q(('join_mode', 'ALL')), fields=['subscriber', 'join_name'], name='subscription_joining'), models.Index(condition=models.Q(('status', 'HELD')), fields=['id'], name='subscription_held'), models.Index(condition=models.Q(('status', 'SHADOW')), fields=['id'], name='subscription_shadow'), models.Index(condition=models.Q(('held_until__isnull', False)), fields=['held_until'], name='subscription_held_until')],
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('filter', ''), ('filter_identity', '')), models.Q(models.Q(('filter', ''), _negated=True), models.Q(('filter_identity', ''), _negated=True)), _connector='OR'), name='subscription_filter_has_identity'), models.UniqueConstraint(fields=('subscriber', 'name'), name='subscription_name_of_a_subscriber'), models.CheckConstraint(condition=models.Q(('mode', 'PUSH'), ('endpoint', ''), _connector='XOR'), name='subscription_push_has_endpoint', violation_error_message='A PUSH subscription needs an endpoint; a PULL one has none.'), models.CheckConstraint(condition=models.Q(('dedup_mode', 'PATH'), ('dedup_path', ''), _connector='XOR'), name='subscription_dedup_has_path', violation_error_message='dedup_mode PATH needs a dedup_path; the others have none.'), models.CheckConstraint(condition=models.Q(('join_mode', 'NONE'), models.Q(('join_name', ''), _negated=True), _connector='XOR'), name='subscription_join_has_name', violation_error_message='A join needs a join_name; without one it stays empty.'), models.CheckConstraint(condition=models.Q(models.Q(('join_mode', 'ALL'), _negated=True), ('mode', 'PUSH'), _connector='OR'), name='subscription_join_of_all_is_pushed', violation_error_message='A join of ALL needs a PUSH subscription.'), models.CheckConstraint(condition=models.Q(('status', 'HELD'), models.Q(('catch_up_rate', None), ('held_until', None)), _connector='OR'), name='subscription_ends_holding'), models.CheckConstraint(condition=models.Q(('mode', 'PULL'), ('max_receives', None), _connector='OR'), name='subscription_pull_counts_receives', violation_error_message='max_receives is for PULL subscriptions.'), models.CheckConstraint(condition=models.Q(('mode', 'PUSH'), ('script', ''), _connector='OR'), name='subscription_pull_has_no_script', violation_error_message='A PULL subscription has no script: nothing is sent to it.')],
             },
         ),
         migrations.CreateModel(
@@ -299,6 +301,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-id'],
+                'indexes': [models.Index(fields=['changed_in'], name='secret_changed'), models.Index(condition=models.Q(('expires_at__isnull', False)), fields=['expires_at'], name='secret_expiring')],
             },
         ),
         migrations.CreateModel(
@@ -352,81 +355,5 @@ class Migration(migrations.Migration):
                 'ordering': ['-id'],
                 'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('publisher__isnull', False), ('scope', 'publish'), ('subscriber', None)), models.Q(('publisher', None), ('scope', 'fetch'), ('subscriber__isnull', False)), models.Q(('publisher', None), ('scope', 'read')), models.Q(('scope', 'read'), ('subscriber', None)), models.Q(('publisher', None), ('scope', 'manage'), ('subscriber', None)), _connector='OR'), name='api_key_owner_fits_scope')],
             },
-        ),
-        migrations.AddIndex(
-            model_name='subscription',
-            index=models.Index(condition=models.Q(('status', 'INACTIVE'), _negated=True), fields=['event_type', 'header_filter_string'], name='subscription_matching'),
-        ),
-        migrations.AddIndex(
-            model_name='subscription',
-            index=models.Index(fields=['changed_in'], name='subscription_changed'),
-        ),
-        migrations.AddIndex(
-            model_name='subscription',
-            index=models.Index(condition=models.Q(('forward_headers', []), _negated=True), fields=['event_type', 'id'], name='subscription_forwarding'),
-        ),
-        migrations.AddIndex(
-            model_name='subscription',
-            index=models.Index(condition=models.Q(('script', ''), _negated=True), fields=['id'], name='subscription_scripted'),
-        ),
-        migrations.AddIndex(
-            model_name='subscription',
-            index=models.Index(condition=models.Q(('join_mode', 'ALL')), fields=['subscriber', 'join_name'], name='subscription_joining'),
-        ),
-        migrations.AddIndex(
-            model_name='subscription',
-            index=models.Index(condition=models.Q(('status', 'HELD')), fields=['id'], name='subscription_held'),
-        ),
-        migrations.AddIndex(
-            model_name='subscription',
-            index=models.Index(condition=models.Q(('status', 'SHADOW')), fields=['id'], name='subscription_shadow'),
-        ),
-        migrations.AddIndex(
-            model_name='subscription',
-            index=models.Index(condition=models.Q(('held_until__isnull', False)), fields=['held_until'], name='subscription_held_until'),
-        ),
-        migrations.AddConstraint(
-            model_name='subscription',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('filter', ''), ('filter_identity', '')), models.Q(models.Q(('filter', ''), _negated=True), models.Q(('filter_identity', ''), _negated=True)), _connector='OR'), name='subscription_filter_has_identity'),
-        ),
-        migrations.AddConstraint(
-            model_name='subscription',
-            constraint=models.UniqueConstraint(fields=('subscriber', 'name'), name='subscription_name_of_a_subscriber'),
-        ),
-        migrations.AddConstraint(
-            model_name='subscription',
-            constraint=models.CheckConstraint(condition=models.Q(('mode', 'PUSH'), ('endpoint', ''), _connector='XOR'), name='subscription_push_has_endpoint', violation_error_message='A PUSH subscription needs an endpoint; a PULL one has none.'),
-        ),
-        migrations.AddConstraint(
-            model_name='subscription',
-            constraint=models.CheckConstraint(condition=models.Q(('dedup_mode', 'PATH'), ('dedup_path', ''), _connector='XOR'), name='subscription_dedup_has_path', violation_error_message='dedup_mode PATH needs a dedup_path; the others have none.'),
-        ),
-        migrations.AddConstraint(
-            model_name='subscription',
-            constraint=models.CheckConstraint(condition=models.Q(('join_mode', 'NONE'), models.Q(('join_name', ''), _negated=True), _connector='XOR'), name='subscription_join_has_name', violation_error_message='A join needs a join_name; without one it stays empty.'),
-        ),
-        migrations.AddConstraint(
-            model_name='subscription',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('join_mode', 'ALL'), _negated=True), ('mode', 'PUSH'), _connector='OR'), name='subscription_join_of_all_is_pushed', violation_error_message='A join of ALL needs a PUSH subscription.'),
-        ),
-        migrations.AddConstraint(
-            model_name='subscription',
-            constraint=models.CheckConstraint(condition=models.Q(('status', 'HELD'), models.Q(('catch_up_rate', None), ('held_until', None)), _connector='OR'), name='subscription_ends_holding'),
-        ),
-        migrations.AddConstraint(
-            model_name='subscription',
-            constraint=models.CheckConstraint(condition=models.Q(('mode', 'PULL'), ('max_receives', None), _connector='OR'), name='subscription_pull_counts_receives', violation_error_message='max_receives is for PULL subscriptions.'),
-        ),
-        migrations.AddConstraint(
-            model_name='subscription',
-            constraint=models.CheckConstraint(condition=models.Q(('mode', 'PUSH'), ('script', ''), _connector='OR'), name='subscription_pull_has_no_script', violation_error_message='A PULL subscription has no script: nothing is sent to it.'),
-        ),
-        migrations.AddIndex(
-            model_name='signingsecret',
-            index=models.Index(fields=['changed_in'], name='secret_changed'),
-        ),
-        migrations.AddIndex(
-            model_name='signingsecret',
-            index=models.Index(condition=models.Q(('expires_at__isnull', False)), fields=['expires_at'], name='secret_expiring'),
         ),
     ]
