@@ -70,6 +70,12 @@ def linked(text: str) -> SafeString:
     return links.linked(text)
 
 
+@register.simple_tag
+def address(view_name: str, *ids: int) -> str:
+    """The address of a view of rows, for templates that are included many times."""
+    return links.address(view_name, *ids)
+
+
 @register.filter
 def grouped(number: int) -> str:
     return f"{number:,}"

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 import orjson
+from django.utils.safestring import SafeString, mark_safe
 
 from delivery.database.queries import named_rows
 from delivery.models import TrafficMark
@@ -72,8 +73,13 @@ class Chart:
         return self.points[-1].at + self.span.step
 
     @property
-    def latest_first(self) -> Sequence[ChartPoint]:
-        return self.points[::-1]
+    def rows(self) -> SafeString:
+        """The rows of the table, the latest first.
+
+        Made here and not by a template, which took 4 ms.
+        """
+        # Numbers and times only.
+        return mark_safe("".join(_row(point) for point in reversed(self.points)))  # noqa: S308
 
     @property
     def values(self) -> str:
@@ -103,6 +109,15 @@ def read_chart(span: ChartSpan, *, now: datetime) -> Chart:
     points = [ChartPoint(at=at, **rows.get(at, {})) for at in moments]
     is_stale = mark is None or mark < now - _STALE
     return Chart(span=span, points=points, counted_until=mark, is_stale=is_stale)
+
+
+def _row(point: ChartPoint) -> str:
+    return (
+        f'<tr><th scope="row"><time datetime="{point.at.isoformat()}">{point.at:%H:%M}</time></th>'
+        f'<td data-label="Accepted" class="inturn-figure">{point.accepted:,}</td>'
+        f'<td data-label="Delivered" class="inturn-figure">{point.delivered:,}</td>'
+        f'<td data-label="Failed" class="inturn-figure">{point.failed:,}</td></tr>'
+    )
 
 
 def _floor(moment: datetime, step: timedelta) -> datetime:
