@@ -186,7 +186,8 @@ def way_to(*, view_name: str, original: Any, title: str) -> list[Crumb]:
     way = [Crumb(title=group)]
     if page.url_name != view_name:
         way.append(Crumb(title=page.title, link=page.address))
-        if isinstance(original, Model) and str(original) != title:
+        # A title begins with a capital, which the name of a job does not.
+        if isinstance(original, Model) and str(original).casefold() != title.casefold():
             way.append(Crumb(title=str(original), link=_address_of(original)))
     return way
 

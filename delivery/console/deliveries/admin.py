@@ -175,6 +175,7 @@ class DeliveryAdmin(Resubmitting, LiveAdmin, TabbedAdmin, SplitAdmin):
             for verb, statuses in OFFERED.items():
                 if not wanted or wanted & set(statuses):
                     shown[f"{verb.label}_all"] = bulk_url(_as_status(request.GET), verb)
+            shown["cancels_settled"] = Status.IN_DOUBT in wanted
         page: HttpResponse = super().changelist_view(request, shown)
         return page
 

@@ -113,15 +113,15 @@ class ShownDelivery:
 
     @property
     def sent_again(self) -> str:
-        """Why it is, or was, sent again; or that it was not, after a sender died.
+        """Why it is, or was, sent again; or that it was not since a sender died.
 
         Empty if a person resubmitted it: the trace says who.
         """
         if self.delivery.redelivery in (Redelivery.NONE, Redelivery.RESUBMITTED):
             return ""
-        reason = self.delivery.get_redelivery_display()
         if self.delivery.redelivery == Redelivery.IN_DOUBT and self._ends_in_doubt:
-            return f"Not resubmitted: {reason}"
+            return "Not sent again since"
+        reason = self.delivery.get_redelivery_display()
         return f"{'Back in the mailbox' if self.is_fetched else 'Sent again'}: {reason}"
 
     @property

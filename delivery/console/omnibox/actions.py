@@ -25,6 +25,7 @@ from delivery.console.shared.rights import may_hold_all, may_publish, may_toggle
 from delivery.models import BuiltInReceiver, BulkVerb, Replay, Resubmission
 from subscriptions.models import (
     EventType,
+    Kind,
     Policy,
     Publisher,
     Subscriber,
@@ -135,6 +136,22 @@ def _bulk(title: str, rest: str, parameters: list[tuple[str, str]]) -> list[Omni
     ]
 
 
+def _replay(_verb: str, rest: str) -> list[OmniboxHit]:
+    if not rest:
+        return []
+    rows = named_subscriptions().exclude(event_type__kind=Kind.SYNC)
+    found = first_by_likeness(rows, "full", rest.removeprefix("to "), count=SHOWN)
+    address = f"{add_address(Replay)}?{{}}"
+    return [
+        OmniboxHit(
+            f"Replay messages to {row.full} …",
+            "you see the count first",
+            _with(address, [("subscription", str(row.pk))]),
+        )
+        for row in found
+    ]
+
+
 def _with(address: str, parameters: list[tuple[str, str]]) -> str:
     return address.format(urlencode(parameters)).rstrip("?")
 
@@ -156,6 +173,7 @@ _VERBS = (
     _Verb(("retry", "resume", "skip"), lambda user: user.has_perm("delivery.change_lane"), _lane),
     _Verb(("resubmit",), lambda user: may_add(user, Resubmission), _resubmit),
     _Verb(("cancel",), lambda user: may_add(user, Resubmission), _cancel),
+    _Verb(("replay",), lambda user: may_add(user, Replay), _replay),
     _Verb(("report",), lambda user: user.has_perm("delivery.make_report"), _report),
 )
 _CREATED: tuple[type[Model], ...] = (

@@ -103,7 +103,7 @@ class ReplayAdmin(WatchedAdmin):
         if request.method == "POST" and form is not None and form.is_valid():
             replay = _requested(form, actor=actor_of(request))
             if replay is not None:
-                return self._to(request, replay, "Selecting messages. Nothing is sent yet.")
+                return self._to(request, replay, "Nothing is sent until you start the replay.")
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,

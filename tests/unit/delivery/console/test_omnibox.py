@@ -125,6 +125,10 @@ class TestResults:
         assert found(ann, "publish shop")["Actions"] == [
             ("Publish a message of Shop.Case", publish)
         ]
+        replay = f"/admin/delivery/replay/add/?subscription={cases.pk}"
+        assert found(ann, "replay to cases")["Actions"] == [
+            ("Replay messages to shop-crm/cases …", replay)
+        ]
         resubmit = dict(found(ann, "resubmit failed of shop-crm")["Actions"])
         bulk = "/admin/delivery/resubmission/add/"
         assert resubmit["Resubmit failed deliveries of shop-crm …"] == f"{bulk}?subscriber=shop-crm"
@@ -137,7 +141,18 @@ class TestResults:
 
     def test_every_result_leads_to_a_page(self, ann: Client, cases: Subscription) -> None:
         factories.delivery(Status.REJECTED, subscription=cases)
-        for text in ("shop", "resubmit", "cancel shop", "hold", "new", "pub", "re", "report", "po"):
+        for text in (
+            "shop",
+            "resubmit",
+            "cancel shop",
+            "hold",
+            "new",
+            "pub",
+            "re",
+            "report",
+            "po",
+            "replay shop",
+        ):
             for hits in found(ann, text).values():
                 for _, address in hits:
                     assert ann.get(address).status_code == 200, address

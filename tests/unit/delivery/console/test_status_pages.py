@@ -145,6 +145,14 @@ class TestSubscriptionPage:
         assert page.index("because FAILED") < page.index("because REJECTED")
         assert f"delivery {failed[1].pk}" not in page
 
+    def test_leads_to_a_replay_for_those_who_may(
+        self, head: Delivery, ann: Client, reader: Client
+    ) -> None:
+        form = f"/admin/delivery/replay/add/?subscription={head.subscription_id}"
+        address = f"{ROOT}/subscription/{head.subscription_id}/"
+        assert form in ann.get(address).text
+        assert form not in reader.get(address).text
+
     def test_the_one_that_stops_the_lane_shows_the_remedies(
         self, head: Delivery, ann: Client
     ) -> None:
