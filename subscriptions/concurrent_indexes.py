@@ -4,7 +4,7 @@ Such a statement runs outside of a transaction, in a migration of its own with `
 waits for all older transactions, and disturbs nobody meanwhile, so it is exempt from the
 `lock_timeout` that `prepare` sets. A build that is interrupted leaves an invalid index behind,
 which the next attempt replaces. PostgreSQL does not build an index of a partitioned table in this
-way: build one on each partition, and attach them.
+way: it is built on each partition, and attached.
 """
 
 from collections.abc import Iterator
@@ -13,10 +13,25 @@ from typing import Any
 
 from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndexConcurrently
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.operations.base import Operation
 
 _IS_INVALID = """
     SELECT FROM pg_index
     WHERE indexrelid = to_regclass(quote_ident(%s)) AND NOT indisvalid
+"""
+
+_PARTITIONS_WITHOUT = """
+    SELECT relation.relname::text
+    FROM pg_inherits partition
+    JOIN pg_class relation ON relation.oid = partition.inhrelid
+    WHERE partition.inhparent = to_regclass(quote_ident(%s)) AND NOT EXISTS (
+        SELECT
+        FROM pg_inherits attached
+        JOIN pg_index index ON index.indexrelid = attached.inhrelid
+        WHERE attached.inhparent = to_regclass(quote_ident(%s))
+            AND index.indrelid = relation.oid
+    )
+    ORDER BY relation.oid
 """
 
 
@@ -41,6 +56,58 @@ class RemoveIndexBesideWriters(RemoveIndexConcurrently):
     ) -> None:
         with _without_lock_timeout(schema_editor):
             super().database_forwards(app_label, schema_editor, *states)
+
+
+class AddPartitionedIndexBesideWriters(Operation):
+    """Builds an index on each partition of a table that Django does not create.
+
+    `definition` is the part of CREATE INDEX after the name of the table. It may be repeated after
+    it was interrupted. A partition that is created meanwhile gets the index at once.
+    """
+
+    reversible = True
+
+    def __init__(self, *, table: str, name: str, definition: str) -> None:
+        self.table = table
+        self.name = name
+        self.definition = definition
+
+    def describe(self) -> str:
+        return f"Build the index {self.name} on each partition of {self.table}"
+
+    def state_forwards(self, app_label: str, state: Any) -> None:
+        """Change nothing: the models do not know the table."""
+
+    def database_forwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: Any
+    ) -> None:
+        name, table = (schema_editor.quote_name(each) for each in (self.name, self.table))
+        # It has no rows of its own.
+        schema_editor.execute(
+            f"CREATE INDEX IF NOT EXISTS {name} ON ONLY {table} {self.definition}"
+        )
+        for partition in self._partitions_without(schema_editor):
+            index = f"{partition}_{self.name}"
+            of_partition = schema_editor.quote_name(index)
+            with _without_lock_timeout(schema_editor):
+                if _is_unfinished(schema_editor, index):
+                    schema_editor.execute(f"DROP INDEX CONCURRENTLY {of_partition}")
+                schema_editor.execute(
+                    f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {of_partition} "
+                    f"ON {schema_editor.quote_name(partition)} {self.definition}"
+                )
+            # Locks out the readers of the partition for a moment.
+            schema_editor.execute(f"ALTER INDEX {name} ATTACH PARTITION {of_partition}")
+
+    def database_backwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: Any
+    ) -> None:
+        schema_editor.execute(f"DROP INDEX IF EXISTS {schema_editor.quote_name(self.name)}")
+
+    def _partitions_without(self, schema_editor: BaseDatabaseSchemaEditor) -> list[str]:
+        with schema_editor.connection.cursor() as cursor:
+            cursor.execute(_PARTITIONS_WITHOUT, [self.table, self.name])
+            return [name for (name,) in cursor.fetchall()]
 
 
 def _is_unfinished(schema_editor: BaseDatabaseSchemaEditor, name: str) -> bool:

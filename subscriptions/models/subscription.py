@@ -256,6 +256,10 @@ class Subscription(Watched, Holdable):
                 name="subscription_joining",
                 condition=models.Q(join_mode="ALL"),
             ),
+            # For the overview: those whose waiting deliveries are held.
+            models.Index(
+                fields=["id"], name="subscription_not_active", condition=~models.Q(status="ACTIVE")
+            ),
             models.Index(
                 fields=["id"], name="subscription_held", condition=models.Q(status="HELD")
             ),
@@ -282,10 +286,7 @@ class Subscription(Watched, Holdable):
 
     @property
     def held_by(self) -> "Subscription | Subscriber | None":
-        """Return the row whose status stops its deliveries.
-
-        The installation may hold them as well.
-        """
+        """Return the row whose status stops its deliveries; the installation may hold them too."""
         owners: tuple[Subscription | Subscriber, ...] = (self, self.subscriber)
         return next((owner for owner in owners if owner.status != SubscriptionStatus.ACTIVE), None)
 

@@ -10,13 +10,20 @@ from django.db import connection, models
 from django.db.migrations.state import ProjectState
 
 from delivery.database.connections import connection_parameters
-from subscriptions.concurrent_indexes import AddIndexBesideWriters, RemoveIndexBesideWriters
+from subscriptions.concurrent_indexes import (
+    AddIndexBesideWriters,
+    AddPartitionedIndexBesideWriters,
+    RemoveIndexBesideWriters,
+)
 from tests.system.operation.installation import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 INDEX = "names_beside"
 OPERATION = AddIndexBesideWriters("publisher", models.Index(fields=["name"], name=INDEX))
+PARTITIONED = AddPartitionedIndexBesideWriters(
+    table="numbers", name="even_numbers", definition="(id) WHERE is_even"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -108,3 +115,46 @@ def test_an_index_that_was_left_unfinished_is_built_again() -> None:
     assert is_valid() is False
     build()
     assert is_valid()
+
+
+@pytest.fixture
+def partitioned() -> Iterator[None]:
+    """Two partitions; the build of their index was interrupted after that of the first."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TABLE numbers (id bigint, is_even boolean) PARTITION BY RANGE (id);"
+            "CREATE TABLE numbers_0 PARTITION OF numbers FOR VALUES FROM (0) TO (10);"
+            "CREATE TABLE numbers_10 PARTITION OF numbers FOR VALUES FROM (10) TO (20);"
+            "CREATE INDEX even_numbers ON ONLY numbers (id) WHERE is_even;"
+            "CREATE INDEX numbers_0_even_numbers ON numbers_0 (id) WHERE is_even"
+        )
+        yield
+        cursor.execute("DROP TABLE numbers")
+
+
+def indexes_of_numbers() -> list[tuple[str, bool]]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT indexrelid::regclass::text, indisvalid FROM pg_index"
+            " WHERE indrelid::regclass::text LIKE 'numbers%' ORDER BY 1"
+        )
+        rows: list[tuple[str, bool]] = cursor.fetchall()
+    return rows
+
+
+def test_an_index_of_partitions_is_finished_after_an_interruption(partitioned: None) -> None:
+    states = state(), state()
+    with connection.schema_editor(atomic=False) as editor:
+        PARTITIONED.database_forwards("delivery", editor, *states)
+        # A later partition gets it at once.
+        editor.execute("CREATE TABLE numbers_20 PARTITION OF numbers FOR VALUES FROM (20) TO (30)")
+        PARTITIONED.database_forwards("delivery", editor, *states)
+    assert indexes_of_numbers() == [
+        ("even_numbers", True),
+        ("numbers_0_even_numbers", True),
+        ("numbers_10_even_numbers", True),
+        ("numbers_20_id_idx", True),
+    ]
+    with connection.schema_editor(atomic=False) as editor:
+        PARTITIONED.database_backwards("delivery", editor, *states)
+    assert indexes_of_numbers() == []
