@@ -35,7 +35,16 @@ _PARTITIONS_WITHOUT = """
 """
 
 
-class AddIndexBesideWriters(AddIndexConcurrently):
+class _Printable:
+    """Allows `sqlmigrate`, which executes nothing, inside of a transaction, as tests have one."""
+
+    def _ensure_not_in_transaction(self, schema_editor: BaseDatabaseSchemaEditor) -> None:
+        if not schema_editor.collect_sql:
+            # Each subclass is an operation of Django.
+            super()._ensure_not_in_transaction(schema_editor)  # type: ignore[misc]
+
+
+class AddIndexBesideWriters(_Printable, AddIndexConcurrently):
     """Builds the index; one of that name that was left unfinished is dropped first."""
 
     def database_forwards(
@@ -48,7 +57,7 @@ class AddIndexBesideWriters(AddIndexConcurrently):
             super().database_forwards(app_label, schema_editor, *states)
 
 
-class RemoveIndexBesideWriters(RemoveIndexConcurrently):
+class RemoveIndexBesideWriters(_Printable, RemoveIndexConcurrently):
     """Removes the index; it may be repeated after it was interrupted."""
 
     def database_forwards(
