@@ -40,7 +40,7 @@ class SenderContext:
         # Whether all sending is HELD, as of the last look.
         self.is_held = False
         self._requested: set[int] = set()
-        self._asking = asyncio.Lock()
+        self._loading: asyncio.Task[None] | None = None
 
     async def send(
         self, lane_id: int, parcel: Parcel, *, request: Request | None = None
@@ -77,17 +77,26 @@ class SenderContext:
         )
 
     async def load(self, subscription_ids: Iterable[int]) -> None:
-        """Load these subscriptions unless they are loaded."""
+        """Load these subscriptions unless they are loaded.
+
+        Thousands of lanes begin at once: one statement serves all that have asked by then, and all
+        of them continue after it.
+        """
         unknown = {id for id in subscription_ids if id not in self.endpoints}
-        if not unknown:
-            return
         self._requested |= unknown
-        async with self._asking:
-            # One statement serves all callers that waited here: thousands of lanes begin at once.
-            requested = [id for id in self._requested if id not in self.endpoints]
-            if requested:
-                await self.refresh(requested)
-            self._requested.difference_update(requested)
+        while not self._requested.isdisjoint(unknown):
+            if self._loading is None or self._loading.done():
+                self._loading = asyncio.create_task(self._load_requested())
+            # A caller that is cancelled must not end the loading for the others.
+            await asyncio.shield(self._loading)
+
+    async def _load_requested(self) -> None:
+        requested = set(self._requested)
+        try:
+            await self.refresh(requested.difference(self.endpoints))
+        finally:
+            # What cannot be loaded must not be requested again with all that follows.
+            self._requested -= requested
 
     async def refresh(self, subscription_ids: Collection[int]) -> list[Endpoint]:
         """Read these subscriptions again; return those that have changed."""

@@ -65,7 +65,7 @@ def queries(entries: Sequence[Entry]) -> list[Query]:
             statement("store_outputs"),
             [_output_row(entry) for entry in entries if isinstance(entry, ScriptOutputMade)],
         ),
-        (statement("record_runs"), [asdict(entry) for entry in runs.values()]),
+        (statement("record_runs"), [_run_row(entry) for entry in runs.values()]),
         (
             statement("renew_budgets"),
             [asdict(entry) for entry in entries if isinstance(entry, FreshBudget)],
@@ -163,6 +163,16 @@ def _output_row(entry: ScriptOutputMade) -> dict[str, Any]:
         "content_type": entry.content_type,
         "headers": entry.headers,
         "path": entry.path,
+    }
+
+
+def _run_row(run: Run) -> dict[str, Any]:
+    # By hand: `asdict` copies each id, and took a quarter of the time of a thousand lanes' runs.
+    return {
+        "lane_id": run.lane_id,
+        "ids": run.ids,
+        "attempts": run.attempts,
+        "is_concurrent": run.is_concurrent,
     }
 
 

@@ -30,6 +30,11 @@ MOST_REFUSALS = 3
 # all.
 ROWS_A_STATEMENT = 50
 MIN_REQUESTS, MAX_REQUESTS = 10, 50
+# While thousands of lanes wait, the length of the queue matters more than that delay. So more are
+# read together then: a part of those that wait, up to these limits.
+QUEUE_PARTS = 20
+QUEUED_REQUESTS = 250
+QUEUED_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +97,12 @@ class Reader:
                 if not answer.done():
                     answer.set_exception(error)
             return
-        self._together = requests_together(len(requests), rows=len(rows))
+        self._together = requests_together(
+            len(requests),
+            rows=len(rows),
+            size=sum(len(row["body"]) for row in rows),
+            waiting=len(self._waiting),
+        )
         parcels = _by_request(rows, requested_at=requested_at)
         for place, (_, answer) in enumerate(requests, start=1):
             if not answer.done():
@@ -138,9 +148,15 @@ class Reader:
             return await cursor.fetchall()
 
 
-def requests_together(requests: int, *, rows: int) -> int:
-    """Return how many requests the next statement answers, when so many had so many rows."""
-    return min(max(ROWS_A_STATEMENT * requests // max(rows, 1), MIN_REQUESTS), MAX_REQUESTS)
+def requests_together(requests: int, *, rows: int, size: int = 0, waiting: int = 0) -> int:
+    """Return how many requests the next statement answers.
+
+    The last one answered so many, with so many rows and bytes of bodies, and so many wait.
+    """
+    rows, size = max(rows, 1), max(size, 1)
+    usual = min(max(ROWS_A_STATEMENT * requests // rows, MIN_REQUESTS), MAX_REQUESTS)
+    queued = min(waiting // QUEUE_PARTS, QUEUED_REQUESTS)
+    return max(usual, min(queued * requests // rows, queued, QUEUED_BYTES * requests // size))
 
 
 def _columns(requests: Sequence[RunRequest]) -> dict[str, Any]:

@@ -5,6 +5,8 @@ import asyncio
 import pytest
 from django.db import connection
 
+from delivery.models import Delivery, Status
+from delivery.senders import settler
 from delivery.senders.settler import Settler
 from tests.support import factories
 from tests.unit.delivery.senders.entries import settlement
@@ -44,6 +46,23 @@ def test_an_urgent_outcome_is_committed_with_those_that_wait() -> None:
 
     with_settler(scenario)
     assert transactions_of_settled() == 1
+
+
+def test_more_groups_than_a_commit_takes_are_committed_in_several(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(settler, "MOST_TOGETHER", 2)
+    rows = [factories.delivery() for _ in range(5)]
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [row.lane_id or 0 for row in rows])
+        await asyncio.gather(
+            *(settler.commit(row.lane_id or 0, settlement(row), is_urgent=False) for row in rows)
+        )
+
+    with_settler(scenario)
+    assert Delivery.objects.filter(status=Status.DELIVERED).count() == 5
+    assert transactions_of_settled() == 3
 
 
 def transactions_of_settled() -> int:

@@ -236,3 +236,21 @@ def test_the_fewer_rows_lanes_have_the_more_are_read_together(
     wishes: int, rows: int, together: int
 ) -> None:
     assert requests_together(wishes, rows=rows) == together
+
+
+@pytest.mark.parametrize(
+    ("waiting", "rows", "size", "together"),
+    [
+        (900, 50, 50_000, 50),
+        (3_000, 50, 50_000, 150),
+        (10_000, 50, 50_000, 250),
+        (10_000, 0, 0, 250),
+        (10_000, 100, 100_000, 125),
+        (10_000, 50, 50 * 1024 * 1024, 50),
+        (10_000, 50, 4 * 1024 * 1024, 100),
+    ],
+)
+def test_the_more_lanes_wait_the_more_are_read_together(
+    waiting: int, rows: int, size: int, together: int
+) -> None:
+    assert requests_together(50, rows=rows, size=size, waiting=waiting) == together
