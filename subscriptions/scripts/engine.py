@@ -34,47 +34,59 @@ _NOT_RUN = "throw null;"
 _NO_VALUE = "\n;void 0"
 # Header names are matched as in filters (`subscriptions.filters.document.header_name`). Assigned to
 # `this` rather than declared by `var`, so that a script may declare the same names in any way.
-_GLOBALS = """
+# Its value collects the output. What that needs is captured before the script runs, which may
+# replace `JSON`, `String` or `Object.prototype`. It returns the body of the usual output, an object
+# and nothing else, as JSON; 0 for any other output, which `_COLLECTOR` collects: to compile that
+# takes longer than to execute most scripts.
+_BEGINNING = """
 this.$outmessage = this.$param = void 0; this.$statuscode = 200; this.$outheader = {};
 this.$inheader = new Proxy($inheader, { get: function (headers, name) {
     var is_other = typeof name === 'string' && !(name in headers);
     return headers[is_other ? name.toLowerCase().replace(/_/g, '-') : name];
 } });
-void 0
-"""
-_ERRORS = (quickjs.JSException, quickjs.StackOverflow, MemoryError, UnicodeDecodeError)
-# Captured before the script runs, which may replace `JSON`, `String` or `Object.prototype`.
-_COLLECTOR = """
 (function (stringify, String, Object, keys) {
     'use strict';
-    return function () {
-        var out = { body: null, is_json: false, param: '', headers: null, status: $statuscode };
-        if (typeof $outmessage === 'string') {
-            out.body = $outmessage;
-        } else if (typeof $outmessage !== 'undefined') {
-            out.body = stringify($outmessage);
-            out.is_json = true;
-            if (typeof out.body !== 'string') {
-                throw new TypeError('$outmessage is neither text nor JSON');
-            }
-        }
-        if (typeof $param !== 'undefined' && $param !== null) out.param = String($param);
-        if (typeof $outheader !== 'object' || $outheader === null) {
-            throw new TypeError('$outheader is no object');
-        }
-        var names = keys($outheader);
-        if (names.length) {
-            out.headers = Object.create(null);
-            for (var i = 0; i < names.length; i++) {
-                out.headers[names[i]] = String($outheader[names[i]]);
-            }
-        }
-        if (typeof out.status !== 'number') throw new TypeError('$statuscode is no number');
-        Object.setPrototypeOf(out, null);
-        return stringify(out);
+    var body;
+    return function (collect) {
+        if (collect) return collect(stringify, String, Object, keys, body);
+        if (typeof $outmessage !== 'object') return 0;
+        body = stringify($outmessage);
+        return typeof body === 'string' && typeof $param === 'undefined' && $statuscode === 200
+            && typeof $outheader === 'object' && $outheader !== null && !keys($outheader).length
+            ? body : 0;
     };
 })(JSON.stringify, String, Object, Object.keys)
 """
+_COLLECTOR = """
+(function (stringify, String, Object, keys, body) {
+    'use strict';
+    var out = { body: null, is_json: false, param: '', headers: null, status: $statuscode };
+    if (typeof $outmessage === 'string') {
+        out.body = $outmessage;
+    } else if (typeof $outmessage !== 'undefined') {
+        out.body = typeof body === 'string' ? body : stringify($outmessage);
+        out.is_json = true;
+        if (typeof out.body !== 'string') {
+            throw new TypeError('$outmessage is neither text nor JSON');
+        }
+    }
+    if (typeof $param !== 'undefined' && $param !== null) out.param = String($param);
+    if (typeof $outheader !== 'object' || $outheader === null) {
+        throw new TypeError('$outheader is no object');
+    }
+    var names = keys($outheader);
+    if (names.length) {
+        out.headers = Object.create(null);
+        for (var i = 0; i < names.length; i++) {
+            out.headers[names[i]] = String($outheader[names[i]]);
+        }
+    }
+    if (typeof out.status !== 'number') throw new TypeError('$statuscode is no number');
+    Object.setPrototypeOf(out, null);
+    return stringify(out);
+})
+"""
+_ERRORS = (quickjs.JSException, quickjs.StackOverflow, MemoryError, UnicodeDecodeError)
 
 
 def main() -> None:
@@ -115,26 +127,26 @@ def executed(script: str, job: dict) -> dict:  # type: ignore[type-arg]
     signal.setitimer(signal.ITIMER_PROF, KILL_SECONDS)
     try:
         context = new_context()
-        collect = context.eval(_COLLECTOR)
         context.set(
             "$inmessage", context.parse_json(job["message"]) if job["is_json"] else job["message"]
         )
         context.set("$inheader", context.parse_json(job["headers"]))
-        context.eval(_GLOBALS)
+        collect = context.eval(_BEGINNING)
         context.set_time_limit(SECONDS)
         context.eval(script + _NO_VALUE)
     except _ERRORS as error:
         signal.setitimer(signal.ITIMER_PROF, 0)
         return described(error)
     try:
-        collected = collect()
+        body = collect()
+        collected = body or collect(context.eval(_COLLECTOR))
         if len(collected) > LONGEST_OUTPUT:
             return {
                 "error": f"its output is longer than {LONGEST_OUTPUT // 2**20} MiB",
                 "line": None,
                 "column": None,
             }
-        return {"output": collected}
+        return {"body": body} if body else {"output": collected}
     except _ERRORS as error:
         # The line numbers are the collector's, not the script's.
         return described(error) | {"line": None, "column": None}

@@ -138,6 +138,8 @@ def pool() -> ScriptPool:
 def _result(answer: dict[str, Any], script: str) -> Result:
     if "error" in answer:
         return _fault(answer, script)
+    if "body" in answer:
+        return Output(body=answer["body"].encode(), is_json=True)
     try:
         return output_of(orjson.loads(answer["output"]))
     except orjson.JSONDecodeError:
