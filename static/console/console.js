@@ -48,7 +48,7 @@ window.addEventListener("load", () => {
 
 document.addEventListener("submit", (event) => {
   const question = event.submitter?.dataset.confirm;
-  if (question && !window.confirm(question)) {
+  if (question && !window.confirm(withLocalTimes(question))) {
     event.preventDefault();
   }
 });

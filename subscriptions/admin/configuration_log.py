@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from subscriptions.admin.shared.export import ExportedAdmin
 from subscriptions.admin.shared.list_filters import ExactText, Since, Until
 from subscriptions.admin.shared.recorded_admin import RecordedAdmin
+from subscriptions.admin.shared.times import typed
 from subscriptions.models import ConfigurationChange
 
 SHOWN_CHARACTERS = 200
@@ -98,7 +99,7 @@ class ConfigurationChangeAdmin(ExportedAdmin):
     def difference(self, row: ConfigurationChange) -> SafeString:
         before, after = row.before or {}, row.after or {}
         lines = (
-            (field, _text(before, field), _text(after, field))
+            (field, typed(_text(before, field)), typed(_text(after, field)))
             for field in sorted({*before, *after})
         )
         changed = [line for line in lines if line[1] != line[2]]

@@ -15,11 +15,12 @@ from django.views.decorators.http import require_GET
 
 from delivery.console.archive import page as archive
 from delivery.console.payloads.payload import log_view, may_see_payload
-from delivery.console.shared.form_fields import moment_field, name_field
+from delivery.console.shared.form_fields import name_field
 from delivery.models import ArchiveFile, ChunkState
 from delivery.models.message import parse_public_id
 from subscriptions.admin.shared.keyset import KeysetAdmin
 from subscriptions.admin.shared.list_filters import ExactText, choice_filter
+from subscriptions.admin.shared.moment_field import moment_field
 
 
 class DayFilter(ExactText):

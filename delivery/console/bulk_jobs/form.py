@@ -11,13 +11,13 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from delivery.console.shared.form_fields import (
     ObjectNameField,
     SubscriptionField,
-    moment_field,
     name_field,
     rate_field,
 )
 from delivery.models import BulkVerb
 from delivery.models.message import parse_public_id, public_id
 from delivery.support.selection import OFFERED
+from subscriptions.admin.shared.moment_field import moment_field
 from subscriptions.admin.shared.times import exact
 from subscriptions.models import EventType, Subscriber
 

@@ -19,7 +19,10 @@ def sparkline(health: RecentHealth, *, height: int = 20) -> SafeString:
 
 
 def sparkline_in_detail(health: RecentHealth, *, height: int) -> SafeString:
-    """Return the same chart, where each bar shows its counts on hover."""
+    """Return the same chart, where each bar shows its counts on hover.
+
+    `static/console/times.js` adds the reader's local time.
+    """
     return _drawn(health, height, format_html_join("", _SPOT, _spots(health, height)))
 
 
@@ -51,7 +54,8 @@ _SVG = (
     '<path class="inturn-spark-bad" d="{}"/>{}</svg>'
 )
 _SPOT = (
-    '<rect class="inturn-spark-spot" x="{}" y="0" width="{}" height="{}"><title>{}</title></rect>'
+    '<rect class="inturn-spark-spot" x="{}" y="0" width="{}" height="{}" data-from="{}">'
+    "<title>{}</title></rect>"
 )
 
 
@@ -86,7 +90,7 @@ def _box(x: int, top: float, height: float) -> str:
 
 def _spots(health: RecentHealth, height: int) -> Iterator[tuple[object, ...]]:
     for number, bar in enumerate(health.bars):
-        yield number * (_BAR + _GAP), _BAR + _GAP, height, _bar_text(bar)
+        yield number * (_BAR + _GAP), _BAR + _GAP, height, bar.at.isoformat(), _bar_text(bar)
 
 
 def _bar_text(bar: SettledCount) -> str:

@@ -11,10 +11,10 @@ from delivery.console.shared.form_fields import (
     SubscriptionField,
     checked_filter,
     filter_field,
-    moment_field,
     name_field,
 )
 from delivery.states import OPEN, Status
+from subscriptions.admin.shared.moment_field import moment_field
 
 FORMATS = [("csv", "CSV, for spreadsheets"), ("parquet", "Parquet, for programs")]
 SETTLED = [

@@ -9,9 +9,9 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from delivery.console.pipeline.page import PURPOSES, pace
-from delivery.console.shared.form_fields import moment_field
 from delivery.console.shared.labels import label
 from delivery.models import PipelineSchedule, Step
+from subscriptions.admin.shared.moment_field import moment_field
 from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.admin.shared.times import due
 

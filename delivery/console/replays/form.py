@@ -12,10 +12,10 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 from delivery.console.shared.form_fields import (
     checked_filter,
     filter_field,
-    moment_field,
     rate_field,
 )
 from delivery.replays.requests import ReplayRequest
+from subscriptions.admin.shared.moment_field import moment_field
 from subscriptions.models import Subscription
 
 

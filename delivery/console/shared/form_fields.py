@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -19,18 +18,6 @@ from subscriptions.matching.typed_names import (
 )
 from subscriptions.models import EventType, Subscriber
 from subscriptions.values.names import MAX_NAME_LENGTH
-
-
-class MomentField(forms.DateTimeField):
-    def prepare_value(self, value: Any) -> Any:
-        """Return the format that browsers require for an input of type datetime-local."""
-        shown = super().prepare_value(value)
-        return f"{shown:%Y-%m-%dT%H:%M:%S}" if isinstance(shown, datetime) else shown
-
-
-def moment_field(label: str, *, required: bool = True, help_text: str = "") -> MomentField:
-    widget = UnfoldAdminTextInputWidget({"type": "datetime-local", "step": "1"})
-    return MomentField(label=label, required=required, widget=widget, help_text=help_text)
 
 
 def name_field(label: str) -> forms.CharField:

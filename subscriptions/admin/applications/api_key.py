@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 from subscriptions.admin.applications.key_list import revoke_button, state_of_key
 from subscriptions.admin.people.rights import scopes_within
 from subscriptions.admin.shared.base import actor_of, person
+from subscriptions.admin.shared.moment_field import moment_field
 from subscriptions.admin.shared.one_time_secret import show_once
 from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.admin.shared.times import ago
@@ -25,9 +26,10 @@ from subscriptions.reach import is_limited
 
 _HELP = {
     "name": "Purpose, such as production, to distinguish it from other keys.",
-    "expires_at": "In UTC. Empty: never expires.",
-    "publisher": "A read key is limited to its messages and deliveries. Empty: no limit.",
-    "subscriber": "A read key is limited to its deliveries and lane. Empty: no limit.",
+    "publisher": "It publishes with the key. A read key is limited to its messages and "
+    "deliveries; empty: no limit.",
+    "subscriber": "Its mailbox is fetched with the key. A read key is limited to its deliveries "
+    "and lane; empty: no limit.",
 }
 # Shown if not all scopes are offered.
 _LEFT_OUT = "You can create only keys with rights that you have yourself."
@@ -36,6 +38,10 @@ _OWNERS = tuple(_OWNER.values())
 
 
 class ApiKeyForm(forms.ModelForm[ApiKey]):
+    expires_at = moment_field(
+        "Expires at (UTC)", required=False, help_text="Empty: it never expires."
+    )
+
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if cleaned.get("scope") == Scope.READ:

@@ -10,7 +10,9 @@ from urllib.parse import urlencode
 from django.contrib.admin import FieldListFilter, ListFilter, SimpleListFilter
 from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
 
+from subscriptions.admin.shared.list_filters import MomentFilter
 from subscriptions.admin.shared.parameters import OF_PAGE, TAB
+from subscriptions.admin.shared.times import typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,8 @@ def _active(changelist: ChangeList) -> Iterator[tuple[str, str, list[str]]]:
             continue
         name = str(each.parameter_name)
         if name != TAB and str(params.get(name, "")).strip():
-            yield str(each.title), str(params[name]), [name]
+            value = str(params[name])
+            yield str(each.title), typed(value) if issubclass(each, MomentFilter) else value, [name]
     for spec in changelist.filter_specs:
         if isinstance(spec, FieldListFilter):
             names = [name for name in spec.expected_parameters() if name in params]

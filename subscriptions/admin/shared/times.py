@@ -4,7 +4,7 @@
 """
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -52,6 +52,15 @@ def with_times(text: str) -> SafeString:
         end = found.end()
     # Each part is escaped.
     return mark_safe("".join([*parts, escape(text[end:])]))  # noqa: S308
+
+
+def typed(text: str) -> SafeString | str:
+    """Return a time typed in UTC, with the local time beside it; any other text unchanged."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return _element(moment if moment.tzinfo else moment.replace(tzinfo=UTC), text, has_local=True)
 
 
 def exact(moment: datetime) -> str:

@@ -9,6 +9,7 @@ from delivery.console.shared import tabs
 from delivery.models import Delivery
 from delivery.states import Status
 from subscriptions.admin.shared.filter_bar import active_chips
+from subscriptions.admin.shared.times import typed
 from tests.support import factories
 
 DELIVERIES, MESSAGES = "/admin/delivery/delivery/", "/admin/delivery/message/"
@@ -110,7 +111,7 @@ class TestChips:
     def test_texts_searches_and_fields_of_django_have_them(self, ann: Client) -> None:
         body = self.chips(ann.get(f"{MESSAGES}?body=needle&since=2026-01-01T00:00:00&tab=failed"))
         assert [(title, value) for title, value, _ in body] == [
-            ("Published since (UTC)", "2026-01-01T00:00:00"),
+            ("Published since (UTC)", typed("2026-01-01T00:00:00")),
             ("Body", "needle"),
         ]
         factories.event_type("Demo.Order")

@@ -59,3 +59,9 @@ def test_the_times_in_a_text_are_marked_and_the_rest_is_escaped() -> None:
     assert marked.startswith('&lt;b&gt; is HELD until <time datetime="2026-08-02T10:15:00+00:00" ')
     assert marked.endswith(">2026-08-02 10:15 UTC</time>, not 2026-13-02 10:15 UTC.")
     assert times.with_times(marked) is marked
+
+
+def test_a_typed_time_has_a_place_for_the_local_one() -> None:
+    assert times.typed("2026-08-02T10:15").startswith('<time datetime="2026-08-02T10:15:00+00:00" ')
+    assert times.typed("2026-08-02T10:15").endswith(" data-local>2026-08-02T10:15</time>")
+    assert times.typed("1h") == "1h"
