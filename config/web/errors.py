@@ -1,14 +1,21 @@
-"""Django's own error answers: a problem document under /api/, otherwise a plain line."""
+"""Django's own error answers: a problem document under /api/, a page for users of the console.
+
+Everybody else gets a plain line, and so does everybody if the server is at fault: a page might need
+what failed.
+"""
 
 import sys
 from http import HTTPStatus
 
+from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from subscriptions.api.problems import Problem, problem_of, unexpected_error
 
 API_PREFIX = "/api/"
+CONSOLE_PREFIXES = ("/admin/", "/guide/")
 
 
 # Django gives these three an `exception` by name.
@@ -44,6 +51,8 @@ def nothing_here(request: HttpRequest) -> HttpResponse:
 def _answer(request: HttpRequest, problem: Problem) -> HttpResponse:
     if request.path.startswith(API_PREFIX):
         return problem.response()
+    if problem.status_code < HTTPStatus.INTERNAL_SERVER_ERROR and _is_of_console(request):
+        return _page(request, problem)
     phrase = HTTPStatus(problem.status_code).phrase
     return HttpResponse(
         f"{problem.status_code} {phrase}\n{problem.detail}\n",
@@ -51,3 +60,32 @@ def _answer(request: HttpRequest, problem: Problem) -> HttpResponse:
         content_type="text/plain; charset=utf-8",
         headers=problem.headers,
     )
+
+
+def _is_of_console(request: HttpRequest) -> bool:
+    """Return whether a browser of a signed-in user shows the answer, and not a script of a page."""
+    user = getattr(request, "user", None)
+    return (
+        request.path.startswith(CONSOLE_PREFIXES)
+        and request.accepts("text/html")
+        and "HX-Request" not in request.headers
+        and user is not None
+        and user.is_staff
+    )
+
+
+def _page(request: HttpRequest, problem: Problem) -> HttpResponse:
+    shown = {
+        **admin.site.each_context(request),
+        "title": HTTPStatus(problem.status_code).phrase,
+        "status_code": problem.status_code,
+        "detail": problem.detail,
+    }
+    page = TemplateResponse(
+        request,
+        "console/problem.html",
+        shown,
+        status=problem.status_code,
+        headers=problem.headers,
+    )
+    return page.render()

@@ -28,7 +28,7 @@ ACTOR = "demo"
 PUBLISHER = "demo-teamforge"
 EVENT_TYPES = {
     CREATE: "An artifact was created in a tracker.",
-    UPDATE: "An artifact was changed: `original` is before, `updated` after.",
+    UPDATE: "An artifact was changed: original is the state before, updated after.",
     MOVE: "An artifact was moved to another project.",
     BUILD: (
         "An artifact is to be built: a job for one worker, "
@@ -43,8 +43,8 @@ SUBSCRIBERS = {
         "Answers 500 now and then. Its policy skips such a message and sends it again later."
     ),
     "demo-billing": (
-        "The endpoint of `invoices` is down and its policy is strict, so all of it is blocked. "
-        "Make `invoices` INACTIVE, and `contracts` flows."
+        "The endpoint of invoices is down and its policy is strict, so all of it is blocked. "
+        "Hold or deactivate invoices, and contracts flows."
     ),
     "demo-search": (
         "Answers 503 every third time. "

@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from delivery.console.shared.labels import label
@@ -109,7 +110,7 @@ class IncidentRuleAdmin(RecordedAdmin):
 
     @admin.display(description="rule")
     def named(self, row: IncidentRule) -> str:
-        return str(row).capitalize()
+        return capfirst(str(row))
 
     @admin.display(description="state")
     def is_on_label(self, row: IncidentRule) -> SafeString:

@@ -37,7 +37,6 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, BaseSubscriberAd
         "backlog",
         "subscription_count",
         "sent",
-        "matched",
         "about",
         "toggle",
     ]

@@ -15,6 +15,7 @@ from subscriptions.admin.shared.cells import two_lines_of
 from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.admin.shared.subscription_counts import subscription_count
 from subscriptions.models import Processing, Subscriber, SubscriptionStatus
+from subscriptions.models.subscriber import MatchMode
 
 
 class BaseSubscriberAdmin(RecordedAdmin):
@@ -24,7 +25,7 @@ class BaseSubscriberAdmin(RecordedAdmin):
     empty_text = (
         "A subscriber is an application that receives messages; its subscriptions choose them."
     )
-    list_display = ["name", "subscription_count", "sent", "matched", "about"]
+    list_display = ["name", "subscription_count", "sent", "about"]
     list_filter = ["processing", "match_mode"]
     search_fields = ["name"]
     search_help_text = "Search by name"
@@ -64,15 +65,18 @@ class BaseSubscriberAdmin(RecordedAdmin):
         return counted
 
     @admin.display(description="processing")
-    def sent(self, row: Subscriber) -> str:
-        if row.processing != Processing.CONCURRENT:
-            return row.processing
-        return f"CONCURRENT, {row.max_in_flight} at once" + ", by priority" * row.by_priority
-
-    @admin.display(description="match mode", ordering="match_mode")
-    def matched(self, row: Subscriber) -> str:
-        """Return the bare name; the form explains its meaning."""
-        return row.match_mode
+    def sent(self, row: Subscriber) -> SafeString | str:
+        """Return the bare names, which the form explains; the match mode if it is not the usual."""
+        processing = str(row.processing)
+        if row.processing == Processing.CONCURRENT:
+            processing += f", {row.max_in_flight} at once" + ", by priority" * row.by_priority
+        if row.match_mode == MatchMode.ALL:
+            return processing
+        return format_html(
+            '<span class="inturn-lines">{}<span class="inturn-second">match mode {}</span></span>',
+            processing,
+            row.match_mode,
+        )
 
     @admin.display(description="description")
     def about(self, row: Subscriber) -> SafeString | None:

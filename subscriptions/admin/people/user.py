@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminRelatedFieldWrapperWidget,
     UnfoldAdminSelect2MultipleWidget,
 )
 
@@ -62,6 +63,16 @@ def publishers_field() -> forms.ModelMultipleChoiceField:  # type: ignore[type-a
     )
 
 
+def with_new_publisher(widget: forms.Widget, *, grantor: User) -> forms.Widget:
+    """Return the select of publishers with *New publisher* below it, for those who may add one."""
+    to_publisher = Publisher.developers.through._meta.get_field("publisher").remote_field
+    may_add = grantor.has_perm("subscriptions.add_publisher")
+    wrapped: forms.Widget = UnfoldAdminRelatedFieldWrapperWidget(
+        widget, to_publisher, admin.site, can_add_related=may_add
+    )
+    return wrapped
+
+
 class PasswordState(forms.Widget):
     """Whether there is a password, instead of its algorithm, salt and hash."""
 
@@ -95,6 +106,8 @@ class UserForm(UserChangeForm):  # type: ignore[misc]  # Unfold has no types
             self.fields["password"].help_text = ""
         if rights.sees_all_messages(self.request_user):
             self.initial["publishers"] = self.instance.publishers.all()
+            select = self.fields["publishers"]
+            select.widget = with_new_publisher(select.widget, grantor=self.request_user)
         else:
             del self.fields["publishers"]
 

@@ -26,6 +26,10 @@ class RecordedAdmin(ConsoleAdmin):
             field.widget.attrs["rows"] = 2
         return field
 
+    def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
+        """Return the lists of other rows, which only a stored row has."""
+        return [] if obj is None else super().get_inlines(request, obj)
+
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
     ) -> Any:

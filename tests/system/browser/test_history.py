@@ -114,7 +114,7 @@ def test_a_verdict_is_read_at_any_width(ann: ConsoleVisitor) -> None:
     ann.page.goto("/admin/delivery/pipelinerun/")
     ann.photograph("pipeline-runs")
     ann.page.goto(f"/admin/delivery/pipelinerun/{run.pk}/change/")
-    expect(ann.page.get_by_text("Not proven")).to_be_visible()
+    expect(ann.page.get_by_text("Broken here")).to_be_visible()
     ann.photograph("verify-broken")
     ann.page.goto("/admin/delivery/finding/")
     ann.photograph("findings")

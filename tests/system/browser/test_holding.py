@@ -98,7 +98,7 @@ def test_a_subscribers_page_says_what_its_status_does(head: Delivery, ann: Conso
     crm = Subscriber.objects.get()
     ann.page.goto(f"/admin/subscriptions/subscriber/{crm.pk}/")
     ann.page.get_by_text("Set an end of the hold").click()
-    ann.page.get_by_label("until (UTC, optional)").fill("2999-01-01T00:00")
+    ann.page.get_by_label("Until (UTC, optional)").fill("2999-01-01T00:00")
     ann.photograph("subscriber-hold")
     press(ann.page, "Hold")
     expect(ann.page.get_by_text("crm is HELD until 2999-01-01 00:00 UTC")).to_be_visible()

@@ -133,6 +133,7 @@ def test_an_administrator_chooses_the_publishers(ann: Client, shop: Publisher) -
     user = User.objects.create_user("dora", is_staff=True)
     role = Group.objects.get(name=DEVELOPER)
     given = {"username": "dora", "is_active": "on", "groups": [role.pk], "publishers": [shop.pk]}
+    assert ">New publisher</a>" in ann.get(f"/admin/auth/user/{user.pk}/change/").text
     assert ann.post(f"/admin/auth/user/{user.pk}/change/", given).status_code == 302
     assert list(shop.developers.all()) == [user]
     change = ConfigurationChange.objects.get(object_type="user")

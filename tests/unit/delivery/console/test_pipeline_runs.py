@@ -128,7 +128,7 @@ class TestVerdicts:
         run = history_rows.verified()
         Finding.objects.filter(run=run).update(delivery_id=there.pk, message_id=there.message_id)
         page = ann.get(page_of(run)).text
-        assert "Not proven" in page
+        assert "Broken here" in page
         assert "12 made INACTIVE meanwhile" in page
         assert "3,100,000" in page
         assert f"/admin/delivery/delivery/{there.pk}/change/" in page
@@ -140,7 +140,7 @@ class TestVerdicts:
         run = history_rows.run(Step.VERIFY, result={"verdict": "proven", "checks": []})
         page = ann.get(page_of(run)).text
         assert "<strong>Proven</strong>" in page
-        assert "Not proven" not in page
+        assert "Broken here" not in page
 
     def test_the_whole_history_can_be_checked_again(self, ann: Client) -> None:
         covers, proof = "what is new since yesterday", {"snapshot": "5:5:"}
@@ -160,7 +160,7 @@ class TestVerdicts:
         run = history_rows.run(Step.VERIFY, RunState.FAILED)
         page = ann.get(page_of(run)).text
         assert "Proven" not in page
-        assert "Not proven" not in page
+        assert "Broken here" not in page
 
     def test_findings_are_listed_by_run_and_kind(self, ann: Client) -> None:
         first, second = history_rows.verified(), history_rows.verified()

@@ -22,6 +22,18 @@ def test_a_missing_object_is_404(ann: Client, address: str) -> None:
     assert ann.get(f"/admin/{address}").status_code == 404
 
 
+def test_a_person_gets_a_page_with_the_menu_and_a_script_of_it_a_line(ann: Client) -> None:
+    address = "/admin/delivery/message/999/change/"
+    page = ann.get(address, headers={"accept": "text/html"})
+    assert (page.status_code, page.templates[0].name) == (404, "console/problem.html")
+    assert "Go to the first page" in page.text
+    for answer in (
+        ann.get(address, headers={"accept": "text/html", "HX-Request": "true"}),
+        Client().get("/guide/nothing/", headers={"accept": "text/html"}),
+    ):
+        assert answer.headers["Content-Type"].startswith("text/plain")
+
+
 @pytest.mark.parametrize("id", [DIGITS, "9" * 19, "xx"])
 def test_a_subscription_that_no_row_can_be_leads_to_the_start(ann: Client, id: str) -> None:
     answer = ann.get(f"/admin/subscriptions/subscription/{id}/change/")
