@@ -2,13 +2,17 @@
 
 First the scripted lanes send as fast as they can. Then they send at a pace of WANTED_RATE together,
 and so do as many lanes without scripts in their turn: the unscripted lane beside them has a
-receiver of its own. Only the time counts in which all were at work.
+receiver of its own. Only the time counts in which all were at work. If the cores were busy all that
+time, the lane was slower because the machine was full.
 """
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from subscriptions.models import Subscription
-from tests.bench import children, stage
+from tests.bench import children, stage, usage
 from tests.bench.measuring import (
     COMMIT_SECONDS,
     STALL_SECONDS,
@@ -16,7 +20,7 @@ from tests.bench.measuring import (
     Measuring,
     wait_until,
 )
-from tests.bench.results import BenchResult, compare
+from tests.bench.results import BenchResult, at_most, compare
 
 # The vendor's sample of a transformation: a map of fields.
 SCRIPT = """
@@ -29,6 +33,15 @@ WANTED_BESIDE = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LaneRates:
+    """Deliveries per second, and the number of cores that were busy meanwhile."""
+
+    lane: float
+    others: float
+    busy_cores: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LaneBesideOthers:
     """The unscripted lane with its receiver."""
 
@@ -36,7 +49,7 @@ class LaneBesideOthers:
     receiver: children.ReceiverProcess
     lane: stage.BenchSetup
 
-    def rates(self, others: stage.BenchSetup, *, pace: float | None = None) -> tuple[float, float]:
+    def rates(self, others: stage.BenchSetup, *, pace: float | None = None) -> LaneRates:
         """Drain the backlogs, and return the rates of the lane and of the others together."""
         sizes = self.measuring.sizes
         backlogs = [(self.lane, sizes.unscripted), (others, sizes.scripted // others.lanes)]
@@ -51,29 +64,41 @@ class LaneBesideOthers:
             cast.hold()
         if pace is not None:
             others.keep_pace(pace / others.lanes)
+        busy: list[tuple[float, float]] = []
+
+        def received() -> int:
+            busy.append((time.monotonic(), usage.busy_seconds()))
+            return sum(one.count() for one in receivers)
+
         with children.senders(self.measuring.sizes.senders):
             wait_until(self.measuring.sizes.senders, stage.senders, seconds=START_SECONDS)
             for cast, _ in backlogs:
                 cast.let_in(hanging=False)
-            wait_until(
-                expected, lambda: sum(one.count() for one in receivers), seconds=STALL_SECONDS
-            )
+            wait_until(expected, received, seconds=STALL_SECONDS)
             wait_until(expected, stage.delivered, seconds=COMMIT_SECONDS)
         for receiver, (cast, count) in zip(receivers, backlogs, strict=True):
             self._receive(receiver, expected=count * cast.lanes)
         of_lane, of_others = ([at for _, at in one.arrivals()] for one in receivers)
-        return _rates_meanwhile(of_lane, of_others)
+        return _rates_meanwhile(of_lane, of_others, busy)
 
     def _receive(self, receiver: children.ReceiverProcess, *, expected: int) -> None:
         self.measuring.receive(receiver.tally(), expected=expected)
 
 
-def _rates_meanwhile(lane: list[float], others: list[float]) -> tuple[float, float]:
-    """Return both rates, per second, in the time in which both arrived."""
+def _rates_meanwhile(
+    lane: list[float], others: list[float], busy: Sequence[tuple[float, float]]
+) -> LaneRates:
+    """Return the rates in the time in which both arrived; `busy` are moments and busy seconds."""
     begin, end = max(lane[0], others[0]), min(lane[-1], others[-1])
     seconds = max(end - begin, 0.001)
     of_lane, of_others = (sum(begin <= at <= end for at in times) for times in (lane, others))
-    return of_lane / seconds, of_others / seconds
+    meanwhile = [sample for sample in busy if begin <= sample[0] <= end] or busy
+    (first_at, first), (last_at, last) = meanwhile[0], meanwhile[-1]
+    return LaneRates(
+        lane=of_lane / seconds,
+        others=of_others / seconds,
+        busy_cores=(last - first) / max(last_at - first_at, 0.001),
+    )
 
 
 def lane_beside_scripts(measuring: Measuring) -> list[BenchResult]:
@@ -88,19 +113,26 @@ def lane_beside_scripts(measuring: Measuring) -> list[BenchResult]:
         beside = LaneBesideOthers(measuring=measuring, receiver=receiver, lane=lane)
         of_scripts, beside_others, beside_scripts = [], [], []
         for _ in measuring.rounds("scripts", sizes.script_rounds):
-            of_scripts.append(beside.rates(scripted)[1])
-            beside_others.append(beside.rates(without, pace=WANTED_RATE)[0])
-            beside_scripts.append(beside.rates(scripted, pace=WANTED_RATE)[0])
+            of_scripts.append(beside.rates(scripted).others)
+            beside_others.append(beside.rates(without, pace=WANTED_RATE))
+            beside_scripts.append(beside.rates(scripted, pace=WANTED_RATE))
     wanted = [float(WANTED_RATE)] * len(of_scripts)
     return [
         compare(f"{lanes} scripted lanes beside an unscripted one", of_scripts, wanted, wanted=1),
         compare(
             f"an unscripted lane beside {WANTED_RATE:,}/s, with and without scripts",
-            beside_scripts,
-            beside_others,
+            [one.lane for one in beside_scripts],
+            [one.lane for one in beside_others],
             wanted=WANTED_BESIDE,
         ),
+        _busy("without", beside_others),
+        _busy("with", beside_scripts),
     ]
+
+
+def _busy(name: str, rounds: Sequence[LaneRates]) -> BenchResult:
+    cores = median(one.busy_cores for one in rounds)
+    return at_most(f"  busy cores, {name} scripts", cores, None, unit="cores")
 
 
 SCENARIOS = {"beside-scripts": lane_beside_scripts}

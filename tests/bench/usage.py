@@ -51,6 +51,13 @@ def computed(processes: Iterable[Process]) -> Counter[str]:
     return found
 
 
+def busy_seconds() -> float:
+    """Return the processor time that the machine has spent so far on any work, of all its cores."""
+    # User, nice, system, idle, waiting for disks, interrupts (two), stolen.
+    ticks = [int(text) for text in (PROC / "stat").read_text().split(maxsplit=9)[1:9]]
+    return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+
+
 def local_ports(processes: Iterable[Process], *, to: int) -> set[int]:
     """Return the ports of the connections of these processes to that port of 127.0.0.1."""
     inodes = {inode for process in processes for inode in _sockets(process.pid)}

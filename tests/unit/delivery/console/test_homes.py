@@ -47,7 +47,7 @@ class TestAuditors:
     def test_see_that_the_order_was_broken(self) -> None:
         history_rows.verified()
         page = home_of("Auditors")
-        assert "Broken here" in page
+        assert "History broken here" in page
         assert "Order proven" not in page
 
 
