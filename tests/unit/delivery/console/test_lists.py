@@ -86,7 +86,7 @@ def test_a_choice_is_shown_by_its_word_and_explained_where_it_is_made(ann: Clien
     for row, address, word, meaning in (
         (event_type, "eventtype", "TOPIC", "to every matching subscription"),
         (event_type, "eventtype", "GUARANTEED", "on disk before the answer"),
-        (subscriber, "subscriber", "ALL", "every matching subscription gets the message"),
+        (subscriber, "subscriber", "SERIAL", "one at a time, in order"),
     ):
         page = ann.get(f"/admin/subscriptions/{address}/").text
         cells = page.partition('id="result_list"')[2].partition("</table>")[0]

@@ -29,7 +29,7 @@ def test_a_person_gets_a_page_with_the_menu_and_a_script_of_it_a_line(ann: Clien
     assert "Go to the first page" in page.text
     for answer in (
         ann.get(address, headers={"accept": "text/html", "HX-Request": "true"}),
-        Client().get("/guide/nothing/", headers={"accept": "text/html"}),
+        Client().get("/guide/no/such/page/", headers={"accept": "text/html"}),
     ):
         assert answer.headers["Content-Type"].startswith("text/plain")
 
