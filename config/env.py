@@ -86,6 +86,7 @@ class Environment:
     retention_days: Mapping[str, int | None]
     retention_unarchived: bool
     history_url: str
+    history_whole_days: int
     spark_master: str
     spark_remote: str
     spark_driver_memory: str
@@ -145,6 +146,7 @@ def read_settings(reader: EnvReader) -> Environment:
         retention_days=retention_days(reader.items("INTURN_RETENTION_DAYS")),
         retention_unarchived=reader.flag("INTURN_RETENTION_UNARCHIVED", default=False),
         history_url=_history_url(reader, home),
+        history_whole_days=reader.integer("HISTORY_WHOLE_DAYS", default=7, least=0, most=90),
         spark_master=_spark_master(reader),
         spark_remote=reader.matching(
             "SPARK_REMOTE", pattern=_SPARK_REMOTE, allowed="like sc://spark.example.com:15002"

@@ -1,11 +1,17 @@
-"""Schedules: each requests its run when it is due, once in the whole installation."""
+"""Schedules: each requests its run when it is due, once in the whole installation.
+
+A verify checks the whole history if no run has for HISTORY_WHOLE_DAYS: damage to older files is
+found by nothing else.
+"""
 
 import logging
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 
-from delivery.models import PipelineSchedule, Step
+from delivery.models import PipelineRun, PipelineSchedule, RunState, Step
+from delivery.pipeline import settings
 from delivery.pipeline.request import request_run
 from delivery.pipeline.runs import RunOpenError
 
@@ -34,11 +40,23 @@ def _fire(schedule: PipelineSchedule, *, now: datetime) -> None:
     schedule.next_at = next_after(schedule.next_at, every_minutes=schedule.every_minutes, now=now)
     schedule.save(update_fields=["next_at"])
     try:
-        request_run(schedule.step, now=now)
+        request_run(schedule.step, options=_options(schedule, now=now), now=now)
     except RunOpenError as error:
         log.info(
             "a scheduled run is not needed", extra={"step": schedule.step, "because": str(error)}
         )
+
+
+def _options(schedule: PipelineSchedule, *, now: datetime) -> dict[str, Any]:
+    days = settings.whole_days()
+    if schedule.step != Step.VERIFY or not days:
+        return {}
+    # Schedules fire a moment late: the run of so many days ago is not younger than that by chance.
+    since = now - timedelta(days=days) + timedelta(minutes=schedule.every_minutes) / 2
+    checked_all = PipelineRun.objects.filter(
+        step=Step.VERIFY, state=RunState.DONE, result__since=None, asked_at__gte=since
+    )
+    return {} if checked_all.exists() else {"whole": True}
 
 
 def next_after(due_at: datetime, *, every_minutes: int, now: datetime) -> datetime:

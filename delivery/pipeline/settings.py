@@ -39,6 +39,12 @@ def archive_url() -> str:
     return url
 
 
+def whole_days() -> int:
+    """Return after how many days a scheduled verify checks the whole history; 0: never."""
+    days: int = settings.ENVIRONMENT.history_whole_days
+    return days
+
+
 def reports() -> Path:
     """Return the folder for reports: in the home, where no reader of the archive looks."""
     folder: Path = settings.ENVIRONMENT.home / "reports"

@@ -1,16 +1,20 @@
 """Schedules: each fires once when due, keeps its interval, and creates no unnecessary run."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
+from pytest_django import Settings
 
 from delivery.models import PipelineRun, PipelineSchedule, RunState, Step
 from delivery.pipeline import schedules
 from tests.races.transactions import unfinished
 from tests.unit.delivery.pipeline import rows
 
+DAY = timedelta(days=1)
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 
@@ -59,6 +63,31 @@ class TestFiring:
         schedules.request_due_runs(timezone.now())
         states = PipelineRun.objects.order_by("id").values_list("state", flat=True)
         assert list(states) == [RunState.FAILED, RunState.WAITING]
+
+    def test_a_verify_checks_everything_once_in_so_many_days(self, settings: Settings) -> None:
+        settings.ENVIRONMENT = replace(settings.ENVIRONMENT, history_whole_days=7)
+        assert scheduled_options() == {"whole": True}
+        # Asked for a moment later than today's, seven days ago.
+        week = timezone.now() - timedelta(days=7) + timedelta(minutes=1)
+        rows.run(Step.VERIFY, RunState.DONE, asked_at=week, result={"since": None})
+        rows.run(Step.VERIFY, RunState.FAILED)
+        rows.run(Step.VERIFY, RunState.DONE, result={"since": week.isoformat()})
+        assert scheduled_options() == {"whole": True}
+        rows.run(Step.VERIFY, RunState.DONE, asked_at=week + DAY, result={"since": None})
+        assert scheduled_options() == {}
+        settings.ENVIRONMENT = replace(settings.ENVIRONMENT, history_whole_days=0)
+        PipelineRun.objects.all().delete()
+        assert scheduled_options() == {}
+
+
+def scheduled_options() -> dict[str, Any]:
+    """Return the options of the verify run that the schedule requests now, and end the run."""
+    due(Step.VERIFY)
+    schedules.request_due_runs(timezone.now())
+    run = PipelineRun.objects.get(state=RunState.WAITING)
+    options: dict[str, Any] = run.options
+    run.delete()
+    return options
 
 
 @pytest.mark.django_db(transaction=True)
