@@ -1,6 +1,6 @@
 """The job of a step: Spark session, PostgreSQL connection, archive, and a receiver of progress."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -9,11 +9,14 @@ import psycopg
 
 from delivery.history.archive.archive import Archive
 from delivery.history.spark.session import Spark, SparkSessions
+from delivery.history.spark.workers import Task, run_here, run_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Connection = psycopg.Connection[Any]
+# This process exports so many rows within a second; Spark takes three to start.
+FEW_ROWS = 50_000
 # The JVM writes its cache of classes at its first end, which takes about as long as a run.
 _ENDING = "stopping Spark (first run: saves its class cache)"
 
@@ -34,19 +37,34 @@ class Progress(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class StepJob:
-    """One run; `conninfo` is libpq's, for further connections, also from Spark's workers."""
+    """One run; `conninfo` is libpq's, for further connections, also from Spark's workers.
+
+    With `is_local` those workers are processes of this machine.
+    """
 
     run_id: int
     database: Connection
     conninfo: str
     archive: Archive
     progress: Progress
+    is_local: bool = False
     start: Callable[[], "SparkSession"] = field(repr=False)
 
     @property
     def spark(self) -> "SparkSession":
         """The session, started at the first use, so that a run with nothing to do needs no JVM."""
         return self.start()
+
+    def run_tasks(
+        self, tasks: Sequence[Task], do: Callable[[Task], Any], *, rows: int
+    ) -> list[Any]:
+        """Run every task, for about so many rows in all; return the results, as JSON values.
+
+        Spark's workers run them, unless its start would take longer than the work does.
+        """
+        if self.is_local and rows <= FEW_ROWS:
+            return run_here(tasks, do)
+        return run_tasks(self.spark, tasks, do)
 
 
 @contextmanager
@@ -82,5 +100,6 @@ def job(
             conninfo=conninfo,
             archive=Archive(archive_url),
             progress=progress,
+            is_local=spark.is_local,
             start=start,
         )

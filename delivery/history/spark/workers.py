@@ -35,6 +35,11 @@ def run_tasks(spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task],
     ]
 
 
+def run_here(tasks: Sequence[Task], do: Callable[[Task], Any]) -> list[Any]:
+    """Run every task in this process, one after the other; return the same results."""
+    return [orjson.loads(orjson.dumps(do(task))) for task in tasks]
+
+
 def shares(items: Sequence[Task]) -> list[Sequence[Task]]:
     """Deal items into shares in turn, for items too small for a task each.
 

@@ -2,8 +2,9 @@
 
 Each chunk is one interval in one snapshot (see `window`): Spark's workers write it to a staging
 folder, it is read back, compared with PostgreSQL by count and checksum, and only then moved into
-place (see `chunk`). After a kill at any point the next run continues, with nothing lost and nothing
-twice. One at a time in the whole installation: the caller holds the lock of the export.
+place (see `chunk`). Few rows are written by this process, without Spark, unless that is a cluster.
+After a kill at any point the next run continues, with nothing lost and nothing twice. One at a time
+in the whole installation: the caller holds the lock of the export.
 """
 
 from collections import Counter
@@ -30,7 +31,7 @@ from delivery.history.postgres.window import (
     snapshot,
 )
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES, TABLES
-from delivery.history.spark.workers import run_tasks, shares
+from delivery.history.spark.workers import shares
 from delivery.history.steps import compaction
 
 # The rows that one worker writes at a time; fewer are not worth another worker, nor more files of a
@@ -99,7 +100,7 @@ def _export_window(job: StepJob, window: ExportWindow) -> dict[str, int] | None:
         extraction = Extraction(
             conninfo=job.conninfo, snapshot=seen.name, names=names, archive=job.archive, chunk=chunk
         )
-        extracted = _extracted(job, extraction, pieces)
+        extracted = _extracted(job, extraction, pieces, rows=counted.total())
         written = [file for one in extracted for file in one.files]
         counts = _compared(job, names, extracted, counted)
     content = chunks.Content(written=written, snapshot=seen.visible, counts=counts)
@@ -134,13 +135,17 @@ def _pieces(seen: Snapshot, window: ExportWindow) -> tuple[list[Piece], Counter[
     return pieces, counted
 
 
-def _extracted(job: StepJob, extraction: Extraction, pieces: Sequence[Piece]) -> list[Extracted]:
-    """Have workers write the pieces into the staging folder; return the results."""
+def _extracted(
+    job: StepJob, extraction: Extraction, pieces: Sequence[Piece], *, rows: int
+) -> list[Extracted]:
+    """Have workers write the pieces into the staging folder; return the results.
+
+    `rows` are those without attempts.
+    """
     job.progress.doing(f"exporting events until {extraction.chunk.until:%Y-%m-%d %H:%M:%S}")
     numbered = [Numbered(number, piece) for number, piece in enumerate(pieces)]
-    return [
-        Extracted.of_json(values) for values in run_tasks(job.spark, numbered, extraction.write)
-    ]
+    extracted = job.run_tasks(numbered, extraction.write, rows=rows)
+    return [Extracted.of_json(values) for values in extracted]
 
 
 def _compared(
@@ -151,11 +156,12 @@ def _compared(
     They must equal both the rows that PostgreSQL `counted` and those that it sent: none may be
     lost, either.
     """
+    rows = counted.total()
     counted = counted + sum((Counter({one.table: one.counted}) for one in extracted), Counter())
     files = sorted((file for one in extracted for file in one.files), key=lambda file: -file.bytes)
     staged = shares([(file.table, file.staged) for file in files])
     job.progress.doing(f"comparing {sum(file.rows for file in files):,} rows with PostgreSQL")
-    fingerprints = by_table(run_tasks(job.spark, staged, ReadBack(job.archive, names).count))
+    fingerprints = by_table(job.run_tasks(staged, ReadBack(job.archive, names).count, rows=rows))
     for table in dict.fromkeys(one.table for one in extracted):
         of_table = [one for one in extracted if one.table == table]
         sent = sum((one.sent for one in of_table), Fingerprint())

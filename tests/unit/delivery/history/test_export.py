@@ -28,6 +28,10 @@ from tests.unit.delivery.history.exporting import AT_ONCE, rows, settled, visibl
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+def _refuse() -> SparkSession:
+    raise AssertionError("it started Spark")
+
+
 class TestArchivedRows:
     def test_settled_deliveries_with_their_attempts_and_all_messages(self, job: StepJob) -> None:
         done, open_one = settled(), settled(Status.PENDING)
@@ -41,6 +45,20 @@ class TestArchivedRows:
         )
         assert [row["delivery_id"] for row in rows(job, ATTEMPTS)] == [done.pk]
         assert result["rows"] == {"messages": 2, "deliveries": 1, "attempts": 1, "journal": 0}
+
+    def test_few_rows_are_archived_without_spark(
+        self, job: StepJob, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("delivery.history.job.FEW_ROWS", 3)
+        job.is_local, start = True, job.start
+        job.start = _refuse
+        first, second = settled(), settled()
+        with pytest.raises(AssertionError, match="it started Spark"):
+            export_history(job)
+        monkeypatch.setattr("delivery.history.job.FEW_ROWS", 4)
+        assert export_history(job)["rows"]["attempts"] == 2
+        job.start = start
+        assert [row["id"] for row in rows(job, DELIVERIES)] == [first.pk, second.pk]
 
     def test_each_column_is_as_it_was_stored(self, job: StepJob) -> None:
         body = bytes(range(256)) * 5
