@@ -28,18 +28,18 @@ def about_holds(journal: "DataFrame") -> "DataFrame":
     )
 
 
-def about_urls(journal: "DataFrame") -> "DataFrame":
-    """Return the journal entries about URLs."""
+def is_about_url() -> "Column":
+    """Return whether a journal entry is about a URL."""
     from pyspark.sql import functions as sql
 
-    return journal.filter(sql.col("kind").isin(*_JUDGED))
+    return sql.col("kind").isin(*_JUDGED)
 
 
-def about_many(journal: "DataFrame") -> "DataFrame":
-    """Return the journal entries about subscribers, and about all sending."""
+def is_about_many() -> "Column":
+    """Return whether a journal entry is about a subscriber, or about all sending."""
     from pyspark.sql import functions as sql
 
-    return journal.filter(sql.col("kind").isin(*_TOGGLED) & sql.col("subscription_id").isNull())
+    return sql.col("kind").isin(*_TOGGLED) & sql.col("subscription_id").isNull()
 
 
 def times_of_holds(journal: "DataFrame", places: "DataFrame", owners: "DataFrame") -> "DataFrame":
@@ -54,7 +54,7 @@ def times_of_holds(journal: "DataFrame", places: "DataFrame", owners: "DataFrame
     inactive = _pieces(journal, _TOGGLED, sql.col("subscription_id")).withColumnRenamed(
         "key", "subscription_id"
     )
-    many = about_many(journal)
+    many = journal.filter(is_about_many())
     whole = _pieces(many, _TOGGLED, sql.col("subscriber_id")).withColumnRenamed(
         "key", "subscriber_id"
     )

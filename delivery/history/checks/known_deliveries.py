@@ -60,7 +60,8 @@ def known_deliveries(
     ]
     found = ["settlements", "copies", "in_archive", "is_untried"]
     return (
-        now.join(in_archive, now.id == in_archive.delivery_id, "full")
+        # A partition of this side fits into memory (`frames.partition_for`), so nothing is sorted.
+        now.join(in_archive.hint("shuffle_hash"), now.id == in_archive.delivery_id, "full")
         .select(
             sql.coalesce("id", "delivery_id").alias("id"),
             *("status", *names(FIXED), *names(GROWING), *found, "times", "times_kept"),

@@ -31,7 +31,9 @@ def check_owed(messages: "DataFrame", known: "DataFrame") -> "DataFrame":
             ),
         )
     )
-    compared = published.join(has, published.id == has.message_id, "full").select(
+    compared = published.join(
+        has.hint("shuffle_hash"), published.id == has.message_id, "full"
+    ).select(
         sql.coalesce("id", "message_id").alias("message_id"),
         *("delivery_id", "archived_delivery_id", "owed"),
         sql.coalesce("rows", sql.lit(0)).alias("rows"),

@@ -14,6 +14,10 @@ from delivery.history.schemas import Column, arrow_rows, spark_schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+# A worker joins, groups and sorts so many in memory: a heap of 1 GB has 400 MB for two workers, and
+# a delivery with its attempts takes 0.4 kB.
+ROWS_A_PARTITION = 125_000
+
 
 def frame_of_rows(
     spark: "SparkSession", columns: Sequence[Column], rows: Sequence[tuple[Any, ...]]
@@ -25,6 +29,14 @@ def frame_of_rows(
 def frame_of_arrow(spark: "SparkSession", columns: Sequence[Column], rows: pa.Table) -> "DataFrame":
     """Return a frame of Arrow's rows, with these columns."""
     return spark.createDataFrame(rows, spark_schema(columns))
+
+
+def partition_for(spark: "SparkSession", rows: int) -> None:
+    """Let the session's next queries divide so many rows into partitions that fit into memory."""
+    name = "spark.sql.shuffle.partitions"
+    count = -(-rows // ROWS_A_PARTITION)
+    if count > int(spark.conf.get(name) or 0):
+        spark.conf.set(name, count)
 
 
 @contextmanager

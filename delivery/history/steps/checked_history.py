@@ -17,8 +17,9 @@ from delivery.database.statements import statement
 from delivery.history import schemas
 from delivery.history.archive import ledger
 from delivery.history.archive.ledger import File
+from delivery.history.archive.losses import lost_rows, whole_files
 from delivery.history.archive.proof import HistoryProof
-from delivery.history.checks.holds import about_holds, about_many, about_urls, times_of_holds
+from delivery.history.checks.holds import about_holds, is_about_many, is_about_url, times_of_holds
 from delivery.history.checks.known_deliveries import known_deliveries, places
 from delivery.history.checks.since_proof import judged_deliveries, rows_read_again, touched_rows
 from delivery.history.job import StepJob
@@ -54,7 +55,8 @@ class CheckedHistory:
 
     `known` has the deliveries to check, and others that only the order of their lanes needs;
     `judged` those to check alone. `messages` are archived ones. `until` is the watermark, `visible`
-    the pg_snapshot of the rows that are not archived.
+    the pg_snapshot of the rows that are not archived. `losses` are sentences about files and rows
+    that the archive has lost, if the whole history is checked; the frames lack those rows.
     """
 
     known: "DataFrame"
@@ -62,13 +64,17 @@ class CheckedHistory:
     holds: "DataFrame"
     messages: "DataFrame"
     files: dict[str, list[File]]
+    losses: list[str]
     until: datetime | None
     visible: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnarchivedRows:
-    """Unarchived rows of a PostgreSQL snapshot, kept by Spark, and the archive's valid files."""
+    """Unarchived rows of a PostgreSQL snapshot, kept by Spark, and the archive's valid files.
+
+    `exported` are all rows that were ever exported, by table.
+    """
 
     until: datetime | None
     visible: str
@@ -77,6 +83,7 @@ class UnarchivedRows:
     places: list[tuple[int, str]]
     owners: list[tuple[int, int]]
     files: dict[str, list[File]]
+    exported: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +102,19 @@ def checked_history(job: StepJob, proof: HistoryProof | None) -> Iterator[Checke
     with ExitStack() as kept:
         unarchived = _unarchived_rows(job, kept, proof)
         job.progress.doing("reading the archive")
-        reader = ArchiveReader(job, unarchived.files)
+        files, losses = unarchived.files, list[str]()
+        if proof is None:
+            files, losses = whole_files(job.archive, files)
+            losses += lost_rows(unarchived.files, unarchived.exported)
+        reader = ArchiveReader(job, files)
         archived = (
             reader.everything() if proof is None else reader.since(proof, unarchived, kept=kept)
         )
+        holds = _holds(job, unarchived, reader, archived.deliveries, kept=kept)
+        since = EVER if proof is None else proof.until
+        attempts = [file for file in files[schemas.ATTEMPTS.name] if file.day >= since.date()]
+        # Not before the holds, which are few rows.
+        frames.partition_for(job.spark, sum(file.rows for file in attempts))
         # Computed by the first check that reads it.
         known = kept.enter_context(
             frames.kept_frame(
@@ -110,9 +126,10 @@ def checked_history(job: StepJob, proof: HistoryProof | None) -> Iterator[Checke
         yield CheckedHistory(
             known=known,
             judged=known if again is None else judged_deliveries(known, again),
-            holds=_holds(job, unarchived, reader, archived.deliveries, kept=kept),
+            holds=holds,
             messages=archived.messages,
             files=unarchived.files,
+            losses=losses,
             until=unarchived.until,
             visible=unarchived.visible,
         )
@@ -210,6 +227,7 @@ def _unarchived_rows(job: StepJob, kept: ExitStack, proof: HistoryProof | None) 
                 (subscription_id, subscriber_id) for subscription_id, subscriber_id, *_ in names
             ],
             files=files,
+            exported=ledger.rows_since(seen.connection, EVER),
         )
 
 
@@ -222,35 +240,45 @@ def _holds(
     kept: ExitStack,
 ) -> "DataFrame":
     """Return the times of holds, from the whole journal: a hold may have begun long ago."""
+    from pyspark.sql import functions as sql
+
     journal = kept.enter_context(
-        frames.kept_frame(about_holds(reader.rows(schemas.JOURNAL).unionByName(unarchived.journal)))
-    )
-    owners = _owners(job, unarchived, deliveries, journal)
-    return kept.enter_context(
         frames.kept_frame(
-            times_of_holds(journal, _places(job, unarchived, deliveries, journal), owners)
+            about_holds(reader.rows(schemas.JOURNAL).unionByName(unarchived.journal)),
+            is_needed_now=False,
         )
     )
+    row = journal.agg(
+        sql.count_if(is_about_url()).alias("urls"), sql.count_if(is_about_many()).alias("many")
+    ).first()
+    assert row is not None
+    owners = _owners(job, unarchived, deliveries if row["many"] else None)
+    urls = _places(job, unarchived, deliveries if row["urls"] else None)
+    return kept.enter_context(frames.kept_frame(times_of_holds(journal, urls, owners)))
 
 
 def _places(
-    job: StepJob, unarchived: UnarchivedRows, deliveries: "DataFrame", journal: "DataFrame"
+    job: StepJob, unarchived: UnarchivedRows, deliveries: "DataFrame | None"
 ) -> "DataFrame":
-    """Return the current URLs of deliveries, and the earlier ones if any URL was ever stopped."""
+    """Return the current URLs of deliveries, and the earlier ones if any URL was ever stopped.
+
+    `deliveries` is None if none was.
+    """
     now = frames.frame_of_rows(job.spark, _PLACES, unarchived.places)
-    if about_urls(journal).isEmpty():
+    if deliveries is None:
         return places(now)
     return places(now.unionByName(deliveries.select("subscription_id", "endpoint")))
 
 
 def _owners(
-    job: StepJob, unarchived: UnarchivedRows, deliveries: "DataFrame", journal: "DataFrame"
+    job: StepJob, unarchived: UnarchivedRows, deliveries: "DataFrame | None"
 ) -> "DataFrame":
     """Return the owners of subscriptions, current and earlier.
 
-    Earlier ones are read only if a subscriber, or all sending, was ever held.
+    `deliveries` is None if no subscriber, nor all sending, was ever held: then earlier owners do
+    not matter.
     """
     now = frames.frame_of_rows(job.spark, _OWNERS, unarchived.owners)
-    if about_many(journal).isEmpty():
+    if deliveries is None:
         return now
     return now.unionByName(deliveries.select("subscription_id", "subscriber_id")).distinct()

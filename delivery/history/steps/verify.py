@@ -14,7 +14,7 @@ findings of a run, at most MOST_FINDINGS of each kind, are written in one transa
 its result has their total number.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from delivery.database.statements import statement
@@ -22,7 +22,7 @@ from delivery.history import schemas
 from delivery.history.archive import ledger
 from delivery.history.archive.proof import DeliverySet, HistoryProof, last_proof, rows_of
 from delivery.history.checks.attempts import check_attempts, tried_counts
-from delivery.history.checks.finding import COLUMNS, KINDS, broken_counts, findings
+from delivery.history.checks.finding import COLUMNS, GAPS, KINDS, broken_counts, findings
 from delivery.history.checks.groups import check_groups, group_counts
 from delivery.history.checks.order import (
     in_turn,
@@ -64,6 +64,13 @@ class Judgement:
         self.broken = dict.fromkeys(KINDS, 0)
         self.findings: list[tuple[Any, ...]] = []
 
+    def add(self, kind: str, texts: Iterable[str]) -> None:
+        """Add findings that concern no message and no delivery."""
+        for text in texts:
+            if self.broken[kind] < MOST_FINDINGS:
+                self.findings.append((kind, text, None, None, None))
+            self.broken[kind] += 1
+
     def judge(self, frame: "DataFrame", counts: "Column | None" = None) -> dict[str, Any]:
         """Add the findings in `broken` of the frame, and return its counts."""
         columns = [broken_counts().alias("broken")] + (
@@ -103,6 +110,7 @@ def _verified(job: StepJob, proof: HistoryProof | None) -> dict[str, Any]:
     """Check everything, or what is new since the proof; raises DoubtError, ProofLostError."""
     judgement = Judgement()
     with checked_history(job, proof) as history:
+        judgement.add(GAPS, history.losses)
         counts = _checked(job, history, judgement, proof)
     broken = judgement.broken
     attempts = counts["attempts"]

@@ -157,7 +157,7 @@ def test_rows_of_the_day_of_the_proof_that_went_missing_are_found(
     write(tmp_path, **new_rows(range(200_001, 200_003)))
     result = verified(tmp_path, spark)
     assert result["covers"].startswith("the whole history, because the archive's end or number")
-    assert [check(result, kind)["broken"] for kind in ("OWED", "STRAY")] == [3, 3]
+    assert [check(result, kind)["broken"] for kind in ("OWED", "STRAY", "GAPS")] == [3, 3, 1]
 
 
 def test_a_message_is_read_again_as_a_whole_and_a_lane_since_it_was_published(
