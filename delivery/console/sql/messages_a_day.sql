@@ -1,7 +1,18 @@
 -- The number of messages within the last day for each of these subscriptions, or for all
 -- subscriptions of each of these subscribers, and the hours of that day since the subscription was
 -- created. Settled deliveries come from the counted quarters of an hour; of the waiting ones the
--- newest are counted, up to a limit for each lane and mailbox.
+-- newest are counted, up to a limit for each lane and mailbox. Ids are nearly in the order of
+-- publication, so no message is read: the day begins with the id of its first one.
+WITH day AS MATERIALIZED (
+    SELECT coalesce(min(first.id) << 20, 9223372036854775807) AS first_delivery
+    FROM (
+        SELECT id
+        FROM delivery_message
+        WHERE published_at >= now() - interval '1 day'
+        ORDER BY published_at
+        LIMIT 1
+    ) AS first
+)
 SELECT
     owned.owner_id,
     sum(counted.settled + waits.n)::bigint AS messages,
@@ -25,7 +36,7 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
     SELECT count(*) AS n
     FROM (
-        SELECT waiting.message_id
+        SELECT waiting.id
         FROM (
             SELECT id FROM delivery_lane WHERE subscriber_id = owned.subscriber_id
             UNION ALL
@@ -33,24 +44,23 @@ CROSS JOIN LATERAL (
         ) AS lane
         CROSS JOIN (VALUES (false), (true)) AS kind (skipped)
         CROSS JOIN LATERAL (
-            SELECT message_id
+            SELECT id
             FROM delivery_waiting
             WHERE lane_id = lane.id AND skipped = kind.skipped AND subscription_id = owned.id
-                AND status = 'PENDING'
+                AND status = 'PENDING' AND id >= (SELECT first_delivery FROM day)
             ORDER BY lane_id DESC, skipped DESC, subscription_id DESC, id DESC
             LIMIT %(limit)s::int
         ) AS waiting
         UNION ALL
         (
-            SELECT message_id
+            SELECT id
             FROM delivery_waiting
             WHERE subscription_id BETWEEN owned.id AND owned.id
                 AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
+                AND id >= (SELECT first_delivery FROM day)
             ORDER BY subscription_id DESC, id DESC
             LIMIT %(limit)s::int
         )
     ) AS newest
-    JOIN delivery_message message
-        ON message.id = newest.message_id AND message.published_at >= now() - interval '1 day'
 ) AS waits
 GROUP BY owned.owner_id
