@@ -92,33 +92,38 @@ WITH RECURSIVE counted AS MATERIALIZED (
         ORDER BY subscription_id, id
         LIMIT 1
     ) AS following
-), at_once AS (
-    SELECT subscription.mode
+), at_once AS MATERIALIZED (
+    SELECT subscription.mode = 'PULL' AS is_mailbox, waiting.found
     FROM without_lane
     JOIN subscriptions_subscription subscription ON subscription.id = without_lane.subscription_id
     CROSS JOIN LATERAL (
-        SELECT FROM delivery_waiting
-        WHERE subscription_id BETWEEN subscription.id AND subscription.id
-            AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
-        ORDER BY subscription_id, id LIMIT %(limit)s + 1
+        SELECT count(*) AS found
+        FROM (
+            SELECT FROM delivery_waiting
+            WHERE subscription_id BETWEEN subscription.id AND subscription.id
+                AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
+            ORDER BY subscription_id, id LIMIT %(limit)s + 1
+        ) AS first
     ) AS waiting
 ), in_mailboxes AS MATERIALIZED (
-    (SELECT FROM at_once WHERE mode = 'PULL')
-    UNION ALL
-    (
-        SELECT FROM delivery_waiting
-        WHERE status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
-        ORDER BY subscription_id, next_attempt_at
-    )
-    LIMIT %(limit)s + 1
+    SELECT
+        least(
+            (SELECT coalesce(sum(found), 0)::bigint FROM at_once WHERE is_mailbox)
+                + (SELECT count(*) FROM (
+                    SELECT FROM delivery_waiting
+                    WHERE status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
+                    ORDER BY subscription_id, next_attempt_at LIMIT %(limit)s + 1
+                ) AS delayed),
+            %(limit)s + 1
+        ) AS found
 )
 SELECT
     least(
-        (SELECT found FROM in_lanes) + (SELECT count(*) FROM in_mailboxes)
-            + (SELECT count(*) FROM at_once WHERE mode <> 'PULL'),
+        (SELECT found FROM in_lanes) + (SELECT found FROM in_mailboxes)
+            + (SELECT coalesce(sum(found), 0)::bigint FROM at_once WHERE NOT is_mailbox),
         %(limit)s + 1
     ) AS backlog,
-    (SELECT count(*) FROM in_mailboxes) AS in_mailboxes,
+    (SELECT found FROM in_mailboxes) AS in_mailboxes,
     (SELECT count(*) FROM (
         SELECT FROM (
             SELECT
