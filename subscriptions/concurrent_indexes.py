@@ -15,9 +15,8 @@ from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndex
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.operations.base import Operation
 
-_IS_INVALID = """
-    SELECT FROM pg_index
-    WHERE indexrelid = to_regclass(quote_ident(%s)) AND NOT indisvalid
+_IS_VALID = """
+    SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(quote_ident(%s))
 """
 
 _PARTITIONS_WITHOUT = """
@@ -45,13 +44,19 @@ class _Printable:
 
 
 class AddIndexBesideWriters(_Printable, AddIndexConcurrently):
-    """Builds the index; one of that name that was left unfinished is dropped first."""
+    """Builds the index; one of that name that was left unfinished is dropped first.
+
+    A finished one is kept: the server may have finished it after the migration was killed.
+    """
 
     def database_forwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: Any
     ) -> None:
         with _without_lock_timeout(schema_editor):
-            if _is_unfinished(schema_editor, self.index.name):
+            is_valid = _is_valid(schema_editor, self.index.name)
+            if is_valid:
+                return
+            if is_valid is False:
                 name = schema_editor.quote_name(self.index.name)
                 schema_editor.execute(f"DROP INDEX CONCURRENTLY {name}")
             super().database_forwards(app_label, schema_editor, *states)
@@ -99,7 +104,7 @@ class AddPartitionedIndexBesideWriters(Operation):
             index = f"{partition}_{self.name}"
             of_partition = schema_editor.quote_name(index)
             with _without_lock_timeout(schema_editor):
-                if _is_unfinished(schema_editor, index):
+                if _is_valid(schema_editor, index) is False:
                     schema_editor.execute(f"DROP INDEX CONCURRENTLY {of_partition}")
                 schema_editor.execute(
                     f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {of_partition} "
@@ -119,12 +124,14 @@ class AddPartitionedIndexBesideWriters(Operation):
             return [name for (name,) in cursor.fetchall()]
 
 
-def _is_unfinished(schema_editor: BaseDatabaseSchemaEditor, name: str) -> bool:
+def _is_valid(schema_editor: BaseDatabaseSchemaEditor, name: str) -> bool | None:
+    """Return whether the index is finished; None if there is none."""
     if schema_editor.collect_sql:
-        return False
+        return None
     with schema_editor.connection.cursor() as cursor:
-        cursor.execute(_IS_INVALID, [name])
-        return cursor.fetchone() is not None
+        cursor.execute(_IS_VALID, [name])
+        row = cursor.fetchone()
+    return None if row is None else bool(row[0])
 
 
 @contextmanager

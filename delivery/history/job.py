@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Connection = psycopg.Connection[Any]
-# This process exports so many rows within a second; Spark takes three to start.
+# This process exports so many rows of usual size in a second or two; Spark takes three to start.
 FEW_ROWS = 50_000
 # The JVM writes its cache of classes at its first end, which takes about as long as a run.
 _ENDING = "stopping Spark (first run: saves its class cache)"

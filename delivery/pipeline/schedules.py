@@ -51,6 +51,10 @@ def _options(schedule: PipelineSchedule, *, now: datetime) -> dict[str, Any]:
     days = settings.whole_days()
     if schedule.step != Step.VERIFY or not days:
         return {}
+    newest = PipelineRun.objects.filter(step=Step.VERIFY).order_by("-id").first()
+    if newest is not None and newest.state == RunState.FAILED and newest.options.get("whole"):
+        # Check at least what is new, before the next try.
+        return {}
     # Schedules fire a moment late: the run of so many days ago is not younger than that by chance.
     since = now - timedelta(days=days) + timedelta(minutes=schedule.every_minutes) / 2
     checked_all = PipelineRun.objects.filter(

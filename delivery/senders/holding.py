@@ -44,6 +44,11 @@ class ShardHolding:
         """The shards of this sender, as far as it knows."""
         return self._epochs.keys()
 
+    @property
+    def claims(self) -> frozenset[tuple[int, int]]:
+        """The shards with their epochs: a shard that is claimed again has another."""
+        return frozenset(self._epochs.items())
+
     def epoch_of(self, lane_id: int) -> int | None:
         """Return the epoch of a lane's shard; None if the shard is not ours."""
         return self._epochs.get(shard_of(lane_id))

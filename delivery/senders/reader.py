@@ -151,7 +151,8 @@ class Reader:
 def requests_together(requests: int, *, rows: int, size: int = 0, waiting: int = 0) -> int:
     """Return how many requests the next statement answers.
 
-    The last one answered so many, with so many rows and bytes of bodies, and so many wait.
+    The last statement answered `requests` with `rows` rows, whose bodies have `size` bytes;
+    `waiting` requests are in the queue.
     """
     rows, size = max(rows, 1), max(size, 1)
     usual = min(max(ROWS_A_STATEMENT * requests // rows, MIN_REQUESTS), MAX_REQUESTS)

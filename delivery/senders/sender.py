@@ -1,7 +1,8 @@
 """A sender: one process that serves lanes, from its start until Inturn stops.
 
 It is an endless task of the django-q2 cluster: a worker runs it as long as it lives. It polls every
-second for changes of which a notification may have been lost, looks for other senders twice a
+second, while thousands of lanes have work less often, for changes of which a notification may have
+been lost, looks for other senders twice a
 second, and acts on notifications in between.
 """
 
@@ -58,9 +59,9 @@ class Sender:
         self._reader = Reader(name=f"inturn reader {os.getpid()}")
         self._changes = Changes(self._reader)
         self._busy = Busy()
-        # When to look for lanes with work again, and the shards of the last look.
+        # When to look for lanes with work again; the shards of the last look, with their epochs.
         self._work_due_at = float("-inf")
-        self._looked_into: frozenset[int] = frozenset()
+        self._looked_into: frozenset[tuple[int, int]] = frozenset()
 
     async def run(self) -> None:
         raise_file_limit()
@@ -141,17 +142,15 @@ class Sender:
             parameters = {"lane": lanes, "delivery": deliveries, "failures": failures}
             for row in await context.reader.fetch("due_lanes", parameters):
                 _wake(context, row["id"])
-        shards = frozenset(self._settler.holding.shards)
-        if time.monotonic() >= self._work_due_at or not shards <= self._looked_into:
-            await self._look_for_work(context, claims, shards)
+        is_due = time.monotonic() >= self._work_due_at
+        if is_due or not self._settler.holding.claims <= self._looked_into:
+            await self._look_for_work(context, claims)
 
-    async def _look_for_work(
-        self, context: SenderContext, claims: Claims, shards: frozenset[int]
-    ) -> None:
+    async def _look_for_work(self, context: SenderContext, claims: Claims) -> None:
         began = time.monotonic()
-        self._looked_into = shards
-        if shards:
-            rows = await context.reader.fetch("lanes_with_work", {"shard": list(shards)})
+        self._looked_into = self._settler.holding.claims
+        if shards := list(self._settler.holding.shards):
+            rows = await context.reader.fetch("lanes_with_work", {"shard": shards})
             taken = time.monotonic() - began
             self._work_due_at = began + min(taken / WORK_SHARE, MOST_WORK_SECONDS)
             await self._notify_lanes(context, claims, [row["lane_id"] for row in rows])

@@ -48,9 +48,14 @@ window.addEventListener("load", () => {
 
 document.addEventListener("submit", (event) => {
   const question = event.submitter?.dataset.confirm;
-  if (question && !window.confirm(withLocalTimes(question))) {
-    event.preventDefault();
+  if (!question) return;
+  let text = question;
+  try {
+    text = withLocalTimes(question);
+  } catch {
+    // The question matters more than its times.
   }
+  if (!window.confirm(text)) event.preventDefault();
 });
 
 // A secret is easily copied with a line break too many. Of a text with two forms the shown one is

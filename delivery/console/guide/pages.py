@@ -86,7 +86,7 @@ _PAGES = (
         "taking-over",
         "Take over the old broker's messages",
         HOW_TO,
-        ("Its backlog in order; its delivered messages not again; the switch step by step."),
+        "Its backlog in order; its delivered messages not again; the switch step by step.",
     ),
     GuidePage(
         "configuration",

@@ -23,7 +23,7 @@ def strip_blocks(strip: Strip, *, now: datetime) -> SafeString:
         else _next(block, _title(block, now=now))
         for number, block in enumerate(strip.blocks)
     ]
-    # Names are escaped; all else is numbers. format_html took twice as long.
+    # Names are escaped; all else is numbers and ids. format_html took twice as long.
     return mark_safe("".join(items))  # noqa: S308
 
 

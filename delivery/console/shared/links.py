@@ -19,7 +19,7 @@ _NAMED = re.compile(
     r"|\breplay (?P<replay>\d{1,18})\b"
 )
 
-# Larger than any id.
+# No address has such a number of its own.
 _FIRST_PLACE = 10**18
 
 

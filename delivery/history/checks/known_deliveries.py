@@ -60,7 +60,7 @@ def known_deliveries(
     ]
     found = ["settlements", "copies", "in_archive", "is_untried"]
     return (
-        # A partition of this side fits into memory (`frames.partition_for`), so nothing is sorted.
+        # A partition of this side fits into memory (`partitioned_for`), so nothing is sorted.
         now.join(in_archive.hint("shuffle_hash"), now.id == in_archive.delivery_id, "full")
         .select(
             sql.coalesce("id", "delivery_id").alias("id"),

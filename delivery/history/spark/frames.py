@@ -31,12 +31,16 @@ def frame_of_arrow(spark: "SparkSession", columns: Sequence[Column], rows: pa.Ta
     return spark.createDataFrame(rows, spark_schema(columns))
 
 
-def partition_for(spark: "SparkSession", rows: int) -> None:
-    """Let the session's next queries divide so many rows into partitions that fit into memory."""
+@contextmanager
+def partitioned_for(spark: "SparkSession", rows: int) -> "Iterator[None]":
+    """Let the session's queries divide so many rows into partitions that fit into memory."""
     name = "spark.sql.shuffle.partitions"
-    count = -(-rows // ROWS_A_PARTITION)
-    if count > int(spark.conf.get(name) or 0):
-        spark.conf.set(name, count)
+    usual = int(spark.conf.get(name) or 0)
+    spark.conf.set(name, max(usual, -(-rows // ROWS_A_PARTITION)))
+    try:
+        yield
+    finally:
+        spark.conf.set(name, usual)
 
 
 @contextmanager

@@ -88,11 +88,15 @@ class UnarchivedRows:
 
 @dataclass(frozen=True, slots=True)
 class ArchivedRows:
-    """The rows of the archive to check, and whether some are there for the order of lanes only."""
+    """The rows of the archive to check, and whether some are there for the order of lanes only.
+
+    All are in the files of the day of `since` and later ones.
+    """
 
     messages: "DataFrame"
     deliveries: "DataFrame"
     attempts: "DataFrame"
+    since: datetime
     read_again: "DataFrame | None" = None
 
 
@@ -111,10 +115,9 @@ def checked_history(job: StepJob, proof: HistoryProof | None) -> Iterator[Checke
             reader.everything() if proof is None else reader.since(proof, unarchived, kept=kept)
         )
         holds = _holds(job, unarchived, reader, archived.deliveries, kept=kept)
-        since = EVER if proof is None else proof.until
-        attempts = [file for file in files[schemas.ATTEMPTS.name] if file.day >= since.date()]
         # Not before the holds, which are few rows.
-        frames.partition_for(job.spark, sum(file.rows for file in attempts))
+        rows = _most_rows(files, since=archived.since) + unarchived.deliveries.count()
+        kept.enter_context(frames.partitioned_for(job.spark, rows))
         # Computed by the first check that reads it.
         known = kept.enter_context(
             frames.kept_frame(
@@ -153,6 +156,7 @@ class ArchiveReader:
             self.rows(schemas.MESSAGES).select("id", "owed"),
             self.rows(schemas.DELIVERIES),
             self.rows(schemas.ATTEMPTS),
+            EVER,
         )
 
     def since(
@@ -186,8 +190,17 @@ class ArchiveReader:
             attempts.filter(is_new).unionByName(
                 attempts.filter(is_old).join(ids, "delivery_id", "left_semi")
             ),
+            since,
             again,
         )
+
+
+def _most_rows(files: dict[str, list[File]], *, since: datetime) -> int:
+    """Return the rows of the largest table in the files of the day of `since` and later ones."""
+    return max(
+        sum(file.rows for file in files[table.name] if file.day >= since.date())
+        for table in (schemas.MESSAGES, schemas.DELIVERIES, schemas.ATTEMPTS)
+    )
 
 
 def _first_published(touched: "DataFrame") -> datetime | None:

@@ -55,12 +55,18 @@ def with_times(text: str) -> SafeString:
 
 
 def typed(text: str) -> SafeString | str:
-    """Return a time typed in UTC, with the local time beside it; any other text unchanged."""
+    """Return a typed time, of UTC unless it has an offset, with the local time beside it.
+
+    Return any other text unchanged, a number such as 20261126 too.
+    """
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
+        moment = datetime.fromisoformat(text) if "-" in text[4:5] else None
+        if moment is None:
+            return text
+        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         return text
-    return _element(moment if moment.tzinfo else moment.replace(tzinfo=UTC), text, has_local=True)
+    return _element(moment, text, has_local=True)
 
 
 def exact(moment: datetime) -> str:

@@ -117,6 +117,12 @@ def test_an_index_that_was_left_unfinished_is_built_again() -> None:
     assert is_valid()
 
 
+def test_an_index_that_the_server_finished_after_the_migration_was_killed_is_kept() -> None:
+    build()
+    build()
+    assert is_valid()
+
+
 @pytest.fixture
 def partitioned() -> Iterator[None]:
     """Two partitions; the build of their index was interrupted after that of the first."""

@@ -64,4 +64,6 @@ def test_the_times_in_a_text_are_marked_and_the_rest_is_escaped() -> None:
 def test_a_typed_time_has_a_place_for_the_local_one() -> None:
     assert times.typed("2026-08-02T10:15").startswith('<time datetime="2026-08-02T10:15:00+00:00" ')
     assert times.typed("2026-08-02T10:15").endswith(" data-local>2026-08-02T10:15</time>")
-    assert times.typed("1h") == "1h"
+    assert 'datetime="2026-08-02T08:15:00+00:00"' in times.typed("2026-08-02T10:15+02:00")
+    for text in ("1h", "20260802", "0001-01-01T00:00+02:00"):
+        assert times.typed(text) == text

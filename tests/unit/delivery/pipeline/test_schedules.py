@@ -64,6 +64,12 @@ class TestFiring:
         states = PipelineRun.objects.order_by("id").values_list("state", flat=True)
         assert list(states) == [RunState.FAILED, RunState.WAITING]
 
+    def test_after_a_failed_check_of_everything_the_next_checks_at_least_the_new_rows(self) -> None:
+        rows.run(Step.VERIFY, RunState.FAILED, options={"whole": True})
+        assert scheduled_options() == {}
+        rows.run(Step.VERIFY, RunState.DONE, result={"since": timezone.now().isoformat()})
+        assert scheduled_options() == {"whole": True}
+
     def test_a_verify_checks_everything_once_in_so_many_days(self, settings: Settings) -> None:
         settings.ENVIRONMENT = replace(settings.ENVIRONMENT, history_whole_days=7)
         assert scheduled_options() == {"whole": True}
