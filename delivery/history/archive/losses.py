@@ -1,4 +1,4 @@
-"""What the archive has lost: files that are not there or have another size, and exported rows."""
+"""Losses of the archive: files that are missing or have another size, and exported rows."""
 
 from collections.abc import Iterable, Mapping
 
