@@ -26,7 +26,7 @@ from subscriptions.values.addresses import EVERY_NETWORK, AddressRefusedError, N
 
 if TYPE_CHECKING:
     # Commands do not need the models that it imports.
-    from delivery.senders.request import Request
+    from delivery.senders.http.request import Request
 
 log = logging.getLogger(__name__)
 

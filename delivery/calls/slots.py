@@ -14,8 +14,8 @@ from delivery.calls.http import Called, call_endpoint
 from delivery.database import queries
 from delivery.outcome import unsendable_outcome
 from delivery.senders.endpoints import endpoint_of
+from delivery.senders.http.request import Request
 from delivery.senders.parcel import Endpoint
-from delivery.senders.request import Request
 from subscriptions.values.own_receivers import own_receivers
 
 

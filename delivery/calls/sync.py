@@ -43,8 +43,8 @@ from delivery.outcome import Outcome, unsendable_outcome
 from delivery.publishing.drafts import Draft, checked_draft
 from delivery.publishing.publish import refusal_of_deleted
 from delivery.publishing.stored_messages import why_unmatched
+from delivery.senders.http.request import make_request, traced_attempt
 from delivery.senders.parcel import Endpoint, Parcel
-from delivery.senders.request import make_request, traced_attempt
 from delivery.states import FAILURES, OutcomeClass, Status
 from delivery.tracing.trace_context import TRACEPARENT
 from delivery.tracing.traces import traces

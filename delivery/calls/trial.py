@@ -28,8 +28,8 @@ from delivery.lifecycle import journal
 from delivery.models import JournalKind
 from delivery.models.message import public_id
 from delivery.outcome import script_failed
+from delivery.senders.http.request import Request, make_request
 from delivery.senders.parcel import Endpoint, Parcel
-from delivery.senders.request import Request, make_request
 from subscriptions.models import Subscription
 from subscriptions.values.endpoints import INTERNAL
 

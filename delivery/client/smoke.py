@@ -18,7 +18,7 @@ from delivery.client.mailbox import RemoteMailbox
 from delivery.client.rest import RefusedError, RestClient
 from delivery.models import Delivery, JournalEntry, Message
 from delivery.models.message import parse_public_id
-from delivery.senders.signing import signature, signing_key
+from delivery.senders.http.signing import signature, signing_key
 from subscriptions.models import ApiKey, EventType, Publisher, Scope, Subscriber, Subscription
 from subscriptions.models.api_key import new_key
 

@@ -24,7 +24,7 @@ from delivery.models.delivery import MAX_MESSAGE_ID
 from delivery.states import LaneState
 from subscriptions.values.counts import counted
 
-# The name of a sender's connection, see `delivery.senders.session`.
+# The name of a sender's connection, see `delivery.senders.shards.session`.
 SENDER = "inturn"
 # More ids than the old installation can have used since, compared with its last day before.
 IDS_AHEAD = 1_000_000

@@ -8,7 +8,7 @@ from datetime import datetime
 from delivery.database import queries
 from delivery.models import SignatureCheck
 from delivery.senders.endpoints import endpoint_of
-from delivery.senders.signing import signature
+from delivery.senders.http.signing import signature
 from subscriptions.models import Subscription
 from subscriptions.values.endpoints import METHODS
 

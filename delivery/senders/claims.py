@@ -27,11 +27,11 @@ from delivery.models.shard import shard_of
 from delivery.outcome import lost_outcome
 from delivery.senders.context import SenderContext
 from delivery.senders.entries import Run, Settlement
-from delivery.senders.holding import LaneLostError
-from delivery.senders.lane import SenderLane
+from delivery.senders.lanes.lane import SenderLane
+from delivery.senders.lanes.window import window_of
 from delivery.senders.serve import serve_lane
-from delivery.senders.sharing import Sharing, shards_of
-from delivery.senders.window import window_of
+from delivery.senders.shards.holding import LaneLostError
+from delivery.senders.shards.sharing import Sharing, shards_of
 from delivery.verdict import judge_lost
 
 log = logging.getLogger(__name__)

@@ -8,14 +8,14 @@ from functools import partial
 from delivery.outcome import Outcome
 from delivery.senders.changes import Changed
 from delivery.senders.clock import seconds_since_boot
-from delivery.senders.connector import NotBegunError
+from delivery.senders.commits.settler import Settler
 from delivery.senders.entries import Entry, Settlement
-from delivery.senders.http import HttpClient
-from delivery.senders.lane import SenderLane
+from delivery.senders.http.client import HttpClient
+from delivery.senders.http.connector import NotBegunError
+from delivery.senders.http.request import Request, make_request
+from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.reader import Reader
-from delivery.senders.request import Request, make_request
-from delivery.senders.settler import Settler
 from delivery.senders.successes import Successes
 from delivery.states import OutcomeClass
 

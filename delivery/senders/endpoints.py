@@ -4,8 +4,8 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
+from delivery.senders.http.signing import signing_key
 from delivery.senders.parcel import Endpoint
-from delivery.senders.signing import signing_key
 from delivery.states import OutcomeClass
 from delivery.verdict import RetrySchedule, Rules
 from subscriptions.models import InDoubt, UsedUp

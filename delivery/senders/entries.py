@@ -1,4 +1,4 @@
-"""The entries that a sender commits; `delivery.senders.group_statements` writes them."""
+"""The entries that a sender commits; `delivery.senders.commits.group_statements` writes them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,6 +7,10 @@ from delivery.outcome import Outcome
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.states import LaneState
 from delivery.verdict import Verdict
+
+# The outputs of a read's scripts are stored by one commit, which other lanes' outcomes share: 300
+# outputs of 1.5 kB took it 24 ms.
+MOST_OUTPUTS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,11 +9,11 @@ from delivery.senders.batch import RunBatch
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.context import SenderContext
 from delivery.senders.entries import ScriptOutputMade
-from delivery.senders.lane import SenderLane
+from delivery.senders.lanes.lane import SenderLane
+from delivery.senders.lanes.window import WHOLE_LANE
 from delivery.senders.parcel import Group, Key
 from delivery.senders.reader import RunRequest, groups_of
 from delivery.senders.script_runs import transformed_parcels
-from delivery.senders.window import WHOLE_LANE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from delivery.senders.entries import ScriptOutputMade
+from delivery.senders.entries import MOST_OUTPUTS, ScriptOutputMade
 from delivery.senders.parcel import Endpoint, Parcel, Transformation
 from subscriptions.scripts.jobs import Job, ScriptFault
 from subscriptions.scripts.pool import Result, pool
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 # The first delivery of a read waits at most this long for the scripts of those behind it; the rest
 # is read again.
 BATCH_SECONDS = 0.1
-# The outputs of a read are stored by one commit, which other lanes' outcomes share: 300 outputs of
-# 1.5 kB took it 24 ms.
-BATCH_JOBS = 64
 BATCH_BYTES = 256 * 1024
 
 Outputs = Sequence[ScriptOutputMade]
@@ -95,7 +92,7 @@ async def _execute(batch: Sequence[Scripted]) -> dict[int, Result]:
 def _first_jobs(executed: Sequence[Scripted]) -> Sequence[Scripted]:
     bytes_so_far = accumulate(len(one.parcel.body) for one in executed)
     fitting = sum(total <= BATCH_BYTES for total in bytes_so_far)
-    return executed[: min(max(fitting, 1), BATCH_JOBS)]
+    return executed[: min(max(fitting, 1), MOST_OUTPUTS)]
 
 
 def _made(

@@ -21,11 +21,11 @@ from delivery.cluster.stopping import stopping
 from delivery.database.connections import AWAY
 from delivery.senders.changes import Changes
 from delivery.senders.claims import Claims
+from delivery.senders.commits.settler import Settler
 from delivery.senders.context import SenderContext
-from delivery.senders.http import HttpClient
+from delivery.senders.http.client import HttpClient
 from delivery.senders.notifications import Notification, NotificationListener
 from delivery.senders.reader import Reader
-from delivery.senders.settler import Settler
 from delivery.tracing.traces import flush_traces
 from subscriptions.values.own_receivers import own_receivers
 
@@ -50,7 +50,7 @@ GIVE_UP_SECONDS = 10.0
 class Sender:
     """One sender, from `run` until `must_stop` returns True.
 
-    The senders of a machine are numbered from 0: see `delivery.senders.sharing.slots_for`.
+    The senders of a machine are numbered from 0: see `delivery.senders.shards.sharing.slots_for`.
     """
 
     def __init__(self, *, must_stop: Callable[[], bool], number: int = 0) -> None:

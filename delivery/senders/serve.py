@@ -13,10 +13,10 @@ from collections.abc import Collection
 
 from delivery.senders.attempt import SendingJob
 from delivery.senders.context import SenderContext
-from delivery.senders.lane import SenderLane
+from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.parcel import Key
 from delivery.senders.reading import read_on
-from delivery.senders.suspending import check_suspension
+from delivery.senders.suspension import check_suspension
 
 # An idle lane stays in memory this long, in case more arrives.
 LINGER_SECONDS = 5.0

@@ -7,13 +7,14 @@ exception is no address and no network, but a form of URL:
 
 - A URL is a built-in receiver's only if its encoded form is, character by character,
   INTURN_BASE_URL followed by `/receiver/` and a token of fixed length. The administrator chose that
-  host and port, and the view behind that path answers, records and calls nothing. `http://localhost:8000/…`
-  instead of `http://127.0.0.1:8000/…`, a name of somebody's own with that address, another port or
-  path, a query, and a script's longer path are different texts, and stay refused.
+  host and port, and the view behind that path answers, records and calls nothing.
+  `http://localhost:8000/…` instead of `http://127.0.0.1:8000/…`, a name of somebody's own with that
+  address, another port or path, a query, and a script's longer path are different texts, and stay
+  refused.
 - Only the URL counts, never an answer: redirects are not followed.
-- Callers must send such a request on connections that no other URL uses (`delivery.senders.http`,
-  `delivery.calls.http`): connections are guarded when they are made, so a kept connection to the
-  web server would lead any later request to its other pages.
+- Callers must send such a request on connections that no other URL uses
+  (`delivery.senders.http.client`, `delivery.calls.http`): connections are guarded when they are
+  made, so a kept connection to the web server would lead any later request to its other pages.
 - If the base URL has a name, its addresses are those that this machine's resolver returns on
   connecting. The owner of that name can lead the request elsewhere, as far as host and port go,
   but can choose neither its path nor, without a subscription, its body.

@@ -17,8 +17,8 @@ from django.db import connection
 
 from delivery.database.statements import numbered
 from delivery.outcome import Outcome
+from delivery.senders.commits.group_statements import group_statements
 from delivery.senders.entries import Settlement
-from delivery.senders.group_statements import queries
 from delivery.states import OutcomeClass, Status
 from delivery.verdict import NextStep, Verdict
 from tests.architecture.test_plans import TEMPLATES
@@ -107,7 +107,7 @@ def _settle_many() -> bytes:
         Settlement(lane_id=1, delivery_id=number, number=1, verdict=verdict, outcome=outcome)
         for number in (1, 2)
     ]
-    ((text, _),) = queries(settlements)
+    ((text, _),) = group_statements(settlements)
     return text.replace("%(rows)s", "$1").encode()
 
 

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from delivery.models import Attempt, BulkVerb, Delivery, Resubmission, Status
-from delivery.senders.settler import Settler
+from delivery.senders.commits.settler import Settler
 from delivery.support.bulk_jobs import advance_job, start_job
 from delivery.support.resubmit import resubmit_delivery
 from tests.races.test_resubmitting import deliver

@@ -6,8 +6,8 @@ import pytest
 
 from delivery.maintenance import failures
 from delivery.models import Delivery, FailureNotice, JournalEntry, JournalKind, Message, Status
+from delivery.senders.commits.settler import Settler
 from delivery.senders.entries import Redundant
-from delivery.senders.settler import Settler
 from delivery.support.resolve import NotResolvedError, cancel_delivery, mark_delivered
 from delivery.support.resubmit import Edit, NotResubmittedError, resubmit_delivery, resubmit_edited
 from tests.races.transactions import meet

@@ -14,7 +14,7 @@ from django.conf import settings
 from delivery.models import Attempt, Delivery, Message, ScriptOutput
 from delivery.models.message import public_id
 from delivery.publishing.reply_headers import REPLY_URL, correlation, wants_reply
-from delivery.senders.request import with_path
+from delivery.senders.http.request import with_path
 from delivery.tracing.trace_context import handed_on
 from subscriptions.changes import MASKED
 from subscriptions.models import Subscription

@@ -1,7 +1,7 @@
 -- Names this connection, and returns the running senders of the whole installation.
 -- The name of a sender's connection has its process id, its slot, its load in percent, and how many
 -- senders are to share the work as far as it knows. `is_waiting`: its server process waits for the
--- client since `state_change`, its last change of state; see `delivery.senders.silence`.
+-- client since `state_change`, its last change of state; see `delivery.senders.shards.silence`.
 WITH named AS MATERIALIZED (
     SELECT set_config('application_name', %(name)s, false)
 )

@@ -6,7 +6,7 @@ import pytest
 import requests
 from standardwebhooks.webhooks import Webhook
 
-from delivery.senders.script_runs import BATCH_JOBS
+from delivery.senders.entries import MOST_OUTPUTS
 from tests.support.product import Flow, Product
 from tests.support.receivers import Answer, Receiver
 from tests.system.operation.installation import eventually
@@ -147,11 +147,11 @@ def test_a_backlog_longer_than_a_batch_of_scripts_is_sent_in_order_once(
         script="$outmessage = {number: $inmessage.number + 1000};",
         status="HELD",
     )
-    flow.publish_numbered(3 * BATCH_JOBS)
+    flow.publish_numbered(3 * MOST_OUTPUTS)
     flow.rest.patch(f"subscriptions/{of.id}", {"status": "ACTIVE"})
     assert set(flow.wait_until_settled(of)) == {"DELIVERED"}
     numbers = [json.loads(request.body)["number"] for request in of.endpoint.received]
-    assert numbers == list(range(1000, 1000 + 3 * BATCH_JOBS))
+    assert numbers == list(range(1000, 1000 + 3 * MOST_OUTPUTS))
 
 
 def test_a_concurrent_subscriber_has_its_scripts_executed(flow: Flow, receiver: Receiver) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from delivery.calls.http import Called, call_endpoint
-from delivery.senders.request import make_request
+from delivery.senders.http.request import make_request
 from delivery.states import OutcomeClass
 from subscriptions.values.addresses import Network
 from tests.unit.delivery.senders.test_http import LOOPBACK, PARCEL, endpoint

@@ -15,7 +15,7 @@ from delivery.models.receiver import KEPT_BODY_BYTES, KEPT_HEADER_BYTES, KEPT_RE
 from delivery.receivers.answers import HANG_SECONDS
 from delivery.receivers.keep import url_of
 from delivery.receivers.late_answers import AFTER_HEADER, CLOSE
-from delivery.senders.signing import signature, signing_key
+from delivery.senders.http.signing import signature, signing_key
 from subscriptions.models import Subscription
 from subscriptions.models.subscription import MAX_TIMEOUT_SECONDS
 from subscriptions.values.own_receivers import own_receivers

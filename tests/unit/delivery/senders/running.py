@@ -10,10 +10,10 @@ from django.db import connection
 
 from delivery.models.shard import shard_of
 from delivery.senders.claims import Claims
+from delivery.senders.commits.settler import Settler
 from delivery.senders.context import SenderContext
-from delivery.senders.http import HttpClient
+from delivery.senders.http.client import HttpClient
 from delivery.senders.reader import Reader
-from delivery.senders.settler import Settler
 
 Scenario = Callable[[Settler], Coroutine[Any, Any, None]]
 

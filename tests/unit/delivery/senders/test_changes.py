@@ -16,7 +16,7 @@ from delivery.models import UrlHealth, UrlState
 from delivery.senders.changes import Changed, Changes
 from delivery.senders.claims import Claims
 from delivery.senders.context import SenderContext
-from delivery.senders.lane import SenderLane
+from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.parcel import Key
 from delivery.senders.reader import Reader
 from subscriptions.models import CommonScript, Policy, SigningSecret, Subscription

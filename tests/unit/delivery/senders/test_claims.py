@@ -9,9 +9,9 @@ from delivery.models import Lane
 from delivery.models.lane import SHARD_LOCKS
 from delivery.models.shard import SHARDS, shard_of
 from delivery.senders.claims import Claims
+from delivery.senders.commits.settler import Settler
 from delivery.senders.context import SenderContext
-from delivery.senders.settler import Settler
-from delivery.senders.sharing import owner_of, shards_of
+from delivery.senders.shards.sharing import owner_of, shards_of
 from tests.support import factories
 from tests.system.operation.installation import eventually
 from tests.unit.delivery.senders.parcels import parcel

@@ -14,10 +14,10 @@ from delivery.database.statements import statement
 from delivery.models import Delivery, EndpointHealth, Lane, LaneState, OutcomeClass
 from delivery.models.shard import shard_of
 from delivery.senders.claims import Claims
+from delivery.senders.commits.group_statements import group_statements
+from delivery.senders.commits.settler import Settler
 from delivery.senders.context import SenderContext
 from delivery.senders.entries import EndpointChange, Entry, LaneChange
-from delivery.senders.group_statements import queries
-from delivery.senders.settler import Settler
 from delivery.support import unblock
 from subscriptions.models import Processing, Subscription
 from tests.support import factories
@@ -141,7 +141,7 @@ class TestRows:
             run_of(row),
             settlement(row, outcome=OutcomeClass.SERVER_ERROR),
         ]
-        written = {text for text, _ in queries(entries)}
+        written = {text for text, _ in group_statements(entries)}
         assert written.isdisjoint({statement("endpoints_up"), statement("endpoints_down")})
 
 

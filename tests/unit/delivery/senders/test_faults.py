@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from delivery.senders.http import HttpClient
+from delivery.senders.http.client import HttpClient
 from delivery.states import OutcomeClass
 from tests.support.receivers.raw import raw_server, read_header
 from tests.unit.delivery.calls.calling import read_request

@@ -9,7 +9,7 @@ import pytest
 import uvloop
 
 from delivery.outcome import Outcome
-from delivery.senders.http import HttpClient
+from delivery.senders.http.client import HttpClient
 from delivery.states import OutcomeClass
 from tests.support.receivers import Receiver
 from tests.support.receivers.raw import raw_server, read_header

@@ -16,9 +16,9 @@ from delivery.models import Delivery, Lane, LaneKind
 from delivery.outcome import Outcome
 from delivery.publishing.callback_tokens import make_token
 from delivery.publishing.reply_headers import reply_key
-from delivery.senders.http import HttpClient
+from delivery.senders.http.client import HttpClient
+from delivery.senders.http.request import make_request
 from delivery.senders.parcel import Endpoint
-from delivery.senders.request import make_request
 from subscriptions.models import Kind, Subscription
 from tests.support import factories
 from tests.support.receivers import OK, Answer, Receiver

@@ -10,7 +10,7 @@ from django.db import connection
 
 from delivery.models import Shard
 from delivery.models.lane import SHARD_LOCKS
-from delivery.senders.session import Session, Statement
+from delivery.senders.shards.session import Session, Statement
 from tests.system.operation.installation import eventually
 from tests.unit.delivery.senders.running import elsewhere
 

@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 
 from delivery.models import Delivery, Status
-from delivery.senders import settler
-from delivery.senders.settler import Settler
+from delivery.senders.commits import settler
+from delivery.senders.commits.settler import Settler
 from tests.support import factories
 from tests.unit.delivery.senders.entries import settlement
 from tests.unit.delivery.senders.running import serve_lanes, with_settler

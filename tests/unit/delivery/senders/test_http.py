@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from delivery.outcome import EXCERPT_BYTES, Outcome
-from delivery.senders.http import HttpClient
+from delivery.senders.http.client import HttpClient
+from delivery.senders.http.request import make_request
 from delivery.senders.parcel import Endpoint, Parcel
-from delivery.senders.request import make_request
 from delivery.states import OutcomeClass
 from subscriptions.values.addresses import Network
 from tests.support.receivers import OK, Answer, Close, Drip, Hold, Receiver, Stream

@@ -10,8 +10,8 @@ import pytest
 
 from delivery.models import LaneKind
 from delivery.senders.entries import Change, EndpointChange, LaneChange
-from delivery.senders.keys import KeyHealth
-from delivery.senders.lane import SenderLane
+from delivery.senders.lanes.keys import KeyHealth
+from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.parcel import Group, Parcel
 from delivery.states import LaneState
 from tests.unit.delivery.senders.parcels import parcel

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from delivery.senders.commits.settler import Settler
 from delivery.senders.context import SenderContext
-from delivery.senders.http import HttpClient
+from delivery.senders.http.client import HttpClient
 from delivery.senders.parcel import Endpoint
 from delivery.senders.reader import Reader
-from delivery.senders.settler import Settler
 from tests.support import factories
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -5,8 +5,8 @@ import ipaddress
 
 import pytest
 
-from delivery.senders.connector import NotBegunError
-from delivery.senders.http import HttpClient
+from delivery.senders.http.client import HttpClient
+from delivery.senders.http.connector import NotBegunError
 from tests.support.receivers import Receiver
 from tests.unit.delivery.senders.test_http import PARCEL, endpoint
 

@@ -8,7 +8,7 @@ import pytest
 from delivery.models import Delivery, Lane
 from delivery.models.shard import SHARDS, shard_of
 from delivery.senders.claims import Claims
-from delivery.senders.sharing import owner_of
+from delivery.senders.shards.sharing import owner_of
 from subscriptions.models import Subscription
 from tests.support import factories
 from tests.support.receivers import Hold, Receiver, Slow

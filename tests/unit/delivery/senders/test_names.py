@@ -8,7 +8,7 @@ import pytest
 import uvloop
 
 from delivery.outcome import Outcome
-from delivery.senders.http import CONNECT_SECONDS, HttpClient, _timeout
+from delivery.senders.http.client import CONNECT_SECONDS, HttpClient, _timeout
 from delivery.states import OutcomeClass
 from subscriptions.values.resolver import RESOLVE_SECONDS, Resolver
 from tests.support.receivers import Receiver

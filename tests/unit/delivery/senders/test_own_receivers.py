@@ -8,8 +8,8 @@ import pytest
 
 from delivery.calls.http import call_endpoint
 from delivery.outcome import Outcome
-from delivery.senders.http import HttpClient
-from delivery.senders.request import make_request
+from delivery.senders.http.client import HttpClient
+from delivery.senders.http.request import make_request
 from delivery.states import OutcomeClass
 from subscriptions.values.own_receivers import OwnReceivers, own_receivers
 from subscriptions.values.resolver import Resolver

@@ -13,7 +13,7 @@ from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
 from delivery.senders.claims import Claims
 from delivery.senders.context import SenderContext
-from delivery.senders.window import LEAST_BY_PRIORITY, window_of
+from delivery.senders.lanes.window import LEAST_BY_PRIORITY, window_of
 from delivery.support import toggle
 from subscriptions.models import Kind, Mode, Processing, Subscriber
 from tests.support import factories

@@ -1,7 +1,7 @@
 """The buffer of a lane with independent messages: bounded by place, and used by free capacity."""
 
+from delivery.senders.lanes.ready import Ready
 from delivery.senders.parcel import Group
-from delivery.senders.ready import Ready
 from tests.unit.delivery.senders.parcels import parcel
 
 

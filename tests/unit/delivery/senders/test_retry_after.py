@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from delivery.senders.http import retry_after
+from delivery.senders.http.client import retry_after
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 

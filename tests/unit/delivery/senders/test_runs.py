@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from delivery.models import Attempt, Lane
+from delivery.senders.commits.settler import Settler
 from delivery.senders.entries import Run
-from delivery.senders.holding import LaneLostError
-from delivery.senders.settler import Settler
+from delivery.senders.shards.holding import LaneLostError
 from tests.support import factories
 from tests.unit.delivery.senders.entries import run_of, settlement
 from tests.unit.delivery.senders.running import serve_lanes, with_settler

@@ -19,9 +19,9 @@ from delivery.models import (
     Status,
 )
 from delivery.models.shard import shard_of
+from delivery.senders.commits.settler import Settler
 from delivery.senders.entries import LaneChange
-from delivery.senders.holding import LaneLostError
-from delivery.senders.settler import Settler
+from delivery.senders.shards.holding import LaneLostError
 from delivery.verdict import NextStep, Verdict
 from tests.support import factories
 from tests.unit.delivery.senders.entries import run_of, settlement

@@ -10,8 +10,8 @@ import pytest
 
 from delivery.database.connections import connection_parameters
 from delivery.models import Attempt, Delivery, Lane, LaneState, Status
+from delivery.senders.commits.settler import Settler
 from delivery.senders.entries import LaneChange
-from delivery.senders.settler import Settler
 from tests.support import factories
 from tests.unit.delivery.senders.entries import run_of, settlement
 from tests.unit.delivery.senders.running import elsewhere, end_sessions, serve_lanes, with_settler

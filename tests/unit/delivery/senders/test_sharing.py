@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery.models.shard import SHARDS
-from delivery.senders.sharing import (
+from delivery.senders.shards.sharing import (
     GATHER_SECONDS,
     MAX_SENDERS,
     SPREAD_SECONDS,

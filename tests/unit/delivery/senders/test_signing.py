@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from delivery.senders.signing import signature, signing_key
+from delivery.senders.http.signing import signature, signing_key
 from subscriptions.models.secret import new_secret
 
 

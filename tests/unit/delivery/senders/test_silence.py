@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from delivery.senders.silence import FROZEN_SECONDS, GAP_SECONDS, Silence
+from delivery.senders.shards.silence import FROZEN_SECONDS, GAP_SECONDS, Silence
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 ONE, TWO = (1, MOMENT), (2, MOMENT)

@@ -12,7 +12,7 @@ from django.db import connection
 from config.env import CHECKOUT
 from delivery.database.connections import connection_parameters
 from delivery.models.lane import MEMBER_LOCKS
-from delivery.senders.sharing import MAX_SENDERS
+from delivery.senders.shards.sharing import MAX_SENDERS
 from tests.system.operation.installation import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,8 +7,8 @@ import pytest
 
 from delivery.senders.batch import RunBatch
 from delivery.senders.entries import Change, LaneChange
-from delivery.senders.lane import SenderLane
-from delivery.senders.window import WHOLE_LANE
+from delivery.senders.lanes.lane import SenderLane
+from delivery.senders.lanes.window import WHOLE_LANE
 from delivery.states import LaneState, OutcomeClass, Status
 from delivery.verdict import NextStep, Verdict
 from tests.unit.delivery.senders.parcels import parcel

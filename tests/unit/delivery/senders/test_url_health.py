@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from delivery.models import Delivery, JournalEntry, JournalKind, OutcomeClass, UrlHealth, UrlState
 from delivery.outcome import class_of
+from delivery.senders.commits.settler import Settler
 from delivery.senders.entries import Settlement
-from delivery.senders.settler import Settler
 from subscriptions.models import Policy, Subscription
 from tests.support import factories
 from tests.unit.delivery.senders.entries import settlement

@@ -24,9 +24,9 @@ from delivery.models.message import public_id
 from delivery.outcome import Outcome
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish_own
-from delivery.senders.http import HttpClient
+from delivery.senders.http.client import HttpClient
+from delivery.senders.http.request import make_request
 from delivery.senders.parcel import Endpoint, Parcel
-from delivery.senders.request import make_request
 from delivery.tracing.traces import Traces, traces
 from subscriptions.models import Kind
 from tests.support import factories

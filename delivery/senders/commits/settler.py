@@ -2,7 +2,7 @@
 
 All lanes of a process hand their entries to one committer. A sender that lost its locks cannot
 commit, because both are on one connection. A group that meets a row lock is held up, and no other
-lane is. See *Group commit* in `README.md`.
+lane is. See *Group commit* in `senders/README.md`.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ import psycopg
 from psycopg.errors import LockNotAvailable, ReadOnlySqlTransaction
 
 from delivery.database.connections import AWAY, may_write
+from delivery.senders.commits.group_statements import group_statements
+from delivery.senders.commits.groups import EntryGroup, HeldUp, fail_groups
 from delivery.senders.entries import Entry
-from delivery.senders.group_statements import queries
-from delivery.senders.groups import EntryGroup, HeldUp, fail_groups
-from delivery.senders.holding import LaneLostError, ShardHolding
-from delivery.senders.session import Session
-from delivery.senders.sharing import Member
+from delivery.senders.shards.holding import LaneLostError, ShardHolding
+from delivery.senders.shards.session import Session
+from delivery.senders.shards.sharing import Member
 
 log = logging.getLogger(__name__)
 
@@ -175,7 +175,7 @@ class Settler:
         Fail lanes lost meanwhile. Groups that meet a lock go to `HeldUp`.
         """
         while groups:
-            statements = queries([entry for group in groups for entry in group.entries])
+            statements = group_statements([entry for group in groups for entry in group.entries])
             try:
                 await self._session.execute(statements, briefly=was_held_up)
             except LockNotAvailable:

@@ -14,16 +14,15 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from delivery.senders.entries import Entry, Run
-from delivery.senders.holding import LaneLostError
-from delivery.senders.pace import Pace
+from delivery.senders.entries import MOST_OUTPUTS, Entry, Run
+from delivery.senders.http.request import Request
+from delivery.senders.lanes.pace import Pace
+from delivery.senders.lanes.stock import READ_SECONDS, Stock
+from delivery.senders.lanes.stops import Stops
+from delivery.senders.lanes.under_way import Jobs, UnderWay
+from delivery.senders.lanes.window import WHOLE_LANE, window_of
 from delivery.senders.parcel import Group, Key, Parcel
-from delivery.senders.request import Request
-from delivery.senders.script_runs import BATCH_JOBS
-from delivery.senders.stock import READ_SECONDS, Stock
-from delivery.senders.stops import Stops
-from delivery.senders.under_way import Jobs, UnderWay
-from delivery.senders.window import WHOLE_LANE, window_of
+from delivery.senders.shards.holding import LaneLostError
 
 # Lanes without order check this often for ended pauses and postponed deliveries.
 LOOK_SECONDS = 0.5
@@ -211,7 +210,7 @@ class SenderLane:
             return rows
         if self.executed_scripts:
             # No more than one batch of them: the rest would only be read again.
-            rows = min(rows, BATCH_JOBS)
+            rows = min(rows, MOST_OUTPUTS)
         return min(rows, ROWS_AFTER_FAILURE) if self.stops.failures else rows
 
     def wants_more(self, closed: Collection[Key], *, rows: int) -> bool:

@@ -18,7 +18,7 @@ from aiohttp.http import RawResponseMessage
 from aiohttp.streams import StreamReader
 
 from delivery.outcome import MAX_INFORMATIONAL
-from delivery.senders.phases import CONNECTED, SECURED, mark_phase
+from delivery.senders.http.phases import CONNECTED, SECURED, mark_phase
 from subscriptions.values.addresses import AddressRefusedError, Network, check_address, is_allowed
 from subscriptions.values.resolver import Resolver
 

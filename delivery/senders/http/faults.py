@@ -13,7 +13,7 @@ import aiohttp
 from aiohttp.http_exceptions import LineTooLong
 
 from delivery.outcome import EXCERPT_BYTES, Fault
-from delivery.senders.connector import FloodError
+from delivery.senders.http.connector import FloodError
 from delivery.states import OutcomeClass
 from subscriptions.values.addresses import AddressRefusedError
 

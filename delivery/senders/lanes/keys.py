@@ -1,7 +1,7 @@
 """The keys of a lane: which deliveries wait after a failed attempt, and for how long.
 
-An ordered lane has one key, itself; in other lanes each endpoint is a key. `README.md` has the
-state diagram.
+An ordered lane has one key, itself; in other lanes each endpoint is a key. `senders/README.md` has
+the state diagram.
 """
 
 import itertools
@@ -12,8 +12,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from delivery.outcome import Outcome
+from delivery.senders.lanes.window import WHOLE_LANE, Window
 from delivery.senders.parcel import Key, Parcel
-from delivery.senders.window import WHOLE_LANE, Window
 from delivery.states import NEVER_CALLED, OutcomeClass, Status
 from delivery.verdict import NextStep, Rules, Verdict, asked_seconds, pause_seconds
 

@@ -10,7 +10,7 @@ from psycopg.errors import ReadOnlySqlTransaction
 
 from delivery.database.connections import AWAY, may_write
 from delivery.models.shard import shard_of
-from delivery.senders.session import Session
+from delivery.senders.shards.session import Session
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class ShardHolding:
     def may_send(self, lane_id: int) -> bool:
         """True if an attempt of the lane may begin at this moment.
 
-        See `delivery.senders.session`.
+        See `delivery.senders.shards.session`.
         """
         return lane_id in self._lanes and self._session.is_leased and not self._is_doubtful
 

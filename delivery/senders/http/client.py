@@ -1,7 +1,7 @@
 """Sending one parcel with aiohttp.
 
 A receiver's fault is an Outcome, never an exception. Redirects are not followed.
-`delivery.senders.connector` decides which addresses may be connected to;
+`delivery.senders.http.connector` decides which addresses may be connected to;
 `subscriptions.values.own_receivers` says why Inturn's built-in receivers have a session of their
 own, which may connect to every address.
 """
@@ -19,12 +19,12 @@ from django.conf import settings
 from yarl import URL
 
 from delivery.outcome import EXCERPT_BYTES, Fault, Outcome, answer_class, class_of
-from delivery.senders.connector import GuardedConnector, GuardedRequest, NotBegunError
-from delivery.senders.connector import may_begin as may_begin_now
-from delivery.senders.faults import evidence, fault_of
+from delivery.senders.http.connector import GuardedConnector, GuardedRequest, NotBegunError
+from delivery.senders.http.connector import may_begin as may_begin_now
+from delivery.senders.http.faults import evidence, fault_of
+from delivery.senders.http.phases import begin_phases, trace_configs
+from delivery.senders.http.request import Request, make_request, traced_attempt
 from delivery.senders.parcel import Endpoint, Parcel
-from delivery.senders.phases import begin_phases, trace_configs
-from delivery.senders.request import Request, make_request, traced_attempt
 from delivery.states import OutcomeClass
 from delivery.tracing.traces import traces
 from subscriptions.values.addresses import EVERY_NETWORK, Network

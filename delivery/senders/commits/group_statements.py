@@ -29,7 +29,7 @@ Query = tuple[str, dict[str, Any]]
 _INCONCLUSIVE = NEVER_CALLED | {OutcomeClass.LOST}
 
 
-def queries(entries: Sequence[Entry]) -> list[Query]:
+def group_statements(entries: Sequence[Entry]) -> list[Query]:
     """Return the statements that commit these entries in one transaction.
 
     Of several runs or changes of a lane the last counts. Runs come before lane changes, because the

@@ -11,8 +11,9 @@
 `go_on`: after a probe, or when the reason of the suspension is gone.
 
 Each blocked endpoint has a row (`EndpointHealth`), and the lane's row has the values of the
-endpoint that has been blocked longest; see *Health of endpoints* in `README.md`. Methods return row
-changes, to be handed in at the moment of the decision, so that the rows always have the latest.
+endpoint that has been blocked longest; see *Health of endpoints* in `senders/README.md`. Methods
+return row changes, to be handed in at the moment of the decision, so that the rows always have the
+latest.
 """
 
 import math
@@ -23,9 +24,9 @@ from typing import Any
 from delivery.outcome import Outcome
 from delivery.senders.batch import RunBatch, SkippedPause
 from delivery.senders.entries import Change, EndpointChange, LaneChange
-from delivery.senders.keys import Failure, KeyHealth, Keys, learn_in_order, learn_of_endpoint
+from delivery.senders.lanes.keys import Failure, KeyHealth, Keys, learn_in_order, learn_of_endpoint
+from delivery.senders.lanes.window import WHOLE_LANE, Window
 from delivery.senders.parcel import Key, Parcel
-from delivery.senders.window import WHOLE_LANE, Window
 from delivery.states import NEVER_CALLED, LaneState, Status
 from delivery.verdict import NextStep, Rules, Verdict, pause_seconds
 

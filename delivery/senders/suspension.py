@@ -15,7 +15,7 @@ from typing import Any
 
 from delivery.senders.context import SenderContext
 from delivery.senders.entries import FreshBudget, LaneChange, Settlement
-from delivery.senders.lane import SenderLane
+from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.parcel import Endpoint
 from delivery.states import LaneState, Status
 

@@ -15,8 +15,8 @@ from delivery.publishing.reply_headers import (
     reply_url,
     wants_reply,
 )
+from delivery.senders.http.signing import signature
 from delivery.senders.parcel import Endpoint, Parcel
-from delivery.senders.signing import signature
 from delivery.tracing.trace_context import TracedAttempt, handed_on
 from delivery.tracing.traces import traces
 from subscriptions.values.forwarding import forwarded_headers

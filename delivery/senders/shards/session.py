@@ -25,8 +25,8 @@ from delivery.database.connections import CHANNEL, connect_sender
 from delivery.database.statements import statement
 from delivery.models.lane import MEMBER_LOCKS, SHARD_LOCKS
 from delivery.senders.clock import seconds_since_boot
-from delivery.senders.sharing import Member, member_of, slots_for
-from delivery.senders.silence import Heard, Silence
+from delivery.senders.shards.sharing import Member, member_of, slots_for
+from delivery.senders.shards.silence import Heard, Silence
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ LOCK_TIMEOUT = "200ms"
 # A commit that met a lock before may delay all others by this much.
 BRIEF_LOCK_TIMEOUT = "10ms"
 # Other senders take a frozen sender's shards at the latest this long after its last statement; see
-# also `delivery.senders.silence`.
+# also `delivery.senders.shards.silence`.
 IDLE_TIMEOUT = "7s"
 LEASE_SECONDS = 5.0
 
