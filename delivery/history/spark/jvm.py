@@ -16,6 +16,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -25,6 +26,8 @@ LOOK_SECONDS = 0.02
 # The nice value of the JVM and of Spark's workers, so that other processes of this machine go
 # first.
 NICE = 10
+# Linux may schedule each session of processes like one process, whatever the nice values in it.
+_NICE_OF_SESSION = Path("/proc/self/autogroup")
 # The least heap with which Spark starts.
 LEAST_HEAP_KIBIBYTES = 512 * 1024
 # The packages that Spark's own launcher opens for reflection
@@ -195,7 +198,10 @@ def _kibibytes(memory: str) -> int:
 def _lower_priority() -> None:
     """Ignore Ctrl-C in the new process, which we end in order, and lower its priority."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.setsid()
     os.nice(NICE)
+    with suppress(OSError):  # a kernel without such groups
+        _NICE_OF_SESSION.write_text(str(NICE))
 
 
 def spark_home() -> Path:

@@ -80,6 +80,8 @@ def test_the_jvm_has_low_priority_and_ends_with_its_python(tmp_path: Path) -> No
             os.getpriority(os.PRIO_PROCESS, java)
             == os.getpriority(os.PRIO_PROCESS, child.pid) + NICE
         )
+        group = Path(f"/proc/{java}/autogroup")
+        assert not group.exists() or group.read_text().endswith(f" nice {NICE}\n")
         watched = os.pidfd_open(java)
         child.send_signal(signal.SIGKILL)
         child.wait()
