@@ -12,6 +12,7 @@ from subscriptions.configuration.document import (
     POLICIES,
     PUBLISHERS,
     SECTIONS,
+    SUBSCRIBERS,
     SUBSCRIPTIONS,
     Entry,
     Section,
@@ -34,13 +35,15 @@ def export_configuration(*, only: Collection[str] = ()) -> dict[str, Any]:
 def rows_of(section: Section) -> QuerySet[Any]:
     """Return the exportable rows with the objects that they refer to; Inturn's own are left out."""
     rows = section.model._default_manager.order_by()
-    if section is EVENT_TYPES:
+    if section in (EVENT_TYPES, SUBSCRIBERS):
         rows = rows.exclude(name__startswith=RESERVED_PREFIX)
     elif section is POLICIES:
         rows = rows.filter(is_built_in=False)
     elif section is PUBLISHERS:
         rows = rows.prefetch_related("event_types")
     elif section is SUBSCRIPTIONS:
+        # The first callback makes a subscriber of Inturn's own.
+        rows = rows.exclude(subscriber__name__startswith=RESERVED_PREFIX)
         rows = rows.select_related("subscriber", "event_type", "policy")
     return rows
 

@@ -14,6 +14,7 @@ from subscriptions.models import (
     SubscriberStatus,
     Subscription,
 )
+from tests.support import factories
 from tests.unit.subscriptions.configuration.documents import (
     SECRET_VALUES,
     apply,
@@ -101,6 +102,18 @@ def test_a_document_has_no_ids_and_no_times_and_nothing_of_inturns_own() -> None
     assert '_at":' not in text
     assert "Inturn." not in text
     assert '"workfront-2017"' not in text
+
+
+def test_inturns_own_subscriber_for_callbacks_is_neither_exported_nor_pruned() -> None:
+    own = factories.subscription(
+        "callbacks",
+        subscriber=factories.subscriber("Inturn.Callbacks"),
+        event_type=factories.event_type("Inturn.Callback"),
+    )
+    content = export_configuration()
+    assert (content["subscribers"], content["subscriptions"]) == ([], [])
+    assert plan(content, prune=True).changes == []
+    assert Subscription.objects.filter(pk=own.pk).exists()
 
 
 def test_everything_is_sorted_by_name() -> None:
