@@ -19,13 +19,14 @@ from subscriptions.configuration.document import PUBLISH_ID
 from subscriptions.filters import FilterError, parse_filter
 from subscriptions.models import EventType, Kind
 from subscriptions.publish_ids import PublishIdRefusedError, check_text
-from subscriptions.scripts.includes import Library
+from subscriptions.scripts.includes import Library, included_names
 from subscriptions.values.endpoints import INTERNAL
 
 _STRAIGHT = str.maketrans("‘’‚‛“”„‟", "''''\"\"\"\"")
 # A script has no network.
 _CALLS = re.compile(r"ctf_\w+|\bweb(?:Get|Post|Put|Patch|Delete)\w*|\$orch\b")
 _INCLUDE = "$include$"
+_ORCHESTRATION = "orch://"
 
 Row = Mapping[str, str]
 
@@ -145,6 +146,12 @@ def _add_subscription(imported: Imported, row: Row, names: tuple[str, str, str])
         )
         return
     endpoint = row.get("WebhookEndpoint", "")
+    if endpoint.startswith(_ORCHESTRATION):
+        imported.impossible.append(
+            f"{label}: {endpoint} is an orchestration, which Inturn does not have; "
+            "let a service of yours subscribe instead"
+        )
+        return
     if endpoint != INTERNAL and not endpoint.lower().partition("://")[0].endswith(
         ("http", "https")
     ):
@@ -179,19 +186,22 @@ def _add_script(imported: Imported, entry: dict[str, Any], script: str, label: s
         entry["status"] = "INACTIVE"
         return not is_answer
     entry["script"] = script
+    imported.differently += [
+        f"{label}: its script includes {name}, which is not in the source; "
+        "add it to common_scripts of the file, or create it before the plan"
+        for name in dict.fromkeys(name for name, _ in included_names(script))
+    ]
     return True
 
 
 def _script_refusal(script: str, *, kind: str, endpoint: str) -> str:
     if called := _CALLS.search(script):
         return f"its script uses {called[0]}, which Inturn does not have"
-    if _INCLUDE in script:
-        return (
-            f"its script uses {_INCLUDE}; "
-            "create the included one as a common script, then add this one"
-        )
+    names = [name for name, _ in included_names(script)]
+    if script.count(_INCLUDE) > len(names):
+        return f"its script has {_INCLUDE} beside other code, not on a line of its own"
     # The import reads no database: it may run where there is none.
-    if found := fault(script, common=Library()):
+    if found := fault(script, common=Library(dict.fromkeys(names, ""))):
         return f"its script is refused ({found})"
     row = EventType(name="it", kind=kind)
     return next(

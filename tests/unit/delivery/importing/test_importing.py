@@ -146,7 +146,7 @@ def test_what_is_imported_can_be_applied() -> None:
             "TOPIC",
             "https://8.8.8.8/",
             "$include$fields; $outmessage = 1;",
-            "its script uses $include$",
+            "its script has $include$ beside other code",
         ),
         ("TOPIC", "webr://", "$outmessage = 1;", "webr:// is for SYNC"),
         ("SYNC", "webr://", "", "With the endpoint webr:// a script makes the answer"),
@@ -164,6 +164,16 @@ def test_a_script_that_cannot_be_taken_over_is_reported(
     kept = imported.document().get("subscriptions", [])
     assert [one["status"] for one in kept] == ([] if endpoint == "webr://" else ["INACTIVE"])
     assert not any("script" in one for one in kept)
+
+
+def test_an_included_script_has_to_be_given_before_the_plan() -> None:
+    row = {"EventName": "A", "SubscriberName": "s", "WebhookEndpoint": "https://8.8.8.8/"}
+    script = "$include$fields\n$include$fields\n$outmessage = fields($inmessage);"
+    imported = import_teamforge(json.dumps([row | {"CustomScript": script}]))
+    (entry,) = imported.document()["subscriptions"]
+    assert (entry["script"], entry["status"], imported.impossible) == (script, "ACTIVE", [])
+    (line,) = imported.differently
+    assert "its script includes fields, which is not in the source" in line
 
 
 def test_a_response_script_answers_sync_messages() -> None:
