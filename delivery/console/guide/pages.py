@@ -80,7 +80,7 @@ _PAGES = (
         "moving-in",
         "Come from another system",
         HOW_TO,
-        "A page for each system; the terms and calls of the Event Queue, and those of Inturn.",
+        "A page for each system, and the answers to the questions of the first day.",
     ),
     GuidePage(
         "taking-over",
@@ -114,6 +114,12 @@ _PAGES = (
         "Come from webMethods",
         HOW_TO,
         "Its terms, the import of triggers, filters and retries, the first day and the way back.",
+    ),
+    GuidePage(
+        "eventqueue",
+        "Come from the Event Queue",
+        HOW_TO,
+        "Its terms and calls, passwords of its clients, the first day and the way back.",
     ),
     GuidePage(
         "compare",
