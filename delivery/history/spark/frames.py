@@ -33,7 +33,10 @@ def frame_of_arrow(spark: "SparkSession", columns: Sequence[Column], rows: pa.Ta
 
 @contextmanager
 def partitioned_for(spark: "SparkSession", rows: int) -> "Iterator[None]":
-    """Let the session's queries divide so many rows into partitions that fit into memory."""
+    """Let the session's queries divide so many rows into partitions that fit into memory.
+
+    The frames are both made and read in the block.
+    """
     name = "spark.sql.shuffle.partitions"
     usual = int(spark.conf.get(name) or 0)
     spark.conf.set(name, max(usual, -(-rows // ROWS_A_PARTITION)))

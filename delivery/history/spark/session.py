@@ -5,13 +5,14 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from delivery.history.spark.jvm import Jvm
+from delivery.history.spark.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,20 +78,27 @@ def spark_session(spark: Spark) -> Iterator["SparkSession"]:
         cache=spark.cache,
         log=spark.log,
     )
-    process = jvm.start(_options(spark))
-    try:
-        with _driven(spark) as session:
-            yield session
-    except BaseException:
-        # Otherwise it would first write its cache, for many seconds, while the person who
-        # interrupted waits.
-        process.kill()
-        raise
-    finally:
-        assert process.stdin is not None
-        process.stdin.close()
-        process.wait()
-        del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+    with _scratch_folder(spark) as scratch:
+        process = jvm.start(_options(spark) | {"spark.local.dir": str(scratch)})
+        try:
+            with _driven(spark) as session:
+                yield session
+        except BaseException:
+            # Otherwise it would first write its cache, for many seconds, while the person who
+            # interrupted waits.
+            process.kill()
+            raise
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
+            process.wait()
+            del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+
+
+def _scratch_folder(spark: Spark) -> AbstractContextManager[str | Path]:
+    if spark.cache is None:
+        return tempfile.TemporaryDirectory(prefix="inturn-spark-", ignore_cleanup_errors=True)
+    return scratch_folder(spark.cache)
 
 
 class SparkSessions:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from delivery.history.archive import ledger
 from delivery.history.job import StepJob
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, MESSAGES, Table, arrow_rows
-from delivery.history.spark.frames import kept_frame
+from delivery.history.spark.frames import kept_frame, partitioned_for
 from delivery.history.steps.compare_log import read_their_log, refuse_unreadable
 from delivery.history.steps.compare_request import (
     ComparisonError,
@@ -59,6 +59,8 @@ def compare_logs(job: StepJob, **asked: Unpack[ComparisonOptions]) -> dict[str, 
         )
     until = min(wanted.until or archived, archived)
     with ExitStack() as ending:
+        compared = (*_files(job, DELIVERIES, wanted), *_files(job, ATTEMPTS, wanted))
+        ending.enter_context(partitioned_for(job.spark, sum(file.rows for file in compared)))
         job.progress.doing(f"reading {wanted.theirs}")
         theirs = ending.enter_context(kept_frame(read_their_log(job.spark, wanted)))
         refuse_unreadable(theirs, wanted)
@@ -85,7 +87,7 @@ def _keyed(job: StepJob, wanted: ComparisonRequest) -> "DataFrame":
     """Return `message_id` and `key` of the archived messages; without a value the key is null."""
     from pyspark.sql.functions import col
 
-    messages = _archived(job, MESSAGES, wanted, beyond=2 * _BEYOND)
+    messages = _archived(job, MESSAGES, wanted)
     key = text_to_spark(wanted.key, header=col("headers"), body=col("body"))
     return messages.select(col("id").alias("message_id"), key.alias("key"))
 
@@ -100,11 +102,11 @@ def _compared(
 ) -> "DataFrame":
     from pyspark.sql.functions import col, lit
 
-    deliveries = _archived(job, DELIVERIES, wanted, beyond=_BEYOND)
+    deliveries = _archived(job, DELIVERIES, wanted)
     if wanted.subscription_id is not None:
         deliveries = deliveries.filter(col("subscription_id") == wanted.subscription_id)
     with_key = keyed.filter("key IS NOT NULL")
-    here = our_rows(deliveries, _archived(job, ATTEMPTS, wanted, beyond=_BEYOND), with_key)
+    here = our_rows(deliveries, _archived(job, ATTEMPTS, wanted), with_key)
     if wanted.subscription:
         here = here.withColumn("subscription", lit(wanted.subscription))
     elif theirs.filter("subscription <> ''").isEmpty():
@@ -113,16 +115,19 @@ def _compared(
     return rows_within(rows, since=wanted.since, until=until)
 
 
-def _archived(
-    job: StepJob, table: Table, wanted: ComparisonRequest, *, beyond: timedelta
-) -> "DataFrame":
-    files = ledger.files(
+def _archived(job: StepJob, table: Table, wanted: ComparisonRequest) -> "DataFrame":
+    return job.archive.frame(job.spark, table, _files(job, table, wanted))
+
+
+def _files(job: StepJob, table: Table, wanted: ComparisonRequest) -> list[ledger.File]:
+    # A message may have been published long before its delivery was settled.
+    beyond = 2 * _BEYOND if table is MESSAGES else _BEYOND
+    return ledger.files(
         job.database,
         table.name,
         since=_day(wanted.since, -beyond),
         until=_day(wanted.until, _BEYOND),
     )
-    return job.archive.frame(job.spark, table, files)
 
 
 def _day(moment: datetime | None, beyond: timedelta) -> date | None:

@@ -22,6 +22,7 @@ from delivery.database.statements import statement
 from delivery.history.archive import ledger
 from delivery.history.job import StepJob
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, MESSAGES, Table
+from delivery.history.spark.frames import partitioned_for
 from delivery.history.steps.report_columns import AS_TEXT, IN_FULL, REPORT
 from delivery.history.steps.report_file import FORMATS, row_writer
 from subscriptions.filters.parse import parse_filter
@@ -199,18 +200,20 @@ def reported(
 def _write_parts(job: StepJob, wanted: ReportRequest, folder: str) -> None:
     if not (files := _files(job, DELIVERIES, *wanted.days)):
         return
+    tried = _files(job, ATTEMPTS, *wanted.days)
     job.progress.doing(f"looking through {sum(file.rows for file in files):,} settlements")
-    deliveries = requested_settlements(job.archive.frame(job.spark, DELIVERIES, files), wanted)
-    published = _published(deliveries)
-    if published is None:
-        return
-    frame = reported(
-        deliveries,
-        messages=job.archive.frame(job.spark, MESSAGES, _files(job, MESSAGES, *published)),
-        attempts=job.archive.frame(job.spark, ATTEMPTS, _files(job, ATTEMPTS, *wanted.days)),
-        wanted=wanted,
-    )
-    job.archive.write(frame, folder)
+    with partitioned_for(job.spark, sum(file.rows for file in (*files, *tried))):
+        deliveries = requested_settlements(job.archive.frame(job.spark, DELIVERIES, files), wanted)
+        published = _published(deliveries)
+        if published is None:
+            return
+        frame = reported(
+            deliveries,
+            messages=job.archive.frame(job.spark, MESSAGES, _files(job, MESSAGES, *published)),
+            attempts=job.archive.frame(job.spark, ATTEMPTS, tried),
+            wanted=wanted,
+        )
+        job.archive.write(frame, folder)
 
 
 def _published(deliveries: "DataFrame") -> tuple[date, date] | None:

@@ -25,7 +25,7 @@ from delivery.history.archive import ledger
 from delivery.history.archive.ledger import File
 from delivery.history.job import StepJob
 from delivery.history.schemas import ATTEMPTS, CALLED, DELIVERIES, JOURNAL
-from delivery.history.spark.frames import frame_of_rows
+from delivery.history.spark.frames import frame_of_rows, partitioned_for
 from delivery.history.transforms.measures import COLUMNS, hourly_measures, with_stops
 from delivery.history.transforms.stops import stopped_seconds, stops
 
@@ -75,8 +75,9 @@ def measure_hours(job: StepJob, *, everything: bool = False) -> dict[str, Any]:
         return {"chunks": 0, "rows": 0, "since": None, "until": None}
     since, until = work.spans[0].since, work.spans[-1].until
     job.progress.doing(f"measuring {since:%Y-%m-%d, %H:%M} to {until:%Y-%m-%d, %H:%M}")
-    rows = _computed(hours(job, work))
-    written = _replace(job, work, rows, everything=everything)
+    with partitioned_for(job.spark, sum(file.rows for file in (*work.deliveries, *work.attempts))):
+        rows = _computed(hours(job, work))
+        written = _replace(job, work, rows, everything=everything)
     return {
         "chunks": len(work.chunks),
         "rows": written,

@@ -9,6 +9,7 @@ from django.db import connection
 from pyspark.sql import SparkSession
 
 from delivery.history.job import Stopped
+from delivery.history.spark import frames
 from delivery.history.steps.rollup import HourSpan, measure_hours, spans
 from delivery.models import ArchiveChunk, HistoryHour
 from tests.support import factories
@@ -55,6 +56,28 @@ def test_an_empty_archive_needs_no_spark(tmp_path: Path, spark: SparkSession) ->
     with job(tmp_path, spark=spark, progress=reported) as given:
         assert measure_hours(given) == {"chunks": 0, "rows": 0, "since": None, "until": None}
     assert reported.texts == []
+
+
+def test_more_rows_are_divided_into_more_partitions(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class PartitionsInUse(RecordedProgress):
+        def doing(self, text: str) -> None:
+            super().doing(f"{text}, {spark.conf.get('spark.sql.shuffle.partitions')} partitions")
+
+    monkeypatch.setattr(frames, "ROWS_A_PARTITION", 1)
+    write(
+        tmp_path,
+        messages=[message(1), message(2), message(3)],
+        deliveries=[delivery(1), delivery(2), delivery(3)],
+        attempts=[attempt(1), attempt(2)],
+    )
+    reported, usual = PartitionsInUse(), spark.conf.get("spark.sql.shuffle.partitions")
+    with job(tmp_path, spark=spark, progress=reported) as given:
+        measure_hours(given)
+    assert reported.texts[-1] == "writing the hours, 5 partitions"
+    assert hours() == [(0, 3, 2, 0)]
+    assert spark.conf.get("spark.sql.shuffle.partitions") == usual
 
 
 def test_a_chunk_is_measured_once(tmp_path: Path, spark: SparkSession) -> None:
