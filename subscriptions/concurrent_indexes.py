@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndexConcurrently
+from django.db import ProgrammingError
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.operations.base import Operation
+from psycopg.errors import UndefinedTable
 
 _IS_VALID = """
     SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(quote_ident(%s))
@@ -30,7 +32,11 @@ _PARTITIONS_WITHOUT = """
         WHERE attached.inhparent = to_regclass(quote_ident(%s))
             AND index.indrelid = relation.oid
     )
-    ORDER BY relation.oid
+    ORDER BY
+        relation.oid = (
+            SELECT partdefid FROM pg_partitioned_table WHERE partrelid = partition.inhparent
+        ),
+        relation.oid
 """
 
 
@@ -76,7 +82,8 @@ class AddPartitionedIndexBesideWriters(Operation):
     """Builds an index on each partition of a table that Django does not create.
 
     `definition` is the part of CREATE INDEX after the name of the table. It may be repeated after
-    it was interrupted. A partition that is created meanwhile gets the index at once.
+    it was interrupted. A partition that is created meanwhile gets the index at once, and one that
+    is dropped meanwhile is left out.
     """
 
     reversible = True
@@ -100,18 +107,25 @@ class AddPartitionedIndexBesideWriters(Operation):
         schema_editor.execute(
             f"CREATE INDEX IF NOT EXISTS {name} ON ONLY {table} {self.definition}"
         )
+        # The default partition is the last, because the table's index becomes valid when the last
+        # one is attached, and nobody drops that partition.
         for partition in self._partitions_without(schema_editor):
-            index = f"{partition}_{self.name}"
-            of_partition = schema_editor.quote_name(index)
-            with _without_lock_timeout(schema_editor):
-                if _is_valid(schema_editor, index) is False:
-                    schema_editor.execute(f"DROP INDEX CONCURRENTLY {of_partition}")
-                schema_editor.execute(
-                    f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {of_partition} "
-                    f"ON {schema_editor.quote_name(partition)} {self.definition}"
-                )
-            # Locks out the readers of the partition for a moment.
-            schema_editor.execute(f"ALTER INDEX {name} ATTACH PARTITION {of_partition}")
+            with _unless_dropped(schema_editor, partition):
+                self._build_on(schema_editor, partition)
+
+    def _build_on(self, schema_editor: BaseDatabaseSchemaEditor, partition: str) -> None:
+        index = f"{partition}_{self.name}"
+        of_partition = schema_editor.quote_name(index)
+        with _without_lock_timeout(schema_editor):
+            if _is_valid(schema_editor, index) is False:
+                schema_editor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {of_partition}")
+            schema_editor.execute(
+                f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {of_partition} "
+                f"ON {schema_editor.quote_name(partition)} {self.definition}"
+            )
+        # Locks out the readers of the partition for a moment.
+        name = schema_editor.quote_name(self.name)
+        schema_editor.execute(f"ALTER INDEX {name} ATTACH PARTITION {of_partition}")
 
     def database_backwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: Any
@@ -132,6 +146,20 @@ def _is_valid(schema_editor: BaseDatabaseSchemaEditor, name: str) -> bool | None
         cursor.execute(_IS_VALID, [name])
         row = cursor.fetchone()
     return None if row is None else bool(row[0])
+
+
+@contextmanager
+def _unless_dropped(schema_editor: BaseDatabaseSchemaEditor, partition: str) -> Iterator[None]:
+    """Ignore that a table or its index is missing if the partition no longer exists."""
+    try:
+        yield
+    except ProgrammingError as error:
+        if not isinstance(error.__cause__, UndefinedTable):
+            raise
+        with schema_editor.connection.cursor() as cursor:
+            cursor.execute("SELECT to_regclass(quote_ident(%s))", [partition])
+            if cursor.fetchone() != (None,):
+                raise
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import psycopg
 import pytest
@@ -125,10 +126,11 @@ def test_an_index_that_the_server_finished_after_the_migration_was_killed_is_kep
 
 @pytest.fixture
 def partitioned() -> Iterator[None]:
-    """Two partitions; the build of their index was interrupted after that of the first."""
+    """Two ranges and the rest; the build of their index was interrupted after the first one."""
     with connection.cursor() as cursor:
         cursor.execute(
             "CREATE TABLE numbers (id bigint, is_even boolean) PARTITION BY RANGE (id);"
+            "CREATE TABLE numbers_rest PARTITION OF numbers DEFAULT;"
             "CREATE TABLE numbers_0 PARTITION OF numbers FOR VALUES FROM (0) TO (10);"
             "CREATE TABLE numbers_10 PARTITION OF numbers FOR VALUES FROM (10) TO (20);"
             "CREATE INDEX even_numbers ON ONLY numbers (id) WHERE is_even;"
@@ -160,7 +162,28 @@ def test_an_index_of_partitions_is_finished_after_an_interruption(partitioned: N
         ("numbers_0_even_numbers", True),
         ("numbers_10_even_numbers", True),
         ("numbers_20_id_idx", True),
+        ("numbers_rest_even_numbers", True),
     ]
     with connection.schema_editor(atomic=False) as editor:
         PARTITIONED.database_backwards("delivery", editor, *states)
     assert indexes_of_numbers() == []
+
+
+def test_a_partition_that_retention_drops_meanwhile_is_left_out(
+    partitioned: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_on = AddPartitionedIndexBesideWriters._build_on
+
+    def dropped_first(self: AddPartitionedIndexBesideWriters, editor: Any, partition: str) -> None:
+        if partition == "numbers_10":
+            editor.execute("DROP TABLE numbers_10")
+        build_on(self, editor, partition)
+
+    monkeypatch.setattr(AddPartitionedIndexBesideWriters, "_build_on", dropped_first)
+    with connection.schema_editor(atomic=False) as editor:
+        PARTITIONED.database_forwards("delivery", editor, state(), state())
+    assert indexes_of_numbers() == [
+        ("even_numbers", True),
+        ("numbers_0_even_numbers", True),
+        ("numbers_rest_even_numbers", True),
+    ]
