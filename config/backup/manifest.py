@@ -66,6 +66,10 @@ def read_manifest(folder: Path) -> Manifest:
             f"{folder} has no readable {MANIFEST} ({error.strerror}): "
             "give the folder of a complete back-up"
         ) from error
+    except ValueError as error:
+        raise BackupError(
+            f"{folder / MANIFEST} is damaged: take another copy of the back-up"
+        ) from error
     if content.get("format") != FORMAT:
         raise BackupError(
             f"{folder} has a format that this version does not know: "

@@ -51,6 +51,9 @@ def test_a_changed_or_incomplete_back_up_is_refused(folder: Path) -> None:
     (folder / "database.dump").unlink()
     with pytest.raises(BackupError, match="is missing"):
         read_manifest(folder)
+    (folder / "manifest.json").write_text('{"format"')
+    with pytest.raises(BackupError, match="is damaged"):
+        read_manifest(folder)
     (folder / "manifest.json").unlink()
     with pytest.raises(BackupError, match="complete back-up"):
         read_manifest(folder)
