@@ -90,12 +90,14 @@ class SearchedPage(KeysetPage):
 class SearchProgress:
     """The progress of one page of a search.
 
-    `reached_at` is the time of publication of the last message examined.
+    `reached_at` is the time of publication of the last message examined, `percent` the share of the
+    range that this page and those before it have covered.
     """
 
     seconds: float
     reached: int | None
     reached_at: datetime | None
+    percent: int = 0
     is_refused: bool = False
 
 
@@ -117,19 +119,28 @@ class MessageChangeList(SplitChangeList):
             )
             return
         began = timezone.now()
-        walked = self._walk(search)
+        first, last = self._range()
+        walked = self._walk(search, first=first, last=last)
         self._show(walked)
         took = (timezone.now() - began).total_seconds()
         self.progress = SearchProgress(
-            seconds=took, reached=walked.reached, reached_at=_published(walked.reached)
+            seconds=took,
+            reached=walked.reached,
+            reached_at=_published(walked.reached),
+            percent=_percent(walked.reached, first=first, last=last),
         )
 
-    def _walk(self, search: Search) -> Walked:
+    def _range(self) -> tuple[int, int]:
+        """Return the first and the last id of the filters."""
         first, last = ids_between(
             _moment(PublishedSince, self.params), _moment(PublishedUntil, self.params)
         )
         first = max(first, parse_public_id(self.params.get(str(IdFrom.parameter_name), "")) or 0)
-        last = min(last, parse_public_id(self.params.get(str(IdTo.parameter_name), "")) or last)
+        return first, min(
+            last, parse_public_id(self.params.get(str(IdTo.parameter_name), "")) or last
+        )
+
+    def _walk(self, search: Search, *, first: int, last: int) -> Walked:
         before = self._bound(BEFORE)
         last = last if before is None else min(last, before - 1)
         return walk_messages(
@@ -218,6 +229,12 @@ def _moment(of: type[Any], params: Any) -> datetime | None:
         None, {of.parameter_name: [params.get(of.parameter_name, "")]}, None, None
     ).moment()
     return moment
+
+
+def _percent(reached: int | None, *, first: int, last: int) -> int:
+    if reached is None or first > last:
+        return 100
+    return max(0, 100 * (last - reached + 1) // (last - first + 1))
 
 
 def _published(reached: int | None) -> datetime | None:

@@ -86,10 +86,14 @@ def test_an_interrupted_search_shows_its_progress_and_continues(
     answer = ann.get(address)
     assert ids(answer) == []
     assert "0 found" in answer.text
+    shares = [progress(answer).percent]
     while (older := answer.context["cl"].paginator.older_url) is not None:
         assert "Search further" in answer.text
         answer = ann.get(MESSAGES + older)
+        shares.append(progress(answer).percent)
     assert ids(answer) == [oldest.pk]
+    assert shares == sorted(set(shares))
+    assert shares[-1] == 100
     assert progress(answer).reached is None
 
 
