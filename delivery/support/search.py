@@ -12,7 +12,8 @@ Only a part of a single message has no limit, and only before a walk has made pr
 makes progress, and takes little longer than its time.
 
 The messages of a few deliveries with a status or of a subscription are found by the deliveries'
-indexes, and only these are walked.
+indexes, and only these are walked. Those of a subscriber, without a text, are found by one
+statement along its subscriptions' index, from the newest delivery of each.
 
 If every message is read, those of a part are read ahead: along an index, a day from a disk took
 four times as long. Ids are nearly in the order of publication, so `SLACK` more of them are read on
@@ -28,8 +29,9 @@ from datetime import datetime
 from django.db.models import BooleanField, Exists, QuerySet
 from django.db.models.expressions import RawSQL
 
+from delivery.database import queries
 from delivery.database.queries import TimeUpError, at_most, reading_ahead
-from delivery.models import Delivery, Message
+from delivery.models import Delivery, Message, Status
 from delivery.models.delivery import DeliveryQuerySet, ids_of_message
 from delivery.support.written_texts import ways_to_write
 
@@ -38,6 +40,8 @@ SLACK = 10_000
 FIRST_PART = 500
 # As many deliveries are found by an index in some milliseconds.
 FEW = 10_000
+# With more, looking up the newest deliveries of each takes longer than walking the messages.
+FEW_SUBSCRIPTIONS = 500
 QUICK_SECONDS, SLOW_SECONDS = 0.05, 0.2
 # The minimum for a part, even if less time remains.
 LEAST_SECONDS = 0.05
@@ -78,6 +82,12 @@ class Search:
     def reads_all(self) -> bool:
         """Return whether every message is read, for lack of a cheaper condition."""
         return self.reads_payloads and not self.reads_deliveries
+
+    @property
+    def follows_subscriptions(self) -> bool:
+        """Return whether the matches are the messages of a few subscriptions' deliveries."""
+        named = self.subscriptions
+        return named is not None and len(named) <= FEW_SUBSCRIPTIONS and not self.reads_payloads
 
     @property
     def without_deliveries(self) -> "Search":
@@ -158,8 +168,13 @@ def walk_messages(
     seconds: float = SECONDS,
 ) -> Walked:
     """Search messages from the last id to the first, until `count` are found or the time is up."""
+    ends_at = time.monotonic() + seconds
+    if search.follows_subscriptions:
+        walked = _follow(rows, search, first=first, last=last, count=count, ends_at=ends_at)
+        if walked is not None:
+            return walked
     messages: list[Message] = []
-    upper, size, ends_at = last, FIRST_PART, time.monotonic() + seconds
+    upper, size = last, FIRST_PART
     is_all_read = search.reads_all
     if search.reads_deliveries and (few := _few_ids(search, first, last, seconds / 2)) is not None:
         rows, search = rows.filter(pk__in=few), search.without_deliveries
@@ -178,6 +193,51 @@ def walk_messages(
             return Walked(rows=messages, reached=upper + 1, is_full=False)
         size = max(size // 10, 1) if part is None else _next_size(size, time.monotonic() - began)
     return Walked(rows=messages, reached=None, is_full=False)
+
+
+def _follow(
+    rows: QuerySet[Message], search: Search, *, first: int, last: int, count: int, ends_at: float
+) -> Walked | None:
+    """Walk along the subscriptions' deliveries; None if not even the first part was in time."""
+    messages: list[Message] = []
+    upper, size, named = last, count + 1, search.subscriptions or ()
+    while upper >= first:
+        try:
+            with at_most(max((ends_at - time.monotonic()) / 2, LEAST_SECONDS)):
+                ids, reached = _newest_ids(search, first, upper, size)
+                among = rows.filter(pk__in=ids).order_by("-pk")
+                messages += among[: count - len(messages)]
+        except TimeUpError:
+            is_begun = upper < last
+            return Walked(rows=messages, reached=upper + 1, is_full=False) if is_begun else None
+        if len(messages) == count:
+            return Walked(rows=messages, reached=messages[-1].pk, is_full=True)
+        if reached is None:
+            break
+        upper = reached - 1
+        # The other conditions leave out most messages.
+        size = min(4 * size, max(FEW // len(named), count + 1))
+        if upper >= first and time.monotonic() >= ends_at:
+            return Walked(rows=messages, reached=upper + 1, is_full=False)
+    return Walked(rows=messages, reached=None, is_full=False)
+
+
+def _newest_ids(search: Search, first: int, last: int, limit: int) -> tuple[list[int], int | None]:
+    """Return the newest messages of the subscriptions, and the one from which on none is missing.
+
+    Of each subscription `limit` deliveries are read.
+    """
+    ids, reached = queries.row(
+        "newest_of_subscriptions",
+        {
+            "subscriptions": list(search.subscriptions or ()),
+            "statuses": list(search.statuses or Status.values),
+            "first": ids_of_message(first)[0],
+            "last": ids_of_message(last)[1],
+            "limit": limit,
+        },
+    )
+    return ids, reached
 
 
 def _few_ids(search: Search, first: int, last: int, seconds: float) -> list[int] | None:

@@ -33,6 +33,7 @@ READS_WHOLE = {
     # Up to the first row.
     "new_since_proof": {"delivery_waiting"},
     "newest_ids": {"delivery_message_id_seq"},
+    "newest_of_subscriptions": {"delivery_lane"},
     "open_of_subscription": {"delivery_lane"},
     "remove_messages": {"delivery_callback", "delivery_resubmission"},
     "rollup_forget": {"delivery_historyhour"},

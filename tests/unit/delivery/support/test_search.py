@@ -1,15 +1,18 @@
 """Messages are found by texts and statuses: from the newest, in parts, within a time limit."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
-from django.db.models import BooleanField, QuerySet
+from django.db.models import BooleanField, F, QuerySet
 from django.db.models.expressions import RawSQL
 
-from delivery.models import Message, Status
+from delivery.database.queries import TimeUpError
+from delivery.models import Lane, LaneKind, Message, Status
 from delivery.support import search as searching
 from delivery.support.search import Search, Walked, ids_between, walk_messages
+from subscriptions.models import Mode, Subscription
 from tests.support import factories
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -115,6 +118,69 @@ class TestHowFar:
             assert ids(walked(Search(body="needle"), count=50)) == [
                 row.pk for row in reversed(rows)
             ]
+
+
+class TestSubscriptions:
+    """The newest deliveries of each subscription are read, and more only if these are too few."""
+
+    def test_the_messages_are_those_of_a_walk_through_all_messages(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        named = self._subscriptions()
+        made = [
+            factories.delivery(status, subscription=one, **fields).message
+            for status, fields in (*self._open(), *((status, {}) for status in Status))
+            for one in named
+        ]
+        factories.delivery(Status.FAILED)
+        every = Message.objects.all()
+        odd = every.annotate(odd=F("pk") % 2).filter(odd=1)
+        for search in (
+            Search(subscriptions=tuple(one.pk for one in named)),
+            Search(subscriptions=(named[0].pk,), statuses=("PENDING", "REJECTED")),
+            Search(subscriptions=(named[1].pk,), statuses=("IN_FLIGHT",)),
+            Search(subscriptions=()),
+        ):
+            for rows in (every, odd):
+                pages = list[list[int]]()
+                for few in (-1, 500):
+                    monkeypatch.setattr(searching, "FEW_SUBSCRIPTIONS", few)
+                    pages.append(self._pages(rows, search, made[0].pk, made[-1].pk))
+                assert pages[0] == pages[1], search
+                assert rows is odd or bool(pages[0]) == bool(search.subscriptions)
+
+    @staticmethod
+    def _subscriptions() -> list[Subscription]:
+        return [factories.subscription(), factories.subscription(mode=Mode.PULL)]
+
+    @staticmethod
+    def _open() -> list[tuple[Status, dict[str, Any]]]:
+        retry = Lane.objects.get(kind=LaneKind.RETRY)
+        return [
+            (Status.PENDING, {"skipped": True, "attempts": 1}),
+            (Status.PENDING, {"lane": retry, "next_attempt_at": NOON}),
+            (Status.PENDING, {"next_attempt_at": NOON}),
+        ]
+
+    @staticmethod
+    def _pages(rows: QuerySet[Message], search: Search, first: int, last: int) -> list[int]:
+        """Return the ids of all pages of two messages."""
+        found = list[int]()
+        while last >= first:
+            page = walk_messages(rows, search, first=first, last=last, count=2, seconds=10)
+            found += ids(page)
+            last = first - 1 if page.reached is None else page.reached - 1
+        return found
+
+    def test_a_slow_index_is_left_for_a_walk_through_all_messages(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def times_out(*_: object) -> None:
+            raise TimeUpError
+
+        row = factories.delivery(Status.FAILED)
+        monkeypatch.setattr(searching, "_newest_ids", times_out)
+        assert ids(walked(Search(subscriptions=(row.subscription_id,)))) == [row.message_id]
 
 
 def sleeping(seconds: float, *, only: Message | None = None) -> QuerySet[Message]:
