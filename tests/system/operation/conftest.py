@@ -1,9 +1,12 @@
 """One installation for all tests here: the next `up` has to cope with a test's leftovers."""
 
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from config.embedded.postgres import THROWAWAY, Server
 from tests.system.operation.installation import StartedInstallation
 
 
@@ -21,3 +24,26 @@ def running(installation: StartedInstallation) -> StartedInstallation:
     if not installation.is_running():
         installation.start()
     return installation
+
+
+@pytest.fixture(scope="session")
+def created(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the data folder of a server that has run and ended."""
+    home = tmp_path_factory.mktemp("created")
+    server = Server(home, settings=THROWAWAY)
+    server.start()
+    server.stop()
+    return home
+
+
+@pytest.fixture
+def server(created: Path, tmp_path: Path) -> Iterator[Server]:
+    """A server on a copy of `created`: that takes a quarter of the time of a new data folder."""
+    home = tmp_path / "home"
+    # With the owners, which differ by the account that runs PostgreSQL here.
+    subprocess.run(["cp", "-a", str(created), str(home)], check=True)
+    server = Server(home, settings=THROWAWAY)
+    try:
+        yield server
+    finally:
+        server.stop()

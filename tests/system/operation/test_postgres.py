@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,15 +32,6 @@ server.stop()
 """
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    server = Server(tmp_path, settings=THROWAWAY)
-    try:
-        yield server
-    finally:
-        server.stop()
-
-
 def one(url: str, query: str) -> object:
     with psycopg.connect(url) as connection:
         row = connection.execute(query).fetchone()
@@ -61,7 +51,7 @@ def test_a_commit_survives_a_killed_server(server: Server) -> None:
 
 def test_a_leftover_server_is_ended_before_another_starts(server: Server, tmp_path: Path) -> None:
     server.start()
-    successor = Server(tmp_path, settings=THROWAWAY)
+    successor = Server(tmp_path / "home", settings=THROWAWAY)
     try:
         url = successor.start()
         assert not server.is_alive()
@@ -98,18 +88,23 @@ def test_a_taken_port_is_replaced(server: Server, tmp_path: Path) -> None:
         other.stop()
 
 
-def test_an_interrupted_initdb_is_repeated(server: Server) -> None:
+def test_an_interrupted_initdb_is_repeated(tmp_path: Path) -> None:
+    server = Server(tmp_path, settings=THROWAWAY)
     (server.cluster.folder / "data.unfinished" / "base").mkdir(parents=True)
-    assert one(server.start(), "SELECT 1") == 1
+    try:
+        assert one(server.start(), "SELECT 1") == 1
+    finally:
+        server.stop()
 
 
 def test_the_servers_url_is_known_only_while_it_runs(server: Server, tmp_path: Path) -> None:
-    assert running_url(tmp_path) is None
+    home = tmp_path / "home"
+    assert running_url(home) is None
     assert running_url(tmp_path / "nowhere") is None
     url = server.start()
-    assert running_url(tmp_path) == url
+    assert running_url(home) == url
     server.stop()
-    assert running_url(tmp_path) is None
+    assert running_url(home) is None
 
 
 def test_foreign_settings_do_not_reach_it(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

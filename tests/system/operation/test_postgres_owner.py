@@ -1,6 +1,5 @@
 """The embedded PostgreSQL: the account with which Inturn connects, and the server's log."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -37,15 +36,6 @@ BEFORE = """
 
     ALTER ROLE inturn PASSWORD '{password}';
 """
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    server = Server(tmp_path / "home", settings=THROWAWAY)
-    try:
-        yield server
-    finally:
-        server.stop()
 
 
 def log_of(server: Server) -> str:

@@ -11,6 +11,9 @@ from tests.support.rest import RestRefusedError
 from tests.system.browser.visitor import PASSWORD, ConsoleVisitor
 from tests.system.browser.watching import watched
 
+# For the test without a page, too: otherwise another process would start one more product for it.
+pytestmark = pytest.mark.usefixtures("chromium")
+
 MOST_CLICKS = 4
 # Counts what the mouse does, across the pages of this tab.
 COUNTER = """

@@ -104,21 +104,24 @@ def test_only_people_with_the_right_may_look(
 def test_only_people_with_the_right_may_change(
     everything: dict[str, dict[str, Any]], visitor: Client, role: str
 ) -> None:
-    wrong: list[tuple[object, ...]] = []
+    wrong = []
     before = fingerprint()
     for name, row, address in every_address(everything):
-        if role in row.post and name in _CALLS_OUT:
-            continue
-        with transaction.atomic():
+        if role not in row.post:
             status = visitor.post(address, {"post": "yes"}).status_code
-            changed = set() if role in row.post else fingerprint().items() - before.items()
-            transaction.set_rollback(True)
-        if role in row.post:
-            if status not in (200, 302):
-                wrong.append((name, status))
-        elif changed or (row.is_action and status not in REFUSED):
-            wrong.append((name, status, *changed))
+            is_wrong = row.is_action and status not in REFUSED
+        elif name in _CALLS_OUT:
+            continue
+        else:
+            with transaction.atomic():
+                status = visitor.post(address, {"post": "yes"}).status_code
+                transaction.set_rollback(True)
+            is_wrong = status not in (200, 302)
+        if is_wrong:
+            wrong.append((name, status))
     assert wrong == []
+    # Once, because digests of all tables take longer than the page.
+    assert fingerprint() == before
 
 
 def test_every_action_works_for_people_with_the_right(
@@ -235,16 +238,18 @@ def row_of(address: str) -> Row | None:
 
 
 @pytest.mark.parametrize("role", [AUDITOR, *OTHERS])
-def test_no_page_links_to_a_forbidden_page(
+def test_no_page_offers_a_forbidden_page_or_action(
     everything: dict[str, dict[str, Any]], role: str
 ) -> None:
     visitor = visitor_of(role)
-    wrong = []
+    wrong: list[tuple[str, ...]] = []
     for name, row, address in every_address(everything):
         answer = visitor.get(address) if role in row.get else None
         if answer is None or answer.status_code != 200 or answer.streaming:
             continue
         shown = ShownPage(answer.text)
+        if role == AUDITOR and not shown.posts <= HARMLESS:
+            wrong.append((name, "changes", *shown.posts - HARMLESS))
         for link in shown.links:
             leads_to = row_of(link)
             if leads_to is not None and role not in leads_to.get:
@@ -254,17 +259,6 @@ def test_no_page_links_to_a_forbidden_page(
             if leads_to is None or role not in leads_to.post:
                 wrong.append((name, "button", button))
     assert wrong == []
-
-
-def test_an_auditor_sees_no_button_that_changes_anything(
-    everything: dict[str, dict[str, Any]],
-) -> None:
-    visitor = visitor_of(AUDITOR)
-    for name, row, address in every_address(everything):
-        if AUDITOR in row.get:
-            answer = visitor.get(address)
-            if answer.status_code == 200 and not answer.streaming:
-                assert ShownPage(answer.text).posts <= HARMLESS, name
 
 
 def test_support_sees_the_buttons_that_rescue(everything: dict[str, dict[str, Any]]) -> None:
