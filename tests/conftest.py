@@ -1,7 +1,11 @@
 """Sets up Django on a database server of the tests, and offers fixtures that all tests share."""
 
 import gc
+import importlib
+import os
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import django
 import pytest
@@ -10,6 +14,8 @@ from pytest_django import DjangoDbBlocker
 
 from tests.support import surroundings
 
+# Until all modules are imported and all tests collected, nearly everything that is made stays.
+gc.disable()
 # Here, not in a hook: conftests further down import models as they are loaded.
 surroundings.arrange()
 django.setup()
@@ -27,6 +33,7 @@ from tests.system.operation import previous  # noqa: E402
 # The folder that `prepare` fills; whitenoise warns if it does not exist.
 django_settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 
+TESTS = Path(__file__).parent
 # The tests of `manage.py test` without `--full`, and the random examples of each kind that it
 # draws; then those of all other runs.
 QUICK = "not slow"
@@ -53,6 +60,23 @@ def pytest_configure(config: pytest.Config) -> None:
         print_blob=True,
     )
     settings.load_profile("inturn")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Begin in each process with other modules, whose bytecode the other processes then read.
+
+    In a new clone each of them would compile all modules.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker is None:
+        return
+    files = sorted(TESTS.rglob("test_*.py"))
+    for file in files[int(worker[2:]) :: int(os.environ["PYTEST_XDIST_WORKER_COUNT"])]:
+        name = ".".join(file.relative_to(TESTS.parent).with_suffix("").parts)
+        # A module that fails is imported, and reported, once more.
+        with suppress(Exception):
+            importlib.import_module(name)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -84,11 +108,18 @@ def _shared(item: pytest.Function) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest tests: at the end the other processes would wait for them."""
+    """Begin with the longest tests: at the end the other processes would wait for them.
+
+    Those of the started product mostly wait, so others run beside them.
+    """
     assert len({item.nodeid for item in items}) == len(items), (
         "xdist runs one of tests with equal ids"
     )
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    items.sort(
+        key=lambda item: (
+            item.get_closest_marker("long") is None and not item.nodeid.startswith("tests/system/")
+        )
+    )
 
 
 def pytest_collection_finish() -> None:
@@ -99,6 +130,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 def pytest_terminal_summary(

@@ -35,13 +35,17 @@ STEPS: dict[str, list[str]] = {
 }
 # Run only with `--full`, or by name.
 LONG = ("torture",)
+# pytest's own conftest chooses a database, and only then names the settings module. Without stored
+# bytecode each of the hundreds of processes of the tests would compile all files that it imports.
+NOT_INHERITED = ("DJANGO_SETTINGS_MODULE", "PYTHONDONTWRITEBYTECODE")
 # Takes one processor for a minute, so it runs alongside the other steps, and its output is printed
 # as a whole.
 ASIDE = "types"
 # The workers share a server (tests/support/surroundings.py); each has its own database, and one of
-# them starts the services that several tests share (tests/conftest.py). There is one more than a
-# small machine has processors, because tests spend a third of their time waiting.
-ALL_OF_THEM = ["--numprocesses=3", "--dist=loadgroup", "--durations=30"]
+# them starts the services that several tests share (tests/conftest.py). There are two more than a
+# small machine has processors: with one more these were idle for a seventh of the time, because
+# tests wait.
+ALL_OF_THEM = ["--numprocesses=4", "--dist=loadgroup", "--durations=30"]
 
 
 class Command(BaseCommand):
@@ -77,11 +81,8 @@ class Command(BaseCommand):
 
 def run_all_steps(steps: Sequence[str], pytest_arguments: Sequence[str]) -> int:
     """Run all steps, even after a failure, and return the exit code for the whole."""
-    # pytest's own conftest chooses a database, and only then names the settings module.
     plain = {
-        name: text
-        for name, text in processes.environment().items()
-        if name != "DJANGO_SETTINGS_MODULE"
+        name: text for name, text in processes.environment().items() if name not in NOT_INHERITED
     }
     failed = []
     with surroundings() as environment, ThreadPoolExecutor(1) as pool:
