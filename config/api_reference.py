@@ -11,7 +11,7 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 from markdown_it import MarkdownIt
 
-from config.api_schema import document
+from config.api_schema import schema_document
 
 # The order in which a newcomer needs them. A test insists that each tag is in one chapter.
 CHAPTERS: Mapping[str, Sequence[str]] = {
@@ -86,7 +86,7 @@ def _page() -> str:
     return render_to_string(
         "api/docs.html",
         {
-            "about": document()["info"]["description"],
+            "about": schema_document()["info"]["description"],
             "chapters": [
                 (title, [(tag, list(_calls(tag))) for tag in tags])
                 for title, tags in CHAPTERS.items()
@@ -97,12 +97,12 @@ def _page() -> str:
 
 
 def _schemas() -> dict[str, Any]:
-    found: dict[str, Any] = document()["components"]["schemas"]
+    found: dict[str, Any] = schema_document()["components"]["schemas"]
     return found
 
 
 def _calls(tag: str) -> Iterator[ReferenceCall]:
-    for path, methods in document()["paths"].items():
+    for path, methods in schema_document()["paths"].items():
         for method, call in methods.items():
             if tag in call["tags"]:
                 yield _call(method.upper(), path, call)

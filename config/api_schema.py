@@ -14,10 +14,10 @@ _GENERATING = threading.Lock()
 
 class SchemaView(SpectacularAPIView):
     def _get_schema_response(self, request: Request) -> Response:
-        return Response(document())
+        return Response(schema_document())
 
 
-def document() -> dict[str, Any]:
+def schema_document() -> dict[str, Any]:
     with _GENERATING:
         return _generated()
 

@@ -28,7 +28,7 @@ from config.env import Environment
 from config.up import processes
 from config.version import version
 from delivery.database.connections import connection_parameters
-from delivery.history.postgres.window import Snapshot, snapshot
+from delivery.history.postgres.window import Snapshot, open_snapshot
 
 Say = Callable[[str], None]
 
@@ -66,7 +66,7 @@ def make_backup(target: Path, environment: Environment, *, say: Say) -> Manifest
 def _write(folder: Path, environment: Environment, *, say: Say) -> Manifest:
     _write_keys(folder / KEYS, environment)
     parameters = connection_parameters()
-    with snapshot(make_conninfo(**parameters)) as seen:
+    with open_snapshot(make_conninfo(**parameters)) as seen:
         say("reading the archive's ledger")
         with (
             (folder / LEDGER).open("wb") as file,

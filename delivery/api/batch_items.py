@@ -97,7 +97,7 @@ def item_of(text: str) -> Item:
     return _item(parse_json(text.encode("utf-8", "surrogatepass")), text)
 
 
-def attempts(body: bytes, *, content_type: str) -> list[Item | Problem]:
+def read_items(body: bytes, *, content_type: str) -> list[Item | Problem]:
     """Return the results of `split_batch` and `item_of`; an array is parsed once, not three times.
 
     Raise Problem or ValueError if the whole body is invalid; `split_batch` then reports the reason.

@@ -183,4 +183,4 @@ def _place(name: str) -> dict[str, Any]:
 
 
 def _waiting(lanes: Sequence[Lane]) -> dict[str, Any]:
-    return {"waiting": waiting_counts.of_lanes([lane.pk for lane in lanes])}
+    return {"waiting": waiting_counts.waiting_of_lanes([lane.pk for lane in lanes])}

@@ -215,7 +215,9 @@ def _result(result: Result) -> dict[str, Any]:
 
 
 def _figures(subscriber_id: int, *, now: datetime) -> dict[str, Any]:
-    figures = counts.of_subscribers([subscriber_id], now=now, limit=COUNT_LIMIT).get(subscriber_id)
+    figures = counts.figures_of_subscribers([subscriber_id], now=now, limit=COUNT_LIMIT).get(
+        subscriber_id
+    )
     if figures is None:
         names = ("available", "in_flight", "received_per_minute", "acknowledged_per_minute")
         return dict.fromkeys(names, 0) | {"oldest_seconds": None}

@@ -23,7 +23,7 @@ from subscriptions.models import Subscription
 from subscriptions.values.names import MAX_NAME_LENGTH
 
 
-class ReplayWishSerializer(Strict):
+class NewReplaySerializer(Strict):
     """Which messages to deliver to which subscription, and how fast.
 
     A field that is omitted or null has the subscription's value; an empty text is no condition.
@@ -117,7 +117,7 @@ class ReplayViews(ApiView, GenericViewSet[Replay]):
         """Read a replay, with its preview and its progress."""
         return self._shown(self.get_object())
 
-    @extend_schema(request=ReplayWishSerializer, responses={201: ReplaySerializer})
+    @extend_schema(request=NewReplaySerializer, responses={201: ReplaySerializer})
     def create(self, request: Request) -> Response:
         """Select the messages of a replay from the archive.
 
@@ -125,7 +125,7 @@ class ReplayViews(ApiView, GenericViewSet[Replay]):
         It selects the messages that match the filter, whether or not the subscription existed when
         they were published.
         """
-        serializer = ReplayWishSerializer(data=request.data)
+        serializer = NewReplaySerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         fields = dict(serializer.validated_data)
         subscription = _subscription(fields.pop("subscription"))

@@ -109,7 +109,7 @@ class Rate(serializers.FloatField):
         return super().to_internal_value(data)
 
 
-class WishSerializer(Strict):
+class NewResubmissionSerializer(Strict):
     """Which deliveries to resubmit, and how fast."""
 
     filter = FilterSerializer()
@@ -123,7 +123,7 @@ class WishSerializer(Strict):
     )
 
 
-class CancellationWishSerializer(WishSerializer):
+class NewCancellationSerializer(NewResubmissionSerializer):
     """Which deliveries to cancel, and how fast."""
 
     filter = UnsettledFilterSerializer()

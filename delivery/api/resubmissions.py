@@ -12,10 +12,10 @@ from rest_framework.viewsets import GenericViewSet
 
 from delivery.api.resubmission_shapes import (
     CancellationSerializer,
-    CancellationWishSerializer,
+    NewCancellationSerializer,
+    NewResubmissionSerializer,
     PreviewSerializer,
     ResubmissionSerializer,
-    WishSerializer,
 )
 from delivery.models import BulkVerb, Resubmission
 from delivery.support import bulk_jobs
@@ -29,7 +29,7 @@ from subscriptions.api.views import MANAGE, READ, ApiView
 
 class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):
     verb = BulkVerb.RESUBMIT
-    request_class: type[WishSerializer] = WishSerializer
+    request_class: type[NewResubmissionSerializer] = NewResubmissionSerializer
     order = PageOrder(column="id", newest_first=True)
     pagination_class = KeysetPages
     query_classes = {"list": ById}
@@ -50,7 +50,8 @@ class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):
         return self._shown()
 
     @extend_schema(
-        request=WishSerializer, responses={200: PreviewSerializer, 201: ResubmissionSerializer}
+        request=NewResubmissionSerializer,
+        responses={200: PreviewSerializer, 201: ResubmissionSerializer},
     )
     def create(self, request: Request) -> Response:
         """Resubmit many settled deliveries, oldest first; with `dry_run` only count them.
@@ -90,7 +91,7 @@ class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):
 
 class CancellationViews(ResubmissionViews):
     verb = BulkVerb.CANCEL
-    request_class = CancellationWishSerializer
+    request_class = NewCancellationSerializer
     queryset = Resubmission.objects.filter(verb=BulkVerb.CANCEL)
     serializer_class = CancellationSerializer
 
@@ -99,7 +100,7 @@ class CancellationViews(ResubmissionViews):
         return super().list(request)
 
     @extend_schema(
-        request=CancellationWishSerializer,
+        request=NewCancellationSerializer,
         responses={200: PreviewSerializer, 201: CancellationSerializer},
     )
     def create(self, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""A listener of a mailbox: it fetches each message, passes it to a taker, and acknowledges it.
+"""A listener of a mailbox: it fetches each message, passes it to an output, and acknowledges it.
 
 At least once: a message that was taken and could not be acknowledged (a crash, a fetch by another
 client meanwhile) comes again, with the same id. Requests to an Inturn that does not answer are
@@ -148,7 +148,7 @@ class MailboxListener:
         self.released += not late
         result = late.get(message.receipt) or f"released, and returns in {delay} s"
         self.say(f"{message.id} was not taken ({reason}): {result}")
-        # One failure may be due to the message; several in a row are due to the taker, and each
+        # One failure may be due to the message; several in a row are due to the output, and each
         # fetch counts towards max_receives.
         self.pause(min(self._failed_in_row, LONGEST_PAUSE_SECONDS))
         self._failed_in_row += 1

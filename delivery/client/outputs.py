@@ -1,4 +1,4 @@
-"""Takers of fetched messages: one prints them, one posts them to a local URL."""
+"""Outputs of fetched messages: one prints them, one posts them to a local URL."""
 
 import base64
 import time
@@ -12,7 +12,7 @@ from django.utils import timezone
 from delivery.calls.http import NoAnswerError, bare_session, call_trusted
 from delivery.client.mailbox import FetchedMessage
 from delivery.client.terminal_text import visible_json, visible_text
-from delivery.console.payloads.payload import payload
+from delivery.console.payloads.payload import payload_of
 
 # Headers about the publishing request rather than the message.
 _NOT_FORWARDED = frozenset(
@@ -97,7 +97,7 @@ def forwarded(message: FetchedMessage) -> dict[str, str | bytes]:
 
 def as_text(message: FetchedMessage) -> str:
     receives = f"  fetched {message.receive_count} times" if message.receive_count > 1 else ""
-    shown = payload(message.body)
+    shown = payload_of(message.body)
     cut = f"\n… {shown.size:,} bytes in all" if shown.is_cut else ""
     return visible_text(
         f"{message.id}  {message.event}  {message.published_at}{receives}\n{shown.text}{cut}\n"

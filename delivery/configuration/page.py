@@ -22,7 +22,7 @@ from unfold.widgets import (
 
 from delivery.configuration.applying import apply_document, checked_document, plan_document
 from delivery.configuration.effect import effects_of
-from delivery.configuration.words import is_set_anew, shown_value, summary
+from delivery.configuration.words import is_set_anew, plan_summary, shown_value
 from delivery.console.shared.rights import may_configure
 from subscriptions.admin.shared.base import actor_of
 from subscriptions.configuration.apply import PlanChangedError
@@ -127,7 +127,7 @@ def _apply(request: HttpRequest) -> HttpResponse:
             request, "Nothing was changed: something changed meanwhile. Below is how it is now."
         )
         return _planned(request, given)
-    messages.success(request, f"The file was applied: {summary(plan)}.")
+    messages.success(request, f"The file was applied: {plan_summary(plan)}.")
     return HttpResponseRedirect(reverse("configuration"))
 
 
@@ -146,7 +146,7 @@ def _shown(request: HttpRequest, form: forms.Form, **context: Any) -> HttpRespon
         context |= {
             "rows": [_row(one) for one in plan.changes[:SHOWN]],
             "count": len(plan.changes),
-            "summary": summary(plan),
+            "summary": plan_summary(plan),
             "warnings": plan_warnings(plan),
             "effects": effects_of(plan),
             "sealed": encrypt(context.pop("given")),

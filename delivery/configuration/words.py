@@ -12,17 +12,17 @@ from subscriptions.values.counts import counted
 SHOWN_CHARACTERS = 120
 
 
-def lines(plan: Plan) -> Iterator[str]:
+def plan_lines(plan: Plan) -> Iterator[str]:
     """Yield each changed object with its fields, kept secrets, then the counts by kind."""
     for one in plan.changes:
         yield f"{one.verb} {one.label}"
         yield from (f"    {field_line(one, field)}" for field in one.fields)
     for label, name, reference in plan.kept:
         yield f"note: {label}, {name}: {reference} has no value, so the secret stays as it is"
-    yield summary(plan)
+    yield plan_summary(plan)
 
 
-def summary(plan: Plan) -> str:
+def plan_summary(plan: Plan) -> str:
     return ", ".join(f"{plan.count(verb):,} {_PARTICIPLES[verb]}" for verb in Verb)
 
 

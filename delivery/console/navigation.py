@@ -53,11 +53,11 @@ class Page:
         return user.has_perm(f"{app}.view_{name}")
 
 
-def listed(title: str, icon: str, model: str, guide: str) -> Page:
+def list_page(title: str, icon: str, model: str, guide: str) -> Page:
     return Page(title=title, icon=icon, model=model, guide=guide)
 
 
-def own(title: str, icon: str, model: str) -> Page:
+def own_list_page(title: str, icon: str, model: str) -> Page:
     """Return the list of a developer, whom the lists of everything are closed to."""
     return Page(title=title, icon=icon, model=model, guide="roles#developers", may_see=is_developer)
 
@@ -75,28 +75,32 @@ OVERVIEW = Page(
 )
 NOW = (
     OVERVIEW,
-    listed("Incidents", "notification_important", "delivery.incident", "incidents"),
-    own("My messages", "mail", "delivery.ownmessage"),
-    own("My deliveries", "local_shipping", "delivery.owndelivery"),
-    listed("Messages", "mail", "delivery.message", "console#find-messages"),
-    listed("Deliveries", "local_shipping", "delivery.delivery", "failures#resubmit-deliveries"),
-    listed("Lanes", "conversion_path", "delivery.lane", "policies#suspended-lanes"),
-    listed("URL health", "monitor_heart", "delivery.urlhealth", "policies#the-circuit-breaker"),
-    listed("Resubmissions", "replay", "delivery.resubmission", "console#resubmit-or-cancel-many"),
+    list_page("Incidents", "notification_important", "delivery.incident", "incidents"),
+    own_list_page("My messages", "mail", "delivery.ownmessage"),
+    own_list_page("My deliveries", "local_shipping", "delivery.owndelivery"),
+    list_page("Messages", "mail", "delivery.message", "console#find-messages"),
+    list_page("Deliveries", "local_shipping", "delivery.delivery", "failures#resubmit-deliveries"),
+    list_page("Lanes", "conversion_path", "delivery.lane", "policies#suspended-lanes"),
+    list_page("URL health", "monitor_heart", "delivery.urlhealth", "policies#the-circuit-breaker"),
+    list_page(
+        "Resubmissions", "replay", "delivery.resubmission", "console#resubmit-or-cancel-many"
+    ),
 )
 SET_UP = (
-    listed(
+    list_page(
         "Event types",
         "category",
         "subscriptions.eventtype",
         "subscriptions#read-the-event-catalogue",
     ),
-    listed("Publishers", "campaign", "subscriptions.publisher", "words"),
-    listed("Subscribers", "group", "subscriptions.subscriber", "order#in-order-or-many-at-once"),
-    listed("Subscriptions", "rss_feed", "subscriptions.subscription", "subscriptions"),
-    listed("Policies", "rule", "subscriptions.policy", "policies"),
-    listed("Common scripts", "code_blocks", "subscriptions.commonscript", "scripts#share-scripts"),
-    listed(
+    list_page("Publishers", "campaign", "subscriptions.publisher", "words"),
+    list_page("Subscribers", "group", "subscriptions.subscriber", "order#in-order-or-many-at-once"),
+    list_page("Subscriptions", "rss_feed", "subscriptions.subscription", "subscriptions"),
+    list_page("Policies", "rule", "subscriptions.policy", "policies"),
+    list_page(
+        "Common scripts", "code_blocks", "subscriptions.commonscript", "scripts#share-scripts"
+    ),
+    list_page(
         "Built-in receivers",
         "move_to_inbox",
         "delivery.builtinreceiver",
@@ -111,10 +115,10 @@ SET_UP = (
     ),
 )
 HISTORY = (
-    listed("Statistics", "insights", "delivery.historyhour", "history#in-the-console"),
-    listed("Archive", "inventory_2", "delivery.archivefile", "history#the-archive"),
-    listed("Replays", "replay_circle_filled", "delivery.replay", "history#replays"),
-    listed("Pipeline runs", "account_tree", "delivery.pipelinerun", "history#states-of-a-run"),
+    list_page("Statistics", "insights", "delivery.historyhour", "history#in-the-console"),
+    list_page("Archive", "inventory_2", "delivery.archivefile", "history#the-archive"),
+    list_page("Replays", "replay_circle_filled", "delivery.replay", "history#replays"),
+    list_page("Pipeline runs", "account_tree", "delivery.pipelinerun", "history#states-of-a-run"),
 )
 AUDIT = (
     Page(
@@ -124,24 +128,24 @@ AUDIT = (
         guide="history#reports",
         may_see=may_make_reports,
     ),
-    listed("Findings", "fact_check", "delivery.finding", "history#verify"),
-    listed("Journal", "receipt_long", "delivery.journalentry", "roles#for-auditors"),
-    listed(
+    list_page("Findings", "fact_check", "delivery.finding", "history#verify"),
+    list_page("Journal", "receipt_long", "delivery.journalentry", "roles#for-auditors"),
+    list_page(
         "Configuration changes",
         "history",
         "subscriptions.configurationchange",
         "roles#for-auditors",
     ),
-    listed("Payload views", "visibility", "delivery.payloadview", "roles#payloads"),
-    listed("Sign-ins", "login", "subscriptions.signin", "roles#signing-in"),
+    list_page("Payload views", "visibility", "delivery.payloadview", "roles#payloads"),
+    list_page("Sign-ins", "login", "subscriptions.signin", "roles#signing-in"),
 )
 SETTINGS = (
-    listed("Keys", "key", "subscriptions.apikey", "roles#keys"),
-    listed("Users", "person", "auth.user", "roles#grant-rights"),
-    listed("Roles", "badge", "auth.group", "roles#the-roles"),
-    listed("Incident rules", "add_alert", "delivery.incidentrule", "incidents#rules"),
-    listed("Retention", "auto_delete", "delivery.retentionrun", "retention"),
-    listed("Schedules", "schedule", "delivery.pipelineschedule", "history#run-it"),
+    list_page("Keys", "key", "subscriptions.apikey", "roles#keys"),
+    list_page("Users", "person", "auth.user", "roles#grant-rights"),
+    list_page("Roles", "badge", "auth.group", "roles#the-roles"),
+    list_page("Incident rules", "add_alert", "delivery.incidentrule", "incidents#rules"),
+    list_page("Retention", "auto_delete", "delivery.retentionrun", "retention"),
+    list_page("Schedules", "schedule", "delivery.pipelineschedule", "history#run-it"),
 )
 GROUPS: tuple[tuple[str, tuple[Page, ...]], ...] = (
     ("Now", NOW),

@@ -12,8 +12,7 @@ from django.utils import timezone
 from unfold.sites import UnfoldAdminSite
 
 from delivery.console.first_steps import card
-from delivery.console.holding.sending import banner, hold_all, release_all
-from delivery.console.holding.sending import page as sending_page
+from delivery.console.holding.sending import hold_all, release_all, sending_banner, sending_page
 from delivery.console.navigation import guide_address, title_of_list
 from delivery.console.omnibox.view import omnibox_results
 from delivery.console.overview import charts, live
@@ -52,7 +51,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
             path("sending/", self.admin_view(self.sending), name="sending"),
             path("sending/hold/", self.admin_view(hold_all), name="sending_hold"),
             path("sending/release/", self.admin_view(release_all), name="sending_release"),
-            path("sending/banner/", banner, name="sending_banner"),
+            path("sending/banner/", sending_banner, name="sending_banner"),
             path("omnibox/", self.admin_view(omnibox_results), name="omnibox"),
             path("shown-once/", self.admin_view(shown_once), name="shown_once"),
         ]

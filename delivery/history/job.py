@@ -68,7 +68,7 @@ class StepJob:
 
 
 @contextmanager
-def job(
+def open_job(
     *,
     run_id: int,
     conninfo: str,

@@ -224,7 +224,7 @@ def _not_imported(messages: Sequence[OldMessage], found: TakenOver) -> list[OldM
 def _keys(message: OldMessage, candidates: Sequence[Candidate]) -> list[tuple[Candidate, bytes]]:
     if not any(candidate.deduplicates for candidate in candidates):
         return []
-    return dedup.keys(candidates, document(message.draft.headers, message.draft.body))
+    return dedup.dedup_keys(candidates, document(message.draft.headers, message.draft.body))
 
 
 def _count(found: TakenOver, owed: Sequence[Owed]) -> None:

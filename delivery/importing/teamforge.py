@@ -135,14 +135,14 @@ def _add_publish_id(imported: Imported, entry: dict[str, Any], text: str) -> Non
 def _add_subscription(imported: Imported, row: Row, names: tuple[str, str, str]) -> None:
     subscriber, name, event_type = names
     label = f"subscription {subscriber}/{name}"
-    wish = row.get("SubsFilter", "")
-    text = wish.translate(_STRAIGHT)
+    written = row.get("SubsFilter", "")
+    text = written.translate(_STRAIGHT)
     try:
         if text:
             parse_filter(text)
     except FilterError as error:
         imported.impossible.append(
-            f"{label}: its filter {wish} is refused ({error}); write it anew"
+            f"{label}: its filter {written} is refused ({error}); write it anew"
         )
         return
     endpoint = row.get("WebhookEndpoint", "")
@@ -157,7 +157,7 @@ def _add_subscription(imported: Imported, row: Row, names: tuple[str, str, str])
     ):
         imported.impossible.append(f"{label}: {endpoint or 'no endpoint'} is no URL; give it one")
         return
-    if text != wish:
+    if text != written:
         imported.differently.append(f"{label}: curly quotes of its filter are straight")
     status = "INACTIVE" if row.get("Status", "").upper() == "INACTIVE" else "ACTIVE"
     entry = {

@@ -1,4 +1,7 @@
-"""A committer: a thread that stores waiting posts, a group by one statement."""
+"""A committer: a thread that stores waiting posts, a group by one statement.
+
+`plain.py` chooses the subscriptions of each message; `store.py` executes the statement.
+"""
 
 import logging
 import select
@@ -7,10 +10,10 @@ from collections.abc import Sequence
 import psycopg
 from django.db import Error, connection
 
-from delivery.ingest.directory import Directory
-from delivery.ingest.plain import Plain, PlainReader
+from delivery.ingest.cache import ConfigurationCache
+from delivery.ingest.plain import PlainPost, PlainReader
 from delivery.ingest.posts import Post, Posts
-from delivery.ingest.storing import store_together
+from delivery.ingest.store import store_together
 from subscriptions.api.problems import Problem, database_away, unexpected_error
 
 log = logging.getLogger(__name__)
@@ -33,8 +36,8 @@ class Committer:
 
     def __init__(self, posts: Posts) -> None:
         self._posts = posts
-        self._directory = Directory()
-        self._reading = PlainReader(self._directory)
+        self._cache = ConfigurationCache()
+        self._reader = PlainReader(self._cache)
         self._prepared: object = None
 
     def run(self) -> None:
@@ -50,25 +53,26 @@ class Committer:
     def _answers(self, posts: Sequence[Post]) -> Answers:
         for _ in range(ATTEMPTS):
             try:
-                plain = self._plain(posts)
+                plain = self._plain_posts(posts)
             except Error:
                 # Nothing was stored; the view reports the error.
                 connection.close()
                 break
-            answers = self._stored(plain)
+            answers = self._store(plain)
             if answers is not None:
                 answered = {id(post) for post, _ in answers}
                 return [*answers, *((post, None) for post in posts if id(post) not in answered)]
-            self._directory.forget()
+            self._cache.forget()
         return [(post, None) for post in posts]
 
-    def _plain(self, posts: Sequence[Post]) -> list[Plain]:
+    def _plain_posts(self, posts: Sequence[Post]) -> list[PlainPost]:
         self._connect()
-        self._directory.era()
-        plain: list[Plain] = []
+        # Drops entries that are too old; the statement compares the rest.
+        self._cache.known_configuration()
+        plain: list[PlainPost] = []
         claimed: set[tuple[int | None, str]] = set()
         for post in posts:
-            one = self._reading.plain(post)
+            one = self._reader.read_post(post)
             if one is not None and _is_first(one, claimed):
                 plain.append(one)
         return plain
@@ -82,15 +86,15 @@ class Committer:
                 cursor.execute(f"SET lock_timeout = {LOCK_MILLISECONDS}")
             self._prepared = connection.connection
 
-    def _stored(self, plain: Sequence[Plain]) -> Answers | None:
+    def _store(self, plain: Sequence[PlainPost]) -> Answers | None:
         """Store them together; None if the configuration has changed."""
         try:
-            return store_together(plain, as_of=self._directory.era())
+            return store_together(plain, as_of=self._cache.known_configuration())
         except Error as error:
             return _failed(plain, error)
 
 
-def _failed(plain: Sequence[Plain], error: Error) -> Answers:
+def _failed(plain: Sequence[PlainPost], error: Error) -> Answers:
     """Return the answers to posts that the database did not store, or may not have stored."""
     state = getattr(error.__cause__, "sqlstate", None) or ""
     if state == READ_ONLY:
@@ -115,7 +119,7 @@ def _is_closed(idle: psycopg.Connection) -> bool:
     return bool(readable)
 
 
-def _is_first(one: Plain, claimed: set[tuple[int | None, str]]) -> bool:
+def _is_first(one: PlainPost, claimed: set[tuple[int | None, str]]) -> bool:
     """True if no other message of the group has a key of this one.
 
     Otherwise this one waits in the view for the other's answer.

@@ -1,4 +1,4 @@
-"""Plain requests: their messages and recipients, by a committer's cache.
+"""Plain posts: their messages and the subscriptions of each, by a committer's cache.
 
 Requests that are not plain or must be refused are left to the view. Only the bad items of a partial
 batch are answered here, each with the problem that the view would return.
@@ -14,10 +14,10 @@ from django.db import Error
 
 from delivery.api import incoming
 from delivery.api.batch import draft_of
-from delivery.api.batch_items import Item, attempts
+from delivery.api.batch_items import Item, read_items
 from delivery.api.publish import describe_accepted, problem_of_refusal, with_content_type
 from delivery.api.rate_limit import COUNTED, bucket_of
-from delivery.ingest.directory import Directory, Grant
+from delivery.ingest.cache import ConfigurationCache, Grant
 from delivery.ingest.posts import Post
 from delivery.publishing.callback_urls import CALLBACK_URL
 from delivery.publishing.drafts import DESTINATION, Draft, PublishRefusedError, check_body
@@ -45,7 +45,7 @@ class NotPlainError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class PlainPost:
     """A request whose messages may be stored.
 
     `refused` are the items of a partial batch that are not, by their place.
@@ -76,13 +76,13 @@ class Plain:
 class PlainReader:
     """Reads requests for one committer."""
 
-    def __init__(self, directory: Directory) -> None:
-        self._directory = directory
+    def __init__(self, cache: ConfigurationCache) -> None:
+        self._cache = cache
 
-    def plain(self, post: Post) -> Plain | None:
+    def read_post(self, post: Post) -> PlainPost | None:
         """Return the messages to store; None if the request is not plain, or must be refused."""
         try:
-            return self._plain(post)
+            return self._plain_post(post)
         except (NotPlainError, Problem, PublishRefusedError):
             return None
         except Error:
@@ -93,8 +93,8 @@ class PlainReader:
             log.exception("a post could not be matched")
             return None
 
-    def _plain(self, post: Post) -> Plain:
-        grant = self._directory.grant(post.key)
+    def _plain_post(self, post: Post) -> PlainPost:
+        grant = self._cache.grant(post.key)
         if grant is None:
             raise NotPlainError
         read = self._batch(post, grant) if post.event_type is None else self._single(post, grant)
@@ -104,7 +104,7 @@ class PlainReader:
         _count(post, grant, messages=len(read.owed) + len(read.refused))
         return read
 
-    def _single(self, post: Post, grant: Grant) -> Plain:
+    def _single(self, post: Post, grant: Grant) -> PlainPost:
         event_type = self._event_type(grant, post.event_type or "")
         headers, content_type = with_content_type(incoming.sent_headers(post.environ), event_type)
         draft = Draft(
@@ -114,12 +114,12 @@ class PlainReader:
             content_type=content_type,
             idempotency_key=incoming.idempotency_key(headers),
         )
-        return Plain(post, [self._owed(grant, draft)])
+        return PlainPost(post, [self._owed(grant, draft)])
 
-    def _batch(self, post: Post, grant: Grant) -> Plain:
+    def _batch(self, post: Post, grant: Grant) -> PlainPost:
         items = _items(post)
         if post.environ["QUERY_STRING"] != PARTIAL:
-            return Plain(post, [self._owed_by_item(grant, item) for item in items])
+            return PlainPost(post, [self._owed_by_item(grant, item) for item in items])
         owed: list[Owed] = []
         refused: dict[int, Problem] = {}
         for place, item in enumerate(items):
@@ -127,7 +127,7 @@ class PlainReader:
                 owed.append(self._owed_by_item(grant, item))
             except Problem as problem:
                 refused[place] = problem
-        return Plain(post, owed, refused)
+        return PlainPost(post, owed, refused)
 
     def _owed_by_item(self, grant: Grant, item: Item | Problem) -> Owed:
         if isinstance(item, Problem):
@@ -139,7 +139,7 @@ class PlainReader:
             raise problem_of_refusal(refused) from None
 
     def _event_type(self, grant: Grant, name: str) -> EventType:
-        event_type = self._directory.event_type(name) if is_name(name) else None
+        event_type = self._cache.event_type(name) if is_name(name) else None
         if event_type is None or not grant.allows(event_type):
             raise NotPlainError
         return event_type
@@ -155,9 +155,7 @@ class PlainReader:
         )
 
     def _matches(self, draft: Draft) -> Sequence[Candidate]:
-        subscribed = self._directory.subscribed(
-            draft.event_type, draft.headers.get(FILTER_STRING, "")
-        )
+        subscribed = self._cache.subscribed(draft.event_type, draft.headers.get(FILTER_STRING, ""))
         matches = subscribed.always
         if matches is None:
             is_topic = draft.event_type.kind != Kind.QUEUE
@@ -171,7 +169,7 @@ class PlainReader:
 
 def _items(post: Post) -> list[Item | Problem]:
     try:
-        items = attempts(post.body, content_type=post.environ.get("CONTENT_TYPE", ""))
+        items = read_items(post.body, content_type=post.environ.get("CONTENT_TYPE", ""))
     except ValueError:
         raise NotPlainError from None
     if len(items) > post.messages:

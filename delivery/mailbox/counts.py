@@ -44,13 +44,13 @@ class Figures:
         return round(max((now - self.oldest_at).total_seconds(), 0.0), 3)
 
 
-def of_subscription(subscription_id: int, *, now: datetime, limit: int) -> Figures | None:
+def figures_of_subscription(subscription_id: int, *, now: datetime, limit: int) -> Figures | None:
     """Return the figures of a subscription; None if its mode is not PULL."""
     parameters = {"subscriptions": [subscription_id], "subscribers": [], "limit": limit}
     return next(iter(_figures(parameters, now=now).values()), None)
 
 
-def of_subscribers(
+def figures_of_subscribers(
     subscriber_ids: Collection[int], *, now: datetime, limit: int
 ) -> dict[int, Figures]:
     """Return figures by subscriber. A subscriber without a PULL subscription has no mailbox."""

@@ -71,7 +71,7 @@ def run_requested(
     return _reported(executed, write)
 
 
-def words(run: PipelineRun) -> str:
+def run_in_words(run: PipelineRun) -> str:
     """Return the result of a run as lines of text."""
     took = f" in {run.seconds:.1f} s" if run.seconds is not None else ""
     shown = {name: value for name, value in run.result.items() if name not in _FOR_PROGRAMS}
@@ -101,7 +101,7 @@ def _reported(executed: ExecutedRun, write: Callable[[str], object]) -> Pipeline
         raise CommandError(f"{run}: stopped; unfinished work does not count.", returncode=FAILED)
     if run.state != RunState.DONE:
         raise CommandError(f"{run}: {run.state}. {run.error}", returncode=FAILED)
-    write(words(run))
+    write(run_in_words(run))
     if "broken" in str(run.result.get("verdict", "")):
         raise CommandError(f"{run}: its findings are in the console.", returncode=BROKEN)
     return run

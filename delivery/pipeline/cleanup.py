@@ -40,7 +40,7 @@ def forget_reports(now: datetime) -> int:
     """Remove the old reports of this machine; return their number."""
     old = [
         file
-        for file in settings.reports().glob("*")
+        for file in settings.reports_folder().glob("*")
         if file.stat().st_mtime < (now - KEPT).timestamp()
     ]
     for file in old:

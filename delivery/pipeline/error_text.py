@@ -10,7 +10,7 @@ _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 _OURS = "delivery."
 
 
-def words(error: Exception) -> str:
+def error_in_words(error: Exception) -> str:
     """Return why the run failed.
 
     The errors of steps are written for people; other errors get a text by their kind.

@@ -58,7 +58,7 @@ class RunProgress:
         self._raise_if_interrupted()
         with self._lock:
             self._doing = text
-            self._log += line(text)
+            self._log += log_line(text)
         for one in self._shown:
             one.doing(text)
 
@@ -113,6 +113,6 @@ class RunProgress:
         return Interruption.PERSON if row[0] else None
 
 
-def line(text: str) -> str:
+def log_line(text: str) -> str:
     """Return a line of a run's log."""
     return f"{datetime.now(UTC):%H:%M:%S} {text}\n"

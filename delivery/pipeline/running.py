@@ -25,7 +25,7 @@ from django.utils import timezone
 
 from delivery.database.connections import TCP_TIMEOUTS
 from delivery.history.archive import ledger
-from delivery.history.job import Progress, StepJob, Stopped, job
+from delivery.history.job import Progress, StepJob, Stopped, open_job
 from delivery.history.spark.session import SparkSessions
 from delivery.models import SOLE_STEPS, PipelineRun, RunState, Step
 from delivery.pipeline import error_text, runs, settings, steps
@@ -158,7 +158,9 @@ def _ending(
         if course.interruption is not None:
             return None
         return Ending(
-            state=RunState.FAILED, error=error_text.words(error), log=error_text.log_of(error)
+            state=RunState.FAILED,
+            error=error_text.error_in_words(error),
+            log=error_text.log_of(error),
         )
     return ending
 
@@ -167,11 +169,11 @@ def _ending(
 def _job(
     run: PipelineRun, course: RunProgress, interrupts: Interrupts, sessions: SparkSessions | None
 ) -> Iterator[StepJob]:
-    with job(
+    with open_job(
         run_id=run.pk,
         conninfo=settings.conninfo(f"{APPLICATION} {run}"),
         archive_url=settings.archive_url(),
-        spark=settings.spark(run.step, is_shared=sessions is not None),
+        spark=settings.spark_settings(run.step, is_shared=sessions is not None),
         progress=course,
         sessions=sessions,
     ) as step_job:

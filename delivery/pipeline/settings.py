@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from delivery.history.spark.session import Spark
 
 
-def spark(step: str, *, is_shared: bool = False) -> "Spark":
+def spark_settings(step: str, *, is_shared: bool = False) -> "Spark":
     """Return Spark's settings for a step, or for all steps with `is_shared`.
 
     Its downloads and its log are in the installation's home.
@@ -45,7 +45,7 @@ def whole_days() -> int:
     return days
 
 
-def reports() -> Path:
+def reports_folder() -> Path:
     """Return the folder for reports: in the home, where no reader of the archive looks."""
     folder: Path = settings.ENVIRONMENT.home / "reports"
     return folder

@@ -29,7 +29,7 @@ def call_step(step: str, options: Mapping[str, Any], *, job: "StepJob") -> dict[
     module, name = _FUNCTIONS[Step(step)]
     function: Callable[..., dict[str, Any]] = getattr(import_module(module), name)
     if step == Step.REPORT:
-        options = {"to": str(settings.reports())} | dict(options)
+        options = {"to": str(settings.reports_folder())} | dict(options)
     return function(
         job, **{_RENAMED.get(option, option): value for option, value in options.items()}
     )

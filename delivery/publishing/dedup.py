@@ -37,7 +37,7 @@ class Keyed:
     key: bytes
 
 
-def keys(matched: Iterable[Candidate], document: Document) -> list[tuple[Candidate, bytes]]:
+def dedup_keys(matched: Iterable[Candidate], document: Document) -> list[tuple[Candidate, bytes]]:
     """Return the candidates that find an identifying key in the message, with their keys.
 
     A SHADOW candidate has none: a message that it did not send is no first one.
@@ -57,7 +57,7 @@ def key_of(candidate: Candidate, document: Document) -> bytes | None:
             )
             return _digest("key", sent) if isinstance(sent, str) else None
         case DedupMode.PATH:
-            value = identity(candidate.dedup_path)(document)
+            value = identity_at_path(candidate.dedup_path)(document)
             return None if value is None else _digest("path", value)
         case _:
             return None
@@ -106,7 +106,7 @@ def settle_duplicates(keyed: Sequence[Keyed]) -> None:
 
 
 @lru_cache(maxsize=1_000)
-def identity(path: str) -> Callable[[Document], str | None]:
+def identity_at_path(path: str) -> Callable[[Document], str | None]:
     """Return a function that finds the text at a path; None if there is none."""
     try:
         return identity_at(parse_path(path))

@@ -47,7 +47,7 @@ import orjson
 from delivery.database import queries
 from delivery.models import Message
 from delivery.models.message import public_id
-from delivery.publishing.dedup import identity
+from delivery.publishing.dedup import identity_at_path
 from delivery.publishing.drafts import Draft
 from subscriptions.filters import Document
 from subscriptions.matching.match import Candidate
@@ -87,16 +87,18 @@ class Joined:
     parts: Sequence[int]
 
 
-def arrived(message_id: int, matches: Iterable[Candidate], document: Document) -> list[Arrived]:
+def joins_of_message(
+    message_id: int, matches: Iterable[Candidate], document: Document
+) -> list[Arrived]:
     """Return the joins that a stored message takes part in; a SHADOW match is settled already."""
     return [
-        Arrived(message_id, match, identity(match.join_path or _PATH_OF_HEADER)(document))
+        Arrived(message_id, match, identity_at_path(match.join_path or _PATH_OF_HEADER)(document))
         for match in matches
         if match.joins and not match.is_shadow
     ]
 
 
-def join(found: Sequence[Arrived]) -> list[Joined]:
+def join_messages(found: Sequence[Arrived]) -> list[Joined]:
     """Let the deliveries just stored wait, or settle them; return the messages that are complete.
 
     Call it in their transaction, store the messages, and then settle their parts.

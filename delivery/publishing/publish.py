@@ -168,7 +168,7 @@ def complete_messages(
             dedup.Keyed(id, match.subscription_id, key)
             for id, draft, matches in fresh
             if any(match.deduplicates for match in matches)
-            for match, key in dedup.keys(matches, document(draft.headers, draft.body))
+            for match, key in dedup.dedup_keys(matches, document(draft.headers, draft.body))
         ]
     )
     _join(publisher, fresh)
@@ -180,9 +180,9 @@ def _join(publisher: Publisher | None, fresh: Sequence[tuple[int, Draft, list[Ca
         one
         for id, draft, matches in fresh
         if any(match.joins for match in matches)
-        for one in joins.arrived(id, matches, document(draft.headers, draft.body))
+        for one in joins.joins_of_message(id, matches, document(draft.headers, draft.body))
     ]
-    for joined in joins.join(arrived):
+    for joined in joins.join_messages(arrived):
         (stored,), _ = _store(publisher, [(joined.draft, [joined.candidate])])
         joins.settle_parts(joined, message_id=stored.message_id)
 

@@ -27,7 +27,7 @@ class Accepted:
 
 
 class Configuration(Protocol):
-    """The configuration by which messages were matched: see `delivery.ingest.directory`."""
+    """The configuration by which messages were matched: see `delivery.ingest.cache`."""
 
     @property
     def horizon(self) -> int: ...

@@ -81,7 +81,7 @@ class ArchivedMessage:
 
 def find_message(id: int) -> ArchivedMessage | None:
     """Return the archived message or None; raises ArchiveError if the archive cannot be read."""
-    archive = lookup()
+    archive = open_lookup()
     row = next((row for rows in archive.messages([id]) for row in rows), None)
     if row is None:
         return None
@@ -105,7 +105,7 @@ def find_message(id: int) -> ArchivedMessage | None:
     )
 
 
-def lookup() -> "Lookup":
+def open_lookup() -> "Lookup":
     """Return the archive, with the ledger read in the transaction of Django's connection."""
     from delivery.history.archive.lookup import Lookup
 

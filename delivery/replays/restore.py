@@ -41,7 +41,7 @@ def restore_messages(ids: Sequence[int]) -> int:
     from delivery.history.archive.archive import ArchiveError
 
     try:
-        return sum(_put_back(rows) for rows in archive_lookup.lookup().messages(ids))
+        return sum(_put_back(rows) for rows in archive_lookup.open_lookup().messages(ids))
     except ArchiveError as error:
         raise NotRestoredError(str(error)) from error
 

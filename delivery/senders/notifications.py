@@ -1,4 +1,4 @@
-"""Listening for notifications: they save time; the poll makes sure that nothing is missed."""
+"""Listening for notifications: they save time, and the poll finds what they miss."""
 
 import asyncio
 import logging

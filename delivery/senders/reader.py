@@ -194,7 +194,7 @@ def groups_of(
 def _by_request(rows: Sequence[dict[str, Any]], *, requested_at: float) -> dict[int, list[Parcel]]:
     parcels: defaultdict[int, list[Parcel]] = defaultdict(list)
     for row in rows:
-        parcels[row["wish"]].append(_parcel(row, row["body"], asked_at=requested_at))
+        parcels[row["number"]].append(_parcel(row, row["body"], asked_at=requested_at))
     return parcels
 
 

@@ -29,7 +29,7 @@ def installation() -> Installation:
     return row
 
 
-def subject(owner: Held) -> dict[str, int]:
+def journal_subject(owner: Held) -> dict[str, int]:
     """Return the columns by which a journal entry refers to the object, see `JournalEntry`."""
     match owner:
         case Subscription():
@@ -40,7 +40,7 @@ def subject(owner: Held) -> dict[str, int]:
             return {}
 
 
-def catch_up(owner: Held, *, rate: float | None) -> None:
+def set_catch_up_rate(owner: Held, *, rate: float | None) -> None:
     """Set the rate for deliveries that wait, None for no limit. Senders read it every second.
 
     Fails with a lock time-out while another session has locked one of the lanes' rows for long.

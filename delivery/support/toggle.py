@@ -124,7 +124,7 @@ def activate_owner(
         rate = before.catch_up_rate if catch_up_rate is None else catch_up_rate
         jobs = list(_cancelling(owner, actor=actor)) if backlog == "cancel" else []
         _change(owner, ACTIVE, actor=actor)
-        holdings.catch_up(owner, rate=None if jobs else rate)
+        holdings.set_catch_up_rate(owner, rate=None if jobs else rate)
         _record(owner, JournalKind.ACTIVATED, _activated(owner, jobs, rate), actor=actor)
         holdings.wake_senders(owner)
     return jobs
@@ -224,5 +224,5 @@ def _logged_values(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _record(owner: Held, kind: JournalKind, text: str, *, actor: str) -> None:
-    journal.record_entry(kind, text, actor=actor, **holdings.subject(owner))
+    journal.record_entry(kind, text, actor=actor, **holdings.journal_subject(owner))
     wake.notify_of_change()

@@ -15,7 +15,7 @@ from subscriptions.models import Kind, Subscription
 PlannedRow = tuple[Any, Mapping[str, Any]]
 
 
-def rivals(
+def conflicting_subscriptions(
     subscriptions: Iterable[PlannedRow], *, identity_of: Callable[[str], str]
 ) -> Iterator[DocumentFault]:
     """Yield a fault for each subscription that overlaps another one of its SYNC event type.
@@ -27,8 +27,8 @@ def rivals(
         if row.event_type.kind != Kind.SYNC:
             continue
         filter_string = values.get("header_filter_string", row.header_filter_string)
-        wish = identity_of(values.get("filter", row.filter))
-        other = first.setdefault((row.event_type.name, filter_string, wish), row)
+        filter_identity = identity_of(values.get("filter", row.filter))
+        other = first.setdefault((row.event_type.name, filter_string, filter_identity), row)
         if other is not row:
             yield DocumentFault(
                 object=f"{SUBSCRIPTIONS.noun} {row}", field="filter", detail=refusal(other)

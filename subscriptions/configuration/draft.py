@@ -14,7 +14,7 @@ from django.db.models import Model
 from subscriptions.checks.common_script import MOST_NAMED, StoredScript, broken_by, described, named
 from subscriptions.configuration.checking import Checker
 from subscriptions.configuration.comparison import planned_change, planned_creation
-from subscriptions.configuration.conflicts import rivals, shared_queue_ids
+from subscriptions.configuration.conflicts import conflicting_subscriptions, shared_queue_ids
 from subscriptions.configuration.document import (
     COMMON_SCRIPTS,
     POLICIES,
@@ -257,7 +257,7 @@ class _Drafting:
 
     def find_conflicts(self) -> None:
         """Refuse subscriptions and subscribers that exclude each other once the plan is applied."""
-        self.plan.faults += rivals(
+        self.plan.faults += conflicting_subscriptions(
             self._there[SUBSCRIPTIONS.name].values(), identity_of=self._wanted.identity_of
         )
         self.plan.faults += shared_queue_ids(self._there[SUBSCRIBERS.name].values())

@@ -6,7 +6,7 @@ from django.db import models
 class ConfigurationTransaction(models.Model):
     """A transaction that changed configuration cached for publishing; a trigger writes the row.
 
-    See `delivery.ingest.directory`.
+    See `delivery.ingest.cache`.
     """
 
     id = models.BigIntegerField(primary_key=True)

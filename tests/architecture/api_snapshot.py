@@ -27,10 +27,10 @@ def stored_document() -> dict[str, Any]:
 
 def current_document() -> dict[str, Any]:
     """Return the document of this checkout without prose, with the version of Inturn."""
-    from config.api_schema import document
+    from config.api_schema import schema_document
     from config.version import version
 
-    text = json.dumps(document(), sort_keys=True)
+    text = json.dumps(schema_document(), sort_keys=True)
     plain: dict[str, Any] = _without_prose(json.loads(text))
     return plain | {"info": {"title": "Inturn", "version": version()}}
 

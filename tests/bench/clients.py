@@ -36,18 +36,18 @@ class MailboxPlan:
 class MailboxClients:
     """`left` is the number of messages that no client has fetched or is about to fetch."""
 
-    def __init__(self, wish: MailboxPlan) -> None:
-        self._wish = wish
-        self._left = wish.messages
-        self._path = f"/api/v1/mailboxes/{wish.mailbox}".encode()
+    def __init__(self, plan: MailboxPlan) -> None:
+        self._plan = plan
+        self._left = plan.messages
+        self._path = f"/api/v1/mailboxes/{plan.mailbox}".encode()
         self._batches: list[list[int]] = []
         self._acknowledged = 0
 
     async def run(self) -> Drained:
         """Drain until all messages are fetched, or no more come."""
         connections = [
-            await open_connection(self._wish.port, self._wish.key)
-            for _ in range(self._wish.clients)
+            await open_connection(self._plan.port, self._plan.key)
+            for _ in range(self._plan.clients)
         ]
         # A warm server has its threads and has imported its code.
         await asyncio.gather(*(one.ask(b"GET", self._path + b"/status") for one in connections))
@@ -59,7 +59,7 @@ class MailboxClients:
         return self._drained(seconds)
 
     async def _drain(self, connection: KeepAliveConnection) -> None:
-        while share := min(self._wish.batch, self._left):
+        while share := min(self._plan.batch, self._left):
             self._left -= share
             receipts = await self._fetch(connection, share)
             # Other clients may have been quicker: then there are fewer than requested.

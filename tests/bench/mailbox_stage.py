@@ -94,7 +94,7 @@ class Mailbox:
 
     def drain(self, port: int, *, clients: int, batch: int, messages: int) -> Drained:
         """Fetch and acknowledge so many messages with clients of the web server at that port."""
-        wish = MailboxPlan(
+        plan = MailboxPlan(
             port=port,
             mailbox=self.subscriber,
             key=self.key,
@@ -102,7 +102,7 @@ class Mailbox:
             batch=batch,
             messages=messages,
         )
-        return measured("-m", "tests.bench.clients", json.dumps(asdict(wish)))
+        return measured("-m", "tests.bench.clients", json.dumps(asdict(plan)))
 
 
 def make_mailbox(name: str) -> Mailbox:

@@ -89,7 +89,7 @@ class _Rows:
             self._identities[filter_text] = filter_identity(filter_text)
         self.rows.append(
             Subscription(
-                name=f"wish-{len(self.rows)}",
+                name=f"subscription-{len(self.rows)}",
                 subscriber=subscriber,
                 event_type=event_type,
                 policy=self._policy,

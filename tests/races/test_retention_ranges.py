@@ -14,7 +14,7 @@ from pytest_django import Settings
 from config.retention_days import DEFAULT_DAYS
 from delivery.database import queries
 from delivery.database.connections import connection_parameters
-from delivery.history.postgres.window import snapshot
+from delivery.history.postgres.window import open_snapshot
 from delivery.maintenance import ranges, retention
 from delivery.models import Delivery, Message, MessageRange, RetentionRun, Status
 from delivery.publishing.drafts import Draft
@@ -178,7 +178,7 @@ class TestReaders:
 
     def test_with_an_old_snapshot_still_see_its_rows(self, whole: MessageRange) -> None:
         conninfo = psycopg.conninfo.make_conninfo(**connection_parameters())
-        with snapshot(conninfo) as seen:
+        with open_snapshot(conninfo) as seen:
             assert run_whole().messages == 0
             assert seen.connection.execute("SELECT count(*) FROM delivery_settled").fetchone() == (
                 2,
@@ -190,7 +190,7 @@ class TestReaders:
         counts: list[object] = []
 
         def read() -> None:
-            with snapshot(conninfo) as seen:
+            with open_snapshot(conninfo) as seen:
                 counts.append(
                     seen.connection.execute("SELECT count(*) FROM delivery_settled").fetchone()
                 )

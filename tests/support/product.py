@@ -93,13 +93,13 @@ class Flow:
         """Subscribe an endpoint, for a new subscriber unless one is named."""
         name = endpoint.url.rpartition("/")[2]
         owner = subscriber or self.subscriber(name)
-        wish = {
+        values = {
             "name": name,
             "subscriber": owner,
             "event_type": self.event_type,
             "endpoint": endpoint.url,
         }
-        made = self.rest.post("subscriptions", wish | fields)
+        made = self.rest.post("subscriptions", values | fields)
         return StartedSubscription(endpoint, owner, made["id"], made["secret"])
 
     def publish(self, body: bytes = b"{}", **headers: str) -> str:

@@ -132,7 +132,7 @@ class _Run:
 
 def _subscribe_mailbox(flow: Flow) -> tuple[str, ProductClient]:
     owner = flow.subscriber(MAILBOX)
-    wish = {"name": MAILBOX, "subscriber": owner, "event_type": flow.event_type, "mode": "PULL"}
-    flow.rest.post("subscriptions", wish)
+    fields = {"name": MAILBOX, "subscriber": owner, "event_type": flow.event_type, "mode": "PULL"}
+    flow.rest.post("subscriptions", fields)
     key = flow.rest.post(f"subscribers/{owner}/keys")["key"]
     return owner, ProductClient(flow.rest.base_url, key)

@@ -177,7 +177,7 @@ class ArchiveFileAdmin(KeysetAdmin):
 
         self._refuse_unless_may_look_up(request)
         try:
-            shown = archive.message(message_id) if message_id < 10**18 else None
+            shown = archive.archived_message(message_id) if message_id < 10**18 else None
         except ArchiveError as error:
             raise Http404(str(error)) from error
         if shown is None:

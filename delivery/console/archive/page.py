@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
-from delivery.console.payloads.payload import Payload, payload
+from delivery.console.payloads.payload import Payload, payload_of
 from delivery.database.queries import named_rows
 from delivery.models import ArchiveChunk, Archived, ArchiveFile, ChunkState, Message
 from delivery.replays import archive_lookup
@@ -70,7 +70,7 @@ class ShownMessage:
     `is_there`: PostgreSQL has it as well, so it has its ordinary page.
     """
 
-    message: ArchivedMessage
+    archived_message: ArchivedMessage
     body: Payload
     headers: list[tuple[str, Any]]
     deliveries: list[DeliveryRow]
@@ -87,7 +87,7 @@ def read_archive_page() -> ArchivePage:
     )
 
 
-def may_have(message_id: int) -> bool:
+def may_have_message(message_id: int) -> bool:
     """Return whether a file of the archive may contain a message.
 
     The check is cheap; only False is certain.
@@ -101,7 +101,7 @@ def may_have(message_id: int) -> bool:
     return files.exists()
 
 
-def message(id: int) -> ShownMessage | None:
+def archived_message(id: int) -> ShownMessage | None:
     """Load a message from the archive; None if the archive does not have it.
 
     Raise ArchiveError when the archive cannot be read.
@@ -111,7 +111,7 @@ def message(id: int) -> ShownMessage | None:
         return None
     return ShownMessage(
         message=archived,
-        body=payload(archived.body),
+        body=payload_of(archived.body),
         headers=sorted(archived.headers.items()),
         deliveries=[
             DeliveryRow(
@@ -129,10 +129,12 @@ def published_messages(*, since: datetime, until: datetime, event_type: str) -> 
 
     Raise ArchiveError when the archive cannot be read.
     """
-    return archive_lookup.lookup().published(
+    return archive_lookup.open_lookup().published(
         since=since, until=until, event_type=event_type, limit=SHOWN
     )
 
 
 def _shown(attempt: ArchivedAttempt) -> AttemptRow:
-    return AttemptRow(attempt=attempt, answer=payload(attempt.excerpt) if attempt.excerpt else None)
+    return AttemptRow(
+        attempt=attempt, answer=payload_of(attempt.excerpt) if attempt.excerpt else None
+    )

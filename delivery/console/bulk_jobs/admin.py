@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
-from delivery.console.bulk_jobs.form import ResubmissionForm, in_words
+from delivery.console.bulk_jobs.form import ResubmissionForm, selection_in_words
 from delivery.console.shared.counting import Bounded
 from delivery.console.shared.job_page import WatchedAdmin
 from delivery.console.shared.labels import label
@@ -113,7 +113,7 @@ class ResubmissionAdmin(WatchedAdmin):
         return {
             "job": row,
             "state": self.shown_state(row),
-            "what": in_words(row.filter, row.verb),
+            "what": selection_in_words(row.filter, row.verb),
             "done_to": bulk_jobs.done_to(row),
             "counted": Bounded(row.count, COUNT_LIMIT),
             # If counting stopped at the limit, the remaining number is unknown.
@@ -139,7 +139,7 @@ class ResubmissionAdmin(WatchedAdmin):
 
     @admin.display(description="action")
     def what(self, row: Resubmission) -> SafeString:
-        return with_times(in_words(row.filter, row.verb))
+        return with_times(selection_in_words(row.filter, row.verb))
 
     @admin.display(description="requested by")
     def who(self, row: Resubmission) -> str:
@@ -160,7 +160,7 @@ def _previewed(chosen: dict[str, Any], verb: BulkVerb) -> dict[str, Any]:
         "message__event_type", "subscription__subscriber"
     )
     return {
-        "chosen": in_words(chosen, verb),
+        "chosen": selection_in_words(chosen, verb),
         "count": Bounded(preview.count, COUNT_LIMIT),
         "statuses": preview.statuses.items(),
         "oldest_at": preview.oldest_at,

@@ -96,7 +96,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def in_words(chosen: Mapping[str, Any], verb: str) -> str:
+def selection_in_words(chosen: Mapping[str, Any], verb: str) -> str:
     """Describe a selection in words: `REJECTED or FAILED, of subscriber crm`."""
     statuses = " or ".join(chosen.get("status", [])) or _ALL[BulkVerb(verb)]
     if "incident" in chosen:

@@ -22,7 +22,7 @@ from delivery.console.deliveries.as_sent import script_output
 from delivery.console.deliveries.next_try import NextTry
 from delivery.console.deliveries.shown import attempts_of, place_of, with_attempts
 from delivery.console.messages.page import trace_of
-from delivery.console.payloads.payload import Payload, log_view, may_see_payload, payload
+from delivery.console.payloads.payload import Payload, log_view, may_see_payload, payload_of
 from delivery.console.shared.labels import label, two_lines
 from delivery.console.shared.list_filters import (
     DeliveryEventTypeFilter,
@@ -147,7 +147,7 @@ class DeliveryAdmin(Resubmitting, LiveAdmin, TabbedAdmin, SplitAdmin):
             "trace": trace_of(delivery.message, [shown], trace_rows),
             "upcoming": [shown],
             "journal_url": journal_url(request.user, delivery=delivery.pk),
-            "body": payload(bytes(delivery.message.body)) if may_see else None,
+            "body": payload_of(bytes(delivery.message.body)) if may_see else None,
             "made": _made(delivery) if may_see else None,
             "sending": curl.send_command(delivery) if may_see and not shown.is_fetched else "",
             "possible": possible(delivery),
@@ -163,7 +163,7 @@ class DeliveryAdmin(Resubmitting, LiveAdmin, TabbedAdmin, SplitAdmin):
         return self.page(request, object_id, title=title, template="console/delivery.html")
 
     def complete(self, rows: Sequence[Any]) -> None:
-        next_tries = next_try.of_each(rows)
+        next_tries = next_try.next_tries(rows)
         for row in rows:
             row.next_try = next_tries.get(row.pk)
 
@@ -272,5 +272,5 @@ def _made(delivery: Delivery) -> ShownOutput | None:
     made = script_output(delivery)
     if made is None:
         return None
-    body = None if made.body is None else payload(bytes(made.body))
+    body = None if made.body is None else payload_of(bytes(made.body))
     return ShownOutput(version=made.script_version, body=body, headers=made.headers, path=made.path)

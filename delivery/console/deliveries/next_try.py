@@ -24,7 +24,7 @@ class NextTry:
     is_usual: bool = False
 
 
-def of_each(deliveries: Sequence[Delivery]) -> dict[int, NextTry]:
+def next_tries(deliveries: Sequence[Delivery]) -> dict[int, NextTry]:
     """Return the next try of each delivery that is to be sent.
 
     Load only the endpoints that may not be UP.

@@ -13,7 +13,7 @@ from delivery.console.deliveries.actions import Possible, possible
 from delivery.console.deliveries.as_sent import SentRequest, script_output, sent_request
 from delivery.console.deliveries.next_try import NextTry
 from delivery.console.payloads.difference import DifferenceLine, difference
-from delivery.console.payloads.payload import Payload, payload
+from delivery.console.payloads.payload import Payload, payload_of
 from delivery.models import Attempt, Delivery
 from delivery.models.delivery import Redelivery
 from delivery.states import FAILURES, OPEN, OutcomeClass
@@ -179,7 +179,7 @@ def with_attempts(
     of = {delivery.pk: delivery for delivery in deliveries}
     for attempt in newest:
         attempts[attempt.delivery_id].append(_shown(attempt, of[attempt.delivery_id]))
-    next_tries = next_try.of_each(deliveries)
+    next_tries = next_try.next_tries(deliveries)
     bodies = _Bodies() if may_see else None
     return [
         ShownDelivery(
@@ -202,7 +202,7 @@ class _Bodies:
     def of(self, row: Delivery) -> dict[str, Any]:
         published = self._published.get(row.message_id)
         if published is None:
-            published = self._published[row.message_id] = payload(bytes(row.message.body))
+            published = self._published[row.message_id] = payload_of(bytes(row.message.body))
         made = script_output(row)
         if made is None or made.body is None:
             return {"body": _beginning(published)}
@@ -214,7 +214,7 @@ class _Bodies:
     ) -> tuple[Payload, list[DifferenceLine] | None]:
         key = row.message_id, body
         if key not in self._compared:
-            sent = payload(body)
+            sent = payload_of(body)
             is_compared = len(self._compared) < COMPARED
             self._compared[key] = sent, difference(published, sent) if is_compared else None
         return self._compared[key]
@@ -233,6 +233,6 @@ def _shown(attempt: Attempt, delivery: Delivery) -> ShownAttempt:
     is_fetched = delivery.subscription.mode == Mode.PULL
     return ShownAttempt(
         attempt=attempt,
-        answer=payload(excerpt) if excerpt else None,
+        answer=payload_of(excerpt) if excerpt else None,
         request=None if is_fetched else sent_request(delivery, attempt=attempt),
     )

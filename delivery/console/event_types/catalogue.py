@@ -103,7 +103,7 @@ def read_catalogue_entry(event_type: EventType) -> Entry:
         active=counted["active"],
         inactive=counted["all"] - counted["active"],
         newest=newest_of([event_type.pk]).get(event_type.pk),
-        groups=queue_groups.of_event_type(event_type),
+        groups=queue_groups.groups_of_event_type(event_type),
         publish_command=_publish_command(event_type),
         subscribe_command=_subscribe_command(event_type),
     )

@@ -58,7 +58,7 @@ class QueueGroup:
     waiting: Bounded | None
 
 
-def of_event_type(event_type: EventType) -> list[QueueGroup]:
+def groups_of_event_type(event_type: EventType) -> list[QueueGroup]:
     """Return the first groups of a QUEUE event type, oldest first.
 
     The list has one more than `SHOWN` if there are more.
@@ -76,7 +76,7 @@ def of_event_type(event_type: EventType) -> list[QueueGroup]:
         .order_by("oldest")[: SHOWN + 1]
     )
     # The oldest ACTIVE endpoint has a delivery of every message that waits for the group.
-    counted = waiting_counts.of_subscriptions(
+    counted = waiting_counts.waiting_of_subscriptions(
         [row["first"] for row in rows if row["first"] is not None]
     )
     return [

@@ -84,14 +84,14 @@ def share_in_words(part: int, whole: int) -> str:
     return f"{tenths // 10} %" if tenths % 10 == 0 else f"{tenths / 10} %"
 
 
-def of_subscriptions(
+def health_of_subscriptions(
     ids: Collection[int], *, now: datetime, step: timedelta = HOUR
 ) -> dict[int, RecentHealth]:
     parameters = {"subscriptions": list(ids), "subscribers": []}
     return _health(ids, parameters, now=now, step=step)
 
 
-def of_subscribers(
+def health_of_subscribers(
     ids: Collection[int], *, now: datetime, step: timedelta = HOUR
 ) -> dict[int, RecentHealth]:
     """Return the health of each subscriber, over all its subscriptions."""

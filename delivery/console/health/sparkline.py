@@ -40,7 +40,7 @@ def health_cell(health: RecentHealth) -> SafeString:
     )
 
 
-def in_words(health: RecentHealth) -> str:
+def health_in_words(health: RecentHealth) -> str:
     if not health.settled:
         return "No deliveries or permanent failures in the last 24 hours."
     return f"Last 24 hours: {health.delivered:,} delivered, {health.failed:,} failed."
@@ -63,7 +63,7 @@ def _drawn(health: RecentHealth, height: int, above: SafeString) -> SafeString:
     # One path per colour: a list has a hundred charts, and one element per bar took most of its
     # time.
     none, good, bad = ("".join(path) for path in zip(*_boxes(health, height), strict=True))
-    words = in_words(health)
+    words = health_in_words(health)
     return format_html(
         _SVG, len(health.bars) * (_BAR + _GAP), height, words, words, none, good, bad, above
     )

@@ -8,22 +8,22 @@ from delivery.database.queries import named_rows
 LIMIT = 1_000
 
 
-def of_subscriptions(ids: Collection[int]) -> dict[int, str]:
+def cost_of_subscriptions(ids: Collection[int]) -> dict[int, str]:
     return _costs({"subscriptions": list(ids), "subscribers": []}, ids)
 
 
-def of_subscribers(ids: Collection[int]) -> dict[int, str]:
+def cost_of_subscribers(ids: Collection[int]) -> dict[int, str]:
     """Return the cost of each subscriber, over all its subscriptions."""
     return _costs({"subscriptions": [], "subscribers": list(ids)}, ids)
 
 
 def _costs(parameters: dict[str, list[int]], ids: Collection[int]) -> dict[int, str]:
     rows = named_rows("messages_a_day", parameters | {"limit": LIMIT}) if ids else []
-    costs = {row["owner_id"]: in_words(row["messages"], row["hours"]) for row in rows}
-    return {id: costs.get(id, in_words(0, 24)) for id in ids}
+    costs = {row["owner_id"]: cost_in_words(row["messages"], row["hours"]) for row in rows}
+    return {id: costs.get(id, cost_in_words(0, 24)) for id in ids}
 
 
-def in_words(messages: int, hours: float) -> str:
+def cost_in_words(messages: int, hours: float) -> str:
     """Return a sentence with the number of messages that would not be kept."""
     if not messages:
         return "Messages published meanwhile will not be kept; none came in the last 24 hours."

@@ -37,8 +37,10 @@ def sending_held() -> Installation | None:
 def read_held(*, limit: int) -> list[HeldRow]:
     """Return held subscribers and subscriptions, subscribers first."""
     rows = named_rows("held", {"rows": limit})
-    lanes = waiting_counts.of_lanes([row["lane_id"] for row in rows if row["kind"] == "subscriber"])
-    own = waiting_counts.of_subscriptions(
+    lanes = waiting_counts.waiting_of_lanes(
+        [row["lane_id"] for row in rows if row["kind"] == "subscriber"]
+    )
+    own = waiting_counts.waiting_of_subscriptions(
         [row["id"] for row in rows if row["kind"] == "subscription"]
     )
     return [

@@ -20,7 +20,7 @@ from subscriptions.admin.shared.base import actor_of
 
 @never_cache
 @require_GET
-def banner(request: HttpRequest) -> HttpResponse:
+def sending_banner(request: HttpRequest) -> HttpResponse:
     """Return the banner of every page while all sending is HELD, otherwise nothing.
 
     A user who was signed out meanwhile gets the page reloaded.
@@ -31,7 +31,7 @@ def banner(request: HttpRequest) -> HttpResponse:
     return render(request, "console/sending_banner.html", shown)
 
 
-def page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+def sending_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     """Show whether all sending is HELD, with the button that changes it."""
     if not may_hold_all(request.user):
         raise PermissionDenied

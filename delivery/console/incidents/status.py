@@ -8,7 +8,7 @@ from django.db.models import Q
 
 from delivery.console.lanes import stopped_lanes
 from delivery.console.lanes.stopped_lanes import BlockedLane
-from delivery.console.payloads.payload import Payload, log_view, may_see_payload, payload
+from delivery.console.payloads.payload import Payload, log_view, may_see_payload, payload_of
 from delivery.console.shared.counting import Bounded
 from delivery.incidents.facts import WAITING_LIMIT, IncidentFacts, read_facts
 from delivery.incidents.outcomes import FailureOutcomes, read_outcomes
@@ -79,7 +79,7 @@ def _stopped_lane(incident: Incident, facts: IncidentFacts) -> BlockedLane | Non
         return None
     if facts.subscriber_id is None:
         return None
-    found = stopped_lanes.lanes(limit=1, subscriber_id=facts.subscriber_id)
+    found = stopped_lanes.read_stopped_lanes(limit=1, subscriber_id=facts.subscriber_id)
     return found[0] if found and found[0].lane_id == incident.lane_id else None
 
 
@@ -92,7 +92,7 @@ def _sample(facts: IncidentFacts, *, user: User | AnonymousUser) -> SampleAnswer
     excerpt = bytes(attempt.excerpt) if may_see_payload(user) else b""
     if excerpt and facts.message_id is not None:
         log_view(user, facts.message_id)
-    return SampleAnswer(attempt=attempt, answer=payload(excerpt) if excerpt else None)
+    return SampleAnswer(attempt=attempt, answer=payload_of(excerpt) if excerpt else None)
 
 
 def _entries(incident: Incident) -> list[JournalEntry]:

@@ -108,7 +108,7 @@ class LaneAdmin(ReadOnly, CompletedList, ConsoleAdmin):
         return self.back(request, text, level=messages.WARNING)
 
     def complete(self, rows: Sequence[Any]) -> None:
-        counted = waiting_counts.of_lanes([row.pk for row in rows])
+        counted = waiting_counts.waiting_of_lanes([row.pk for row in rows])
         for row in rows:
             row.counted = counted.get(row.pk)
 

@@ -47,7 +47,7 @@ def read_retry_lane() -> RetryLane:
     )
 
 
-def of_subscription(subscription_id: int) -> Retries:
+def retries_of_subscription(subscription_id: int) -> Retries:
     return _retries(
         named_row(
             "retries_of_subscription", {"subscription": subscription_id, "limit": WAITING_LIMIT}

@@ -112,7 +112,7 @@ class BlockedLane:
         return f"Resumes {counted(self.others, 'other subscription')} of {self.name}{waiting}."
 
 
-def lanes(*, limit: int, subscriber_id: int | None = None) -> list[BlockedLane]:
+def read_stopped_lanes(*, limit: int, subscriber_id: int | None = None) -> list[BlockedLane]:
     """Return the stopped lanes, or only that of a subscriber, longest first."""
     parameters = {
         "limit": WAITING_LIMIT,
@@ -127,7 +127,7 @@ def lanes(*, limit: int, subscriber_id: int | None = None) -> list[BlockedLane]:
         strip.lane.pk: strip
         for strip in read_strips([row["lane_id"] for row in rows[:STRIPS_SHOWN]])
     }
-    own, all_of = cost.of_subscriptions(subscriptions), cost.of_subscribers(subscribers)
+    own, all_of = cost.cost_of_subscriptions(subscriptions), cost.cost_of_subscribers(subscribers)
     return [
         _lane(
             row

@@ -82,7 +82,7 @@ def read_strips(lane_ids: Sequence[int]) -> list[Strip]:
     for row in named_rows("next_in_lanes", {"ids": list(lane_ids), "rows": BLOCKS}):
         lane_id = row.pop("lane_id")
         blocks[lane_id].append(Block(**row))
-    counted = waiting_counts.of_lanes(lane_ids)
+    counted = waiting_counts.waiting_of_lanes(lane_ids)
     return [
         Strip(
             lane=lanes[lane_id],

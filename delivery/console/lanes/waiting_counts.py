@@ -6,11 +6,11 @@ from delivery.console.shared.counting import WAITING_LIMIT, Bounded
 from delivery.database.queries import named_rows
 
 
-def of_lanes(ids: Collection[int]) -> dict[int, Bounded]:
+def waiting_of_lanes(ids: Collection[int]) -> dict[int, Bounded]:
     return _counted("waiting_of_lanes", ids)
 
 
-def of_subscriptions(ids: Collection[int]) -> dict[int, Bounded]:
+def waiting_of_subscriptions(ids: Collection[int]) -> dict[int, Bounded]:
     """Count PENDING deliveries, including held ones."""
     return _counted("waiting_of_subscriptions", ids)
 

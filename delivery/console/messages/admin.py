@@ -150,7 +150,7 @@ class MessageAdmin(MessageListAdmin, TraceParts, LiveAdmin, TabbedAdmin, SplitAd
         except Http404:
             # Retention has removed the message, but findings, journal and people's links still name
             # it.
-            if not (self.has_view_permission(request) and archive.may_have(message_id)):
+            if not (self.has_view_permission(request) and archive.may_have_message(message_id)):
                 raise
         return HttpResponseRedirect(
             reverse("admin:delivery_archivefile_message", args=[message_id])

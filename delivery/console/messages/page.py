@@ -11,8 +11,8 @@ from delivery.console.deliveries import curl
 from delivery.console.deliveries.shown import ShownDelivery, with_attempts
 from delivery.console.messages.branches import Branches, branches_of
 from delivery.console.payloads.difference import DifferenceLine, difference
-from delivery.console.payloads.payload import Payload, payload
-from delivery.console.traces.events import Trace, Traced, trace
+from delivery.console.payloads.payload import Payload, payload_of
+from delivery.console.traces.events import Trace, Traced, build_trace
 from delivery.console.traces.reasons import Reasons, reasons_of
 from delivery.console.traces.rows import TraceRows, read_trace_rows
 from delivery.models import Delivery, Message
@@ -86,7 +86,7 @@ class MessagePage:
     body: Payload
     headers: list[tuple[str, Any]]
     part: DeliveryPart
-    trace: Trace
+    build_trace: Trace
     reasons: Reasons
     branches: Branches
     copies: list[Message]
@@ -133,7 +133,7 @@ def read_message_page(message: Message, wanted: WantedPage) -> MessagePage:
         message, deliveries, now=timezone.now(), reads_journal=wanted.reads_journal
     )
     branches = branches_of(message)
-    body = payload(bytes(message.body))
+    body = payload_of(bytes(message.body))
     return MessagePage(
         message=message,
         body=body,
@@ -188,7 +188,7 @@ def trace_of(
 ) -> Trace:
     of = [(shown.delivery, [item.attempt for item in shown.attempts]) for shown in deliveries]
     traced = Traced(message=message, deliveries=of, branches=branches or Branches())
-    return trace(traced, rows)
+    return build_trace(traced, rows)
 
 
 def _change(message: Message, body: Payload) -> list[DifferenceLine] | None:
@@ -196,7 +196,7 @@ def _change(message: Message, body: Payload) -> list[DifferenceLine] | None:
         return None
     # Retention may have removed the original.
     original = Message.objects.filter(pk=message.edited_from_id).only("body").first()
-    return None if original is None else difference(payload(bytes(original.body)), body)
+    return None if original is None else difference(payload_of(bytes(original.body)), body)
 
 
 def _joined(message: Message) -> list[str]:

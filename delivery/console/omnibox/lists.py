@@ -46,7 +46,7 @@ def lists_of(query: Query, user: User) -> list[OmniboxHit]:
         (JournalEntry, "Journal", names <= _OF_JOURNAL),
     ]
     hits = [
-        OmniboxHit(title, in_words(query), _address(model, query.parameters))
+        OmniboxHit(title, query_in_words(query), _address(model, query.parameters))
         for model, title, has_all in offered
         if has_all and may_view(user, model)
     ]
@@ -55,7 +55,7 @@ def lists_of(query: Query, user: User) -> list[OmniboxHit]:
     return hits
 
 
-def in_words(query: Query) -> str:
+def query_in_words(query: Query) -> str:
     """Return the conditions as the chips above the list show them."""
     return " · ".join(
         f"{'status' if name == TAB else name.replace('_', ' ')} {value}"

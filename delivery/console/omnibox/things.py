@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db.models import F, Model, QuerySet, Value
 from django.db.models.functions import Concat
 
-from delivery.console.archive.page import may_have
+from delivery.console.archive.page import may_have_message
 from delivery.console.omnibox.hits import (
     HitGroup,
     OmniboxHit,
@@ -64,7 +64,7 @@ def _row(model: type[Model], pk: int, user: User) -> list[OmniboxHit]:
     if not may_view(user, model):
         return []
     is_there = model._default_manager.filter(pk=pk).exists()
-    if model is Message and (is_there or may_have(pk)):
+    if model is Message and (is_there or may_have_message(pk)):
         # The page of a message that retention has removed leads to the archive.
         detail = "message, with its deliveries" if is_there else "message in the archive, if any"
         return [OmniboxHit(public_id(pk), detail, page_address(model, pk))]

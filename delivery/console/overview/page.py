@@ -85,7 +85,7 @@ def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
     )
     backlog = named_row("overview_backlog", {"limit": BACKLOG_LIMIT, "lanes": MOVING_SHOWN + 1})
     moving = backlog["moving_lanes"]
-    lanes = stopped_lanes.lanes(limit=stopped_lanes.SHOWN + 1)
+    lanes = stopped_lanes.read_stopped_lanes(limit=stopped_lanes.SHOWN + 1)
     held = holds.read_held(limit=holds.SHOWN + 1)
     groups = queue_groups.groups_down(limit=queue_groups.SHOWN + 1)
     fullest = mailboxes.mailboxes_with_messages(limit=mailboxes.SHOWN + 1, now=now)

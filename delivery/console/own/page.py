@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db.models import Count, Prefetch
 
 from delivery.console.deliveries import curl
-from delivery.console.payloads.payload import Payload, payload
+from delivery.console.payloads.payload import Payload, payload_of
 from delivery.console.traces.reasons import Reasons, reasons_of
 from delivery.models import Attempt, Delivery, Message
 
@@ -52,7 +52,7 @@ def read_own_page(message: Message, *, may_see: bool) -> OwnPage:
         statuses=sorted(counted),
         reasons=reasons_of(message, may_see=may_see),
         headers=sorted(message.headers.items()),
-        body=payload(bytes(message.body)) if may_see else None,
+        body=payload_of(bytes(message.body)) if may_see else None,
         publishing=curl.publish_command(message) if may_see else "",
         reading=reading_commands(message.public_id),
     )

@@ -41,7 +41,7 @@ def log_view(user: User | AnonymousUser, message_id: int) -> None:
     named_row("view_payload", {"actor": user.get_username(), "message": message_id})
 
 
-def payload(body: bytes) -> Payload:
+def payload_of(body: bytes) -> Payload:
     shown = body[:SHOWN_BYTES]
     text = _text(shown, is_cut=len(body) > SHOWN_BYTES)
     if text is not None:

@@ -100,11 +100,11 @@ class Shown:
 
     @property
     def options(self) -> list[tuple[str, str]]:
-        return list(in_words(self.run.options))
+        return list(values_in_words(self.run.options))
 
     @property
     def result(self) -> list[tuple[str, str]]:
-        return list(in_words(self.run.result))
+        return list(values_in_words(self.run.result))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,12 +118,12 @@ class Pipeline:
     archived_until: datetime | None
 
 
-def overview() -> Pipeline:
+def read_pipeline() -> Pipeline:
     schedules = {schedule.step: schedule for schedule in PipelineSchedule.objects.all()}
     open_runs = {
         run.step: run for run in PipelineRun.objects.filter(state__in=RUN_OPEN).defer("log")
     }
-    paces = {step: pace(schedule.every_minutes) for step, schedule in schedules.items()}
+    paces = {step: pace_in_words(schedule.every_minutes) for step, schedule in schedules.items()}
     return Pipeline(
         steps=[
             (step, PURPOSES[step], schedules.get(step), paces.get(step, ""), open_runs.get(step))
@@ -133,7 +133,7 @@ def overview() -> Pipeline:
     )
 
 
-def pace(every_minutes: int) -> str:
+def pace_in_words(every_minutes: int) -> str:
     """Return a pace as text, such as `every 15 minutes` or `every day`."""
     named = {1: "minute", 60: "hour", 1440: "day", 10080: "week"}
     return (
@@ -143,7 +143,7 @@ def pace(every_minutes: int) -> str:
     )
 
 
-def in_words(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def values_in_words(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield names and values as text; a nested value gets a name of its own.
 
     Such a name has the outer one in it, for example `rows of messages`.
@@ -153,7 +153,7 @@ def in_words(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if name in _HIDDEN or value is None or value in ("", [], {}):
             continue
         if isinstance(value, Mapping):
-            yield from ((f"{words} of {inner}", text) for inner, text in in_words(value))
+            yield from ((f"{words} of {inner}", text) for inner, text in values_in_words(value))
         else:
             yield words, _text(value)
 

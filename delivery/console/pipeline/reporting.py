@@ -68,7 +68,7 @@ class Reporting(ConsoleAdmin):
         may_see = may_see_payload(request.user)
         form = ReportForm(request.POST or None, initial=request.GET.dict(), may_see_payload=may_see)
         if request.method == "POST" and form.is_valid():
-            options = form.options() | {"to": str(settings.reports())}
+            options = form.options() | {"to": str(settings.reports_folder())}
             run = pipeline.request_run(
                 Step.REPORT, options=options, actor=actor_of(request), now=timezone.now()
             )
@@ -114,7 +114,7 @@ class Reporting(ConsoleAdmin):
 
 def report_file(run: PipelineRun) -> Path | None:
     """Return the file that a run wrote, if it exists; never one outside the folder of reports."""
-    folder = settings.reports().resolve()
+    folder = settings.reports_folder().resolve()
     file = (folder / str(run.result.get("path", ""))).resolve()
     return file if file.is_relative_to(folder) and file.is_file() else None
 

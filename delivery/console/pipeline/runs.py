@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 
 from delivery import pipeline
 from delivery.console.pipeline import verification
-from delivery.console.pipeline.page import BY_BUTTON, TONES, Shown, overview
+from delivery.console.pipeline.page import BY_BUTTON, TONES, Shown, read_pipeline
 from delivery.console.pipeline.reporting import Reporting
 from delivery.console.shared.job_page import WatchedAdmin
 from delivery.console.shared.labels import label
@@ -61,7 +61,7 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
         """Show the list below the steps with their schedules and buttons."""
         shown = {
             **(extra_context or {}),
-            "pipeline": overview(),
+            "pipeline": read_pipeline(),
             "may_run": request.user.has_perm("delivery.add_pipelinerun"),
             "may_report": self.may_report(request),
         }

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from delivery.console.pipeline.page import PURPOSES, pace
+from delivery.console.pipeline.page import PURPOSES, pace_in_words
 from delivery.console.shared.labels import label
 from delivery.models import PipelineSchedule, Step
 from subscriptions.admin.shared.moment_field import moment_field
@@ -52,7 +52,7 @@ class PipelineScheduleAdmin(RecordedAdmin):
 
     @admin.display(description="interval")
     def shown_pace(self, row: PipelineSchedule) -> str:
-        return pace(row.every_minutes)
+        return pace_in_words(row.every_minutes)
 
     @admin.display(description="state")
     def is_running(self, row: PipelineSchedule) -> SafeString:

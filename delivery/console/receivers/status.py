@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from delivery.console.payloads.payload import Payload, payload
+from delivery.console.payloads.payload import Payload, payload_of
 from delivery.models import BuiltInReceiver, ReceivedRequest
 from delivery.receivers.keep import url_of
 from delivery.receivers.signatures import subscriptions_to
@@ -60,7 +60,7 @@ def _shown(request: ReceivedRequest, *, may_see: bool) -> ShownRequest:
             (name, value if may_see or _is_plain(name) else "•••")
             for name, value in request.headers
         ],
-        body=payload(bytes(request.body)),
+        body=payload_of(bytes(request.body)),
     )
 
 

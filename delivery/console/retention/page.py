@@ -25,7 +25,7 @@ class RetentionPeriod:
 class RetentionPage:
     """The values of the page; `run` is the running pass."""
 
-    kept: list[RetentionPeriod]
+    retention_periods: list[RetentionPeriod]
     waits_for_archive: bool
     archived_until: datetime | None
     run: RetentionRun | None
@@ -34,14 +34,14 @@ class RetentionPage:
 def read_retention_page() -> RetentionPage:
     rules = retention_rules.current_rules()
     return RetentionPage(
-        kept=kept(rules),
+        kept=retention_periods(rules),
         waits_for_archive=rules.waits_for_archive,
         archived_until=rules.archived_until,
         run=RetentionRun.objects.filter(state=RetentionState.RUNNING).first(),
     )
 
 
-def kept(rules: RetentionRules) -> list[RetentionPeriod]:
+def retention_periods(rules: RetentionRules) -> list[RetentionPeriod]:
     """Return the periods, shortest first, in the order of the settings."""
     # Sorting keeps the order of equal elements.
     ordered = sorted(rules.days.items(), key=_length)

@@ -53,9 +53,9 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, BaseSubscriberAd
         now, ids = timezone.now(), [row.pk]
         return {
             "status": read_status(row, now=now),
-            "cost": cost.of_subscribers(ids)[row.pk],
-            "health": health.of_subscribers(ids, now=now, step=health.QUARTER)[row.pk],
-            "mailbox": mailboxes.of_subscribers(ids, now=now).get(row.pk),
+            "cost": cost.cost_of_subscribers(ids)[row.pk],
+            "health": health.health_of_subscribers(ids, now=now, step=health.QUARTER)[row.pk],
+            "mailbox": mailboxes.mailboxes_of_subscribers(ids, now=now).get(row.pk),
             "base_url": settings.ENVIRONMENT.base_url,
             "may_toggle": may_toggle(request.user),
             "may_unblock": request.user.has_perm("delivery.change_lane"),
@@ -66,13 +66,13 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, BaseSubscriberAd
             lane.subscriber_id: lane
             for lane in Lane.objects.filter(subscriber__in=rows).only("state", "subscriber_id")
         }
-        counted = waiting_counts.of_lanes([lane.pk for lane in lanes.values()])
+        counted = waiting_counts.waiting_of_lanes([lane.pk for lane in lanes.values()])
         ids, now = [row.pk for row in rows], timezone.now()
-        fetched = mailboxes.of_subscribers(ids, now=now)
-        healths = health.of_subscribers(ids, now=now)
+        fetched = mailboxes.mailboxes_of_subscribers(ids, now=now)
+        healths = health.health_of_subscribers(ids, now=now)
         for row in rows:
             row.health = healths[row.pk]
-            row.cost = cost.in_words(row.health.settled, 24)
+            row.cost = cost.cost_in_words(row.health.settled, 24)
             row.mailbox = fetched.get(row.pk)
             row.shown_lane = lanes.get(row.pk)
             row.waiting = counted.get(row.shown_lane.pk) if row.shown_lane else None

@@ -32,15 +32,17 @@ class MailboxFigures:
         return _bounded(sum(count.found for count in counts))
 
 
-def of_subscription(subscription_id: int, *, now: datetime) -> MailboxFigures | None:
+def mailbox_of_subscription(subscription_id: int, *, now: datetime) -> MailboxFigures | None:
     """Return the figures of a subscription's mailbox; None unless its mode is PULL."""
-    figures = mailbox_figures.of_subscription(subscription_id, now=now, limit=WAITING_LIMIT)
+    figures = mailbox_figures.figures_of_subscription(subscription_id, now=now, limit=WAITING_LIMIT)
     return None if figures is None else _shown(figures)
 
 
-def of_subscribers(subscriber_ids: Collection[int], *, now: datetime) -> dict[int, MailboxFigures]:
+def mailboxes_of_subscribers(
+    subscriber_ids: Collection[int], *, now: datetime
+) -> dict[int, MailboxFigures]:
     """Return the figures by subscriber; a subscriber without PULL subscriptions has no mailbox."""
-    by_id = mailbox_figures.of_subscribers(subscriber_ids, now=now, limit=WAITING_LIMIT)
+    by_id = mailbox_figures.figures_of_subscribers(subscriber_ids, now=now, limit=WAITING_LIMIT)
     return {id: _shown(figures) for id, figures in by_id.items()}
 
 
@@ -49,7 +51,7 @@ def mailboxes_with_messages(*, limit: int, now: datetime) -> list[tuple[str, Mai
     rows = named_rows("fullest_mailboxes", {"rows": limit})
     if not rows:
         return []
-    shown = of_subscribers([row["subscriber_id"] for row in rows], now=now)
+    shown = mailboxes_of_subscribers([row["subscriber_id"] for row in rows], now=now)
     return [
         (row["subscriber"], shown[row["subscriber_id"]])
         for row in rows

@@ -41,7 +41,7 @@ class ShownSubscriber:
 def read_status(subscriber: Subscriber, *, now: datetime) -> ShownSubscriber:
     """Load everything in a number of statements that does not depend on the subscriber."""
     lane_ids = list(Lane.objects.filter(subscriber=subscriber).values_list("pk", flat=True))
-    stopped = stopped_lanes.lanes(limit=1, subscriber_id=subscriber.pk)
+    stopped = stopped_lanes.read_stopped_lanes(limit=1, subscriber_id=subscriber.pk)
     strips = [stopped[0].strip] if stopped else read_strips(lane_ids)
     found = list(
         subscriber.subscriptions.select_related("subscriber", "event_type")
@@ -68,7 +68,10 @@ def latest_changes(of: Subscriber | Subscription) -> list[ConfigurationChange]:
 
 def _rows(found: Sequence[Subscription], *, now: datetime) -> list[SubscriptionRow]:
     ids = [subscription.pk for subscription in found]
-    counted, healths = waiting_counts.of_subscriptions(ids), health.of_subscriptions(ids, now=now)
+    counted, healths = (
+        waiting_counts.waiting_of_subscriptions(ids),
+        health.health_of_subscriptions(ids, now=now),
+    )
     return [
         SubscriptionRow(
             subscription=subscription,

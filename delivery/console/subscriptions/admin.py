@@ -65,11 +65,11 @@ class SubscriptionAdmin(
         now, ids = timezone.now(), [row.pk]
         return {
             "status": read_status(row),
-            "backlog": waiting_counts.of_subscriptions(ids).get(row.pk),
-            "cost": cost.of_subscriptions(ids)[row.pk],
-            "health": health.of_subscriptions(ids, now=now, step=health.QUARTER)[row.pk],
-            "mailbox": mailboxes.of_subscription(row.pk, now=now),
-            "retries": retry_lane.of_subscription(row.pk),
+            "backlog": waiting_counts.waiting_of_subscriptions(ids).get(row.pk),
+            "cost": cost.cost_of_subscriptions(ids)[row.pk],
+            "health": health.health_of_subscriptions(ids, now=now, step=health.QUARTER)[row.pk],
+            "mailbox": mailboxes.mailbox_of_subscription(row.pk, now=now),
+            "retries": retry_lane.retries_of_subscription(row.pk),
             "endpoint": EndpointSummary.objects.filter(pk=row.pk)
             .exclude(state=EndpointState.UP)
             .first(),
@@ -83,13 +83,13 @@ class SubscriptionAdmin(
 
     def complete(self, rows: Sequence[Any]) -> None:
         ids = [row.pk for row in rows]
-        counted = waiting_counts.of_subscriptions(ids)
-        healths = health.of_subscriptions(ids, now=timezone.now())
+        counted = waiting_counts.waiting_of_subscriptions(ids)
+        healths = health.health_of_subscriptions(ids, now=timezone.now())
         for row in rows:
             row.waiting = counted.get(row.pk)
             row.health = healths[row.pk]
             # Uses counts that are loaded already, so it adds no query to the page.
-            row.cost = cost.in_words(row.health.settled, 24)
+            row.cost = cost.cost_in_words(row.health.settled, 24)
 
     @admin.display(description="subscription", ordering="subscriber__name")
     def full_name(self, row: Subscription) -> SafeString:

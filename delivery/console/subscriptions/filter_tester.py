@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from delivery.console.payloads.payload import may_see_payload
-from delivery.console.subscriptions.filter_trial import Typed, mistake, trial
+from delivery.console.subscriptions.filter_trial import Typed, mistake_in_filter, try_filter
 from subscriptions.admin.shared.base import id_of
 from subscriptions.models import EventType, Subscription
 
@@ -66,13 +66,15 @@ class FilterTester:
         typed = _typed(request, stored)
         if "check" in request.POST:
             return render(
-                request, "console/filter_checked.html", {"mistake": mistake(typed), "typed": typed}
+                request,
+                "console/filter_checked.html",
+                {"mistake": mistake_in_filter(typed), "typed": typed},
             )
         # The number of messages that match a filter of the user's choice reveals their content, and
         # so does a header filter string.
         is_stored = stored is not None and "filter" not in request.POST
         may_preview = may_see_payload(request.user) or is_stored
-        tried = trial(typed, event_type=_event_type(request, stored), may_preview=may_preview)
+        tried = try_filter(typed, event_type=_event_type(request, stored), may_preview=may_preview)
         shown = {"trial": tried, "typed": typed, "may_preview": may_preview}
         return render(request, "console/filter_tested.html", shown)
 

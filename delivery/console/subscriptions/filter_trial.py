@@ -51,7 +51,7 @@ class FilterTrial:
     preview: FilterPreview | None
 
 
-def mistake(typed: Typed) -> Mistake | None:
+def mistake_in_filter(typed: Typed) -> Mistake | None:
     """Return the syntax error of the filter; None if there is none, or no filter."""
     if not typed.filter:
         return None
@@ -63,10 +63,10 @@ def mistake(typed: Typed) -> Mistake | None:
     return None
 
 
-def trial(typed: Typed, *, event_type: EventType | None, may_preview: bool) -> FilterTrial:
+def try_filter(typed: Typed, *, event_type: EventType | None, may_preview: bool) -> FilterTrial:
     """Try the filter on every message there is; on none when it has a mistake."""
     headers, mistakes = _headers(typed)
-    if wrong := mistake(typed):
+    if wrong := mistake_in_filter(typed):
         mistakes = [wrong]
     if mistakes:
         return FilterTrial(event_type=event_type, mistakes=mistakes, verdicts=[], preview=None)

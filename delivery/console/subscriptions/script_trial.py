@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from delivery.calls.script_trial import TriedScript, try_script
 from delivery.calls.slots import NoSlotError
 from delivery.calls.trial import Trial
-from delivery.console.payloads.payload import Payload, payload
+from delivery.console.payloads.payload import Payload, payload_of
 from delivery.console.subscriptions.filter_trial import Mistake
 from delivery.models import Message
 from subscriptions.admin.subscriptions.header_lines import parse_header_lines
@@ -71,9 +71,9 @@ def try_typed(
         of=of,
         mistake=None if tried.fault is None else mistake_of(tried.fault, typed.text),
         fault=tried.fault,
-        before=payload(trial.body),
+        before=payload_of(trial.body),
         tried=tried,
-        after=None if tried.is_unchanged else payload(tried.body),
+        after=None if tried.is_unchanged else payload_of(tried.body),
     )
 
 

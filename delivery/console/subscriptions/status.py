@@ -37,7 +37,7 @@ def read_status(subscription: Subscription) -> ShownSubscription:
     lanes = Lane.objects.filter(subscriber=subscription.subscriber_id).values_list("pk", flat=True)
     strips = read_strips(list(lanes)) if is_in_order else []
     stopped = (
-        stopped_lanes.lanes(limit=1, subscriber_id=subscription.subscriber_id)
+        stopped_lanes.read_stopped_lanes(limit=1, subscriber_id=subscription.subscriber_id)
         if is_in_order
         else []
     )

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from delivery.calls.slots import NoSlotError
 from delivery.calls.trial import LONGEST_WAIT_SECONDS, Tested, send_test
-from delivery.console.payloads.payload import Payload, may_see_payload, payload
+from delivery.console.payloads.payload import Payload, may_see_payload, payload_of
 from delivery.console.subscriptions.trial_form import TestMessageForm
 from subscriptions.admin.shared.base import actor_of
 from subscriptions.models import Mode, Subscription
@@ -102,5 +102,5 @@ def _shown(tested: Tested) -> ShownTest:
         tested=tested,
         sent=[(name, headers[name]) for name in shown],
         also_sent=[name for name in headers if name not in shown],
-        answer=payload(excerpt) if excerpt else None,
+        answer=payload_of(excerpt) if excerpt else None,
     )

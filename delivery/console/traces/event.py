@@ -48,6 +48,6 @@ def tone_of(name: str, *, otherwise: str = "neutral") -> str:
     return TONES.get(name, otherwise)
 
 
-def in_words(reason: str) -> str:
+def reason_in_words(reason: str) -> str:
     """Return a reason with its job as a sentence has it: `cancelled by sue, in cancellation 2`."""
     return _OF_A_JOB.sub(r", in \1", reason)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from delivery.console.deliveries.as_sent import script_output
 from delivery.console.messages.branches import Branches
-from delivery.console.traces.event import Event, in_words, tone_of
+from delivery.console.traces.event import Event, reason_in_words, tone_of
 from delivery.console.traces.rows import Row, TraceRows, is_open
 from delivery.models import Attempt, Delivery, EarlierSettlement, JournalKind, Message
 from delivery.models.message import public_id
@@ -70,7 +70,7 @@ class Trace:
         return self.events[FIRST_EVENTS:] if self.left_out else []
 
 
-def trace(traced: Traced, rows: TraceRows, *, most: int = MOST_EVENTS) -> Trace:
+def build_trace(traced: Traced, rows: TraceRows, *, most: int = MOST_EVENTS) -> Trace:
     # Sorting keeps the order of events of one time, so they are listed in the order of causes.
     events = sorted(_events(traced, rows), key=lambda event: event.at)
     left_out = max(len(events) - most, 0)
@@ -128,7 +128,9 @@ def _of_delivery(
         yield _settled(row.settled_at, row.status, row.reason, delivery)
         # A decision about a delivery in doubt is shown by its settlement.
         if row.ended_reason.startswith(RESUBMITTED) or not row.ended_reason:
-            words = in_words(row.ended_reason).removeprefix("resubmitted ") or _by(row, entries)
+            words = reason_in_words(row.ended_reason).removeprefix("resubmitted ") or _by(
+                row, entries
+            )
             yield Event(
                 at=row.ended_at, name="resubmitted", tone="open", words=words, delivery=delivery
             )
@@ -155,7 +157,9 @@ def _attempts(delivery: Delivery, attempts: Sequence[Attempt]) -> Iterator[Event
 
 def _settled(at: datetime, status: str, reason: str, delivery: Delivery) -> Event:
     # The last attempt's error stands above already; our own words may name a person and a job.
-    words = in_words(reason) if status in ("CANCELLED", "DELIVERED", *_BY_INTURN) else "settled"
+    words = (
+        reason_in_words(reason) if status in ("CANCELLED", "DELIVERED", *_BY_INTURN) else "settled"
+    )
     return Event(
         at=at, name=status, tone=tone_of(status), words=words or "settled", delivery=delivery
     )

@@ -10,7 +10,7 @@
 
 from typing import TYPE_CHECKING
 
-from delivery.history.checks.finding import GAPS, STRAY, TWICE, finding, with_broken, words
+from delivery.history.checks.finding import GAPS, STRAY, TWICE, finding, sentence, with_broken
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -40,7 +40,7 @@ def tried_counts() -> "Column":
 def _twice() -> "Column":
     from pyspark.sql import functions as sql
 
-    text = words(
+    text = sentence(
         *(
             "Attempt ",
             sql.col("success_number"),
@@ -78,8 +78,8 @@ def _gaps() -> "Column":
     count = sql.col("attempts")
     is_numbered = (sql.col("first_number") == 1) & (sql.col("last_number") == count)
     is_whole = (sql.col("numbers") == count) & ((count == 0) | is_numbered)
-    numbered = words(", numbered from ", sql.col("first_number"), " to ", sql.col("last_number"))
-    text = words(
+    numbered = sentence(", numbered from ", sql.col("first_number"), " to ", sql.col("last_number"))
+    text = sentence(
         *(
             "Delivery ",
             sql.col("id"),
@@ -91,7 +91,7 @@ def _gaps() -> "Column":
         *(sql.coalesce(numbered, sql.lit("")), "."),
     )
     lacks = sql.coalesce(sql.col("times_kept") < sql.col("times"), sql.lit(False))
-    settled = words(
+    settled = sentence(
         *(
             "Delivery ",
             sql.col("id"),
@@ -113,16 +113,18 @@ def _stray() -> "Column":
     text = (
         sql.when(
             is_nowhere,
-            words(
+            sentence(
                 "The archive has attempts of delivery ", sql.col("id"), ", but not the delivery."
             ),
         )
         .when(
             is_copied,
-            words("The archive has a settlement of delivery ", sql.col("id"), " more than once."),
+            sentence(
+                "The archive has a settlement of delivery ", sql.col("id"), " more than once."
+            ),
         )
         .otherwise(
-            words("The archive has an attempt of delivery ", sql.col("id"), " more than once.")
+            sentence("The archive has an attempt of delivery ", sql.col("id"), " more than once.")
         )
     )
     return finding(STRAY, text, when=is_nowhere | is_copied | is_tried_twice)

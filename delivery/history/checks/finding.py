@@ -43,7 +43,7 @@ def finding(
     )
 
 
-def words(*parts: "str | Column") -> "Column":
+def sentence(*parts: "str | Column") -> "Column":
     """Return a sentence; strings are literal text, columns are values."""
     from pyspark.sql import functions as sql
 

@@ -6,7 +6,7 @@ DELIVERED is explained: all endpoints refused the message, or their deliveries w
 
 from typing import TYPE_CHECKING
 
-from delivery.history.checks.finding import GROUP, finding, with_broken, words
+from delivery.history.checks.finding import GROUP, finding, sentence, with_broken
 from delivery.history.checks.known_deliveries import OPEN
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def group_counts() -> "Column":
 def _twice() -> "Column":
     from pyspark.sql import functions as sql
 
-    text = words(
+    text = sentence(
         *(
             "msg_",
             sql.col("message_id"),
@@ -65,7 +65,7 @@ def _twice() -> "Column":
 def _nobody() -> "Column":
     from pyspark.sql import functions as sql
 
-    text = words(
+    text = sentence(
         *("msg_", sql.col("message_id"), " is REDUNDANT in its group ", sql.col("queue_group")),
         ", of which no delivery is DELIVERED.",
     )

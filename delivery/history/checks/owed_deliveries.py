@@ -6,7 +6,7 @@ Nothing can be proven of messages accepted before that number was recorded.
 
 from typing import TYPE_CHECKING
 
-from delivery.history.checks.finding import OWED, STRAY, finding, with_broken, words
+from delivery.history.checks.finding import OWED, STRAY, finding, sentence, with_broken
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -57,7 +57,7 @@ def owed_counts() -> "Column":
 def _owed() -> "Column":
     from pyspark.sql import functions as sql
 
-    text = words(
+    text = sentence(
         *(
             "msg_",
             sql.col("message_id"),
@@ -75,14 +75,14 @@ def _owed() -> "Column":
 def _twice() -> "Column":
     from pyspark.sql import functions as sql
 
-    text = words("The archive has msg_", sql.col("message_id"), " more than once.")
+    text = sentence("The archive has msg_", sql.col("message_id"), " more than once.")
     return finding(STRAY, text, when=sql.col("rows") > 1)
 
 
 def _nowhere() -> "Column":
     from pyspark.sql import functions as sql
 
-    text = words(
+    text = sentence(
         "The archive has deliveries of msg_", sql.col("message_id"), ", but not the message."
     )
     archived = sql.col("archived_delivery_id")

@@ -61,7 +61,7 @@ class Snapshot:
     connection: psycopg.Connection[Any]
 
 
-def horizon(database: psycopg.Connection[Any], *, lag: timedelta = LAG) -> Horizon:
+def read_horizon(database: psycopg.Connection[Any], *, lag: timedelta = LAG) -> Horizon:
     row = database.execute(statement("archive_horizon"), {"lag": lag}).fetchone()
     assert row is not None
     return Horizon(*row)
@@ -82,7 +82,7 @@ def is_certain(database: psycopg.Connection[Any], window: ExportWindow) -> bool:
 
 
 @contextmanager
-def snapshot(conninfo: str) -> Iterator[Snapshot]:
+def open_snapshot(conninfo: str) -> Iterator[Snapshot]:
     """Yield a snapshot of all that is committed now, for any number of connections in the block."""
     with psycopg.connect(conninfo, autocommit=True) as connection:
         connection.execute("SET TIME ZONE 'UTC'")

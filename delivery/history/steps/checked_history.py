@@ -24,7 +24,7 @@ from delivery.history.checks.known_deliveries import known_deliveries, places
 from delivery.history.checks.since_proof import judged_deliveries, rows_read_again, touched_rows
 from delivery.history.job import StepJob
 from delivery.history.postgres.unarchived_rows import EVER, Rest
-from delivery.history.postgres.window import snapshot
+from delivery.history.postgres.window import open_snapshot
 from delivery.history.schemas import Table
 from delivery.history.spark import frames
 
@@ -218,7 +218,7 @@ def _unarchived_rows(job: StepJob, kept: ExitStack, proof: HistoryProof | None) 
     End it then: joining the archive may take minutes.
     """
     job.progress.doing("reading unarchived rows")
-    with snapshot(job.conninfo) as seen:
+    with open_snapshot(job.conninfo) as seen:
         until = ledger.archived_until(seen.connection)
         files = {table.name: ledger.files(seen.connection, table.name) for table in schemas.TABLES}
         if proof is not None:

@@ -25,10 +25,10 @@ from delivery.history.postgres.window import (
     ROWS,
     ExportWindow,
     Snapshot,
-    horizon,
     is_certain,
     next_window,
-    snapshot,
+    open_snapshot,
+    read_horizon,
 )
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES, TABLES
 from delivery.history.spark.workers import shares
@@ -59,7 +59,7 @@ def export_history(job: StepJob, *, rows: int = ROWS, lag: timedelta = LAG) -> d
     one.
     """
     chunks.recover_chunks(job.database, job.archive)
-    now = horizon(job.database, lag=lag)
+    now = read_horizon(job.database, lag=lag)
     exported = Counter[str]({table.name: 0 for table in TABLES})
     count = 0
     while not (window := next_window(job.database, end=now.until, rows=rows)).is_empty:
@@ -91,7 +91,7 @@ def _export_window(job: StepJob, window: ExportWindow) -> dict[str, int] | None:
     if not is_certain(job.database, window):
         chunks.forget_chunk(job.database, chunk)
         return None
-    with snapshot(job.conninfo) as seen:
+    with open_snapshot(job.conninfo) as seen:
         pieces, counted = _pieces(seen, window)
         if not pieces:
             job.database.execute(statement("archive_skip"), {"chunk": chunk.id})

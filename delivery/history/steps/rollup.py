@@ -27,7 +27,7 @@ from delivery.history.job import StepJob
 from delivery.history.schemas import ATTEMPTS, CALLED, DELIVERIES, JOURNAL
 from delivery.history.spark.frames import frame_of_rows, partitioned_for
 from delivery.history.transforms.measures import COLUMNS, hourly_measures, with_stops
-from delivery.history.transforms.stops import stopped_seconds, stops
+from delivery.history.transforms.stops import lane_stops, stopped_seconds
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -110,7 +110,7 @@ def hours(job: StepJob, work: RollupWork) -> "DataFrame":
         job.archive.frame(job.spark, ATTEMPTS, work.attempts), "settled_at", work.spans
     )
     journal = job.archive.frame(job.spark, JOURNAL, work.journal)
-    stopped = _within(stopped_seconds(stops(journal, until=work.until)), "hour", work.spans)
+    stopped = _within(stopped_seconds(lane_stops(journal, until=work.until)), "hour", work.spans)
     names = frame_of_rows(job.spark, CALLED, work.names)
     return with_stops(hourly_measures(deliveries, attempts), stopped, names)
 

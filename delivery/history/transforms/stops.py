@@ -19,7 +19,7 @@ FLOWS = "RESUMED"
 READ = ("id", "at", "kind", "lane_id", "subscription_id")
 
 
-def stops(journal: "DataFrame", *, until: datetime) -> "DataFrame":
+def lane_stops(journal: "DataFrame", *, until: datetime) -> "DataFrame":
     """Return `subscription_id`, `since`, `until` of each stop by a delivery of a subscription.
 
     The intervals may overlap.

@@ -1,5 +1,5 @@
 -- Deletes configuration transactions that no process still caches (see
--- `delivery.ingest.directory`); returns their number.
+-- `delivery.ingest.cache`); returns their number.
 WITH forgotten AS (
     DELETE FROM subscriptions_configurationtransaction
     WHERE changed_at < now() - interval '1 hour'

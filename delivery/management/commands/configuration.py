@@ -16,7 +16,7 @@ from delivery.configuration.applying import (
 )
 from delivery.configuration.archive_effect import archive_lines, effect_options
 from delivery.configuration.effect import effects_of
-from delivery.configuration.words import effect_lines, lines, summary
+from delivery.configuration.words import effect_lines, plan_lines, plan_summary
 from delivery.management.refusing_parser import RefusingParser, refuse_wrong_options
 from delivery.models import Step
 from subscriptions.configuration.apply import PlanChangedError
@@ -103,7 +103,7 @@ def _export(options: Options, write: Write) -> int:
 
 def _plan(options: Options, write: Write) -> int:
     planned = plan_document(_wanted(options))
-    for line in lines(planned):
+    for line in plan_lines(planned):
         write(line)
     for warning in plan_warnings(planned):
         write(f"warning: {warning}")
@@ -136,13 +136,13 @@ def _apply(options: Options, write: Write) -> int:
             "Nothing was changed: this is not the plan of that digest, "
             "for the file or the installation has changed since. Plan again."
         ) from None
-    write(f"Applied: {summary(done)}.")
+    write(f"Applied: {plan_summary(done)}.")
     return 0
 
 
 def _drift(options: Options, write: Write) -> int:
     found = drift_of(_wanted(options | {"prune": True}))
-    for line in lines(found):
+    for line in plan_lines(found):
         write(line)
     return HAS_CHANGES if found.changes else 0
 

@@ -11,7 +11,7 @@
 -- and its id is null.
 --
 -- With a horizon: stores nothing unless the configuration is the same as when those numbers were
--- read, in this statement's own snapshot (see `delivery.ingest.directory`). It also stores nothing
+-- read, in this statement's own snapshot (see `delivery.ingest.cache`). It also stores nothing
 -- if one of the subscriptions was deleted: they are locked here once, where a foreign key of the
 -- deliveries would look up each.
 --

@@ -8,14 +8,14 @@
 -- deliveries, and VOLATILE ones of an earlier server start, are left for
 -- `delivery.maintenance.expiry`.
 SELECT
-    wanted.wish, run.id, run.subscription_id, run.attempts, run.attempts_before, run.skipped,
+    wanted.number, run.id, run.subscription_id, run.attempts, run.attempts_before, run.skipped,
     run.redelivery, run.message_id, run.replay_id, event_type.name AS event, run.content_type,
     run.body, run.headers, run.server_started_at,
     extract(epoch FROM run.expires_at - now())::float8 AS seconds_left
 FROM unnest(
     %(lane)s::bigint[], %(rows)s::int[], %(skipped_rows)s::int[], %(bytes)s::bigint[],
     %(held)s::text[]
-) WITH ORDINALITY AS wanted (lane_id, rows, skipped_rows, bytes, held, wish)
+) WITH ORDINALITY AS wanted (lane_id, rows, skipped_rows, bytes, held, number)
 JOIN delivery_lane lane ON lane.id = wanted.lane_id
 CROSS JOIN LATERAL (
     SELECT
@@ -83,4 +83,4 @@ CROSS JOIN LATERAL (
 ) AS run
 JOIN subscriptions_eventtype event_type ON event_type.id = run.event_type_id
 WHERE run.bytes_before < wanted.bytes
-ORDER BY wanted.wish, run.id
+ORDER BY wanted.number, run.id

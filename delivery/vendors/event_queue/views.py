@@ -84,7 +84,7 @@ class QueueViews(ApiView, ViewSet):
     def status(self, request: Request, queue: str) -> HttpResponse:
         """Return the numbers of messages in the queue; counts end at 100,000."""
         now = timezone.now()
-        found = counts.of_subscribers([self.subscriber.pk], now=now, limit=COUNT_LIMIT)
+        found = counts.figures_of_subscribers([self.subscriber.pk], now=now, limit=COUNT_LIMIT)
         figures = found.get(self.subscriber.pk)
         shown = {
             "available": min(figures.available, COUNT_LIMIT) if figures else 0,

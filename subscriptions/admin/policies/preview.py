@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from subscriptions.admin.policies.schedule_words import in_words, offset, retries
+from subscriptions.admin.policies.schedule_words import duration_in_words, offset, retries
 from subscriptions.admin.policies.words import sentences
 from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.checks.policy import RETRYING, actions_in_effect
@@ -76,7 +76,7 @@ def _line(title: str, offsets: list[float], *, is_endless: bool) -> TimeLine:
         is_last = seconds == offsets[-1]
         is_labelled = is_last or (place - labelled >= _APART and WIDTH - place >= _APART)
         labelled = place if is_labelled else labelled
-        tries.append(Try(x=place, words=in_words(seconds), is_labelled=is_labelled))
+        tries.append(Try(x=place, words=duration_in_words(seconds), is_labelled=is_labelled))
     return TimeLine(title=title, tries=tries, is_endless=is_endless)
 
 

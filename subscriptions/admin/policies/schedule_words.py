@@ -20,18 +20,18 @@ def describe_schedule(policy: Policy) -> str:
     if count == 0:
         return "With one attempt, nothing is tried again."
     if policy.retry_schedule == Schedule.FIXED:
-        return (
-            f"Retries come {in_words(policy.retry_seconds)} after each failure, {_until(policy)}."
-        )
+        pause = duration_in_words(policy.retry_seconds)
+        return f"Retries come {pause} after each failure, {_until(policy)}."
     shown = [
-        in_words(offset(policy, number)) for number in range(1, min(count or SHOWN, SHOWN) + 1)
+        duration_in_words(offset(policy, number))
+        for number in range(1, min(count or SHOWN, SHOWN) + 1)
     ]
     if count is None:
         return (
             f"Retries come {', '.join(shown)} after the first failure, and so on until it succeeds."
         )
     if count > SHOWN:
-        shown[-2:] = [f"… {in_words(offset(policy, count))}"]
+        shown[-2:] = [f"… {duration_in_words(offset(policy, count))}"]
     return f"Retries come {', '.join(shown)} after the first failure, {count:,} in all."
 
 
@@ -43,7 +43,7 @@ def span(policy: Policy) -> str:
     if count == 0:
         return "one attempt"
     noun = "retry" if count == 1 else "retries"
-    return f"{count:,} {noun} within {in_words(offset(policy, count))}"
+    return f"{count:,} {noun} within {duration_in_words(offset(policy, count))}"
 
 
 def offset(policy: Policy, retry: int) -> float:
@@ -55,7 +55,7 @@ def offset(policy: Policy, retry: int) -> float:
     )
 
 
-def in_words(seconds: float) -> str:
+def duration_in_words(seconds: float) -> str:
     """Return a duration in a suitable unit: `85 s`, `10 min`, `48 h`, `4 d`."""
     for size, unit, from_seconds in _UNITS:
         if seconds >= from_seconds:
@@ -69,7 +69,5 @@ def _until(policy: Policy) -> str:
         return "until it succeeds"
     if count == 1:
         return "once"
-    return (
-        f"{count:,} times: the last {in_words(offset(policy, count))} after the first failure, "
-        "if none is late"
-    )
+    last = duration_in_words(offset(policy, count))
+    return f"{count:,} times: the last {last} after the first failure, if none is late"

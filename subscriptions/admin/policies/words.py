@@ -3,7 +3,7 @@
 from django.forms import model_to_dict
 
 from subscriptions.admin.policies import schedule_words
-from subscriptions.admin.policies.schedule_words import in_words
+from subscriptions.admin.policies.schedule_words import duration_in_words
 from subscriptions.checks.policy import RETRYING, actions_in_effect
 from subscriptions.models import Action, InDoubt, Policy, UsedUp
 from subscriptions.values.number_lists import success_codes
@@ -151,8 +151,8 @@ def _used_up(policy: Policy) -> str:
         return f"When the {attempts} failed, the delivery is FAILED and never sent again by itself."
     return (
         f"When the {attempts} failed, the lane is SUSPENDED with that delivery on top. The "
-        f"subscription's probe URL is called every {in_words(policy.probe_seconds)}, and at the "
-        "first 2xx the lane resumes by itself; without a probe URL it waits for a person."
+        f"subscription's probe URL is called every {duration_in_words(policy.probe_seconds)}, and "
+        "at the first 2xx the lane resumes by itself; without a probe URL it waits for a person."
     )
 
 
@@ -181,7 +181,7 @@ def _breaker(policy: Policy) -> list[str]:
         f"A URL is DISABLED when more than {policy.breaker_percent} % of more than "
         f"{policy.breaker_attempts:,} attempts failed, or {policy.breaker_failures:,} in a row. "
         "Then due deliveries wait, and one attempt is made every "
-        f"{in_words(policy.breaker_probe_seconds)}, until one succeeds.",
+        f"{duration_in_words(policy.breaker_probe_seconds)}, until one succeeds.",
         f"It is FROZEN after more than {policy.freeze_failures:,} failures in a row and "
         f"{policy.freeze_hours} h without a success, or after {policy.freeze_failures_at_once:,} "
         "in a row. Then nothing is tried until a person releases the URL. "

@@ -55,7 +55,7 @@ def _write_changes(count: int, *, now: datetime) -> None:
                 actor=_ACTORS[number % 4],
                 action="changed" if number % 5 else "created",
                 object_type="subscription",
-                object_name=f"subscriber-{number % 1000:04}/wish-{number % 3000:04}",
+                object_name=f"subscriber-{number % 1000:04}/subscription-{number % 3000:04}",
                 before={"timeout_seconds": number % 60, "status": "ACTIVE"} if number % 5 else None,
                 after={"timeout_seconds": number % 30, "status": "INACTIVE"},
             )

@@ -71,7 +71,7 @@ def _subscribe(sizes: Sizes, event_types: list[EventType], subscribers: list[Sub
         place = (number // len(subscribers) * 67 + number) % len(event_types)
         rows.append(
             Subscription(
-                name=f"wish-{number:04}",
+                name=f"subscription-{number:04}",
                 subscriber=subscribers[number % len(subscribers)],
                 event_type=event_types[place],
                 policy=policies[_POLICIES[number % 6]],

@@ -80,13 +80,13 @@ class Draining:
         self._flow = flow
         self._folder = folder
         subscriber = flow.subscriber("reader")
-        wish = {
+        wanted = {
             "name": "mailbox",
             "subscriber": subscriber,
             "event_type": flow.event_type,
             "mode": "PULL",
         }
-        self._subscription: int = flow.rest.post("subscriptions", wish)["id"]
+        self._subscription: int = flow.rest.post("subscriptions", wanted)["id"]
         self._key: str = flow.rest.post(f"subscribers/{subscriber}/keys")["key"]
         self._subscriber = subscriber
         self.clients: list[Clients] = []
@@ -101,7 +101,7 @@ class Draining:
         """Start a process with so many clients; it ends on leaving unless it was killed."""
         log = self._folder / f"clients-{len(self.clients)}.log"
         log.touch()
-        wish = FetchRequest(
+        wanted = FetchRequest(
             port=self._flow.product.port,
             mailbox=self._subscriber,
             key=self._key,
@@ -115,7 +115,7 @@ class Draining:
             sys.executable,
             "-m",
             "tests.system.faults.mailbox_client",
-            json.dumps(asdict(wish)),
+            json.dumps(asdict(wanted)),
         ]
         made = Clients(log, subprocess.Popen(command, cwd=CHECKOUT, stdin=subprocess.PIPE))
         self.clients.append(made)

@@ -41,12 +41,12 @@ class Client:
     Its log has one line of JSON per fact, written before it continues.
     """
 
-    def __init__(self, wish: FetchRequest, log: int, over: threading.Event) -> None:
-        self._wish = wish
+    def __init__(self, wanted: FetchRequest, log: int, over: threading.Event) -> None:
+        self._wanted = wanted
         self._log = log
         self._over = over
-        self._connection = http.client.HTTPConnection("127.0.0.1", wish.port, timeout=SECONDS)
-        self._next = f"next?max={wish.batch}&wait={WAIT_SECONDS}&visibility={wish.visibility}"
+        self._connection = http.client.HTTPConnection("127.0.0.1", wanted.port, timeout=SECONDS)
+        self._next = f"next?max={wanted.batch}&wait={WAIT_SECONDS}&visibility={wanted.visibility}"
 
     def drain(self) -> None:
         batches = 0
@@ -56,7 +56,7 @@ class Client:
             if not messages:
                 continue
             self._say("fetched", messages, asked_at=asked_at, of=("id", "receive_count", "receipt"))
-            if batches == self._wish.holds_after:
+            if batches == self._wanted.holds_after:
                 self._say("holds", [], asked_at=asked_at, of=())
                 self._over.wait()
                 return
@@ -84,10 +84,16 @@ class Client:
             self._over.wait(PAUSE_SECONDS)
 
     def _ask_once(self, verb: str, body: bytes) -> tuple[int, bytes]:
-        headers = {"Authorization": f"Bearer {self._wish.key}", "Content-Type": "application/json"}
+        headers = {
+            "Authorization": f"Bearer {self._wanted.key}",
+            "Content-Type": "application/json",
+        }
         try:
             self._connection.request(
-                "POST", f"/api/v1/mailboxes/{self._wish.mailbox}/{verb}", body=body, headers=headers
+                "POST",
+                f"/api/v1/mailboxes/{self._wanted.mailbox}/{verb}",
+                body=body,
+                headers=headers,
             )
             response = self._connection.getresponse()
             return response.status, response.read()
@@ -108,10 +114,10 @@ class Client:
         os.write(self._log, json.dumps(line).encode() + b"\n")
 
 
-def run(wish: FetchRequest) -> None:
-    log = os.open(wish.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+def run(wanted: FetchRequest) -> None:
+    log = os.open(wanted.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     over = threading.Event()
-    drains = [Client(wish, log, over).drain for _ in range(wish.clients)]
+    drains = [Client(wanted, log, over).drain for _ in range(wanted.clients)]
     clients = [threading.Thread(target=drain, daemon=True) for drain in drains]
     for client in clients:
         client.start()

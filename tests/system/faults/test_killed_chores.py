@@ -132,8 +132,10 @@ def test_a_backlog_is_cancelled_unsent_whenever_the_chores_die(
         # The second batch has to wait for this lock.
         last = "SELECT max(id) FROM delivery_delivery WHERE subscription_id = %s"
         connection.execute(f"SELECT FROM delivery_delivery WHERE id = ({last}) FOR UPDATE", [of.id])
-        wish = {"status": "ACTIVE", "backlog": "cancel"}
-        address = f"cancellations/{flow.rest.patch(f'subscriptions/{of.id}', wish)['cancellation']}"
+        fields = {"status": "ACTIVE", "backlog": "cancel"}
+        address = (
+            f"cancellations/{flow.rest.patch(f'subscriptions/{of.id}', fields)['cancellation']}"
+        )
         fresh = flow.publish_numbered(3)
         kill(chores.waiting_for(connection.info.backend_pid))
         assert flow.rest.get(address)["done"] == 1000
@@ -151,8 +153,8 @@ def test_a_resubmission_continues_after_a_crash(
     published = flow.publish_numbered(120)
     flow.wait_until_settled(of)
     of.endpoint.always(OK)
-    wish = {"filter": {"subscriber": of.subscriber}, "rate": 40}
-    address = f"resubmissions/{flow.rest.post('resubmissions', wish)['id']}"
+    fields = {"filter": {"subscriber": of.subscriber}, "rate": 40}
+    address = f"resubmissions/{flow.rest.post('resubmissions', fields)['id']}"
     for done in (40, 80):
         wait_until_done(flow, address, done)
         kill(chores.worker())

@@ -55,7 +55,7 @@ def at(numbers: Sequence[int], behaviour: Behaviour) -> Bad:
     return lambda number: behaviour if number in numbers else None
 
 
-WISHES = [
+PLANS = [
     RealSubscription(
         name="all-500",
         policy="teamforge",
@@ -121,8 +121,8 @@ WISHES = [
 class RealSubscriber:
     """One of the subscribers: a subscription to each event type, all with one endpoint."""
 
-    def __init__(self, wish: RealSubscription, endpoint: ReceiverEndpoint, name: str) -> None:
-        self.wish = wish
+    def __init__(self, plan: RealSubscription, endpoint: ReceiverEndpoint, name: str) -> None:
+        self.plan = plan
         self.endpoint = endpoint
         self.name = name
         self.secrets: dict[str, str] = {}
@@ -131,7 +131,7 @@ class RealSubscriber:
 
     def _answer(self, request: Received) -> Behaviour:
         number = self._numbers.setdefault(request.id, len(self._numbers))
-        bad = self.wish.bad(number) if request.tries <= self.wish.times else None
+        bad = self.plan.bad(number) if request.tries <= self.plan.times else None
         return bad or OK
 
     @property
@@ -154,8 +154,8 @@ class RealRun:
         self.answers: list[Json] = []
         event_types = self._make_event_types()
         self.subscribers = [
-            self._subscribe(wish, refusing if wish.refuses else receiver, event_types)
-            for wish in WISHES
+            self._subscribe(plan, refusing if plan.refuses else receiver, event_types)
+            for plan in PLANS
         ]
 
     def event_type(self, webhook: Webhook) -> str:
@@ -163,7 +163,7 @@ class RealRun:
 
     def expected(self, of: RealSubscriber) -> list[str]:
         """Return the ids that the subscriber should get, in publication order."""
-        return [id for id, webhook in self.messages.items() if of.wish.wants(webhook)]
+        return [id for id, webhook in self.messages.items() if of.plan.wants(webhook)]
 
     def deliveries(self, of: RealSubscriber) -> dict[str, Json]:
         return {
@@ -196,22 +196,22 @@ class RealRun:
         self.messages[answer["id"]] = webhook
 
     def _subscribe(
-        self, wish: RealSubscription, receiver: Receiver, event_types: list[str]
+        self, plan: RealSubscription, receiver: Receiver, event_types: list[str]
     ) -> RealSubscriber:
-        name = f"{self.prefix}.{wish.name}"
+        name = f"{self.prefix}.{plan.name}"
         self.product.rest.post(
             "subscribers", {"name": name, "max_queued_to_send": 50, "refill_level": 10}
         )
-        of = RealSubscriber(wish, receiver.endpoint(wish.name), name)
+        of = RealSubscriber(plan, receiver.endpoint(plan.name), name)
         for event_type in event_types:
             wanted: dict[str, Any] = {
                 "name": event_type,
                 "subscriber": name,
                 "event_type": event_type,
                 "endpoint": of.endpoint.url,
-                "policy": wish.policy,
-                "header_filter_string": wish.header_filter_string,
-                "filter": wish.filter,
+                "policy": plan.policy,
+                "header_filter_string": plan.header_filter_string,
+                "filter": plan.filter,
                 "timeout_seconds": 1,
             }
             of.secrets[event_type] = self.product.rest.post("subscriptions", wanted)["secret"]
@@ -219,7 +219,7 @@ class RealRun:
 
     def _refuse_for_a_while(self) -> None:
         """Open the port, closed from the beginning, and close it once more in the middle."""
-        (of,) = [of for of in self.subscribers if of.wish.refuses]
+        (of,) = [of for of in self.subscribers if of.plan.refuses]
         self._wait_until_unreachable(of)
         # While this one gets the bad answer, no other request is in flight that closing would cut
         # off.

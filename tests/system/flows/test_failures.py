@@ -128,9 +128,9 @@ def test_many_are_sent_again_in_order_with_progress(flow: Flow, receiver: Receiv
     published = flow.publish_numbered(60)
     assert flow.wait_until_settled(of) == ["REJECTED"] * 60
     of.endpoint.always(OK)
-    wish = {"filter": {"status": "REJECTED", "subscriber": of.subscriber}}
-    assert flow.rest.post("resubmissions", wish | {"dry_run": True})["count"] == 60
-    job = flow.rest.post("resubmissions", wish | {"rate": 30})
+    values = {"filter": {"status": "REJECTED", "subscriber": of.subscriber}}
+    assert flow.rest.post("resubmissions", values | {"dry_run": True})["count"] == 60
+    job = flow.rest.post("resubmissions", values | {"rate": 30})
     assert (job["state"], job["count"]) == ("RUNNING", 60)
     eventually(
         lambda: flow.rest.get(f"resubmissions/{job['id']}")["done"] >= 30,

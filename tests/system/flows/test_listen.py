@@ -19,8 +19,8 @@ from tests.system.operation.installation import eventually, kill
 def mailbox(flow: Flow) -> tuple[str, Json]:
     """Create a subscriber with a mailbox; return its name, and its PULL subscription."""
     name = flow.subscriber("depot")
-    wish = {"name": "parcels", "subscriber": name, "event_type": flow.event_type, "mode": "PULL"}
-    return name, flow.rest.post("subscriptions", wish)
+    fields = {"name": "parcels", "subscriber": name, "event_type": flow.event_type, "mode": "PULL"}
+    return name, flow.rest.post("subscriptions", fields)
 
 
 @contextmanager

@@ -34,8 +34,8 @@ class Pulled:
 
 def pull(flow: Flow, name: str, **fields: object) -> Pulled:
     owner = flow.subscriber(name)
-    wish = {"name": name, "subscriber": owner, "event_type": flow.event_type, "mode": "PULL"}
-    flow.rest.post("subscriptions", wish | fields)
+    values = {"name": name, "subscriber": owner, "event_type": flow.event_type, "mode": "PULL"}
+    flow.rest.post("subscriptions", values | fields)
     key = flow.rest.post(f"subscribers/{owner}/keys")["key"]
     return Pulled(owner, ProductClient(flow.rest.base_url, key))
 

@@ -8,7 +8,7 @@ import standardwebhooks
 
 from tests.support.product import Product
 from tests.support.receivers import Receiver
-from tests.system.flows.real_run import WISHES, RealRun, RealSubscriber
+from tests.system.flows.real_run import PLANS, RealRun, RealSubscriber
 from tests.system.flows.webhooks import SOURCES
 
 pytestmark = pytest.mark.slow
@@ -22,7 +22,7 @@ def real_run(request: pytest.FixtureRequest, product: Product) -> Iterator[RealR
         yield real_run
 
 
-@pytest.fixture(params=range(len(WISHES)), ids=[wish.name for wish in WISHES])
+@pytest.fixture(params=range(len(PLANS)), ids=[plan.name for plan in PLANS])
 def of(request: pytest.FixtureRequest, real_run: RealRun) -> RealSubscriber:
     place: int = request.param
     return real_run.subscribers[place]
@@ -48,7 +48,7 @@ def test_first_attempts_are_in_publication_order(real_run: RealRun, of: RealSubs
 
 
 def test_under_strict_no_message_overtakes_another(real_run: RealRun, of: RealSubscriber) -> None:
-    if of.wish.is_strict:
+    if of.plan.is_strict:
         places = {id: place for place, id in enumerate(real_run.messages)}
         sent = [places[request.id] for request in of.received]
         assert sent == sorted(sent)
@@ -79,7 +79,7 @@ def test_attempts_agree_with_the_requests(real_run: RealRun, of: RealSubscriber)
     attempts = Counter(
         {id: found["attempt_count"] for id, found in real_run.deliveries(of).items()}
     )
-    if of.wish.refuses:
+    if of.plan.refuses:
         # Refused connections were attempts, too; no receiver saw them.
         assert attempts > requests
     else:
@@ -87,7 +87,7 @@ def test_attempts_agree_with_the_requests(real_run: RealRun, of: RealSubscriber)
 
 
 def test_each_attempt_bears_the_next_number(of: RealSubscriber) -> None:
-    if not of.wish.refuses:
+    if not of.plan.refuses:
         assert [request.attempt for request in of.received] == [
             request.tries for request in of.received
         ]

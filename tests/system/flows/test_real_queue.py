@@ -33,7 +33,7 @@ class QueueSubscription:
     wants: Callable[[Webhook], bool]
 
 
-WISHES = [
+PLANS = [
     QueueSubscription("everything", "", lambda _: True),
     QueueSubscription(
         "sent-by-codertocat",
@@ -56,37 +56,37 @@ class QueueRun:
         self._source = source
         self.messages: dict[str, Webhook] = {}
         self._is_dead = False
-        self.groups = {wish.name: self._subscribe(wish, receiver) for wish in WISHES}
+        self.groups = {plan.name: self._subscribe(plan, receiver) for plan in PLANS}
 
     def run(self) -> None:
         for number, webhook in enumerate(webhooks.read(self._source)):
             if number == DIES_AFTER:
                 self._is_dead = True
             self.messages[self.flow.publish(webhook.raw)] = webhook
-        for wish in WISHES:
-            count = len(self.expected(wish))
-            eventually(partial(self._are_delivered, wish, count), f"{wish.name} is delivered")
+        for plan in PLANS:
+            count = len(self.expected(plan))
+            eventually(partial(self._are_delivered, plan, count), f"{plan.name} is delivered")
 
-    def expected(self, wish: QueueSubscription) -> list[str]:
-        return [id for id, webhook in self.messages.items() if wish.wants(webhook)]
+    def expected(self, plan: QueueSubscription) -> list[str]:
+        return [id for id, webhook in self.messages.items() if plan.wants(webhook)]
 
-    def received(self, wish: QueueSubscription) -> list[Received]:
+    def received(self, plan: QueueSubscription) -> list[Received]:
         """Return the requests that its endpoints accepted."""
-        every = itertools.chain.from_iterable(of.endpoint.received for of in self.groups[wish.name])
+        every = itertools.chain.from_iterable(of.endpoint.received for of in self.groups[plan.name])
         return [request for request in every if request.status == 200]
 
-    def _are_delivered(self, wish: QueueSubscription, count: int) -> bool:
-        return len(self.received(wish)) >= count and not any(
-            "PENDING" in self.flow.statuses(of) for of in self.groups[wish.name]
+    def _are_delivered(self, plan: QueueSubscription, count: int) -> bool:
+        return len(self.received(plan)) >= count and not any(
+            "PENDING" in self.flow.statuses(of) for of in self.groups[plan.name]
         )
 
-    def _subscribe(self, wish: QueueSubscription, receiver: Receiver) -> list[StartedSubscription]:
+    def _subscribe(self, plan: QueueSubscription, receiver: Receiver) -> list[StartedSubscription]:
         group = []
         for name in ("living-1", "living-2", "dying"):
-            endpoint = receiver.endpoint(f"{wish.name}-{name}")
+            endpoint = receiver.endpoint(f"{plan.name}-{name}")
             if name == "dying":
                 endpoint.follow(self._answer)
-            group.append(self.flow.subscribe(endpoint, filter=wish.filter))
+            group.append(self.flow.subscribe(endpoint, filter=plan.filter))
         return group
 
     def _answer(self, _: Received) -> Behaviour:
@@ -101,42 +101,42 @@ def run(request: pytest.FixtureRequest, product: Product) -> Iterator[QueueRun]:
         yield run
 
 
-@pytest.fixture(params=WISHES, ids=[wish.name for wish in WISHES])
-def wish(request: pytest.FixtureRequest) -> QueueSubscription:
+@pytest.fixture(params=PLANS, ids=[plan.name for plan in PLANS])
+def plan(request: pytest.FixtureRequest) -> QueueSubscription:
     found: QueueSubscription = request.param
     return found
 
 
 def test_every_message_reached_the_group_exactly_once(
-    run: QueueRun, wish: QueueSubscription
+    run: QueueRun, plan: QueueSubscription
 ) -> None:
-    assert Counter(request.id for request in run.received(wish)) == Counter(run.expected(wish))
+    assert Counter(request.id for request in run.received(plan)) == Counter(run.expected(plan))
 
 
 def test_each_group_has_one_delivered_and_the_rest_redundant(
-    run: QueueRun, wish: QueueSubscription
+    run: QueueRun, plan: QueueSubscription
 ) -> None:
     statuses: dict[str, Counter[str]] = {}
-    for of in run.groups[wish.name]:
+    for of in run.groups[plan.name]:
         for delivery in run.flow.deliveries(of):
             statuses.setdefault(delivery["message"], Counter())[delivery["status"]] += 1
-    assert statuses == {id: Counter(DELIVERED=1, REDUNDANT=2) for id in run.expected(wish)}
+    assert statuses == {id: Counter(DELIVERED=1, REDUNDANT=2) for id in run.expected(plan)}
 
 
 def test_surviving_endpoints_share_later_messages_evenly(
-    run: QueueRun, wish: QueueSubscription
+    run: QueueRun, plan: QueueSubscription
 ) -> None:
     late = set(list(run.messages)[DIES_AFTER:])
     shares = [
         sum(request.id in late for request in of.endpoint.received)
-        for of in run.groups[wish.name][:2]
+        for of in run.groups[plan.name][:2]
     ]
     assert max(shares) <= 1.2 * sum(shares) / len(shares)
 
 
-def test_bytes_and_signatures_are_right(run: QueueRun, wish: QueueSubscription) -> None:
-    secrets = {of.endpoint.url.rpartition("/")[2]: of.secret for of in run.groups[wish.name]}
-    for request in run.received(wish):
+def test_bytes_and_signatures_are_right(run: QueueRun, plan: QueueSubscription) -> None:
+    secrets = {of.endpoint.url.rpartition("/")[2]: of.secret for of in run.groups[plan.name]}
+    for request in run.received(plan):
         secret = secrets[request.path.removeprefix("/")]
         standardwebhooks.Webhook(secret).verify(request.body, dict(request.headers))
         assert request.body == run.messages[request.id].raw

@@ -174,8 +174,8 @@ def sync_flow(product: Product) -> Flow:
 
 
 def answering(flow: Flow, script: str, **fields: object) -> None:
-    wish = {"name": "rule", "subscriber": flow.subscriber("rule"), "event_type": flow.event_type}
-    flow.rest.post("subscriptions", {**wish, "endpoint": "webr://", "script": script, **fields})
+    values = {"name": "rule", "subscriber": flow.subscriber("rule"), "event_type": flow.event_type}
+    flow.rest.post("subscriptions", {**values, "endpoint": "webr://", "script": script, **fields})
 
 
 def ask(flow: Flow) -> requests.Response:

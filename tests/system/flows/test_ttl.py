@@ -54,10 +54,10 @@ def blocked(flow: Flow, receiver: Receiver) -> StartedSubscription:
 
 def test_an_undelivered_message_expires_and_is_reported(brief: Flow, receiver: Receiver) -> None:
     of, listening = blocked(brief, receiver), receiver.endpoint("failures")
-    wish = {"name": "failures", "endpoint": listening.url, "event_type": "Inturn.Delivery.Failed"}
+    fields = {"name": "failures", "endpoint": listening.url, "event_type": "Inturn.Delivery.Failed"}
     owner = brief.subscriber("operator")
     brief.rest.post(
-        "subscriptions", wish | {"subscriber": owner, "header_filter_string": of.subscriber}
+        "subscriptions", fields | {"subscriber": owner, "header_filter_string": of.subscriber}
     )
     message = brief.publish()
     assert brief.wait_until_settled(of) == ["EXPIRED"]

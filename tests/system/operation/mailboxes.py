@@ -36,8 +36,8 @@ class ServedMailbox:
         self.flow = flow
         self.name = name
         self.subscriber = flow.subscriber(name)
-        wish = {"name": "pulled", "subscriber": self.subscriber, "event_type": flow.event_type}
-        flow.rest.post("subscriptions", wish | {"mode": "PULL", "header_filter_string": name})
+        fields = {"name": "pulled", "subscriber": self.subscriber, "event_type": flow.event_type}
+        flow.rest.post("subscriptions", fields | {"mode": "PULL", "header_filter_string": name})
         self.key = flow.rest.post(f"subscribers/{self.subscriber}/keys")["key"]
 
     def publish(self) -> str:

@@ -7,18 +7,18 @@ INSERT INTO delivery_delivery (
 )
 WITH owed AS (
     SELECT
-        message.id AS message_id, message.published_at, wish.*,
+        message.id AS message_id, message.published_at, plan.*,
         CASE
-            WHEN wish.kind = 'QUEUE' THEN CASE
-                WHEN wish.fate = 'DOWN' AND message.published_at >= wish.since THEN 'PENDING'
+            WHEN plan.kind = 'QUEUE' THEN CASE
+                WHEN plan.fate = 'DOWN' AND message.published_at >= plan.since THEN 'PENDING'
                 WHEN turn = message.id %% 3 THEN 'DELIVERED'
                 ELSE 'REDUNDANT'
             END
-            WHEN message.published_at >= wish.since THEN CASE
-                WHEN wish.mode = 'PULL' AND chance.of_status < 0.02 THEN 'IN_FLIGHT'
+            WHEN message.published_at >= plan.since THEN CASE
+                WHEN plan.mode = 'PULL' AND chance.of_status < 0.02 THEN 'IN_FLIGHT'
                 ELSE 'PENDING'
             END
-            WHEN wish.fate = 'FAILING' AND chance.of_status < 0.01
+            WHEN plan.fate = 'FAILING' AND chance.of_status < 0.01
                 AND message.published_at > %(now)s - interval '90 minutes' THEN 'PENDING'
             WHEN chance.of_status < 0.976 THEN 'DELIVERED'
             WHEN chance.of_status < 0.986 THEN 'REJECTED'
@@ -33,7 +33,7 @@ WITH owed AS (
     FROM delivery_message message
     JOIN many_event_type event_type ON event_type.event_type_id = message.event_type_id
     CROSS JOIN LATERAL (SELECT abs(hashint8extended(message.id, 1)) AS hash) AS hashed
-    CROSS JOIN LATERAL generate_series(0, least(event_type.wishes, CASE
+    CROSS JOIN LATERAL generate_series(0, least(event_type.subscriptions, CASE
         WHEN event_type.kind = 'QUEUE' THEN 3
         WHEN hash %% 100 < 3 THEN 0
         WHEN hash %% 100 < 20 THEN 1
@@ -42,22 +42,22 @@ WITH owed AS (
         WHEN hash %% 100 < 88 THEN 4
         ELSE 6
     END) - 1) AS turn
-    JOIN many_wish wish ON wish.event_type_id = message.event_type_id AND wish.place = CASE
+    JOIN many_subscription plan ON plan.event_type_id = message.event_type_id AND plan.place = CASE
         WHEN event_type.kind = 'QUEUE'
             THEN right(message.headers ->> 'filter-string', 1)::int * 3 + turn
-        ELSE (hash / 100 + turn) %% event_type.wishes
+        ELSE (hash / 100 + turn) %% event_type.subscriptions
     END
     CROSS JOIN LATERAL (
         SELECT
             random() AS of_status, random() AS of_attempts, random() AS of_time,
             random() AS of_lease
         -- The condition depends on the row, so each delivery gets random numbers of its own.
-        WHERE message.id IS NOT NULL AND wish.id IS NOT NULL AND turn IS NOT NULL
+        WHERE message.id IS NOT NULL AND plan.id IS NOT NULL AND turn IS NOT NULL
     ) AS chance
     WHERE message.id BETWEEN %(first)s AND %(last)s
         -- An INACTIVE subscription holds messages of its last two hours; later ones do not match
         -- it.
-        AND (wish.fate <> 'INACTIVE' OR message.published_at < wish.since + interval '2 hours')
+        AND (plan.fate <> 'INACTIVE' OR message.published_at < plan.since + interval '2 hours')
 ), tried AS (
     SELECT
         owed.*,

@@ -1,14 +1,14 @@
 -- The stopped lanes, each stopped by its oldest waiting delivery, which was tried many times.
 WITH stopped AS (
     SELECT
-        many_wish.lane_id, min(delivery.id) AS delivery_id, min(many_wish.fate) AS fate,
-        min(many_wish.since) AS since
-    FROM many_wish
+        many_subscription.lane_id, min(delivery.id) AS delivery_id,
+        min(many_subscription.fate) AS fate, min(many_subscription.since) AS since
+    FROM many_subscription
     JOIN delivery_delivery delivery
-        ON delivery.subscription_id = many_wish.id AND delivery.status = 'PENDING'
-        AND delivery.lane_id = many_wish.lane_id
-    WHERE many_wish.fate IN ('BLOCKED', 'SUSPENDED')
-    GROUP BY many_wish.lane_id
+        ON delivery.subscription_id = many_subscription.id AND delivery.status = 'PENDING'
+        AND delivery.lane_id = many_subscription.lane_id
+    WHERE many_subscription.fate IN ('BLOCKED', 'SUSPENDED')
+    GROUP BY many_subscription.lane_id
 ), head AS (
     UPDATE delivery_delivery SET attempts = 40, reason = 'unreachable: connection refused'
     FROM stopped

@@ -2,8 +2,8 @@
 -- `fate`: BLOCKED and SUSPENDED lanes, INACTIVE subscriptions, mailboxes without a reader (UNREAD),
 -- QUEUE groups that are DOWN, endpoints that are FAILING now and then and use the retry lane; the
 -- others are WELL.
-CREATE TEMPORARY TABLE many_wish ON COMMIT DROP AS
-WITH wish AS (
+CREATE TEMPORARY TABLE many_subscription ON COMMIT DROP AS
+WITH numbered AS (
     SELECT
         subscription.id, subscription.event_type_id, subscription.subscriber_id, subscription.mode,
         lane.id AS lane_id, event_type.kind,
@@ -22,7 +22,7 @@ WITH wish AS (
         ON subscriber.id = subscription.subscriber_id AND subscriber.name LIKE 'subscriber-%%'
 )
 SELECT
-    wish.*, story.fate, CASE story.fate
+    numbered.*, story.fate, CASE story.fate
         -- A few for days, with large backlogs; most for minutes and hours.
         WHEN 'BLOCKED' THEN %(now)s - interval '7 minutes' * pow(1.5, subscriber_number %% 16)
         WHEN 'SUSPENDED' THEN %(now)s - interval '5 hours'
@@ -30,7 +30,7 @@ SELECT
         WHEN 'UNREAD' THEN %(now)s - interval '1 hour' * (1 + number %% 60)
         WHEN 'DOWN' THEN %(now)s - interval '25 minutes'
     END AS since
-FROM wish
+FROM numbered
 CROSS JOIN LATERAL (
     SELECT CASE
         WHEN mode = 'PULL' THEN CASE WHEN subscriber_number %% 30 = 7 THEN 'UNREAD' ELSE 'WELL' END
@@ -44,16 +44,16 @@ CROSS JOIN LATERAL (
     END AS fate
 ) AS story;
 
-CREATE UNIQUE INDEX ON many_wish (event_type_id, place);
+CREATE UNIQUE INDEX ON many_subscription (event_type_id, place);
 
 CREATE TEMPORARY TABLE many_event_type ON COMMIT DROP AS
-SELECT event_type_number AS number, event_type_id, kind, count(*) AS wishes
-FROM many_wish
+SELECT event_type_number AS number, event_type_id, kind, count(*) AS subscriptions
+FROM many_subscription
 GROUP BY event_type_number, event_type_id, kind;
 
 CREATE UNIQUE INDEX ON many_event_type (number);
-ANALYZE many_wish, many_event_type;
+ANALYZE many_subscription, many_event_type;
 
-UPDATE subscriptions_subscription SET status = 'INACTIVE', updated_at = many_wish.since
-FROM many_wish
-WHERE many_wish.id = subscriptions_subscription.id AND many_wish.fate = 'INACTIVE';
+UPDATE subscriptions_subscription SET status = 'INACTIVE', updated_at = many_subscription.since
+FROM many_subscription
+WHERE many_subscription.id = subscriptions_subscription.id AND many_subscription.fate = 'INACTIVE';

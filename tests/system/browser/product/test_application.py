@@ -38,8 +38,8 @@ def test_an_application_publishes_and_reads_the_outcome(
 @pytest.mark.slow
 def test_an_application_fetches_and_acknowledges_its_mailbox(flow: Flow, enter: Enter) -> None:
     depot = flow.subscriber("depot")
-    wish = {"name": "parcels", "subscriber": depot, "event_type": flow.event_type, "mode": "PULL"}
-    flow.rest.post("subscriptions", wish)
+    fields = {"name": "parcels", "subscriber": depot, "event_type": flow.event_type, "mode": "PULL"}
+    flow.rest.post("subscriptions", fields)
     fetching = ProductClient(flow.rest.base_url, flow.rest.post(f"subscribers/{depot}/keys")["key"])
     id = flow.publish(b'{"parcel": 12}')
     (message,) = fetching.post(f"mailboxes/{depot}/next")["messages"]

@@ -49,11 +49,11 @@ def test_an_unknown_subscription_is_reported_with_the_nearest(manager: Caller) -
     reported = "There is no subscription 'crm/order'. Did you mean crm/orders?"
     refusal = refused(manager.get("deliveries?subscription=crm/order"), 400)
     assert [error["detail"] for error in refusal["errors"]] == [reported]
-    wish = {"filter": {"subscription": "crm/order"}, "dry_run": True}
-    refusal = refused(manager.post("cancellations", wish), 400)
+    fields = {"filter": {"subscription": "crm/order"}, "dry_run": True}
+    refusal = refused(manager.post("cancellations", fields), 400)
     assert [error["detail"] for error in refusal["errors"]] == [reported]
-    wish = {"filter": {"subscription": "crm/orders"}, "dry_run": True}
-    assert manager.post("cancellations", wish).body["sample"] == [row.pk]
+    fields = {"filter": {"subscription": "crm/orders"}, "dry_run": True}
+    assert manager.post("cancellations", fields).body["sample"] == [row.pk]
 
 
 def test_a_page_of_deliveries_needs_one_query_and_the_keys(

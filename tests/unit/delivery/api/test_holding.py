@@ -75,14 +75,14 @@ def test_a_subscriber_is_made_inactive_and_active_with_its_backlog_cancelled(
 
 
 def test_a_subscription_may_begin_held(manager: Caller) -> None:
-    wish = {
+    fields = {
         "name": "a",
         "subscriber": factories.subscriber().name,
         "event_type": factories.event_type().name,
         "mode": "PULL",
         "status": "HELD",
     }
-    assert manager.post("subscriptions", wish).body["status"] == "HELD"
+    assert manager.post("subscriptions", fields).body["status"] == "HELD"
     assert [row.kind for row in JournalEntry.objects.all()] == ["HELD"]
 
 

@@ -22,13 +22,13 @@ def subscription(db: None) -> Subscription:
 
 class TestReplays:
     def test_are_requested(self, manager: Caller, subscription: Subscription) -> None:
-        wish = {
+        fields = {
             "subscription": subscription.pk,
             "since": SINCE,
             "rate": 5,
             "filter": "$$->'Body'->'n' = 1",
         }
-        answer = manager.post("replays", wish)
+        answer = manager.post("replays", fields)
         assert answer.status == 201, answer
         assert answer.body["state"] == "SELECTING"
         assert (answer.body["since"], answer.body["rate"]) == (SINCE, 5.0)
@@ -68,16 +68,16 @@ class TestReplays:
     def test_with_a_wrong_filter_are_refused_where_it_is_wrong(
         self, manager: Caller, subscription: Subscription
     ) -> None:
-        wish = {"subscription": subscription.pk, "since": SINCE, "filter": "true ="}
-        (error,) = refused(manager.post("replays", wish), 400, "invalid")["errors"]
+        fields = {"subscription": subscription.pk, "since": SINCE, "filter": "true ="}
+        (error,) = refused(manager.post("replays", fields), 400, "invalid")["errors"]
         assert (error["field"], error["line"], error["column"]) == ("filter", 1, 7)
 
     def test_of_unarchived_time_are_refused(
         self, manager: Caller, subscription: Subscription
     ) -> None:
         until = (timezone.now() + timedelta(days=1)).isoformat()
-        wish = {"subscription": subscription.pk, "since": SINCE, "until": until}
-        (error,) = refused(manager.post("replays", wish), 400, "invalid")["errors"]
+        fields = {"subscription": subscription.pk, "since": SINCE, "until": until}
+        (error,) = refused(manager.post("replays", fields), 400, "invalid")["errors"]
         assert error["field"] == "until"
         assert "run the export first" in error["detail"]
 

@@ -33,8 +33,12 @@ def test_the_reserved_event_type_cannot_be_published(
 
 
 def test_everybody_may_subscribe(manager: Caller) -> None:
-    wish = {"name": "failures", "subscriber": factories.subscriber("ops").name, "event_type": NAME}
-    created(manager.post("subscriptions", wish | {"endpoint": "http://127.0.0.1:9/hook"}))
+    fields = {
+        "name": "failures",
+        "subscriber": factories.subscriber("ops").name,
+        "event_type": NAME,
+    }
+    created(manager.post("subscriptions", fields | {"endpoint": "http://127.0.0.1:9/hook"}))
 
 
 def test_names_that_only_look_alike_are_free(manager: Caller) -> None:

@@ -132,8 +132,8 @@ class TestEditedOverTheApi:
 class TestManyOverTheApi:
     def test_a_dry_run_counts_and_stores_nothing(self, manager: Caller, db: None) -> None:
         rows = rejected(3)
-        wish = {"filter": {"status": "REJECTED"}, "dry_run": True}
-        answer = manager.post("resubmissions", wish)
+        fields = {"filter": {"status": "REJECTED"}, "dry_run": True}
+        answer = manager.post("resubmissions", fields)
         assert answer.status == 200, answer
         assert answer.body == {
             "id": None,
@@ -178,7 +178,7 @@ class TestManyOverTheApi:
         refused(manager.post(f"resubmissions/{job}/cancel"), 409, "ended")
 
     @pytest.mark.parametrize(
-        ("wish", "field"),
+        ("fields", "field"),
         [
             ({}, "filter"),
             ({"filter": {}}, "filter"),
@@ -198,9 +198,9 @@ class TestManyOverTheApi:
         ],
     )
     def test_a_wrong_request_is_refused_at_its_field(
-        self, manager: Caller, wish: Any, field: str
+        self, manager: Caller, fields: Any, field: str
     ) -> None:
-        assert fields_of(refused(manager.post("resubmissions", wish), 400)) == {field}
+        assert fields_of(refused(manager.post("resubmissions", fields), 400)) == {field}
         assert not Resubmission.objects.exists()
 
     def test_needs_a_manage_key(self, manager: Caller, db: None) -> None:
@@ -216,8 +216,8 @@ class TestCancellingMany:
     def test_a_dry_run_counts_and_stores_nothing(self, manager: Caller, db: None) -> None:
         row = factories.delivery()
         factories.delivery(Status.IN_DOUBT)
-        wish = {"filter": {"since": "2026-01-01T00:00:00Z"}, "dry_run": True}
-        answer = manager.post("cancellations", wish)
+        fields = {"filter": {"since": "2026-01-01T00:00:00Z"}, "dry_run": True}
+        answer = manager.post("cancellations", fields)
         assert answer.status == 200, answer
         assert (answer.body["count"], answer.body["sample"]) == (1, [row.pk])
         assert answer.body["statuses"] == {"PENDING": 1}

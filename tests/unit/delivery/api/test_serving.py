@@ -7,7 +7,7 @@ import pytest
 from django.db import InterfaceError, OperationalError
 from django.test import Client
 
-from config.api_schema import document
+from config.api_schema import schema_document
 from subscriptions.models import Scope
 from tests.support import factories
 from tests.unit.subscriptions.api.client import ApiAnswer, Caller, caller, refused
@@ -56,7 +56,7 @@ def test_the_api_describes_itself() -> None:
 
 def test_the_reference_has_each_call_once_and_no_dead_link() -> None:
     page = Client().get("/api/docs/").text
-    calls = [call for methods in document()["paths"].values() for call in methods.values()]
+    calls = [call for methods in schema_document()["paths"].values() for call in methods.values()]
     for call in calls:
         assert page.count(f'<details id="{call["operationId"]}"') == 1, call["operationId"]
     targets = set(re.findall(r'href="#([^"]+)"', page))

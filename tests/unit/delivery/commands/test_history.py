@@ -5,7 +5,7 @@ import io
 import pytest
 from django.core.management import CommandError, call_command
 
-from delivery.management.history_running import words
+from delivery.management.history_running import run_in_words
 from delivery.models import PipelineRun, RunState, Step
 from tests.unit.delivery.pipeline import rows
 
@@ -89,7 +89,7 @@ def test_results_are_printed_as_lines() -> None:
         "checks": [{"kind": "ORDER", "checked": 1000}],
     }
     run = PipelineRun(pk=7, step=Step.VERIFY, state=RunState.DONE, result=result)
-    assert words(run).splitlines() == [
+    assert run_in_words(run).splitlines() == [
         "verify 7: DONE",
         "  verdict: proven",
         "  messages: 1,234",

@@ -113,12 +113,12 @@ def replay(state: ReplayState = ReplayState.READY, **fields: Any) -> Replay:
         fields |= {"done": 21, "made": 20}
     if state in (ReplayState.DONE, ReplayState.CANCELLED, ReplayState.FAILED):
         fields.setdefault("ended_at", now)
-    wished = {
+    defaults = {
         "event_types": ["Order.Created", "Order.Paid"],
         "since": now - 3 * DAY,
         "until": now - DAY,
     }
-    return Replay.objects.create(state=state, asked_by="ann", **wished | fields)
+    return Replay.objects.create(state=state, asked_by="ann", **defaults | fields)
 
 
 def archive_file(table: str = "messages", **fields: Any) -> ArchiveFile:

@@ -32,7 +32,7 @@ def head(crm: Subscriber) -> Delivery:
 
 def test_only_deliveries_of_the_failed_endpoint_wait(crm: Subscriber, head: Delivery) -> None:
     factories.delivery(subscription=factories.subscription(subscriber=crm))
-    (lane,) = stopped_lanes.lanes(limit=10)
+    (lane,) = stopped_lanes.read_stopped_lanes(limit=10)
     assert (lane.delivery_id, str(lane.waiting), str(lane.freed)) == (head.pk, "1", "0")
     assert (
         lane.unblocks
@@ -43,7 +43,7 @@ def test_only_deliveries_of_the_failed_endpoint_wait(crm: Subscriber, head: Deli
 def test_all_endpoints_that_are_down_are_named(
     ann: Client, crm: Subscriber, head: Delivery
 ) -> None:
-    assert stopped_lanes.lanes(limit=10)[0].downs == ""
+    assert stopped_lanes.read_stopped_lanes(limit=10)[0].downs == ""
     for number in range(11):
         row = factories.delivery(
             subscription=factories.subscription(f"hook-{number}", subscriber=crm)
@@ -51,7 +51,10 @@ def test_all_endpoints_that_are_down_are_named(
         factories.endpoint_down(row)
     factories.endpoint_down(factories.delivery())
     names = ", ".join([head.subscription.name, *(f"hook-{number}" for number in range(9))])
-    assert stopped_lanes.lanes(limit=10)[0].downs == f"12 endpoints are down: {names} and 2 more."
+    assert (
+        stopped_lanes.read_stopped_lanes(limit=10)[0].downs
+        == f"12 endpoints are down: {names} and 2 more."
+    )
     assert "12 endpoints are down" in ann.get("/admin/").text
 
 
@@ -71,21 +74,21 @@ def test_a_waiting_delivery_shows_its_next_try(head: Delivery) -> None:
     later = timezone.now() + timedelta(hours=1)
     Delivery.objects.filter(pk=behind.pk).update(next_attempt_at=later)
     rows = list(Delivery.objects.select_related("subscription__policy", "lane").order_by("pk"))
-    found = next_try.of_each(rows)
+    found = next_try.next_tries(rows)
     assert [found[row.pk].words for row in rows] == ["its endpoint is DOWN and is called again"] * 2
     assert [found[row.pk].at for row in rows] == [health.next_try_at, later]
 
 
 def test_a_blocked_subscriber_without_other_subscriptions_says_so(head: Delivery) -> None:
     assert (
-        stopped_lanes.lanes(limit=10)[0].unblocks
+        stopped_lanes.read_stopped_lanes(limit=10)[0].unblocks
         == "Its messages are held; no other delivery waits."
     )
 
 
 def test_a_lane_is_shown_although_its_last_failure_is_settled(crm: Subscriber) -> None:
     block(factories.delivery(Status.FAILED, subscription=factories.subscription(subscriber=crm)))
-    (lane,) = stopped_lanes.lanes(limit=10)
+    (lane,) = stopped_lanes.read_stopped_lanes(limit=10)
     assert not lane.may_skip
 
 

@@ -19,10 +19,10 @@ def test_waiting_messages_of_earlier_days_are_not_counted() -> None:
     ids = [old.subscription_id]
     yesterday = timezone.now() - timedelta(days=1, minutes=1)
     Message.objects.filter(pk=old.message_id).update(published_at=yesterday)
-    assert cost.of_subscriptions(ids) == {ids[0]: NONE}
+    assert cost.cost_of_subscriptions(ids) == {ids[0]: NONE}
     factories.delivery(Status.PENDING, subscription=old.subscription)
     one = "About 1 message an hour will not be kept."
-    assert cost.of_subscriptions(ids) == {ids[0]: one}
-    assert cost.of_subscribers([old.subscription.subscriber_id]) == {
+    assert cost.cost_of_subscriptions(ids) == {ids[0]: one}
+    assert cost.cost_of_subscribers([old.subscription.subscriber_id]) == {
         old.subscription.subscriber_id: one
     }

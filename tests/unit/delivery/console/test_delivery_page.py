@@ -30,7 +30,7 @@ def page(ann: Client, row: Delivery) -> str:
 def next_of(row: Delivery) -> Any:
     around = ("subscription__subscriber", "subscription__policy", "lane__subscriber")
     fresh = Delivery.objects.select_related(*around).get(pk=row.pk)
-    return next_try.of_each([fresh])[row.pk]
+    return next_try.next_tries([fresh])[row.pk]
 
 
 class TestTimeLine:

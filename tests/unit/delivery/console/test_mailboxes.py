@@ -94,7 +94,7 @@ class TestFigures:
         fetched(pulled)
         released(pulled)
         factories.delivery(Status.DELIVERED, subscription=pulled)
-        box = mailboxes.of_subscription(pulled.pk, now=timezone.now())
+        box = mailboxes.mailbox_of_subscription(pulled.pk, now=timezone.now())
         assert box is not None
         assert [
             str(count) for count in (box.available, box.in_flight, box.delayed, box.held)
@@ -105,7 +105,7 @@ class TestFigures:
         Subscription.objects.update(status=SubscriptionStatus.INACTIVE)
         factories.delivery(subscription=pulled)
         fetched(pulled)
-        box = mailboxes.of_subscribers([pulled.subscriber_id], now=timezone.now())[
+        box = mailboxes.mailboxes_of_subscribers([pulled.subscriber_id], now=timezone.now())[
             pulled.subscriber_id
         ]
         assert [str(count) for count in (box.available, box.in_flight, box.held)] == ["0", "1", "1"]
@@ -119,14 +119,14 @@ class TestFigures:
                 slot=0,
                 received=received,
             )
-        box = mailboxes.of_subscription(pulled.pk, now=now)
+        box = mailboxes.mailbox_of_subscription(pulled.pk, now=now)
         assert box is not None
         assert box.received_per_minute == 11
 
     def test_a_subscriber_without_pull_subscription_has_no_mailbox(self, db: None) -> None:
         row = factories.subscription()
-        assert mailboxes.of_subscription(row.pk, now=timezone.now()) is None
-        assert mailboxes.of_subscribers([row.subscriber_id], now=timezone.now()) == {}
+        assert mailboxes.mailbox_of_subscription(row.pk, now=timezone.now()) is None
+        assert mailboxes.mailboxes_of_subscribers([row.subscriber_id], now=timezone.now()) == {}
 
     def test_are_counted_on_the_indexes_of_mailboxes_alone(self, pulled: Subscription) -> None:
         other = factories.subscription(mode=Mode.PULL)

@@ -6,7 +6,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from delivery.console.messages.page import WantedPage, read_message_page
-from delivery.console.payloads.payload import payload
+from delivery.console.payloads.payload import payload_of
 from delivery.states import OutcomeClass, Status
 from tests.support import factories
 
@@ -113,16 +113,16 @@ def test_the_page_needs_the_right_to_see_messages(client: Client, db: None) -> N
 
 class TestPayload:
     def test_utf8_is_shown_as_it_is(self) -> None:
-        shown = payload("grün".encode())
+        shown = payload_of("grün".encode())
         assert (shown.text, shown.is_binary, shown.is_cut) == ("grün", False, False)
 
     @pytest.mark.parametrize("body", [b"\xff\xfe", b"a\0b", b"\x89PNG\r\n"])
     def test_a_binary_payload_is_shown_in_hexadecimal(self, body: bytes) -> None:
-        shown = payload(body)
+        shown = payload_of(body)
         assert shown.is_binary
         assert body.hex(" ") in shown.text
 
     def test_a_long_text_is_cut_without_breaking_its_last_character(self) -> None:
-        shown = payload(b"a" + "ü".encode() * 200_000)
+        shown = payload_of(b"a" + "ü".encode() * 200_000)
         assert (shown.is_cut, shown.is_binary) == (True, False)
         assert shown.text.endswith("ü")

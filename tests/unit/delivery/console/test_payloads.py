@@ -6,7 +6,7 @@ import pytest
 
 from delivery.console.payloads.difference import difference
 from delivery.console.payloads.json_text import MOST_CHARACTERS, indented
-from delivery.console.payloads.payload import payload
+from delivery.console.payloads.payload import payload_of
 
 
 class TestIndented:
@@ -43,8 +43,8 @@ class TestIndented:
 
 class TestDifference:
     def test_json_is_compared_by_its_values_lines(self) -> None:
-        before = payload(b'{"id":1,"name":"a"}')
-        after = payload(b'{"id": 1, "name": "b"}')
+        before = payload_of(b'{"id":1,"name":"a"}')
+        after = payload_of(b'{"id": 1, "name": "b"}')
         assert [(line.kind, line.text) for line in difference(before, after) or []] == [
             ("same", "{"),
             ("same", '  "id": 1,'),
@@ -59,15 +59,15 @@ class TestDifference:
         kinds = [
             line.kind
             for line in difference(
-                payload("\n".join(lines).encode()), payload("\n".join(other).encode())
+                payload_of("\n".join(lines).encode()), payload_of("\n".join(other).encode())
             )
             or []
         ]
         assert kinds == ["gap", *["same"] * 3, "removed", "added", *["same"] * 3]
 
     def test_another_layout_is_no_difference(self) -> None:
-        assert difference(payload(b'{"a":1}'), payload(b'{ "a" : 1 }')) == []
+        assert difference(payload_of(b'{"a":1}'), payload_of(b'{ "a" : 1 }')) == []
 
     def test_bytes_and_long_texts_are_not_compared(self) -> None:
-        assert difference(payload(b"\xff"), payload(b"a")) is None
-        assert difference(payload(b"a"), payload(b"\n" * 5000)) is None
+        assert difference(payload_of(b"\xff"), payload_of(b"a")) is None
+        assert difference(payload_of(b"a"), payload_of(b"\n" * 5000)) is None

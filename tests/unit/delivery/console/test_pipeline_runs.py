@@ -211,8 +211,8 @@ class TestReports:
         page = auditor.get(f"{PAGE}report/").text
         assert "It has no bodies" in page
         assert "with_bodies" not in page
-        wished = {"with_bodies": "on", "filter": "$$->'Body'->>'secret' = '1'"}
-        auditor.post(f"{PAGE}report/", WANTED | wished)
+        options = {"with_bodies": "on", "filter": "$$->'Body'->>'secret' = '1'"}
+        auditor.post(f"{PAGE}report/", WANTED | options)
         assert PipelineRun.objects.get().options.keys() == {"since", "until", "format", "to"}
         with_bodies = history_rows.reported()
         PipelineRun.objects.filter(pk=with_bodies.pk).update(options={"with_bodies": True})
@@ -230,7 +230,7 @@ class TestReports:
             assert ann.get(f"{PAGE}{run.pk}/file/").status_code == 404
 
     @pytest.mark.parametrize(
-        ("wished", "said"),
+        ("options", "said"),
         [
             ({"filter": "$$->'Body' ="}, "line 1"),
             ({"until": "2025-01-01T00:00"}, "must be after"),
@@ -239,9 +239,9 @@ class TestReports:
         ],
     )
     def test_errors_are_shown_at_their_field(
-        self, ann: Client, wished: dict[str, str], said: str
+        self, ann: Client, options: dict[str, str], said: str
     ) -> None:
-        assert said in ann.post(f"{PAGE}report/", WANTED | wished).text
+        assert said in ann.post(f"{PAGE}report/", WANTED | options).text
         assert not PipelineRun.objects.exists()
 
 

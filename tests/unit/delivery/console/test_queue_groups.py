@@ -136,7 +136,7 @@ class TestGroupsOfAnEventType:
         )
         factories.subscription(event_type=jobs.event_type, header_filter_string="proj1")
         jobs.publish()
-        first, second = queue_groups.of_event_type(jobs.event_type)
+        first, second = queue_groups.groups_of_event_type(jobs.event_type)
         assert (first.condition, first.active, first.inactive, str(first.waiting)) == (
             "$$->'Body'->>'size' = 'large'",
             2,
@@ -183,7 +183,7 @@ class TestRetryLane:
         counts = [str(shown.retries.waiting), str(shown.retries.due), str(shown.held)]
         assert counts == ["3", "1", "0"]
         assert (shown.retries.next_at, shown.subscriptions) == (in_four_minutes, 2)
-        of_first = retry_lane.of_subscription(first.subscription_id)
+        of_first = retry_lane.retries_of_subscription(first.subscription_id)
         assert (str(of_first.waiting), str(of_first.due)) == ("2", "1")
         assert of_first.next_at == in_four_minutes
 

@@ -119,19 +119,19 @@ class TestHealth:
         row = factories.subscription()
         for hours, delivered in ((0, 1), (23.75, 10), (24, 100)):
             quarter(row, hours_ago=hours, delivered=delivered)
-        (found,) = health.of_subscriptions([row.pk], now=NOON).values()
+        (found,) = health.health_of_subscriptions([row.pk], now=NOON).values()
         assert len(found.bars) == 24
         assert (found.bars[0].delivered, found.bars[-1].delivered, found.delivered) == (10, 1, 11)
 
     def test_never_overstates_the_success_rate(self) -> None:
         row = factories.subscription()
         quarter(row, hours_ago=1, delivered=9_999, failed=1)
-        (found,) = health.of_subscriptions([row.pk], now=NOON).values()
+        (found,) = health.health_of_subscriptions([row.pk], now=NOON).values()
         assert found.success == "99.9 %"
 
     def test_of_an_idle_subscription_is_empty(self) -> None:
         row = factories.subscription()
-        (found,) = health.of_subscriptions([row.pk], now=NOON).values()
+        (found,) = health.health_of_subscriptions([row.pk], now=NOON).values()
         assert (found.success, found.p95_ms, found.settled) == ("–", None, 0)
         assert "No deliveries or permanent failures" in sparkline(found)
 
@@ -140,7 +140,7 @@ class TestHealth:
         quarter(row, hours_ago=1, step=2, delivered=94)
         quarter(row, hours_ago=2, step=19, failed=6)
         quarter(row, hours_ago=3, step=-1, failed=1000)
-        (found,) = health.of_subscriptions([row.pk], now=NOON).values()
+        (found,) = health.health_of_subscriptions([row.pk], now=NOON).values()
         assert found.p50_ms == 2
         assert found.p95_ms == pytest.approx(1200, rel=0.22)
 
@@ -149,7 +149,7 @@ class TestHealth:
         for _ in range(2):
             quarter(factories.subscription(subscriber=crm), hours_ago=1, delivered=2, failed=1)
         quarter(factories.subscription(), hours_ago=1, delivered=100)
-        (found,) = health.of_subscribers([crm.pk], now=NOON).values()
+        (found,) = health.health_of_subscribers([crm.pk], now=NOON).values()
         assert (found.delivered, found.failed) == (4, 2)
 
     def test_is_read_by_the_primary_key(self) -> None:
@@ -176,7 +176,7 @@ class TestHealth:
     def test_a_small_share_of_failures_is_visible(self) -> None:
         row = factories.subscription()
         quarter(row, hours_ago=1, delivered=100_000, failed=1)
-        (found,) = health.of_subscriptions([row.pk], now=NOON).values()
+        (found,) = health.health_of_subscriptions([row.pk], now=NOON).values()
         drawn = sparkline_in_detail(found, height=20)
         assert re.search(r'class="inturn-spark-bad" d="M[0-9]+ 18.0h3v2.0h-3z"', drawn)
         assert 'style="' not in drawn

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from delivery.database.connections import connection_parameters
 from delivery.history.archive.ledger import files
 from delivery.history.job import StepJob, Stopped
-from delivery.history.job import job as whole_job
+from delivery.history.job import open_job as whole_job
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES, TABLES
 from delivery.history.spark.session import Spark
 from delivery.history.steps.export import export_history

@@ -13,7 +13,7 @@ from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In, IsNotNull, 
 from delivery.database.connections import connection_parameters
 from delivery.history.postgres import source
 from delivery.history.postgres.source import FORMAT, InturnSource, Piece
-from delivery.history.postgres.window import snapshot
+from delivery.history.postgres.window import open_snapshot
 from delivery.history.schemas import BY_NAME, TABLES, arrow_schema
 from delivery.models import JournalEntry, JournalKind, Message
 from delivery.states import Status
@@ -34,7 +34,7 @@ def reading(
     spark: SparkSession, conninfo: str, table: str, bounds: list[int]
 ) -> Iterator[DataFrame]:
     spark.dataSource.register(InturnSource)
-    with snapshot(conninfo) as seen:
+    with open_snapshot(conninfo) as seen:
         options = {
             "conninfo": conninfo,
             "snapshot": seen.name,
@@ -102,7 +102,7 @@ def test_without_the_driver_of_arrow_the_rows_are_the_same(conninfo: str, table:
         JournalEntry.objects.create(kind=JournalKind.CANCELLED, text="Zoë", delivery_id=settled.pk)
     schema = arrow_schema(BY_NAME[table].bare)
     select = Piece(table=table, since=SINCE, until=UNTIL).select
-    with snapshot(conninfo) as seen:
+    with open_snapshot(conninfo) as seen:
         by_adbc, by_copy = (
             _rows(read(select, schema, conninfo=conninfo, snapshot=seen.name))
             for read in (source.by_adbc, source.by_copy)

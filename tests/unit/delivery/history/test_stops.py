@@ -6,7 +6,7 @@ from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 
 from delivery.history.schemas import JOURNAL
-from delivery.history.transforms.stops import stopped_seconds, stops
+from delivery.history.transforms.stops import lane_stops, stopped_seconds
 from tests.unit.delivery.history.archived import AT, Row, entry, frame, seconds
 
 STOPS = "subscription_id bigint, since timestamp, until timestamp"
@@ -20,7 +20,7 @@ def lane(id: int, kind: str, subscription_id: int | None = 7, **fields: object) 
 
 
 def of(spark: SparkSession, *rows: Row) -> DataFrame:
-    return stops(frame(spark, JOURNAL, rows), until=WATERMARK)
+    return lane_stops(frame(spark, JOURNAL, rows), until=WATERMARK)
 
 
 def stop_frame(spark: SparkSession, *pieces: tuple[int, datetime, datetime]) -> DataFrame:

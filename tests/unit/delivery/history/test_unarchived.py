@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from delivery.database.connections import connection_parameters
 from delivery.history.postgres import unarchived_rows
 from delivery.history.postgres.unarchived_rows import EVER, Rest
-from delivery.history.postgres.window import snapshot
+from delivery.history.postgres.window import open_snapshot
 from delivery.models import JournalEntry, JournalKind
 from delivery.states import Status
 from tests.support import factories
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def read(spark: SparkSession) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     conninfo = make_conninfo(**connection_parameters())
-    with snapshot(conninfo) as seen:
+    with open_snapshot(conninfo) as seen:
         rest = Rest(spark=spark, conninfo=conninfo, snapshot=seen.name, since=EVER)
         deliveries, journal = (
             frame.orderBy("id").collect() for frame in (rest.deliveries(), rest.journal())

@@ -50,11 +50,11 @@ def test_the_setting_is_the_number_of_lanes(event_type: EventType, settings: Set
 
 def test_the_same_filter_and_header_string_make_a_group(event_type: EventType) -> None:
     subscriber = factories.subscriber(match_mode=MatchMode.FIRST)
-    wishes = [{}, {}, {"filter": "$$->'Body'->>'a' is null"}, {"header_filter_string": "x"}]
+    choices = [{}, {}, {"filter": "$$->'Body'->>'a' is null"}, {"header_filter_string": "x"}]
     # The subscriber is ignored, and so is its match mode.
     made = [
-        factories.subscription(event_type=event_type, subscriber=subscriber, **wish)
-        for wish in wishes
+        factories.subscription(event_type=event_type, subscriber=subscriber, **choice)
+        for choice in choices
     ]
     published(event_type)
     groups = {row.subscription_id: row.queue_group for row in Delivery.objects.all()}

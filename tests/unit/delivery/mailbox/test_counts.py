@@ -87,7 +87,7 @@ def test_one_subscription_can_be_counted_alone(mailbox: FilledMailbox) -> None:
     other = factories.subscription(subscriber=mailbox.subscriber, mode="PULL")
     mailbox.put(2)
     mailbox.put(3, subscription=other)
-    figures = mailbox_figures.of_subscription(other.pk, now=timezone.now(), limit=10)
+    figures = mailbox_figures.figures_of_subscription(other.pk, now=timezone.now(), limit=10)
     assert figures is not None
     assert figures.available == 3
 
@@ -109,5 +109,5 @@ def test_counting_stops_at_a_limit_and_says_so(
 
 def rates_at(mailbox: FilledMailbox, now: datetime) -> tuple[int, int]:
     id = mailbox.subscriber.pk
-    figures = mailbox_figures.of_subscribers([id], now=now, limit=10)[id]
+    figures = mailbox_figures.figures_of_subscribers([id], now=now, limit=10)[id]
     return figures.received_per_minute, figures.acknowledged_per_minute

@@ -70,10 +70,10 @@ def test_reports_of_long_ago_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_pa
         settings, "ENVIRONMENT", dataclasses.replace(settings.ENVIRONMENT, home=tmp_path)
     )
     assert cleanup.forget_reports(timezone.now()) == 0
-    surroundings.reports().mkdir()
+    surroundings.reports_folder().mkdir()
     for name in ("new.csv", "old.csv"):
-        (surroundings.reports() / name).write_text("")
+        (surroundings.reports_folder() / name).write_text("")
     long_ago = (timezone.now() - cleanup.KEPT - timedelta(days=1)).timestamp()
-    os.utime(surroundings.reports() / "old.csv", (long_ago, long_ago))
+    os.utime(surroundings.reports_folder() / "old.csv", (long_ago, long_ago))
     assert cleanup.forget_reports(timezone.now()) == 1
-    assert [file.name for file in surroundings.reports().iterdir()] == ["new.csv"]
+    assert [file.name for file in surroundings.reports_folder().iterdir()] == ["new.csv"]

@@ -41,7 +41,7 @@ def test_spark_is_configured_from_the_settings(
         spark_driver_memory="2g",
     )
     monkeypatch.setattr(settings, "ENVIRONMENT", given)
-    spark = surroundings.spark(Step.VERIFY)
+    spark = surroundings.spark_settings(Step.VERIFY)
     assert (spark.master, spark.remote, spark.memory) == ("local[2]", "", "2g")
     assert spark.log.parent.is_dir()
     assert surroundings.archive_url() == "s3a://bucket"

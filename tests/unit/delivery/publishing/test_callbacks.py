@@ -64,8 +64,8 @@ class TestPublishing:
     def test_there_is_one_callback_for_each_group_of_the_message(
         self, event_type: EventType
     ) -> None:
-        for wish in ("", "", "$$->'Body'->>'n' is null"):
-            factories.subscription(event_type=event_type, filter=wish)
+        for text in ("", "", "$$->'Body'->>'n' is null"):
+            factories.subscription(event_type=event_type, filter=text)
         (accepted,) = publish(factories.publisher(), [draft(event_type)])
         made = list(Callback.objects.filter(message=accepted.message_id).order_by("queue_group"))
         assert [(one.queue_group, one.url, one.hop) for one in made] == [(0, URL, 1), (1, URL, 1)]

@@ -39,7 +39,7 @@ def archived(url: Path, event_type: EventType, ids: Sequence[int], **fields: Any
 
 def ready(subscription: Subscription, ids: Sequence[int], **fields: Any) -> Replay:
     """Create a replay that has selected these messages."""
-    wished = {
+    defaults = {
         "state": ReplayState.READY,
         "event_types": [subscription.event_type.name],
         "since": AT,
@@ -48,7 +48,7 @@ def ready(subscription: Subscription, ids: Sequence[int], **fields: Any) -> Repl
         "count": len(ids),
         "due_at": timezone.now() - timedelta(seconds=1),
     }
-    replay = Replay.objects.create(subscription=subscription, **wished | fields)
+    replay = Replay.objects.create(subscription=subscription, **defaults | fields)
     ReplayItem.objects.bulk_create(ReplayItem(replay=replay, message_id=id) for id in ids)
     return replay
 

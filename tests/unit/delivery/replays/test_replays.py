@@ -37,9 +37,9 @@ def subscription() -> Subscription:
     return factories.subscription("orders", filter=FILTER, header_filter_string="x")
 
 
-def asked(subscription: Subscription, **wished: Any) -> Replay:
-    wished.setdefault("since", timezone.now() - timedelta(days=1))
-    return request_replay(subscription, actor="ann", **wished)
+def asked(subscription: Subscription, **options: Any) -> Replay:
+    options.setdefault("since", timezone.now() - timedelta(days=1))
+    return request_replay(subscription, actor="ann", **options)
 
 
 class TestAsking:
@@ -87,7 +87,7 @@ class TestAsking:
         assert change.after["filter"] == FILTER
 
     @pytest.mark.parametrize(
-        ("wished", "field", "words"),
+        ("options", "field", "words"),
         [
             ({"filter": "$$->'Body'->'n' ="}, "filter", "line 1, column"),
             ({"until": timezone.now()}, "until", "run the export first"),
@@ -98,10 +98,15 @@ class TestAsking:
         ],
     )
     def test_is_refused_with_the_next_step(
-        self, subscription: Subscription, until: Any, wished: dict[str, Any], field: str, words: str
+        self,
+        subscription: Subscription,
+        until: Any,
+        options: dict[str, Any],
+        field: str,
+        words: str,
     ) -> None:
         with pytest.raises(ReplayRefusedError) as refused:
-            asked(subscription, **wished)
+            asked(subscription, **options)
         assert refused.value.field == field
         assert words in refused.value.detail
         assert not Replay.objects.exists()

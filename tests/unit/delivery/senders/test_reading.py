@@ -21,13 +21,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def read(lane_id: int, **fields: object) -> list[Parcel]:
     given = {"rows": 100, "skipped_rows": 50, "max_bytes": 10_000_000} | fields
-    wish = RunRequest(lane_id=lane_id, **given)  # type: ignore[arg-type]
+    request = RunRequest(lane_id=lane_id, **given)  # type: ignore[arg-type]
 
     async def reading() -> list[Parcel]:
         reader = Reader(name="inturn reader test")
         answering = asyncio.create_task(reader.run())
         try:
-            return await reader.parcels(wish)
+            return await reader.parcels(request)
         finally:
             answering.cancel()
             await asyncio.gather(answering, return_exceptions=True)
@@ -128,14 +128,14 @@ def test_deliveries_in_memory_are_not_read_again(subscription: Subscription) -> 
 
 def test_a_cancelled_request_adds_nothing_to_the_next(subscription: Subscription) -> None:
     rows = [row.pk for row in pending(subscription, 2)]
-    wish = RunRequest(
+    request = RunRequest(
         lane_id=subscription.subscriber.lane.pk, rows=10, skipped_rows=5, max_bytes=10_000
     )
 
     async def reading() -> tuple[list[Parcel], ...]:
         reader = Reader(name="inturn reader test")
         # All requests are there before the reader looks, so that one statement answers them.
-        given_up, *wanted = (asyncio.create_task(reader.parcels(wish)) for _ in range(3))
+        given_up, *wanted = (asyncio.create_task(reader.parcels(request)) for _ in range(3))
         await asyncio.sleep(0)
         given_up.cancel()
         answering = asyncio.create_task(reader.run())
@@ -204,14 +204,14 @@ def test_many_lanes_that_are_read_at_once_each_get_their_own(transactional_db: N
         reader = Reader(name="inturn reader test")
         answering = asyncio.create_task(reader.run())
         try:
-            wishes = [
+            requests = [
                 RunRequest(lane_id=id, rows=9, skipped_rows=0, max_bytes=9_999)
                 for id in lanes
                 if id
             ]
-            await asyncio.gather(*map(reader.parcels, wishes))
+            await asyncio.gather(*map(reader.parcels, requests))
             # Once more, now that the row counts of the lanes are known.
-            return [ids(answer) for answer in await asyncio.gather(*map(reader.parcels, wishes))]
+            return [ids(answer) for answer in await asyncio.gather(*map(reader.parcels, requests))]
         finally:
             answering.cancel()
             await asyncio.gather(answering, return_exceptions=True)
@@ -221,7 +221,7 @@ def test_many_lanes_that_are_read_at_once_each_get_their_own(transactional_db: N
 
 
 @pytest.mark.parametrize(
-    ("wishes", "rows", "together"),
+    ("requests", "rows", "together"),
     [
         (10, 10, 50),
         (10, 0, 50),
@@ -233,9 +233,9 @@ def test_many_lanes_that_are_read_at_once_each_get_their_own(transactional_db: N
     ],
 )
 def test_the_fewer_rows_lanes_have_the_more_are_read_together(
-    wishes: int, rows: int, together: int
+    requests: int, rows: int, together: int
 ) -> None:
-    assert requests_together(wishes, rows=rows) == together
+    assert requests_together(requests, rows=rows) == together
 
 
 @pytest.mark.parametrize(

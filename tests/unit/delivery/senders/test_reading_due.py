@@ -22,10 +22,10 @@ def lane_id(kind: LaneKind) -> int:
 
 
 def read(kind: LaneKind, **fields: Any) -> list[dict[str, Any]]:
-    wish: dict[str, Any] = {"rows": 100, "bytes": 1_000_000, "held": [], "most": None}
-    wish |= {"excluded": [], "excluded_origins": []} | fields
-    wish.setdefault("lane", None if kind == LaneKind.TOPIC else lane_id(kind))
-    return fetch(statement("read_due"), wish)
+    parameters: dict[str, Any] = {"rows": 100, "bytes": 1_000_000, "held": [], "most": None}
+    parameters |= {"excluded": [], "excluded_origins": []} | fields
+    parameters.setdefault("lane", None if kind == LaneKind.TOPIC else lane_id(kind))
+    return fetch(statement("read_due"), parameters)
 
 
 def retried(of: Subscription, *, due_in: float = -60, attempts: int = 1) -> Delivery:

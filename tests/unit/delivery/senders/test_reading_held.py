@@ -32,15 +32,15 @@ RELEASES: dict[str, Toggle] = {
 
 
 def read_independent(name: str, lane_id: int | None) -> list[int]:
-    wish: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "lane": lane_id,
         "rows": 10,
         "bytes": 1_000_000,
         "held": [],
         "most": None,
     }
-    wish |= {"excluded": [], "excluded_origins": []}
-    return [row["id"] for row in fetch(statement(name), wish)]
+    parameters |= {"excluded": [], "excluded_origins": []}
+    return [row["id"] for row in fetch(statement(name), parameters)]
 
 
 @pytest.mark.parametrize("by", HOLDS)

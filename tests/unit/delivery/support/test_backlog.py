@@ -38,13 +38,13 @@ def cancelling(subscription: Subscription) -> Resubmission:
 
 def is_sent_to(subscription: Subscription) -> bool:
     """Return whether a sender may read any delivery of it."""
-    wish = {
+    parameters = {
         "lane": [subscription.subscriber.lane.pk],
         "rows": [10],
         "skipped_rows": [5],
         "bytes": [10**6],
     }
-    return bool(rows("read_runs", wish | {"held": ["{}"]}))
+    return bool(rows("read_runs", parameters | {"held": ["{}"]}))
 
 
 @pytest.mark.django_db

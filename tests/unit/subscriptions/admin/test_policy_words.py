@@ -3,7 +3,7 @@
 import pytest
 
 from subscriptions.admin.policies import schedule_words
-from subscriptions.admin.policies.schedule_words import in_words
+from subscriptions.admin.policies.schedule_words import duration_in_words
 from subscriptions.admin.policies.words import sentences, summary
 from subscriptions.models import Policy
 
@@ -39,7 +39,7 @@ def test_workfronts_offsets_are_those_of_its_documentation() -> None:
     ],
 )
 def test_a_duration_is_shown_in_its_largest_useful_unit(seconds: float, words: str) -> None:
-    assert in_words(seconds) == words
+    assert duration_in_words(seconds) == words
 
 
 @pytest.mark.parametrize(

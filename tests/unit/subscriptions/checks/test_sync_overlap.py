@@ -31,13 +31,13 @@ def manager(event_type: EventType) -> Caller:
 
 
 def save(manager: Caller, name: str, **fields: Any) -> ApiAnswer:
-    wish = {
+    values = {
         "name": name,
         "subscriber": "crm",
         "event_type": EVENT,
         "endpoint": "https://127.0.0.1/rules",
     }
-    return manager.post("subscriptions", wish | fields)
+    return manager.post("subscriptions", values | fields)
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,7 @@ def test_a_container_is_not_printed_to_compare_it_with_a_literal_that_begins_oth
     printed_texts: list[jsonb.Json], value: object
 ) -> None:
     message = document(HEADERS, json.dumps({"id": value}).encode())
-    wishes = [
+    conditions = [
         "= 'proj1'",
         "!= ''",
         "in ('a', 'b')",
@@ -227,7 +227,10 @@ def test_a_container_is_not_printed_to_compare_it_with_a_literal_that_begins_oth
         "= true",
         "not in (5, 'x')",
     ]
-    answers = [to_python(parse_filter(f"$$->'Body'->>'id' {wish}"))(message) for wish in wishes]
+    answers = [
+        to_python(parse_filter(f"$$->'Body'->>'id' {condition}"))(message)
+        for condition in conditions
+    ]
     assert answers == [False, True, False, json.dumps(value)[0] == "{", False, False, False, False]
     assert printed_texts == []
 

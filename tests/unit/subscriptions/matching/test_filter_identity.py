@@ -57,13 +57,13 @@ def test_the_order_of_operands_is_not_normalised(queue: EventType) -> None:
 def test_a_patch_that_only_spells_it_otherwise_changes_no_group(queue: EventType) -> None:
     manager = caller()
     subscriber = factories.subscriber()
-    wish = {
+    fields = {
         "subscriber": subscriber.name,
         "event_type": queue.name,
         "endpoint": "https://127.0.0.1/jobs",
     }
     first, second = [
-        created(manager.post("subscriptions", wish | {"name": name, "filter": MEANING}))
+        created(manager.post("subscriptions", fields | {"name": name, "filter": MEANING}))
         for name in ("a", "b")
     ]
     assert manager.patch(f"subscriptions/{first['id']}", {"filter": SPELLINGS[2]}).status == 200

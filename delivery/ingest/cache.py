@@ -63,18 +63,18 @@ class Subscribed:
     may_take_more: bool
 
 
-class Directory:
+class ConfigurationCache:
     """The cache of one thread, which reads on Django's connection."""
 
     def __init__(self) -> None:
         self._connection: object = None
         self._began_at = 0.0
-        self._era: KnownConfiguration | None = None
+        self._known: KnownConfiguration | None = None
         self._grants: dict[str, Grant | None] = {}
         self._event_types: dict[str, EventType | None] = {}
         self._subscribed: dict[tuple[int, str], Subscribed] = {}
 
-    def era(self) -> KnownConfiguration:
+    def known_configuration(self) -> KnownConfiguration:
         """Return the configuration that the entries are compared with.
 
         Entries that are old, too many, or of another connection are dropped first.
@@ -82,7 +82,7 @@ class Directory:
         is_old = time.monotonic() - self._began_at > MAX_AGE_SECONDS
         size = len(self._grants) + len(self._event_types) + len(self._subscribed)
         if (
-            self._era is None
+            self._known is None
             or is_old
             or size > MAX_ENTRIES
             or connection.connection is not self._connection
@@ -91,11 +91,11 @@ class Directory:
             ((horizon, seen),) = planned_rows("configuration_transactions", {})
             self._connection = connection.connection
             self._began_at = time.monotonic()
-            self._era = KnownConfiguration(horizon, seen)
-        return self._era
+            self._known = KnownConfiguration(horizon, seen)
+        return self._known
 
     def forget(self) -> None:
-        self._era = None
+        self._known = None
         self._grants.clear()
         self._event_types.clear()
         self._subscribed.clear()

@@ -6,13 +6,13 @@ from itertools import islice
 
 from django.db import transaction
 
-from delivery.ingest.plain import Plain
+from delivery.ingest.plain import PlainPost
 from delivery.ingest.posts import Post
 from delivery.publishing.stored_messages import Accepted, Configuration, store_messages
 
 
 def store_together(
-    plain: Sequence[Plain], *, as_of: Configuration
+    plain: Sequence[PlainPost], *, as_of: Configuration
 ) -> list[tuple[Post, bytes | None]] | None:
     """Return the answer to each request.
 
@@ -40,13 +40,13 @@ def store_together(
 
 
 def _divided(
-    plain: Sequence[Plain], accepted: Sequence[Accepted | None]
-) -> Iterator[tuple[Plain, list[Accepted | None]]]:
+    plain: Sequence[PlainPost], accepted: Sequence[Accepted | None]
+) -> Iterator[tuple[PlainPost, list[Accepted | None]]]:
     left = iter(accepted)
     for one in plain:
         yield one, list(islice(left, len(one.owed)))
 
 
-def _answer(one: Plain, accepted: Sequence[Accepted | None]) -> bytes | None:
+def _answer(one: PlainPost, accepted: Sequence[Accepted | None]) -> bytes | None:
     stored = [each for each in accepted if each is not None]
     return one.answer(stored) if len(stored) == len(accepted) else None
