@@ -7,7 +7,7 @@ from importlib import metadata
 from config.env import ASSETS, CHECKOUT
 
 FOLDER = ASSETS / "static"
-# They bring static files, or decide what is made of them.
+# They bring static files, or decide how they are built.
 PACKAGES = ("Brotli", "Django", "django-unfold", "whitenoise")
 
 

@@ -19,7 +19,7 @@ _TEXT = re.compile(r"[A-Za-z0-9._~-]+")
 
 
 class PublishIdRefusedError(ValueError):
-    """This text cannot be a publish id; the message says what to do."""
+    """This text cannot be a publish id; the message has the remedy."""
 
 
 def check_text(text: str) -> None:

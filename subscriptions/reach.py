@@ -1,6 +1,6 @@
 """Whose messages and deliveries a caller may read: everybody's, or those of given publishers.
 
-This module says who is limited to what; `delivery.models.reach` restricts the rows. Nothing else
+This module has the limit of each caller; `delivery.models.reach` restricts the rows. Nothing else
 may decide either.
 """
 
@@ -15,8 +15,8 @@ from subscriptions.models import ApiKey, Publisher, Scope
 class Reach:
     """The messages and deliveries of some publishers, and the deliveries to some subscribers.
 
-    A subscriber does not reach messages: what it received may be less than was published, for its
-    forwarded headers and its scripts decide that.
+    A subscriber does not reach messages: it may have received less than was published, by its
+    forwarded headers and its scripts.
     """
 
     publishers: frozenset[int] = frozenset()
@@ -24,9 +24,9 @@ class Reach:
 
 
 def reach_of_key(key: ApiKey) -> Reach | None:
-    """Return what a key reaches; None means everything.
+    """Return the reach of a key; None means everything.
 
-    A publish key reaches what its publisher published. A fetch key reads its mailbox only.
+    A publish key reaches the messages of its publisher. A fetch key reads its mailbox only.
     """
     if key.scope in (Scope.READ, Scope.MANAGE) and not is_limited(key):
         return None
@@ -44,6 +44,6 @@ def is_limited(key: ApiKey) -> bool:
 
 
 def reach_of_user(user: User | AnonymousUser) -> Reach:
-    """Return what a user reaches as a developer of publishers, without other rights."""
+    """Return the reach of a user as a developer of publishers, without other rights."""
     ids = Publisher.objects.filter(developers=user.pk).values_list("pk", flat=True)
     return Reach(publishers=frozenset(ids) if user.pk else frozenset())

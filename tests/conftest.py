@@ -82,10 +82,10 @@ def pytest_collection() -> None:
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Give each test an id of its own, and tests with a shared product, browser or Spark one group.
 
-    One process gets all tests of a group, whose name is at the end of their ids: what they share
-    starts once. xdist 3.8 would append it for a mark, and schemathesis would name the operation,
-    but since pytest 9.2 the id is another attribute than they set. Of tests with equal ids xdist
-    runs one.
+    One process gets all tests of a group, whose name is at the end of their ids: the product that
+    they share starts once. xdist 3.8 would append it for a mark, and schemathesis would name the
+    operation, but since pytest 9.2 the id is another attribute than they set. Of tests with equal
+    ids xdist runs one.
     """
     if isinstance(item, pytest.Function) and item.parent is not None:
         shared = _shared(item) if item.config.getoption("loadgroup", None) else ""

@@ -1,7 +1,7 @@
 """Django's own error answers: a problem document under /api/, a page for users of the console.
 
 Everybody else gets a plain line, and so does everybody if the server is at fault: a page might need
-what failed.
+the part that failed.
 """
 
 import sys

@@ -35,7 +35,7 @@ _HERE = (
 
 
 class ImportRefusedError(Exception):
-    """Nothing more is imported; the message says why and what to do."""
+    """Nothing more is imported; the message has the reason and the remedy."""
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ _NOT_IN_A_REFERENCE = re.compile(r"[^A-Z0-9]+")
 
 
 class SourceError(ValueError):
-    """The source is not an export of that system; the message says what was expected."""
+    """The source is not an export of that system; the message describes the expected one."""
 
 
 @dataclass(slots=True)

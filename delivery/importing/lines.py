@@ -24,7 +24,7 @@ class Line:
 
 
 class ImportLineError(Exception):
-    """A line that cannot be imported; the message says why and what to do."""
+    """A line that cannot be imported; the message has the reason and the remedy."""
 
     def __init__(self, number: int, detail: str) -> None:
         super().__init__(f"line {number}: {detail}")
@@ -69,7 +69,7 @@ def _json_line(number: int, raw: bytes, *, known: frozenset[str]) -> Line | Impo
     try:
         fields = parse_json(raw)
     except Problem as problem:
-        # The parser counts the lines of what it parses, which is one line.
+        # The parser counts the lines of its text, which is one line.
         reason = str(problem.detail).replace("The body is not valid JSON", "this is not JSON")
         return ImportLineError(
             number, f"{reason.replace('line 1, ', '')} Write one JSON object a line."

@@ -94,7 +94,7 @@ def subject_of(incident: Incident, facts: IncidentFacts) -> str:
 
 
 def cause_of(incident: Incident, facts: IncidentFacts) -> str:
-    """Return the cause in words: the answer of the endpoint, or what exceeds which bound."""
+    """Return the cause in words: the answer of the endpoint, or the measure and its bound."""
     match incident.kind:
         case IncidentKind.FAILURES:
             # The key of the incident: the reasons of single failures differ.

@@ -161,7 +161,7 @@ def _note(
     *,
     now: datetime,
 ) -> None:
-    """Change the row: what is announced now, and its state."""
+    """Change the row: the announcement that is due now, and its state."""
     incident.announced_at, incident.is_changed = now, False
     if event == "CLOSED":
         # Subject and cause stay as they were announced: the cause is gone now.

@@ -52,8 +52,8 @@ class MarkedRestore:
 def mark_restored(*, made_at: datetime, nothing_sent_since: bool, now: datetime) -> MarkedRestore:
     """Mark the database in one transaction; raises SendersRunningError if a sender is connected.
 
-    After a crash, or by mistake, it may be repeated as long as Inturn was not started: what is
-    IN_DOUBT stays so, and the ids jump once more.
+    After a crash, or by mistake, it may be repeated as long as Inturn was not started: deliveries
+    IN_DOUBT stay so, and the ids jump once more.
     """
     with transaction.atomic():
         _require_no_sender()

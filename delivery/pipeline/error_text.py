@@ -1,4 +1,4 @@
-"""Error texts of failed runs: one text that says what to do; the traceback goes to the log."""
+"""Error texts of failed runs: one text with the remedy; the traceback goes to the log."""
 
 import errno
 import traceback

@@ -53,7 +53,7 @@ def _options(schedule: PipelineSchedule, *, now: datetime) -> dict[str, Any]:
         return {}
     newest = PipelineRun.objects.filter(step=Step.VERIFY).order_by("-id").first()
     if newest is not None and newest.state == RunState.FAILED and newest.options.get("whole"):
-        # Check at least what is new, before the next try.
+        # Check at least the new rows, before the next try.
         return {}
     # Schedules fire a moment late: the run of so many days ago is not younger than that by chance.
     since = now - timedelta(days=days) + timedelta(minutes=schedule.every_minutes) / 2

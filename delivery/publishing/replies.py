@@ -5,7 +5,7 @@
 A message published with `ReplyTo: <event type>` is sent with the header `inturn-reply`: a URL with
 a token of the delivery (`reply_headers`). Nothing is stored for it. A mailbox client replies by its
 receipt instead. The reply is a message of the named event type, published by Inturn: it has no
-publisher, and its headers `inturn-replied-…` say what it replies to.
+publisher, and its headers `inturn-replied-…` name the message it replies to.
 
 **Once.** A row of `delivery_reply` and the reply are stored in one transaction (`take_reply.sql`,
 then `accept.sql`). Of several replies at one moment one inserts the row; the others wait for its
@@ -65,7 +65,7 @@ _NOBODY = 0
 
 
 class ReplyRefusedError(Exception):
-    """This reply is refused; the message says why, and what to do."""
+    """This reply is refused; the message has the reason and the remedy."""
 
     def __init__(self, detail: str, *, status: int, code: str) -> None:
         super().__init__(detail)

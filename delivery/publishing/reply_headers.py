@@ -40,7 +40,7 @@ def wants_reply(headers: Mapping[str, str], *, event: str, replay_id: int | None
 
 
 def correlation(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers of a reply that say what it replies to; empty for other messages."""
+    """Return a reply's headers that name the message it replies to; empty for other messages."""
     if MESSAGE not in headers:
         return {}
     return {name: value for name, value in headers.items() if name.startswith(REPLIED_PREFIX)}

@@ -17,7 +17,7 @@ A message has one delivery for each match, by the status that matching read. Cha
 | SHADOW | INACTIVE | is SHADOW | wait |
 | INACTIVE | SHADOW | is not recorded | wait |
 
-So the change loses no match and sends no SHADOW one: what was published around it is in the list
+So the change loses no match and sends no SHADOW one: a message published around it is in the list
 with one of the two statuses, and a replay sends SHADOW ones. Senders stop within two seconds, as
 for INACTIVE: they read `subscriptions_standing`, and `fetch.sql` reads the status ACTIVE. PENDING
 deliveries of a SHADOW subscription expire as any others. A SHADOW subscription of an INACTIVE

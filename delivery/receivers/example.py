@@ -1,8 +1,9 @@
 """An example from end to end: event type, publisher, and a subscription to a built-in receiver.
 
-All of it is created in one transaction, and recorded like any other change. What exists already, by
-its name, stays as it is, so that a second call changes nothing. One exception: a subscription whose
-receiver had another URL, because INTURN_BASE_URL has changed, gets the receiver's URL of today.
+All of it is created in one transaction, and recorded like any other change. Objects that exist
+already, by name, stay as they are, so that a second call changes nothing. One exception: a
+subscription whose receiver had another URL, because INTURN_BASE_URL has changed, gets the
+receiver's URL of today.
 """
 
 from dataclasses import dataclass

@@ -95,7 +95,7 @@ class SenderContext:
         try:
             await self.refresh(requested.difference(self.endpoints))
         finally:
-            # What cannot be loaded must not be requested again with all that follows.
+            # An endpoint that cannot be loaded must not be requested again with all that follows.
             self._requested -= requested
 
     async def refresh(self, subscription_ids: Collection[int]) -> list[Endpoint]:

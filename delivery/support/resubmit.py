@@ -35,7 +35,7 @@ REMOVED = "It no longer exists: retention has just removed it."
 
 
 class NotResubmittedError(Exception):
-    """Nothing was changed; the message says why, and what can be done instead."""
+    """Nothing was changed; the message has the reason and the alternative."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ def resubmit_edited(delivery: Delivery, edit: Edit, *, actor: str) -> Copy:
 
 
 def refusal_reason(delivery_id: int) -> str:
-    """Return why a delivery cannot be sent again unchanged, and what can be done instead."""
+    """Return why a delivery cannot be sent again unchanged, and the alternative."""
     row = Delivery.objects.select_related("subscription").filter(pk=delivery_id).first()
     if row is None:
         return REMOVED

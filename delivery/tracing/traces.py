@@ -97,7 +97,7 @@ class Traces:
         )
 
     def flush(self) -> None:
-        """Export what was recorded, as long as the collector answers in time."""
+        """Export the recorded spans, as long as the collector answers in time."""
         self._provider.force_flush(2_000)
 
     def close(self) -> None:
@@ -176,7 +176,7 @@ def traces() -> Traces | None:
 
 
 def flush_traces() -> None:
-    """Export what this process recorded, before it ends."""
+    """Export the spans that this process recorded, before it ends."""
     tracing = traces()
     if tracing is not None:
         tracing.flush()

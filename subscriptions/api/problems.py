@@ -27,7 +27,7 @@ FieldError = dict[str, Any]
 
 
 class Problem(APIException):
-    """An error with a status, a code that programs may rely on, and a detail that says what to do.
+    """An error with a status, a code that programs may rely on, and a detail with the remedy.
 
     `members` are further members of the document, such as the `path` of a schema violation.
     """

@@ -1,4 +1,4 @@
-"""Common scripts and the scripts that include them: what a change of one would do to the others.
+"""Common scripts and the scripts that include them: the effect of a change on the others.
 
 Only saving is checked. If a script and a common script that it includes are saved at the same
 moment, neither check sees the other one; then the deliveries of that subscription fail, with the

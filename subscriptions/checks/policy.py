@@ -25,7 +25,7 @@ FieldError = tuple[str, str]
 
 
 def contradictions(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return field → what to change, for all values of a policy; empty if they fit together."""
+    """Return field → correction, for all values of a policy; empty if they fit together."""
     errors = [
         *_unsupported(values),
         *_mixed_retries(values),

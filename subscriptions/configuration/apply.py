@@ -1,10 +1,10 @@
 """Applying a plan in one transaction, if it is still current.
 
 Two people may apply at once, or somebody may edit an object by hand meanwhile: lock the rows that
-the plan changes, then draft the plan again, unless no row has changed since (`versions`; what may
-be pruned depends on more, so that is always drafted again). If the two differ, nothing is done.
-Rows that somebody creates or deletes meanwhile cannot be locked, but the table refuses the write (a
-name that exists, a reference to a deleted row), and again nothing is done.
+the plan changes, then draft the plan again, unless no row has changed since (`versions`; pruning
+depends on more, so that is always drafted again). If the two differ, nothing is done. Rows that
+somebody creates or deletes meanwhile cannot be locked, but the table refuses the write (a name that
+exists, a reference to a deleted row), and again nothing is done.
 """
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator

@@ -57,7 +57,7 @@ def draft_plan(wanted: Wanted) -> Plan:
 
 
 def drift(wanted: Wanted) -> Plan:
-    """Return the differences from the document, but of addresses, and what cannot be deleted."""
+    """Return the differences from the document, but of addresses, and undeletable objects."""
     drafting = _added(wanted)
     drafting.prune()
     drafting.find_conflicts()

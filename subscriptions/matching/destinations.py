@@ -32,7 +32,7 @@ EVERYBODY = Destination()
 
 
 class UnknownDestinationError(Exception):
-    """`detail` is for people: the unknown name, and what to do."""
+    """`detail` is for people: the unknown name, and the remedy."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)

@@ -114,7 +114,7 @@ def _explanations(
 
 
 def _reason_matched(explanations: Sequence[Explanation], *, counts_shadow: bool) -> str | None:
-    """Return why a default destination does not get the message, by what is known of the others."""
+    """Return why a default destination does not get the message, by the facts about the others."""
     for explanation in explanations:
         other = explanation.subscription
         is_shadow = other.status == SubscriptionStatus.SHADOW

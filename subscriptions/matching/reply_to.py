@@ -29,7 +29,7 @@ class ReplyTo:
 
 
 class ReplyToRefusedError(Exception):
-    """Nobody can reply as requested; the message says why, and what to do."""
+    """Nobody can reply as requested; the message has the reason and the remedy."""
 
     def __init__(self, detail: str, *, status: int, code: str) -> None:
         super().__init__(detail)

@@ -33,8 +33,8 @@ _NOT_RUN = "throw null;"
 # Discards the value of the script: converting it to a Python object may fail or cost memory.
 _NO_VALUE = "\n;void 0"
 # Header names are matched as in filters (`subscriptions.filters.document.header_name`). Assigned to
-# `this` rather than declared by `var`, so that a script may declare the same names in any way.
-# Its value collects the output. What that needs is captured before the script runs, which may
+# `this` rather than declared by `var`, so that a script may declare the same names in any way. Its
+# value collects the output. The functions it needs are captured before the script runs, which may
 # replace `JSON`, `String` or `Object.prototype`. It returns the body of the usual output, an object
 # and nothing else, as JSON; 0 for any other output, which `_COLLECTOR` collects: to compile that
 # takes longer than to execute most scripts.

@@ -1,4 +1,4 @@
-"""Inlining of common scripts into a script, and the place of an error in what results.
+"""Inlining of common scripts into a script, and the place of an error in the result.
 
 A line `$include$name` is replaced by the text of that common script, between two comments that
 `located_line` finds again: so an inlined script is plain text wherever it is stored or executed. An

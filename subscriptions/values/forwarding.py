@@ -23,7 +23,7 @@ MAX_PATTERNS = 50
 ANY = "*"
 # The credential that the publisher of a SYNC message passes on.
 FORWARD_AUTHORIZATION = "x-forward-authorization"
-# Headers of a message, made by Inturn: what the message replies to. Nobody else can set them.
+# Headers of a message, made by Inturn: the message that is replied to. Nobody else can set them.
 REPLIED_PREFIX = "inturn-replied-"
 
 _RESERVED_NAMES = HOP_BY_HOP | {

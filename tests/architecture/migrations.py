@@ -1,4 +1,4 @@
-"""The statements of new migrations, and what squawk says against running them beside old code.
+"""The statements of new migrations, and squawk's objections to running them beside old code.
 
 squawk reads the SQL that PostgreSQL gets, including that of `RunSQL`: locks, rewrites of tables,
 indexes that are not built concurrently, and changes that code of the version before does not

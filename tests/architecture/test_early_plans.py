@@ -78,7 +78,7 @@ _EMPTY = """
         WHERE schemaname = 'public';
     END $$
 """
-# What passes each row on as it comes.
+# Nodes of a plan that pass each row on as it comes.
 _PASSING = {"Append", "Limit", "LockRows", "Merge Append", "Nested Loop", "Result", "Subquery Scan"}
 
 

@@ -7,8 +7,8 @@ from tests.architecture.source import Function, production, suite
 
 # Django finds these by their names.
 DJANGO = {"Command", "Media", "Meta", "Migration"}
-# A caller writes `pause(…)` or `module.pause(…)`, and the reader does not know what pauses. A verb
-# of this domain with one meaning, such as `publish` or `judge`, needs no noun.
+# A caller writes `pause(…)` or `module.pause(…)`, and the reader does not know the thing that
+# pauses. A verb of this domain with one meaning, such as `publish` or `judge`, needs no noun.
 BARE_VERB = re.compile(
     """
     acknowledge|activate|add|advance|answer|apply|ask|begin|call|cancel|change|check|close|compact

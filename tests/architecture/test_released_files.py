@@ -39,7 +39,7 @@ VALUES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def charts() -> dict[str, Any]:
-    """What Helm makes of each of VALUES: resources, or an objection."""
+    """Helm's result for each of VALUES: resources, or an objection."""
     command = [ci_tools.PYTHON, str(RENDERER), str(CHART), json.dumps(list(VALUES.values()))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

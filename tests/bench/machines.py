@@ -1,6 +1,6 @@
 """`bench machines`: one, two and four instances on one PostgreSQL, directly and behind PgBouncer.
 
-All of them run on this machine. So they show what another instance costs, and how the work is
+All of them run on this machine. So they show the cost of another instance, and how the work is
 shared and handed over, not how much faster more machines are.
 """
 
@@ -38,7 +38,7 @@ SESSIONS = 140
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """What a delivery took: µs of a processor by part, bytes of WAL, and flushes."""
+    """The cost of a delivery: µs of a processor by part, bytes of WAL, and flushes."""
 
     computed: Mapping[str, float]
     wal: float
@@ -74,7 +74,7 @@ class MachineRound:
     def sample(self, instances: Instances, count: int) -> MachineSample:
         sizes = self._measuring.sizes
         instances.grow(count, senders=sizes.senders)
-        # What follows a start takes some time of the processors, too.
+        # The work after a start takes some time of the processors, too.
         time.sleep(sizes.machine_settle_seconds)
         rate, drained = self._drained(instances)
         shares = instances.shares(self._measuring.receiver)
@@ -134,7 +134,7 @@ class MachineRound:
     ) -> dict[tuple[int, int], float]:
         """Return the seconds until each delivery came first, by message and place in the order.
 
-        Only what an attempt that a crash left without an outcome repeats may come twice.
+        Only the repeat of an attempt that a crash left without an outcome may come twice.
         """
         receiver = self._measuring.receiver
         expected = len(publisher.posted) * self._cast.lanes
@@ -154,7 +154,7 @@ class MachineRound:
 
 
 class _Before:
-    """What had been computed and written at a moment."""
+    """The work computed and written up to a moment."""
 
     def __init__(self, instances: Instances) -> None:
         self._processes = instances.processes()
@@ -162,7 +162,7 @@ class _Before:
         self._wal, self._flushes = stage.written()
 
     def spent(self, deliveries: int) -> Spent:
-        """Return what each of so many deliveries took since then."""
+        """Return the cost of each of so many deliveries since then."""
         computed: Counter[str] = usage.computed(self._processes) - self._computed
         wal, flushes = stage.written()
         return Spent(

@@ -56,7 +56,7 @@ class BenchSetup:
         self.event_type.subscriptions.update(status=SubscriptionStatus.INACTIVE)
 
     def gather(self) -> None:
-        """Make all subscriptions HELD: what is published waits until they are ACTIVE."""
+        """Make all subscriptions HELD: their messages wait until they are ACTIVE."""
         self.event_type.subscriptions.update(status=SubscriptionStatus.HELD)
 
     def make_key(self) -> str:

@@ -1,8 +1,8 @@
 """The instructions of the Containerfile, and a run of them in a bare tree of folders.
 
 That is no container: the machine's own Python and libraries take the place of the base image, and
-instructions that change users or rights of the machine are left to the test. Everything else is
-what a builder does: the same commands, on the same files, in the same order.
+instructions that change users or rights of the machine are left to the test. Everything else is as
+in a real build: the same commands, on the same files, in the same order.
 """
 
 import json
@@ -54,14 +54,14 @@ class BareTree:
                 self._entry = json.loads(rest)
             elif name == "CMD":
                 self.command = [*self._entry, *json.loads(rest)]
-        # The last stage has only what it copied.
+        # The last stage has only its copied files.
         shutil.rmtree(self._root / "src")
 
     def _placed(self, text: str) -> str:
         return _OWN.sub(lambda found: f"{self._root}{found[0]}", text)
 
     def _copy(self, *names: str) -> None:
-        """Copy what git knows of these files and folders, as a clean clone has it."""
+        """Copy the tracked part of these files and folders, as a clean clone has it."""
         *sources, target = names
         known = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *sources],
@@ -80,7 +80,7 @@ class BareTree:
             # As a builder does.
             ["/bin/sh", "-c", command],
             cwd=self._folder,
-            # Compiling what a test uses for a minute would take longer than the test.
+            # Compiling modules for a test of a minute would take longer than the test.
             env=os.environ | {"PIP_NO_COMPILE": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
             check=True,
             stdout=subprocess.DEVNULL,

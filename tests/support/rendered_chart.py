@@ -1,4 +1,4 @@
-"""Renders the Helm chart with Helm's own library, and checks what Kubernetes would get.
+"""Renders the Helm chart with Helm's own library, and checks the resources for Kubernetes.
 
 It runs in the environment of `.ci/tools`, which has nothing of Inturn: `python rendered_chart.py
 CHART VALUES`, with a list of values as JSON. Prints for each the list of resources, or Helm's

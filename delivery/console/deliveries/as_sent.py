@@ -108,7 +108,7 @@ def sent_request(delivery: Delivery, *, attempt: Attempt | None = None) -> SentR
 
 
 def _of_replies(delivery: Delivery) -> list[Header]:
-    """Return the address for a reply, whose token is a secret; and what the message replies to."""
+    """Return the address for a reply, whose token is a secret, and the message replied to."""
     stored, event = delivery.message.headers, delivery.message.event_type.name
     headers = [Header(name, value) for name, value in correlation(stored).items()]
     if wants_reply(stored, event=event, replay_id=delivery.replay_id):

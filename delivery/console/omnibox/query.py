@@ -42,7 +42,7 @@ _STATUSES = {status.casefold(): status.value for status in Status}
 
 
 class QueryError(Exception):
-    """The query has a mistake; `detail` says what to write instead."""
+    """The query has a mistake; `detail` has the correction."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)

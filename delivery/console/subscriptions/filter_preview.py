@@ -1,11 +1,11 @@
 """Preview of a filter: the newest messages of an event type that it would have matched.
 
 `subscriptions.matching.match`, which publishing uses too, evaluates it on stored headers and
-bodies, so the result is what would have happened, apart from reasons outside the filter: the
-subscription was INACTIVE, an earlier one of a FIRST subscriber took the message, or it is a default
-destination and another one took it. Messages with a destination are left out, since no filter of
-another subscription applied to them. The work has two limits, as bodies may be long: MESSAGES, and
-BYTES, which take about 0.2 s to parse.
+bodies, so the result is the real one, apart from reasons outside the filter: the subscription was
+INACTIVE, an earlier one of a FIRST subscriber took the message, or it is a default destination and
+another one took it. Messages with a destination are left out, since no filter of another
+subscription applied to them. The work has two limits, as bodies may be long: MESSAGES, and BYTES,
+which take about 0.2 s to parse.
 """
 
 from dataclasses import dataclass

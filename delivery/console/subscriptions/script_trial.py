@@ -91,7 +91,7 @@ def mistake_of(fault: ScriptFault, text: str) -> Mistake:
 def _message(
     typed: TypedScript, event_type: EventType, message: Message | None
 ) -> tuple[str, Trial]:
-    """Return a message with its name; LookupError and HeaderError say what is missing."""
+    """Return a message with its name; LookupError and HeaderError name the missing part."""
     if typed.on == LAST:
         if message is None:
             raise LookupError(

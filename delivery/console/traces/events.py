@@ -20,7 +20,7 @@ RESUBMITTED = "resubmitted by "
 _SAME_TRANSACTION = timedelta(seconds=2)
 _OF_MESSAGES = (JournalKind.UNMATCHED, JournalKind.AMBIGUOUS)
 _BY_INTURN = ("REDUNDANT", "DUPLICATE", "EXPIRED", "IN_DOUBT", "SHADOW")
-# The names of the journal's events; settlements show what the other kinds do.
+# The names of the journal's events; settlements show the effect of the other kinds.
 NAMES = {
     JournalKind.UNMATCHED: ("unmatched", "warning"),
     JournalKind.AMBIGUOUS: ("ambiguous", "warning"),

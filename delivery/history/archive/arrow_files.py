@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from delivery.history.archive.archive import Archive
 
 FORMAT = "inturn_files"
-# What Hadoop says of a scheme that it does not know, or whose class it does not have.
+# Hadoop's error about a scheme that it does not know, or whose class it does not have.
 _LACKING = ("ClassNotFoundException", "No FileSystem for scheme")
 # A path in the archive that never exists.
 _NOWHERE = ".nowhere"

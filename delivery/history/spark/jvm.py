@@ -72,7 +72,7 @@ rootLogger.appenderRef.console.ref = console
 
 
 class JavaError(RuntimeError):
-    """The JVM could not be started; the message says what to do."""
+    """The JVM could not be started; the message has the remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,7 +102,7 @@ class ArchivedRows:
 
 @contextmanager
 def checked_history(job: StepJob, proof: HistoryProof | None) -> Iterator[CheckedHistory]:
-    """Yield the whole history, or what the proof leaves; raises ProofLostError."""
+    """Yield the whole history, or the rest after the proof; raises ProofLostError."""
     with ExitStack() as kept:
         unarchived = _unarchived_rows(job, kept, proof)
         job.progress.doing("reading the archive")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class EffectError(ValueError):
-    """The effect cannot be measured; the message says what to do."""
+    """The effect cannot be measured; the message has the remedy."""
 
 
 class EffectOptions(TypedDict):

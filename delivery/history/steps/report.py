@@ -38,7 +38,7 @@ _LONGEST_ID = 18
 
 
 class ReportError(ValueError):
-    """The report cannot be made as requested; the message says what to request instead."""
+    """The report cannot be made as requested; the message says how to request it."""
 
 
 class ReportOptions(TypedDict, total=False):

@@ -1,11 +1,11 @@
-"""Verify: checks README's promises over the whole history, or over what is new since a proof.
+"""Verify: checks README's promises over the whole history, or over the new rows since a proof.
 
 The result is "proven", or "broken here" with the rows. A run that proves the history leaves a proof
-(see `archive.proof`), and the next one checks what is new since then, together with the earlier
-rows that have to do with it (see `checks.since_proof`):
+(see `archive.proof`), and the next one checks the new rows with the earlier rows that concern them
+(see `checks.since_proof`):
 
     no proof ────────────▶ check everything ──▶ proven, with a proof; or broken, without
-    a proof ─▶ check what is new ─▶ proven, with a new proof
+    a proof ─▶ check the new rows ─▶ proven, with a new proof
                      │
                      └─ something is broken, or missing ─▶ check everything
 
@@ -51,7 +51,7 @@ Counts = dict[str, int]
 
 
 class DoubtError(Exception):
-    """What is new since a proof is not proven: the whole history has to be checked.
+    """The new rows since a proof are not proven: the whole history has to be checked.
 
     The message says why.
     """
@@ -107,7 +107,7 @@ def verify_history(job: StepJob, *, whole: bool = False) -> dict[str, Any]:
 
 
 def _verified(job: StepJob, proof: HistoryProof | None) -> dict[str, Any]:
-    """Check everything, or what is new since the proof; raises DoubtError, ProofLostError."""
+    """Check everything, or the new rows since the proof; raises DoubtError, ProofLostError."""
     judgement = Judgement()
     with checked_history(job, proof) as history:
         judgement.add(GAPS, history.losses)

@@ -1,4 +1,4 @@
-"""How a lane is served, as a value: attempts at once, order, and what waits after a failure."""
+"""How a lane is served, as a value: attempts at once, order, and the pause after a failure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

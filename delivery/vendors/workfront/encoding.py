@@ -8,7 +8,7 @@ encoded JSON: here it has none.
 
 from typing import Any
 
-# Stored with subscriptions, and compared with what they have: its text stays the same.
+# Stored with subscriptions, and compared with their texts: this text stays the same.
 BASE64_SCRIPT = """\
 // Workfront's base64Encoding: newState and oldState as base64 of their JSON.
 var DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

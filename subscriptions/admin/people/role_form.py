@@ -1,4 +1,4 @@
-"""The form of a role: what it lets people do, as sentences to tick.
+"""The form of a role: its rights as sentences to tick.
 
 A sentence stands for one or several rights. Ticking it adds them, unticking removes them; all
 rights, one by one, are below.

@@ -68,7 +68,7 @@ def sentences(rights: set[str]) -> list[str]:
 
 
 def bundles(known: Iterable[str]) -> dict[str, tuple[str, set[str]]]:
-    """Return key → sentence and rights: what one ticks to make a role.
+    """Return key → sentence and rights, for the form of a role.
 
     To see the pages is to view every kind of row; to configure a kind is to add, change and delete
     it as well.

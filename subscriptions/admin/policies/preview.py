@@ -1,4 +1,4 @@
-"""What a policy in a form would do: its sentences, and the times of its tries as a line."""
+"""The effect of a policy in a form: its sentences, and the times of its tries as a line."""
 
 from dataclasses import dataclass
 from math import log1p
@@ -97,7 +97,7 @@ class PolicyPreview(RecordedAdmin):
     preview.short_description = "In words"  # type: ignore[attr-defined]
 
     def show_preview(self, request: HttpRequest) -> HttpResponse:
-        """Return the sentences and time lines of the values in the form, or what is wrong in it."""
+        """Return the sentences and time lines of the values in the form, or its mistakes."""
         if not (request.user.is_active and request.user.is_staff):
             return HttpResponse(headers={"HX-Refresh": "true"})
         if not (self.has_add_permission(request) or self.has_change_permission(request)):

@@ -118,7 +118,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     def render_change_form(
         self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        """Name the form by what it is for, such as *New policy*; Django names the mechanism."""
+        """Name the form by its purpose, such as *New policy*; Django names the mechanism."""
         row = context.get("original")
         if row is None:
             title = f"New {self.opts.verbose_name}"

@@ -32,7 +32,7 @@ def active_chips(changelist: ChangeList) -> list[Chip]:
 
 
 def mistakes(changelist: ChangeList) -> list[str]:
-    """Return what is wrong with the values of the filters, a sentence each."""
+    """Return the mistakes in the values of the filters, a sentence each."""
     found = (getattr(spec, "mistake", "") for spec in changelist.filter_specs)
     return [mistake for mistake in found if mistake]
 

@@ -34,7 +34,7 @@ def age_of(text: str) -> timedelta | None:
 class _InputFilter(SimpleListFilter):
     """A filter with a text input; `lookup` is the column it compares.
 
-    `mistake` says what is wrong with the typed value; then no row matches.
+    `mistake` describes an invalid typed value; then no row matches.
     """
 
     template = "console/input_filter.html"

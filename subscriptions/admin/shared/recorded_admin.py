@@ -66,7 +66,7 @@ class RecordedAdmin(ConsoleAdmin):
             )
 
     def recorded_state(self, row: Any) -> dict[str, Any]:
-        """Return what the configuration log compares."""
+        """Return the values that the configuration log compares."""
         return state_of(row)
 
     def delete_model(self, request: HttpRequest, obj: models.Model) -> None:

@@ -1,4 +1,4 @@
-"""What a page lacks for people who use it without a mouse, without seeing it, or see it badly."""
+"""Faults of a page for people who use it without a mouse, without seeing it, or see it badly."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A publisher's developer in a browser: what became of a message, from the first page on."""
+"""A publisher's developer in a browser: the outcome of a message, from the first page on."""
 
 import pytest
 from django.conf import settings

@@ -3,8 +3,8 @@
 first half stored ─▶ second half arrives ─▶ commit ─▶ answer
                   1                       2        3
 
-Each publisher repeats what was not answered, with the same keys: each joined message is sent once,
-with both halves, and no half is left.
+Each publisher repeats its unanswered messages, with the same keys: each joined message is sent
+once, with both halves, and no half is left.
 """
 
 import secrets

@@ -1,4 +1,4 @@
-"""The switch from an old broker: its backlog first, then what was published since, each once."""
+"""The switch from an old broker: its backlog first, then messages published since, each once."""
 
 import json
 import os

@@ -31,7 +31,7 @@ class StartedInstallation:
 
     # Arguments of `up` on its command line.
     arguments: tuple[str, ...] = ()
-    # What runs the commands of Inturn.
+    # The interpreter and checkout that run the commands of Inturn.
     program: tuple[str, ...] = (sys.executable, str(CHECKOUT / "manage.py"))
 
     def __init__(self, home: Path, *, prefix: Sequence[str] = ()) -> None:

@@ -16,7 +16,8 @@ from django.db.migrations.loader import MigrationLoader
 from config.env import CHECKOUT
 
 MIGRATIONS = ("delivery/migrations", "subscriptions/migrations")
-# The first migration of each. A squash writes them anew, and what was before cannot be migrated.
+# The first migration of each. A squash writes them anew, and an earlier database cannot be
+# migrated.
 BASES = tuple(f"{folder}/0001_initial.py" for folder in MIGRATIONS)
 UNREACHED = "the git history does not reach back to the commit before the newest migration"
 SQUASHED = "the migrations were squashed, and none was added since"

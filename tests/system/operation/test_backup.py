@@ -40,7 +40,7 @@ def ended(process: subprocess.Popen[str]) -> str:
 
 
 def restore_twice(backup: Path, home: Path) -> None:
-    """Restore; the first time the command is killed halfway, and nothing starts on what it left."""
+    """Restore; the first time the command is killed halfway, and nothing starts on its remains."""
     first = manage(home, "restore", "--from", str(backup))
     eventually(lambda: list(home.glob("postgresql-*/data")), "the database exists")
     first.kill()

@@ -1,7 +1,7 @@
 """The version before goes on working while this one migrates its database and starts beside it.
 
-Its processes know nothing of the new columns, tables and triggers: what they write must be right,
-and what this version writes must not disturb them.
+Its processes know nothing of the new columns, tables and triggers: their rows must be right, and
+the rows of this version must not disturb them.
 """
 
 import sys
@@ -98,7 +98,7 @@ def test_messages_flow_while_this_version_replaces_the_one_before(
 
 
 def work_with(product: Product, receiver: Receiver, name: str) -> None:
-    """Do by the product's API what people and applications do each day."""
+    """Use the product's API as people and applications do each day."""
     flow = product.flow(f"Daily.{name}")
     to = flow.subscribe(receiver.endpoint(name))
     mailbox = pull(flow, f"{name}-reader")

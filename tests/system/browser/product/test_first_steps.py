@@ -15,7 +15,7 @@ from tests.system.browser.watching import watched
 pytestmark = pytest.mark.usefixtures("chromium")
 
 MOST_CLICKS = 4
-# Counts what the mouse does, across the pages of this tab.
+# Counts the actions of the mouse, across the pages of this tab.
 COUNTER = """
 addEventListener("click", (event) => {
   if (event.isTrusted) sessionStorage.clicks = Number(sessionStorage.clicks || 0) + 1;

@@ -1,4 +1,4 @@
-"""Keys that are limited to a publisher or subscriber: what they read, and that it is all."""
+"""Keys that are limited to a publisher or subscriber read its data, and nothing else."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Replays by REST: requested, read, started and cancelled; refusals say what to do."""
+"""Replays by REST: requested, read, started and cancelled; refusals name the remedy."""
 
 from datetime import timedelta
 

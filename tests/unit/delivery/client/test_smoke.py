@@ -1,4 +1,4 @@
-"""`smoke` where its journey fails: it says what to do, and leaves no rows behind."""
+"""`smoke` where its journey fails: it names the remedy, and leaves no rows behind."""
 
 from dataclasses import replace
 

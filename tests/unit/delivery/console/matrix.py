@@ -202,7 +202,7 @@ MATRIX = (
         Row(get=ALL, post=RESCUERS),
     )
 )
-# Open pages: they show what the rights allow, or redirect to sign-in.
+# Open pages: they show permitted objects only, or redirect to sign-in.
 FOR_ALL = {
     "index",
     "search",

@@ -1,4 +1,4 @@
-"""Common scripts in the console: the form refuses what the API does, and shows who includes one."""
+"""Common scripts in the console: the form refuses as the API does, and shows who includes one."""
 
 import pytest
 from django.test import Client

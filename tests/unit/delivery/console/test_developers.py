@@ -1,4 +1,4 @@
-"""Developers of publishers: their own pages, and no way to what others published."""
+"""Developers of publishers: their own pages, and no way to the messages of others."""
 
 import psycopg
 import pytest

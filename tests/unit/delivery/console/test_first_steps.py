@@ -36,7 +36,7 @@ def _policy(db: None) -> None:
 
 def is_shown(client: Client) -> bool:
     shown = "first-steps-title" in client.get(OVERVIEW).text
-    # What the page's refreshing puts in place of the card.
+    # The replacement of the card when the page is refreshed.
     assert ('id="first-steps"' in client.get(PART).text) is not shown
     return shown
 

@@ -98,7 +98,7 @@ def _attempt(row: Delivery, *, number: int) -> None:
 def resubmit_by_job(row: Delivery) -> None:
     with transaction.atomic():
         job = start_job({"status": ["REJECTED"]}, rate=None, actor="sue")
-        # The job takes what was settled before it, by the database's clock.
+        # The job takes deliveries settled before it, by the database's clock.
         type(job).objects.filter(pk=job.pk).update(created_at=timezone.now() + SECONDS)
         advance_job(timezone.now() + SECONDS)
     assert Delivery.objects.get(pk=row.pk).status == Status.PENDING

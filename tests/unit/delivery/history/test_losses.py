@@ -1,4 +1,4 @@
-"""What the archive has lost: each missing or changed file, and rows that no file has."""
+"""The losses of the archive: each missing or changed file, and rows that no file has."""
 
 from pathlib import Path
 

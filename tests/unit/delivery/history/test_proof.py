@@ -1,4 +1,4 @@
-"""A proof: when it counts, and when the archive no longer has what it covers."""
+"""A proof: when it counts, and when the archive no longer has its rows."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Verify after a proof: it checks what is new with the earlier rows it concerns, or everything."""
+"""Verify after a proof: it checks the new rows with earlier ones, or everything."""
 
 import shutil
 from datetime import timedelta
@@ -56,7 +56,7 @@ def test_a_run_checks_what_is_new_and_a_whole_one_everything(
     first = verified(tmp_path, spark)
     assert (first["covers"], first["since"], first["deliveries"]) == ("the whole history", None, 3)
     write(tmp_path, **new_rows(range(200_001, 200_003)))
-    # It does not read what was proven.
+    # It does not read the proven rows.
     elsewhere = tmp_path / "elsewhere"
     for table in ("messages", "deliveries", "attempts"):
         shutil.move(tmp_path / table / "day=2026-11-22", elsewhere / table)
@@ -124,13 +124,13 @@ def test_earlier_rows_of_the_same_message_or_lane_are_compared_with_the_new_ones
     reported = RecordedProgress()
     verified(tmp_path, spark, reported)
     assert found() == [("GROUP", 3, 3, 3 << 20), ("ORDER", 2, 2, 1 << 20)]
-    # Found among what is new, and then in the whole history.
+    # Found among the new rows, and then in the whole history.
     assert reported.texts.count("checking suspected violations of order") == 2
     assert last_proof_of(tmp_path, spark) is None
 
 
 def _open(row: Row) -> Delivery:
-    """Create in PostgreSQL, IN_FLIGHT, what the archive gets later."""
+    """Create in PostgreSQL, IN_FLIGHT, the deliveries that the archive gets later."""
     accepted = {name: row[name] for name in ("transaction_id", "seen_before", "published_at")}
     accepted["id"] = row["message_id"]
     return factories.delivery(

@@ -29,7 +29,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
         # Incidents of the refused messages would be published while they are counted.
         with product.connect() as connection:
             connection.execute("UPDATE delivery_incidentrule SET is_on = false")
-            # A scheduled verify would leave its own run only what is new since.
+            # A scheduled verify would leave its own run only the rows since.
             connection.execute("UPDATE delivery_pipelineschedule SET is_on = false")
         for source in webhooks.SOURCES:
             with Receiver() as receiver, Receiver() as refusing, Receiver() as group:

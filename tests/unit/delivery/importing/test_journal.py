@@ -1,4 +1,4 @@
-"""The journal says who imported what of an old broker, and how much."""
+"""The journal names the person, the kind and the number of each import from an old broker."""
 
 from pathlib import Path
 from typing import Any

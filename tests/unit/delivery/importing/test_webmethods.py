@@ -1,4 +1,4 @@
-"""webMethods triggers, and what becomes of them."""
+"""webMethods triggers, and the subscriptions made of them."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Local filters of webMethods triggers as Inturn's: what they match, and what is refused."""
+"""Local filters of webMethods triggers as Inturn's: their matches, and the refused ones."""
 
 from typing import Any
 

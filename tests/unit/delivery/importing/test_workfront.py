@@ -1,4 +1,4 @@
-"""Workfront's list of event subscriptions, and what becomes of it."""
+"""Workfront's list of event subscriptions, and the subscriptions made of it."""
 
 import json
 from typing import Any

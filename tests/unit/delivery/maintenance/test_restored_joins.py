@@ -1,4 +1,4 @@
-"""Joins in a restored database: what may have been joined since the back-up is not joined again."""
+"""Joins in a restored database: messages that may have been joined since are not joined again."""
 
 from datetime import timedelta
 

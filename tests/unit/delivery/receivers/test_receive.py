@@ -1,4 +1,4 @@
-"""A built-in receiver: its answers, what it keeps of a request, and the limits of that."""
+"""A built-in receiver: its answers, the stored part of a request, and the limits of that."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

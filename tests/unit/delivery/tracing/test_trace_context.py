@@ -1,4 +1,4 @@
-"""W3C trace context: what is continued, what is handed on, and which ids are derived."""
+"""W3C trace context: continued contexts, forwarded headers, and derived ids."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Common scripts by REST: what is refused, and what keeps their names."""
+"""Common scripts by REST: refusals, and the objects that keep their names."""
 
 import pytest
 
