@@ -71,8 +71,8 @@ def answer_class(
 ) -> tuple[OutcomeClass, str]:
     """Return the class of an answer under a policy, and its error text, if it has one.
 
-    An answer of 2xx that is not one of the policy's `success_codes` counts as a server error, so
-    that it is a failure in the attempt, in the figures, in the URL's health and in the verdict.
+    An answer of 2xx that is not one of the policy's `success_codes` counts as a server error: in
+    the attempt, the figures, the URL's health and the verdict.
     """
     outcome = class_of(status_code)
     if outcome is not OutcomeClass.SUCCESS or success_codes is None or status_code in success_codes:

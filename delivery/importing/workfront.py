@@ -32,7 +32,7 @@ def import_workfront(text: str) -> Imported:
         _add(imported, document)
     if imported.entries["subscriptions"]:
         imported.differently.append(
-            "Workfront's calls do not list what is imported; "
+            "Workfront's calls do not list imported subscriptions; "
             "let a client that manages its subscriptions create them by those calls instead"
         )
     return imported

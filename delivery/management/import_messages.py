@@ -180,7 +180,7 @@ def _behind(subscription_ids: list[int]) -> Iterable[str]:
     )
     for name, count in waiting:
         yield (
-            f"sent after what waits for {name}, {counted(count, 'delivery')}, "
+            f"sent after the backlog of {name}, {counted(count, 'delivery')}, "
             "because no places were reserved for it"
         )
 

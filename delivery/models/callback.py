@@ -13,8 +13,8 @@ class Callback(models.Model):
     """The callback of one group of a QUEUE message published with `CallbackURL`.
 
     The answer goes to `url`. The URL for endpoints has a token derived from the row's id and this
-    installation's secret key, so that it is the same after any restart, and a copy of the database
-    does not reveal it.
+    installation's secret key. So it is the same after any restart, and a copy of the database does
+    not reveal it.
     """
 
     message = models.ForeignKey(

@@ -5,11 +5,11 @@ the order of sending, with the number of attempts that each had (`run_attempts`)
 before the first is sent.
 
 A sender commits each outcome before it sends the next, and an outcome raises the delivery's
-attempts. So after a crash the first delivery of the run that is still PENDING, with as many
-attempts as recorded, is the only one that may have been sent without a recorded outcome. A run
-whose deliveries are all settled has no meaning. A sender that sends many at once (of a queue, or to
-a CONCURRENT subscriber) records the deliveries under way as its run: `run_is_concurrent`, and each
-of them that is still as recorded may have been sent.
+attempts. So after a crash only one delivery may have been sent without a recorded outcome: the
+first of the run that is still PENDING, with as many attempts as recorded. A run whose deliveries
+are all settled has no meaning. A sender that sends many at once (of a queue, or to a CONCURRENT
+subscriber) records the deliveries under way as its run: `run_is_concurrent`, and each of them that
+is still as recorded may have been sent.
 """
 
 from django.contrib.postgres.fields import ArrayField

@@ -1,9 +1,8 @@
 """A sender: one process that serves lanes, from its start until Inturn stops.
 
 It is an endless task of the django-q2 cluster: a worker runs it as long as it lives. It polls every
-second, while thousands of lanes have work less often, for changes of which a notification may have
-been lost, looks for other senders twice a
-second, and acts on notifications in between.
+second for changes of which a notification may have been lost, less often while thousands of lanes
+have work. It looks for other senders twice a second, and acts on notifications in between.
 """
 
 import asyncio

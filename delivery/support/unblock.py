@@ -6,8 +6,8 @@ VOLATILE, it is settled.
 
 A BLOCKED lane tries by itself; `retry_head` only ends its pause. A SUSPENDED one sends nothing
 until it is resumed: its row becomes BLOCKED and due, which its sender treats as a pause that is
-over, and the delivery on top, if it is still PENDING, gets the attempts of its policy again. After
-a rejection that delivery is settled, and the lane continues with the next.
+over. The delivery on top, if it is still PENDING, gets the attempts of its policy again. After a
+rejection that delivery is settled, and the lane continues with the next.
 
 Each is a conditional UPDATE of the lane's row, so that it does not overrule a sender that resumed
 the lane meanwhile, because its probe was answered. The delivery is changed before the lane, as in a

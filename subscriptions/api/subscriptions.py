@@ -67,7 +67,7 @@ class SubscriptionSerializer(StrictModel):
     forward_headers = PatternsField(
         required=False,
         help_text="Which headers of a message are sent along: names, or beginnings with * at the "
-        "end. Left out of a new subscription: what its event type says.",
+        "end. Left out of a new subscription: those of its event type.",
     )
     probe_url = ProbeField(
         required=False,

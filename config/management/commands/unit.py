@@ -81,7 +81,7 @@ class Command:
     def _parser(self, program: str, name: str) -> ArgumentParser:
         parser = ArgumentParser(prog=f"{Path(program).name} {name}", description=self.help)
         parser.add_argument(
-            "--part", choices=PARTS, default="up", help="what the unit runs (default: up)"
+            "--part", choices=PARTS, default="up", help="the command of the unit (default: up)"
         )
         parser.add_argument("--user", default=getpass.getuser(), help="who runs it (default: you)")
         return parser

@@ -50,7 +50,7 @@ _PAGES = (
         "incidents",
         "Be notified when something is wrong",
         HOW_TO,
-        "Incidents: what opens and closes them, mail, chat and messages, acknowledge and mute.",
+        "Incidents: their causes and ends, mail, chat and messages, acknowledge and mute.",
     ),
     GuidePage(
         "holding",
@@ -127,7 +127,7 @@ _PAGES = (
         HOW_TO,
         (
             "Run two brokers side by side: record matches without sending, "
-            "and see what only one of them delivered."
+            "and see the deliveries of only one of them."
         ),
     ),
     GuidePage("words", "Words", REFERENCE, "Each term and its meaning."),

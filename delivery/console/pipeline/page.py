@@ -23,7 +23,7 @@ PURPOSES = {
     Step.VERIFY: "checks that order was kept, and that nothing was lost or delivered twice",
     Step.REPLAY: "selects the messages of a replay",
     Step.REPORT: "writes a report file",
-    Step.EFFECT: "says what a planned configuration would have meant for the archive",
+    Step.EFFECT: "measures the effect of a planned configuration on the archive",
     Step.COMPARE: "compares deliveries with the log of another broker",
 }
 _REMEDIES = {

@@ -38,7 +38,7 @@ class ReceiverForm(forms.ModelForm[BuiltInReceiver]):
 class BuiltInReceiverAdmin(StatusAdmin, RecordedAdmin):
     form = ReceiverForm
     empty_text = (
-        "A built-in receiver is an endpoint of Inturn itself: it shows what it gets, "
+        "A built-in receiver is an endpoint of Inturn itself: it shows its requests, "
         "and answers as you choose."
     )
     list_display = ["named", "answers", "received_count", "last", "description"]

@@ -1,14 +1,15 @@
--- Pending deliveries, those of them that are held (their subscription is not ACTIVE) and those in
--- mailboxes, each up to a limit, the oldest one in a lane that is not held, and the moving lanes of
--- subscribers and queues with the oldest ones. Reads the first entries of delivery_pending in one
--- pass, up to the limit, because a jump costs as much as 30 entries. Beyond them it jumps from one
--- (lane, skipped, subscription) to the next, and on delivery_in_mailbox from one subscription to
--- the next: the cost grows with the number of those that have pending deliveries, not with the
--- backlog of lanes or the settled deliveries. A delivery is held if its subscription is in the set
--- of those that are not ACTIVE, or whose subscriber is not (by subscription_not_active and
--- subscriber_held): the cost of that set grows with their number, which is smaller than that of
--- looking up both rows for each place. And the number of SHADOW subscriptions, by
--- subscription_shadow. A delivery that waits in a join is in no lane and in no mailbox.
+-- The numbers of pending deliveries, of held ones (their subscription is not ACTIVE) and of those
+-- in mailboxes, each up to a limit. Also the oldest one in a lane that is not held, and the moving
+-- lanes of subscribers and queues with the oldest ones. Reads the first entries of delivery_pending
+-- in one pass, up to the limit, because a jump costs as much as 30 entries. Beyond them it jumps
+-- from one (lane, skipped, subscription) to the next, and on delivery_in_mailbox from one
+-- subscription to the next: the cost grows with the number of those that have pending deliveries,
+-- not with the backlog of lanes or the settled deliveries. A delivery is held if its subscription
+-- is in the set of those that are not ACTIVE, or whose subscriber is not (by
+-- subscription_not_active and subscriber_held): the cost of that set grows with their number, which
+-- is smaller than that of looking up both rows for each place. And the number of SHADOW
+-- subscriptions, by subscription_shadow. A delivery that waits in a join is in no lane and in no
+-- mailbox.
 WITH RECURSIVE counted AS MATERIALIZED (
     SELECT lane_id, skipped, subscription_id, min(id) AS id, count(*) AS found
     FROM (

@@ -58,7 +58,7 @@ def try_typed(
     if not typed.text.strip():
         return ScriptTrial(note="Write a script first.")
     if event_type is None:
-        return ScriptTrial(note="Choose an event type first: it says what a message is.")
+        return ScriptTrial(note="Choose an event type first: its messages are the input.")
     try:
         of, trial = _message(typed, event_type, message)
     except (LookupError, HeaderError) as error:

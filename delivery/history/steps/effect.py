@@ -1,4 +1,4 @@
-"""Effect: what changed conditions of subscriptions would have meant for the archived messages.
+"""Effect: the archived messages that changed conditions of subscriptions would concern.
 
 It only reads. Its result has the number of deliveries more and fewer of each change, with an
 example; see `delivery.history.transforms.effects`.

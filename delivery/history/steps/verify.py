@@ -218,7 +218,7 @@ def _covered(proof: HistoryProof | None) -> str:
     if proof is None:
         return "the whole history"
     return (
-        f"what is new since {proof.until:%Y-%m-%d %H:%M:%S} UTC; "
+        f"the new rows since {proof.until:%Y-%m-%d %H:%M:%S} UTC; "
         f"until then run {proof.run_id} proved it"
     )
 

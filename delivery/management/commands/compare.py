@@ -49,7 +49,7 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="WORD=STATUS",
-            help="what a word of the log means, such as done=DELIVERED; may be repeated",
+            help="the meaning of a word of the log, such as done=DELIVERED; may be repeated",
         )
         parser.add_argument(
             "--time-format",

@@ -67,7 +67,7 @@ def _add_verify(parser: CommandParser) -> None:
     parser.add_argument(
         "--whole",
         action="store_true",
-        help="check the whole history, not only what is new since the last proof",
+        help="check the whole history, not only the new rows since the last proof",
     )
 
 

@@ -4,8 +4,8 @@ A sender that is frozen (stopped, swapped out, on a machine that sleeps) must no
 for ever, and must send nothing after another sender has them. The server ends a session that is
 idle for IDLE_TIMEOUT, and the other senders end one whose server process has waited for its client
 for FROZEN_SECONDS. A sender begins no attempt when its last successful statement began more than
-LEASE_SECONDS ago, which is less. All these clocks run while a process is frozen, so a sender that
-wakes up late sends nothing before it has called the server, and finds then that its session is
+LEASE_SECONDS ago, which is less. All these clocks run while a process is frozen. So a sender that
+wakes up late sends nothing before it has called the server, and that call shows that its session is
 over.
 """
 

@@ -24,7 +24,7 @@ from subscriptions.models import Policy
 class PolicyAdmin(PolicyPreview):
     form = PolicyForm
     conditional_fields = CONDITIONS
-    empty_text = "A policy decides what follows each outcome of an attempt."
+    empty_text = "A policy decides the action for each outcome of an attempt."
     list_display = ["name", "in_one_line", "subscription_count", "copy"]
     button_columns = ("copy",)
     search_fields = ["name"]

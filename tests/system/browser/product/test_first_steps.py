@@ -76,7 +76,7 @@ def test_a_newcomer_sees_the_first_message_delivered_within_four_clicks(
     expect(page.get_by_role("heading", name="First steps")).to_have_count(0)
 
     page.go_back()
-    trace.get_by_role("link", name="See what it received").click()
+    trace.get_by_role("link", name="See its requests").click()
     expect(page.get_by_text("signature valid")).to_be_visible()
     expect(page.locator("#opened")).to_contain_text('"text": "Hello, world"')
     newcomer.photograph("built-in-receiver")

@@ -67,7 +67,7 @@ class TestPageOfTrace:
             assert "−   &quot;customer&quot;: &quot;Jürgen Müller&quot;" in shown, address
             assert "+   &quot;customer&quot;: &quot;M.&quot;" in shown, address
         copy = ann.get(f"/admin/delivery/message/{traced.copy.pk}/change/").text
-        assert f"what differs from {traced.message.public_id}" in copy
+        assert f"compared with {traced.message.public_id}" in copy
 
     def test_json_is_shown_indented_and_as_it_came(
         self, ann: Client, traced: TracedMessage

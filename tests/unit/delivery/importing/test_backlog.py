@@ -152,7 +152,7 @@ def test_a_backlog_longer_than_the_reservation_comes_after_the_waiting(
     publish_one(event_type, 101)
     _, out = imported(written(tmp_path, [line(1), line(2)]))
     assert (
-        "sent after what waits for crm, 1 delivery, because no places were reserved for it" in out
+        "sent after the backlog of crm, 1 delivery, because no places were reserved for it" in out
     )
     assert bodies() == [101, 1, 2]
 
