@@ -26,7 +26,7 @@ from config.listening import (
     require_encryption_agrees,
     tls_files,
 )
-from config.mail import PORTS, MailSettings, check_address
+from config.mail import PORTS, MailSettings, check_mail_address
 from config.retention_days import retention_days
 from config.traces_url import traces_url
 
@@ -181,8 +181,8 @@ def _mail(reader: EnvReader, base_url: str) -> MailSettings:
         security=security,
         user=reader.text("INTURN_SMTP_USER"),
         password=reader.text("INTURN_SMTP_PASSWORD"),
-        sender=check_address("INTURN_MAIL_FROM", sender),
-        to=[check_address("INTURN_MAIL_TO", one) for one in reader.items("INTURN_MAIL_TO")],
+        sender=check_mail_address("INTURN_MAIL_FROM", sender),
+        to=[check_mail_address("INTURN_MAIL_TO", one) for one in reader.items("INTURN_MAIL_TO")],
     )
 
 

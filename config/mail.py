@@ -21,7 +21,7 @@ class MailSettings:
     to: list[str]
 
 
-def check_address(name: str, address: str) -> str:
+def check_mail_address(name: str, address: str) -> str:
     """Return the address that a setting gives; raises ImproperlyConfigured."""
     before, at, host = address.rpartition("@")
     if not (before and at and host) or any(character.isspace() for character in address):

@@ -136,7 +136,7 @@ def _judge_failure(outcome: Outcome, rules: Rules, tries: Tries) -> Verdict:
     return _VERDICTS[action]
 
 
-def judge_apart(
+def judge_independent(
     outcome: Outcome, rules: Rules, tries: Tries = FIRST_TRY, *, moves: bool = False
 ) -> Verdict:
     """Return the verdict where deliveries are independent: nothing blocks, open deliveries wait.

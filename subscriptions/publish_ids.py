@@ -81,7 +81,7 @@ def publisher_of_id(text: str, *, now: datetime) -> Publisher | None:
     return row.publisher
 
 
-def addresses_of(text: str) -> list[str]:
+def publish_addresses(text: str) -> list[str]:
     """Return both addresses; the first requires only the id, the second a login token as well."""
     base = settings.ENVIRONMENT.base_url.rstrip("/")
     return [f"{base}/{version}inbox/{{eventName}}/{text}" for version in ("v4/", "")]

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from config.backup import unfinished
+from config.backup import restore_marker
 from config.backup.archive import archive_warnings
 from config.backup.manifest import (
     DATABASE,
@@ -53,11 +53,11 @@ class Restore:
         _require_known(manifest)
         with single_instance(home):
             self._require_empty()
-            unfinished.begin_restore(home, self.source)
+            restore_marker.begin_restore(home, self.source)
             self._empty()
             self._write_keys()
             self._restore(manifest)
-            unfinished.end_restore(home)
+            restore_marker.end_restore(home)
         for warning in archive_warnings(self.source / LEDGER, self.environment.history_url):
             self.say(warning)
         return manifest
@@ -65,7 +65,7 @@ class Restore:
     def _require_empty(self) -> None:
         home = self.environment.home
         found = [cluster.folder for cluster in clusters_of(home) if cluster.data.exists()]
-        if found and not unfinished.is_unfinished(home):
+        if found and not restore_marker.is_unfinished(home):
             raise BackupError(
                 f"{home} is not empty: it has the database {found[0]}. Set INTURN_HOME to a new "
                 "folder, or move that one away"

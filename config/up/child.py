@@ -79,7 +79,7 @@ class ChildProcess:
                 preexec_fn=end_with_parent(signal.SIGTERM),
             )
 
-    def tend(self) -> None:
+    def restart_if_dead(self) -> None:
         """Restart the command if it died, after its pause."""
         now = time.monotonic()
         if self._process is not None and self._process.poll() is not None:
@@ -126,7 +126,7 @@ class Database:
         self._started_at = time.monotonic()
         return self.server.start()
 
-    def tend(self) -> str | None:
+    def restart_if_dead(self) -> str | None:
         """Restart the server if it died; return its URL if it was started."""
         now = time.monotonic()
         if self.server.is_alive() or now < self.restarts.due_at:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from config.backup.unfinished import require_no_unfinished_restore
+from config.backup.restore_marker import require_no_unfinished_restore
 from config.embedded import postgres
 from config.env import CHECKOUT, Environment
 from config.up import processes
@@ -167,11 +167,11 @@ class Supervisor:
     def _tend(self) -> None:
         if self._guardian is not None and self._guardian.poll() is not None:
             self._guard()
-        url = self._database.tend() if self._database else None
+        url = self._database.restart_if_dead() if self._database else None
         if url is not None:
             self._move_to(url)
         for part in self._parts:
-            part.tend()
+            part.restart_if_dead()
         if self._logs is not None:
             rotate_logs(self._logs)
 

@@ -29,7 +29,7 @@ import orjson
 from config.web.answers import Answering, Head, Header, send_answer
 from config.web.closing import ConnectionCloser
 from config.web.environ import Environ, RsgiScope, environ_of
-from config.web.postponed import Postponed, PostponedAnswers
+from config.web.postponed_answers import Postponed, PostponedAnswers
 from config.web.request_bodies import Bodies, Bounds, Streamed
 from config.web.threads import Threads
 from delivery.mailbox.notifications import MailboxNotifications

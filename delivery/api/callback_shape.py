@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from delivery.models import Callback
 from delivery.models.message import public_id
-from delivery.publishing.callbacks import State, state_of
+from delivery.publishing.callbacks import State, callback_state
 
 
 class CallbackSerializer(serializers.ModelSerializer[Callback]):
@@ -28,7 +28,7 @@ class CallbackSerializer(serializers.ModelSerializer[Callback]):
 
     @extend_schema_field({"type": "string", "enum": list(get_args(State))})
     def get_state(self, callback: Callback) -> str:
-        return state_of(callback, now=timezone.now())
+        return callback_state(callback, now=timezone.now())
 
     def get_answer(self, callback: Callback) -> str | None:
         return None if callback.answer_id is None else public_id(callback.answer_id)

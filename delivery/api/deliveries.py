@@ -33,7 +33,7 @@ from delivery.publishing.callback_urls import CallbackRefusedError
 from delivery.publishing.drafts import PublishRefusedError
 from delivery.states import Status
 from delivery.support import resolve, resubmit
-from subscriptions.api.authentication import actor_of, key_of
+from subscriptions.api.authentication import actor_of, key_of_request
 from subscriptions.api.pages import ById, KeysetPages, PageOrder
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict, Text
@@ -98,7 +98,7 @@ class DeliveryViews(ApiView, GenericViewSet[Delivery]):
 
     @property
     def _reach(self) -> Reach | None:
-        return reach_of_key(key_of(self.request))
+        return reach_of_key(key_of_request(self.request))
 
     def list(self, request: Request) -> Response:
         """List deliveries, newest first.

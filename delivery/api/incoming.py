@@ -7,7 +7,7 @@ from typing import Any
 from subscriptions.api.problems import Problem
 from subscriptions.filters import header_name
 from subscriptions.values.forwarding import FORWARD_AUTHORIZATION, REPLIED_PREFIX
-from subscriptions.values.header_values import HOP_BY_HOP, MAX_VALUE_LENGTH, is_token
+from subscriptions.values.header_values import HOP_BY_HOP, MAX_VALUE_LENGTH, is_header_name
 
 MAX_HEADERS = 100
 MAX_HEADER_BYTES = 32 * 1024
@@ -124,7 +124,7 @@ def _is_stored(name: str) -> bool:
 
 
 def _check(name: str, value: str) -> None:
-    if not is_token(name):
+    if not is_header_name(name):
         raise Problem(400, "invalid", f"{name[:50]!r} is not a header name.")
     if _CONTROL.search(value) or _SURROGATE.search(value):
         raise Problem(

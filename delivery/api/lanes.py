@@ -18,7 +18,7 @@ from delivery.models import Lane, LaneKind
 from delivery.models.reach import lanes_within
 from delivery.states import LaneState
 from delivery.support import unblock
-from subscriptions.api.authentication import actor_of, key_of
+from subscriptions.api.authentication import actor_of, key_of_request
 from subscriptions.api.pages import ById, KeysetPages, PageOrder
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict
@@ -96,7 +96,7 @@ class LaneViews(ApiView, GenericViewSet[Lane]):
 
     def get_queryset(self) -> QuerySet[Lane]:
         rows = Lane.objects.with_name().with_shown_state().defer("run_ids", "run_attempts")
-        return lanes_within(rows, reach_of_key(key_of(self.request)))
+        return lanes_within(rows, reach_of_key(key_of_request(self.request)))
 
     def list(self, request: Request) -> Response:
         """List the lanes."""

@@ -27,7 +27,7 @@ from delivery.mailbox.json_bodies import json_of
 from delivery.mailbox.waiters import WAIT_HEADER
 from delivery.models.message import public_id
 from delivery.publishing.reply_headers import wants_reply
-from subscriptions.api.authentication import key_of
+from subscriptions.api.authentication import key_of_request
 from subscriptions.api.problems import Problem, invalid_field
 from subscriptions.api.strict import Strict
 from subscriptions.api.views import FETCH, ApiView
@@ -170,7 +170,7 @@ def _are_receipts(content: Any) -> bool:
 
 
 def _own_mailbox(request: Request, name: str) -> int:
-    subscriber = key_of(request).subscriber
+    subscriber = key_of_request(request).subscriber
     if subscriber is None or subscriber.name != name:
         detail = (
             f"This key has no mailbox {name}: a fetch key opens that of its own subscriber only."

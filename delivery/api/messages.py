@@ -19,7 +19,7 @@ from delivery.models.message import parse_public_id
 from delivery.models.reach import messages_within
 from delivery.publishing.explain import explain_message
 from delivery.publishing.reply_headers import wants_reply
-from subscriptions.api.authentication import key_of
+from subscriptions.api.authentication import key_of_request
 from subscriptions.api.pages import KeysetPages, PageOrder
 from subscriptions.api.strict import Strict
 from subscriptions.api.views import PUBLISH, READ, ApiView
@@ -58,7 +58,7 @@ class MessageViews(ApiView, GenericViewSet[Message]):
     limited_actions = frozenset({"list", "retrieve", "explain"})
 
     def get_queryset(self) -> QuerySet[Message]:
-        return messages_within(super().get_queryset(), reach_of_key(key_of(self.request)))
+        return messages_within(super().get_queryset(), reach_of_key(key_of_request(self.request)))
 
     def list(self, request: Request) -> Response:
         """Search messages, newest first."""
@@ -82,7 +82,7 @@ class MessageViews(ApiView, GenericViewSet[Message]):
         deliveries = _shown_deliveries(message)
         is_whole = len(deliveries) < SHOWN_DELIVERIES
         context = {
-            "for_publisher": reach_of_key(key_of(request)) is not None,
+            "for_publisher": reach_of_key(key_of_request(request)) is not None,
             "deliveries": deliveries,
             "replies": _shown_replies(message),
             "delivery_count": len(deliveries)

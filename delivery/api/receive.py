@@ -9,12 +9,12 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
 from delivery.models import BuiltInReceiver, ReceiverAnswer
-from delivery.receivers.answers import answer_of
+from delivery.receivers.answers import receiver_response
 from delivery.receivers.keep import ArrivedRequest, keep_request
 from subscriptions.api.bodies import read_body
 from subscriptions.api.problems import Problem
 from subscriptions.filters import header_name
-from subscriptions.values.own_receivers import is_token
+from subscriptions.values.own_receivers import is_receiver_token
 
 
 @csrf_exempt
@@ -23,7 +23,9 @@ def receive(request: HttpRequest, token: str) -> HttpResponse:
 
     404 without a receiver of that token, 413 for a body that is longer than a message may be.
     """
-    receiver = BuiltInReceiver.objects.filter(token=token).first() if is_token(token) else None
+    receiver = (
+        BuiltInReceiver.objects.filter(token=token).first() if is_receiver_token(token) else None
+    )
     if receiver is None:
         detail = "There is no such built-in receiver; the console lists those that there are."
         return Problem(404, "no-such-receiver", detail).response()
@@ -33,7 +35,7 @@ def receive(request: HttpRequest, token: str) -> HttpResponse:
         return refused.response()
     arrived = ArrivedRequest(method=request.method or "", headers=_headers(request), body=body)
     keep_request(receiver, arrived, now=timezone.now())
-    return answer_of(ReceiverAnswer(receiver.answer))
+    return receiver_response(ReceiverAnswer(receiver.answer))
 
 
 def _headers(request: HttpRequest) -> dict[str, str]:

@@ -108,7 +108,7 @@ def _script(subscription: Subscription, given: dict[str, Any]) -> str:
         raise invalid_field("script", "A PULL subscription has no script: nothing is sent to it.")
     # Somebody may try the answer before the endpoint is changed to webr://.
     endpoint = INTERNAL if subscription.event_type.kind == Kind.SYNC else subscription.endpoint
-    refused = checks.refusals(
+    refused = checks.script_refusals(
         {"endpoint": endpoint, "script": script}, event_type=subscription.event_type
     )
     if refused:

@@ -28,7 +28,7 @@ def answer_by_script(
     duration_ms = round((time.perf_counter() - start) * 1000)
     if isinstance(result, ScriptFault):
         return Called(replace(script_failed(str(result), now=now), duration_ms=duration_ms))
-    answer = answer_of(result)
+    answer = answer_of_script(result)
     outcome, error = answer_class(answer.status_code, success_codes=endpoint.rules.success_codes)
     excerpt = b"" if outcome is OutcomeClass.SUCCESS else answer.body[:EXCERPT_BYTES]
     return Called(
@@ -60,7 +60,7 @@ def _executed(parcel: Parcel, endpoint: Endpoint, headers: Mapping[str, str]) ->
     return pool().run([job], seconds=0).result()[0]
 
 
-def answer_of(output: Output) -> EndpointAnswer:
+def answer_of_script(output: Output) -> EndpointAnswer:
     body = output.body or b""
     content_type = _JSON if output.is_json else _TEXT if body else ""
     return EndpointAnswer(status_code=output.status_code, content_type=content_type, body=body)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import orjson
 from django.conf import settings
 
-from delivery.calls.script_runs import answer_of
+from delivery.calls.script_runs import answer_of_script
 from delivery.calls.slots import call_slot
 from delivery.calls.trial import Trial
 from subscriptions.checks import script as checks
@@ -72,7 +72,7 @@ def _sent(output: Output, trial: Trial) -> TriedScript:
 
 
 def _answered(output: Output) -> TriedScript:
-    answer = answer_of(output)
+    answer = answer_of_script(output)
     return TriedScript(
         body=answer.body, content_type=answer.content_type, status_code=answer.status_code
     )

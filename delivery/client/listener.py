@@ -32,7 +32,7 @@ _SERVER_ERROR = 500
 _T = TypeVar("_T")
 
 
-def is_away(error: ClientError) -> bool:
+def is_temporary(error: ClientError) -> bool:
     """Return whether the same request may succeed later."""
     if isinstance(error, RefusedError):
         return error.status >= _SERVER_ERROR
@@ -173,7 +173,7 @@ class MailboxListener:
                 return answer
 
     def _is_waited_for(self, error: RefusedError | UnreachableError) -> bool:
-        if is_away(error):
+        if is_temporary(error):
             return not self._gives_up
         return isinstance(error, RefusedError) and error.status == _BUSY
 

@@ -26,7 +26,7 @@ from subscriptions.configuration.apply import PlanChangedError
 from subscriptions.configuration.document import FORMAT, NAMES, RefusedDocumentError
 from subscriptions.configuration.document_json import document_text
 from subscriptions.configuration.export import export_configuration
-from subscriptions.configuration.plan import Plan, Verb, Wanted
+from subscriptions.configuration.plan import ConfigurationRequest, Plan, Verb
 from subscriptions.configuration.secrets import of_mapping
 from subscriptions.configuration.warnings import plan_warnings
 
@@ -181,7 +181,7 @@ class PlanView(ApiView):
         given = PlanRequest(data=request.data)
         given.is_valid(raise_exception=True)
         try:
-            plan = plan_document(_wanted(given))
+            plan = plan_document(_configuration_request(given))
         except RefusedDocumentError as error:
             raise refused(error) from None
         return _answer(plan, warnings=plan_warnings(plan), effects=effects_of(plan).effects)
@@ -211,7 +211,9 @@ class ApplyView(ApiView):
                 "digest", "Give the digest of the plan, here or in the header If-Match."
             )
         try:
-            plan = apply_document(_wanted(given), digest=digest, actor=actor_of(request))
+            plan = apply_document(
+                _configuration_request(given), digest=digest, actor=actor_of(request)
+            )
             return _answer(plan, warnings=[], effects=[])
         except RefusedDocumentError as error:
             raise refused(error) from None
@@ -230,7 +232,7 @@ def refused(error: RefusedDocumentError) -> Problem:
     return Problem(400, "invalid", " ".join(map(str, error.faults[:3])), errors=errors)
 
 
-def _wanted(given: PlanRequest) -> Wanted:
+def _configuration_request(given: PlanRequest) -> ConfigurationRequest:
     values = given.validated_data
     try:
         return checked_document(

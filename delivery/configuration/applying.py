@@ -9,18 +9,18 @@ from delivery.support import toggle
 from subscriptions.configuration import apply as applied
 from subscriptions.configuration.document_json import check_entries
 from subscriptions.configuration.draft import drift
-from subscriptions.configuration.plan import Plan, Wanted
+from subscriptions.configuration.plan import ConfigurationRequest, Plan
 from subscriptions.configuration.secrets import Lookup
 from subscriptions.models import Subscriber, Subscription, SubscriptionStatus
 from subscriptions.values.own_receivers import own_receivers
 
 
-def checked_document(content: Any, *, lookup: Lookup, prune: bool = False) -> Wanted:
+def checked_document(content: Any, *, lookup: Lookup, prune: bool = False) -> ConfigurationRequest:
     """Check the form of a document; raises RefusedDocumentError."""
-    return Wanted(document=check_entries(content), lookup=lookup, prune=prune)
+    return ConfigurationRequest(document=check_entries(content), lookup=lookup, prune=prune)
 
 
-def plan_document(document: Wanted) -> Plan:
+def plan_document(document: ConfigurationRequest) -> Plan:
     """Return the plan; raises RefusedDocumentError with all faults."""
     return applied.plan_configuration(
         document,
@@ -29,14 +29,14 @@ def plan_document(document: Wanted) -> Plan:
     )
 
 
-def drift_of(document: Wanted) -> Plan:
+def drift_of(document: ConfigurationRequest) -> Plan:
     """Return all differences from the document, including those that cannot be applied."""
     found = drift(document)
     found.refuse_faults()
     return found
 
 
-def apply_document(document: Wanted, *, digest: str, actor: str) -> Plan:
+def apply_document(document: ConfigurationRequest, *, digest: str, actor: str) -> Plan:
     """Apply the plan with this digest; subscriptions that become ACTIVE deliver their backlog.
 
     Raises RefusedDocumentError, or PlanChangedError if the plan has another digest; then nothing is

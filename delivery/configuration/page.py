@@ -27,9 +27,9 @@ from delivery.console.shared.rights import may_configure
 from subscriptions.admin.shared.base import actor_of
 from subscriptions.configuration.apply import PlanChangedError
 from subscriptions.configuration.document import RefusedDocumentError, document_refused
-from subscriptions.configuration.document_json import document_text, parse_json
+from subscriptions.configuration.document_json import document_text, parse_document
 from subscriptions.configuration.export import export_configuration
-from subscriptions.configuration.plan import Plan, PlannedObject, Verb, Wanted
+from subscriptions.configuration.plan import ConfigurationRequest, Plan, PlannedObject, Verb
 from subscriptions.configuration.secrets import of_mapping
 from subscriptions.configuration.warnings import plan_warnings
 from subscriptions.values.encryption import UndecipherableError, decrypt, encrypt
@@ -100,7 +100,7 @@ def _planned(request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
     # A new form, because the submitted one contains the typed secrets.
     form = DocumentForm(initial={"prune": given["prune"]})
     try:
-        plan = plan_document(_wanted(given))
+        plan = plan_document(_configuration_request(given))
     except RefusedDocumentError as error:
         return _shown(
             request, form, faults=error.faults[:SHOWN], more=max(len(error.faults) - SHOWN, 0)
@@ -118,7 +118,9 @@ def _apply(request: HttpRequest) -> HttpResponse:
         return _shown(request, DocumentForm())
     try:
         plan = apply_document(
-            _wanted(given), digest=request.POST.get("digest", ""), actor=actor_of(request)
+            _configuration_request(given),
+            digest=request.POST.get("digest", ""),
+            actor=actor_of(request),
         )
     except RefusedDocumentError as error:
         return _shown(request, DocumentForm(), faults=error.faults[:SHOWN])
@@ -131,12 +133,12 @@ def _apply(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(reverse("configuration"))
 
 
-def _wanted(given: dict[str, Any]) -> Wanted:
+def _configuration_request(given: dict[str, Any]) -> ConfigurationRequest:
     if not given["file"]:
         raise document_refused("The file is empty.")
     text = given["file"].encode(errors="surrogateescape")
     return checked_document(
-        parse_json(text), lookup=of_mapping(given["secrets"]), prune=given["prune"]
+        parse_document(text), lookup=of_mapping(given["secrets"]), prune=given["prune"]
     )
 
 

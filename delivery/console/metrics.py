@@ -17,7 +17,7 @@ from delivery.console.lanes import callback_lane, retry_lane
 from delivery.console.shared.counting import BACKLOG_LIMIT
 from delivery.database.parts import running_sessions
 from delivery.database.queries import named_row, named_rows
-from delivery.incidents.open import open_counts
+from delivery.incidents.open_incidents import open_counts
 from delivery.models import IncidentSeverity, TrafficMark, UrlState
 from delivery.states import LaneState
 

@@ -48,10 +48,10 @@ def publish_trickle(ports: Ports) -> None:
             connection.close()
         except PublishRefusedError as error:
             log.warning("a message of the demo was refused", extra={"error": error.detail})
-        time.sleep(pause_seconds(time.monotonic() - began))
+        time.sleep(trickle_pause(time.monotonic() - began))
 
 
-def pause_seconds(running_seconds: float) -> float:
+def trickle_pause(running_seconds: float) -> float:
     return PAUSE_SECONDS if running_seconds < BRISK_SECONDS else LATER_PAUSE_SECONDS
 
 

@@ -23,7 +23,7 @@ class CheckResult:
     advice: str = ""
 
 
-def report_lines(findings: Iterable[CheckResult]) -> Iterator[str]:
+def check_report(findings: Iterable[CheckResult]) -> Iterator[str]:
     """Yield a line for each finding, worst first, with the advice on a line of its own."""
     ranks = list(Severity)
     for finding in sorted(findings, key=lambda finding: ranks.index(finding.severity)):

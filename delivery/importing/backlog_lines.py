@@ -15,10 +15,10 @@ from delivery.importing.old_messages import (
     NamedObjects,
     body_in,
     headers_in,
-    key_of,
+    key_of_line,
     moment_of,
-    names_in,
-    text_of,
+    names_of_line,
+    text_of_line,
 )
 from delivery.publishing.drafts import Draft, PublishRefusedError, checked_draft
 from subscriptions.api.problems import Problem
@@ -74,8 +74,12 @@ class BacklogLines:
                 yield error
 
     def _message(self, line: Line) -> OldMessage:
-        key, names, published_at = key_of(line), names_in(line), moment_of(line, "published_at")
-        publisher = self._objects.publisher(line, text_of(line, "publisher", self.publisher))
+        key, names, published_at = (
+            key_of_line(line),
+            names_of_line(line),
+            moment_of(line, "published_at"),
+        )
+        publisher = self._objects.publisher(line, text_of_line(line, "publisher", self.publisher))
         draft = self._draft(line, publisher=publisher, key=key, published_at=published_at)
         named = None
         if names is not None:
@@ -97,7 +101,7 @@ class BacklogLines:
         self, line: Line, *, publisher: Publisher, key: str, published_at: datetime | None
     ) -> Draft:
         headers = headers_in(line)
-        if content_type := text_of(line, "content_type"):
+        if content_type := text_of_line(line, "content_type"):
             headers["content-type"] = content_type
         headers.setdefault("idempotency-key", key)
         headers[ORIGINAL_ID] = key
@@ -105,7 +109,7 @@ class BacklogLines:
             headers[ORIGINAL_PUBLISHED_AT] = published_at.isoformat()
         body, is_json = body_in(line)
         item = Item(
-            event=text_of(line, "event"),
+            event=text_of_line(line, "event"),
             headers=headers,
             body=body,
             is_json=is_json,

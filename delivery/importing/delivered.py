@@ -17,9 +17,9 @@ from delivery.importing.old_messages import (
     NamedObjects,
     body_in,
     headers_in,
-    key_of,
+    key_of_line,
     moment_of,
-    names_in,
+    names_of_line,
 )
 from delivery.importing.taken_over import TakenOver
 from delivery.lifecycle.transitions import settle_as_duplicates
@@ -86,7 +86,7 @@ class Delivered:
     def _keys(self, line: Line | ImportLineError, found: TakenOver) -> list[DeliveredKey]:
         if isinstance(line, ImportLineError):
             raise line
-        names = names_in(line)
+        names = names_of_line(line)
         if names is None:
             raise ImportLineError(
                 line.number, "subscriptions: list the subscriptions that have got it."
@@ -110,15 +110,15 @@ def _key_of(line: Line, name: str, candidate: Candidate) -> bytes:
     if {"body", "body_base64", "headers"} & line.fields.keys():
         headers = headers_in(line)
         if "key" in line.fields:
-            headers.setdefault(dedup.IDEMPOTENCY_KEY, key_of(line))
+            headers.setdefault(dedup.IDEMPOTENCY_KEY, key_of_line(line))
         has_body = {"body", "body_base64"} & line.fields.keys()
-        key = dedup.key_of(candidate, document(headers, body_in(line)[0] if has_body else b""))
+        key = dedup.dedup_key(candidate, document(headers, body_in(line)[0] if has_body else b""))
         advice = (
             f"it has no value at {candidate.dedup_path or 'Idempotency-Key'}, "
             f"by which {name} finds duplicates."
         )
     else:
-        key = dedup.key_of_text(candidate, key_of(line))
+        key = dedup.key_of_text(candidate, key_of_line(line))
         advice = (
             f"{name} finds duplicates by {candidate.dedup_path}: "
             "write headers and body of the message, too."

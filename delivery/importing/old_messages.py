@@ -16,20 +16,20 @@ _KEY = re.compile(rf"[!-~](?:[ -~]{{0,{MAX_IDEMPOTENCY_KEY_LENGTH - 2}}}[!-~])?"
 _BETWEEN_NAMES = re.compile(r"[\s,;]+")
 
 
-def text_of(line: Line, name: str, default: str = "") -> str:
+def text_of_line(line: Line, name: str, default: str = "") -> str:
     value = line.fields.get(name, default)
     if not isinstance(value, str):
         raise ImportLineError(line.number, f"{name}: write a text.")
     return value
 
 
-def key_of(line: Line) -> str:
+def key_of_line(line: Line) -> str:
     """Return the old broker's key; a number counts as its text."""
     value = line.fields.get("key")
     key = (
         str(value)
         if isinstance(value, int) and not isinstance(value, bool)
-        else text_of(line, "key")
+        else text_of_line(line, "key")
     )
     if not _KEY.fullmatch(key):
         detail = (
@@ -42,7 +42,7 @@ def key_of(line: Line) -> str:
 
 def moment_of(line: Line, name: str) -> datetime | None:
     """Return a time; without a zone it is UTC. None if the line has none."""
-    text = text_of(line, name)
+    text = text_of_line(line, name)
     try:
         moment = datetime.fromisoformat(text) if text else None
     except ValueError:
@@ -73,7 +73,7 @@ def body_in(line: Line) -> tuple[bytes, bool]:
         raise ImportLineError(line.number, "body_base64: this is not base64.") from None
 
 
-def names_in(line: Line) -> list[str] | None:
+def names_of_line(line: Line) -> list[str] | None:
     """Return the names in `subscriptions`, a JSON list or a text with spaces; None without it."""
     value = line.fields.get("subscriptions")
     if value is None:

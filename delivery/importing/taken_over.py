@@ -39,7 +39,7 @@ class TakenOver:
             self.listed.append(str(error))
 
 
-def report_lines(found: TakenOver, *, noun: str) -> list[str]:
+def taken_over_report(found: TakenOver, *, noun: str) -> list[str]:
     """Return the lines of the report; `noun` is the thing counted for each subscription."""
     ids = list(found.of_subscription)
     subscriptions = Subscription.objects.filter(pk__in=ids).select_related("subscriber")

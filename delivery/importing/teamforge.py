@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from delivery.importing.import_result import Imported, SourceError
-from subscriptions.checks.script import fault, refusals
+from subscriptions.checks.script import fault, script_refusals
 from subscriptions.configuration.document import PUBLISH_ID
 from subscriptions.filters import FilterError, parse_filter
 from subscriptions.models import EventType, Kind
@@ -205,7 +205,7 @@ def _script_refusal(script: str, *, kind: str, endpoint: str) -> str:
         return f"its script is refused ({found})"
     row = EventType(name="it", kind=kind)
     return next(
-        iter(refusals({"endpoint": endpoint, "script": script}, event_type=row).values()), ""
+        iter(script_refusals({"endpoint": endpoint, "script": script}, event_type=row).values()), ""
     )
 
 

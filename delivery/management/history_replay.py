@@ -26,10 +26,13 @@ _UNDER_WAY = (ReplayState.SELECTING, ReplayState.READY, ReplayState.RUNNING)
 def add_replay_arguments(parser: CommandParser) -> None:
     parser.add_argument("--subscription", required=True, help="id, or subscriber/subscription")
     parser.add_argument(
-        "--since", required=True, type=moment, help="UTC, such as 2026-11-22 or 2026-11-22T10:15"
+        "--since",
+        required=True,
+        type=parse_moment,
+        help="UTC, such as 2026-11-22 or 2026-11-22T10:15",
     )
     parser.add_argument(
-        "--until", type=moment, help="before this time (default: all that is archived)"
+        "--until", type=parse_moment, help="before this time (default: all that is archived)"
     )
     parser.add_argument("--filter", help="default: the subscription's own; '' for none")
     parser.add_argument(
@@ -84,7 +87,7 @@ def find_subscription(text: str) -> Subscription:
     return subscription
 
 
-def moment(text: str) -> datetime:
+def parse_moment(text: str) -> datetime:
     """Parse a time; without a zone it is UTC."""
     try:
         read = datetime.fromisoformat(text)

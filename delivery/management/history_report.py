@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from delivery.management.history_replay import moment
+from delivery.management.history_replay import parse_moment
 from delivery.management.history_running import run_step
 from delivery.models import Step
 from delivery.states import OPEN, Status
@@ -26,9 +26,11 @@ _PASSED_ON = (
 def add_report_arguments(parser: CommandParser) -> None:
     when = "UTC, such as 2026-11-01 or 2026-11-01T10:15"
     parser.add_argument(
-        "--since", required=True, type=moment, help=f"settled at this time or later; {when}"
+        "--since", required=True, type=parse_moment, help=f"settled at this time or later; {when}"
     )
-    parser.add_argument("--until", required=True, type=moment, help="settled before this time")
+    parser.add_argument(
+        "--until", required=True, type=parse_moment, help="settled before this time"
+    )
     parser.add_argument("--subscriber", help="only this one's")
     parser.add_argument("--subscription", help="only this one's: an id, or a name")
     parser.add_argument("--event-type", help="only of this one")

@@ -14,7 +14,7 @@ from delivery.importing.backlog import Backlog, ImportRefusedError
 from delivery.importing.backlog_lines import BacklogLines
 from delivery.importing.delivered import Delivered
 from delivery.importing.reservation import MAX_MESSAGES, reservation_with_room, reserve_ids
-from delivery.importing.taken_over import TakenOver, report_lines
+from delivery.importing.taken_over import TakenOver, taken_over_report
 from delivery.lifecycle import journal
 from delivery.management.terminal_user import terminal_user
 from delivery.models import Delivery, JournalKind, MessageReservation
@@ -109,7 +109,7 @@ def import_delivered(options: Options, write: Write) -> int:
     _record(f"Done: {what}, {counted(done.deliveries, 'key')}.")
     done.faults = 0
     done.listed = []
-    for line in report_lines(done, noun="key"):
+    for line in taken_over_report(done, noun="key"):
         write(line)
     write(f"Imported: {counted(done.deliveries, 'key')}.")
     return 0
@@ -128,7 +128,7 @@ def import_reserve(options: Options, write: Write) -> int:
 
 def _show(checked: TakenOver, options: Options, write: Write, *, noun: str) -> None:
     """Write the report; raise CommandError if there are faulty lines that may not be skipped."""
-    for line in report_lines(checked, noun=noun):
+    for line in taken_over_report(checked, noun=noun):
         write(line)
     if checked.faults and not options["skip_faulty"]:
         raise CommandError(

@@ -33,7 +33,7 @@ from delivery.models.mailbox import MailboxRate
 from delivery.models.message import Message
 from delivery.models.message_range import MessageRange
 from delivery.models.old_broker import ImportedKey, MessageReservation
-from delivery.models.own import OwnDelivery, OwnMessage
+from delivery.models.own_rows import OwnDelivery, OwnMessage
 from delivery.models.payload_view import PayloadView
 from delivery.models.pipeline import (
     RUN_ENDED,

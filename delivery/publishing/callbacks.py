@@ -81,7 +81,7 @@ def find_callback(token: str) -> Callback:
 
 def refuse_expired(callback: Callback, *, now: datetime) -> None:
     """Raise CallbackRefusedError 410 if it is too late for any answer."""
-    if state_of(callback, now=now) == "EXPIRED":
+    if callback_state(callback, now=now) == "EXPIRED":
         raise CallbackRefusedError(
             f"This callback could be answered until {callback.expires_at:%Y-%m-%d %H:%M:%S} UTC.",
             status=410,
@@ -103,7 +103,7 @@ def answer_callback(callback: Callback, received: CallbackAnswer, *, now: dateti
     return _answered(callback, received, now=now)
 
 
-def state_of(callback: Callback, *, now: datetime) -> State:
+def callback_state(callback: Callback, *, now: datetime) -> State:
     if callback.answered_at is not None:
         return "ANSWERED"
     return "WAITING" if callback.expires_at > now else "EXPIRED"

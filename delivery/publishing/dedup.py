@@ -43,12 +43,14 @@ def dedup_keys(matched: Iterable[Candidate], document: Document) -> list[tuple[C
     A SHADOW candidate has none: a message that it did not send is no first one.
     """
     pairs = [
-        (candidate, key_of(candidate, document)) for candidate in matched if not candidate.is_shadow
+        (candidate, dedup_key(candidate, document))
+        for candidate in matched
+        if not candidate.is_shadow
     ]
     return [(candidate, key) for candidate, key in pairs if key is not None]
 
 
-def key_of(candidate: Candidate, document: Document) -> bytes | None:
+def dedup_key(candidate: Candidate, document: Document) -> bytes | None:
     """Return the 32 bytes by which the subscription identifies the message; None without a key."""
     match candidate.dedup_mode:
         case DedupMode.KEY:

@@ -11,7 +11,7 @@ HANG_SECONDS = 125
 RETRY_AFTER_SECONDS = 10
 
 
-def answer_of(answer: ReceiverAnswer) -> HttpResponse:
+def receiver_response(answer: ReceiverAnswer) -> HttpResponse:
     """Return the response of a receiver that is switched to this answer."""
     match answer:
         case ReceiverAnswer.OK:

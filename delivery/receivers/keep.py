@@ -20,7 +20,7 @@ from delivery.publishing.callback_urls import CALLBACK_URL
 from delivery.publishing.reply_headers import REPLY_URL
 from delivery.receivers.signatures import check_signature, senders_to
 from subscriptions.changes import MASKED
-from subscriptions.values.own_receivers import PATH, is_token, own_receivers
+from subscriptions.values.own_receivers import PATH, is_receiver_token, own_receivers
 
 # Credentials of anybody, and URLs that authorize an answer to the message; a subscription's own
 # headers may be credentials, too.
@@ -45,7 +45,7 @@ def url_of(receiver: BuiltInReceiver) -> str:
 def receivers_at(endpoints: Iterable[str]) -> dict[str, BuiltInReceiver]:
     """Return the built-in receivers among these endpoints, by endpoint."""
     tokens = {endpoint: endpoint.rpartition(PATH)[2] for endpoint in endpoints}
-    rows = BuiltInReceiver.objects.filter(token__in=filter(is_token, tokens.values()))
+    rows = BuiltInReceiver.objects.filter(token__in=filter(is_receiver_token, tokens.values()))
     found = {row.token: row for row in rows}
     return {endpoint: found[token] for endpoint, token in tokens.items() if token in found}
 

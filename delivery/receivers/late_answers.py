@@ -1,8 +1,8 @@
 """How a built-in receiver asks the web server for a late answer, or for none.
 
-A late answer holds no thread: `config.web.postponed` reads AFTER_HEADER, which it removes, and
-sends the answer after so many seconds; with CLOSE it closes the connection instead. Without Django,
-so that the web server can read this before its settings.
+A late answer holds no thread: `config.web.postponed_answers` reads AFTER_HEADER, which it removes,
+and sends the answer after so many seconds; with CLOSE it closes the connection instead. Without
+Django, so that the web server can read this before its settings.
 """
 
 AFTER_HEADER = "inturn-answer-after"

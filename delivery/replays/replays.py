@@ -40,7 +40,7 @@ def request_replay(
         replay = Replay.objects.create(subscription=subscription, asked_by=actor, **fields)
         replay.refresh_from_db()
         text = (
-            f"Asked for: messages published from {_moment(replay.since)} to "
+            f"Requested: messages published from {_moment(replay.since)} to "
             f"{_moment(replay.until)}."
         )
         _record(replay, text, actor)

@@ -131,19 +131,19 @@ class HasScope(BasePermission):
         return True
 
 
-def key_of(request: Request) -> ApiKey:
+def key_of_request(request: Request) -> ApiKey:
     assert isinstance(request.auth, ApiKey)
     return request.auth
 
 
 def publisher_of(request: Request) -> Publisher:
     """Return the publisher of a request with scope publish: a constraint gives such a key one."""
-    publisher = key_of(request).publisher
+    publisher = key_of_request(request).publisher
     assert publisher is not None
     return publisher
 
 
 def actor_of(request: Request) -> str:
     """Return the caller's name for the configuration log and the journal, cut to their length."""
-    key = key_of(request)
+    key = key_of_request(request)
     return f"key {key.name[:MAX_SHOWN_NAME]} …{key.hint}" if key.name else str(key)

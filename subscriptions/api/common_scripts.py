@@ -46,7 +46,7 @@ class CommonScriptSerializer(StrictModel):
             )
         old_name = row.name if self.instance is None else self.instance.name
         if common is None and (
-            refused := common_script.refusal(row, old_name=old_name, before=before)
+            refused := common_script.refusal_of_script(row, old_name=old_name, before=before)
         ):
             raise serializers.ValidationError({"text": refused})
         return attrs

@@ -20,9 +20,9 @@ from subscriptions.models import Publisher, PublishId
 from subscriptions.publish_ids import (
     MAX_LENGTH,
     PublishIdRefusedError,
-    addresses_of,
     check_text,
     end_publish_id,
+    publish_addresses,
     rotate_publish_id,
 )
 
@@ -69,7 +69,7 @@ class NewPublishIdSerializer(PublishIdSerializer):
             raise Problem(409, "in-use", str(refused)) from None
         # Only on the object for the answer: they are stored nowhere.
         made.publish_id = text  # type: ignore[attr-defined]
-        made.addresses = addresses_of(text)  # type: ignore[attr-defined]
+        made.addresses = publish_addresses(text)  # type: ignore[attr-defined]
         return made
 
 

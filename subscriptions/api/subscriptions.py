@@ -21,7 +21,7 @@ from subscriptions.api.subscription_fields import (
     check_addresses,
 )
 from subscriptions.checks import dedup, default_destination, joins, mode, script
-from subscriptions.checks.sync_overlap import conflicting_subscription, refusal
+from subscriptions.checks.sync_overlap import conflicting_subscription, overlap_refusal
 from subscriptions.models import (
     DedupMode,
     EventType,
@@ -149,7 +149,7 @@ class SubscriptionSerializer(StrictModel):
         self._check_credentials(attrs)
         self._check_dedup(attrs, row)
         self._check_join(attrs, row)
-        if refused := default_destination.refusals(attrs, event_type=row.event_type):
+        if refused := default_destination.destination_refusals(attrs, event_type=row.event_type):
             raise serializers.ValidationError(refused)
         super().validate(attrs)
         self._refuse_sync_overlap(attrs)
@@ -176,12 +176,12 @@ class SubscriptionSerializer(StrictModel):
         Only the stored endpoint is included, because a PUSH subscription must keep one.
         """
         values = {"mode": row.mode, "endpoint": row.endpoint} | dict(attrs)
-        if refused := mode.refusals(values, event_type=row.event_type):
+        if refused := mode.mode_refusals(values, event_type=row.event_type):
             raise serializers.ValidationError(refused)
 
     def _check_script(self, attrs: Mapping[str, Any], row: Subscription) -> None:
         values = {name: attrs.get(name, getattr(row, name)) for name in ("endpoint", "script")}
-        if refused := script.refusals(values, event_type=row.event_type):
+        if refused := script.script_refusals(values, event_type=row.event_type):
             raise serializers.ValidationError(refused)
 
     def _check_credentials(self, attrs: Mapping[str, Any]) -> None:
@@ -202,7 +202,7 @@ class SubscriptionSerializer(StrictModel):
         values = {
             name: attrs.get(name, getattr(row, name)) for name in ("dedup_mode", "dedup_path")
         }
-        if refused := dedup.refusals(values, event_type=row.event_type):
+        if refused := dedup.dedup_refusals(values, event_type=row.event_type):
             raise serializers.ValidationError(refused)
 
     def _check_join(self, attrs: dict[str, Any], row: Subscription) -> None:
@@ -213,7 +213,7 @@ class SubscriptionSerializer(StrictModel):
             name: attrs.get(name, getattr(row, name))
             for name in ("join_mode", "join_name", "join_path", "mode")
         }
-        if refused := joins.refusals(values, event_type=row.event_type):
+        if refused := joins.join_refusals(values, event_type=row.event_type):
             raise serializers.ValidationError(refused)
 
     def _refuse_sync_overlap(self, attrs: Mapping[str, Any]) -> None:
@@ -231,7 +231,7 @@ class SubscriptionSerializer(StrictModel):
             excluding=row,
         )
         if other is not None:
-            raise Problem(409, "same-filter", refusal(other), other=other.pk)
+            raise Problem(409, "same-filter", overlap_refusal(other), other=other.pk)
 
 
 class NewSubscriptionSerializer(SubscriptionSerializer):

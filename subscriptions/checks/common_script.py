@@ -53,7 +53,7 @@ def broken_by(
             yield script, found
 
 
-def refusal(changed: CommonScript, *, old_name: str, before: Library) -> str:
+def refusal_of_script(changed: CommonScript, *, old_name: str, before: Library) -> str:
     """Return why a common script cannot be saved as changed; empty if it can."""
     own = {old_name, changed.name}
     texts = {name: text for name, text in before.texts.items() if name not in own}
@@ -64,12 +64,12 @@ def refusal(changed: CommonScript, *, old_name: str, before: Library) -> str:
     found = list(islice(broken_by(others, before=before, after=after), MOST_NAMED + 1))
     if not found:
         return ""
-    said = "; ".join(f"{one.label}: {described(fault)}" for one, fault in found[:MOST_NAMED])
+    said = "; ".join(f"{one.label}: {described_fault(fault)}" for one, fault in found[:MOST_NAMED])
     more = "; and others" if len(found) > MOST_NAMED else ""
     return f"Change it, or first the scripts that would not be valid with it: {said}{more}."
 
 
-def described(fault: ScriptFault) -> str:
+def described_fault(fault: ScriptFault) -> str:
     """Return the fault with its line and column."""
     if fault.line is None or fault.column is None:
         return str(fault)

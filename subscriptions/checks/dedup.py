@@ -22,7 +22,7 @@ def check_path(text: str) -> None:
         raise FilterError(message, error.line, error.column) from None
 
 
-def refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
+def dedup_refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
     """Return field → reason for contradictions of `dedup_mode` and `dedup_path`.
 
     Empty if there are none.

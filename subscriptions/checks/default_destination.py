@@ -11,7 +11,7 @@ _KINDS = {
 }
 
 
-def refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
+def destination_refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
     """Return field → reason if `takes_unmatched` contradicts the event type, otherwise nothing."""
     kind = Kind(event_type.kind)
     if not values.get("takes_unmatched") or kind not in _KINDS:

@@ -8,7 +8,7 @@ from subscriptions.filters import FilterError
 from subscriptions.models import EventType, JoinMode, Kind, Mode
 
 
-def refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
+def join_refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
     """Return field → reason for contradictions of the fields of a join; empty if there are none.
 
     Needs `join_mode`, `join_name`, `join_path` and `mode`.

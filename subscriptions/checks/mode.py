@@ -41,7 +41,7 @@ PUSH_ONLY: dict[str, tuple[Any, str]] = {
 _NO_AUTH = {"type": "none"}
 
 
-def refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
+def mode_refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
     """Return field → reason for fields that contradict `mode`.
 
     Only `mode` is required in `values`.

@@ -35,7 +35,7 @@ def fault(text: str, *, common: Library | None = None, own: str = "") -> ScriptF
     return pool().check(inlined_script(text, Library(common.texts) if own else common))
 
 
-def refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
+def script_refusals(values: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
     """Return field → reason for contradictions of `endpoint` and `script`.
 
     Empty if there are none.

@@ -27,7 +27,7 @@ def conflicting_subscription(
     )
 
 
-def refusal(other: Subscription) -> str:
+def overlap_refusal(other: Subscription) -> str:
     """Return the message for the person who saves the second subscription."""
     return (
         f"{other} has the same filter and header string, and of a SYNC event type only one would "

@@ -27,8 +27,8 @@ from subscriptions.configuration.document import (
     Section,
 )
 from subscriptions.configuration.draft import draft_plan
-from subscriptions.configuration.export import rows_of
-from subscriptions.configuration.plan import Plan, PlannedObject, Verb, Wanted
+from subscriptions.configuration.export import exportable_rows
+from subscriptions.configuration.plan import ConfigurationRequest, Plan, PlannedObject, Verb
 from subscriptions.configuration.versions import row_versions
 from subscriptions.models import (
     ConfigurationChange,
@@ -68,7 +68,10 @@ class Applying:
 
 
 def plan_configuration(
-    wanted: Wanted, *, allowed_networks: Collection[Network], own_receivers: Container[str] = ()
+    wanted: ConfigurationRequest,
+    *,
+    allowed_networks: Collection[Network],
+    own_receivers: Container[str] = (),
 ) -> Plan:
     """Return the plan; raises RefusedDocumentError with all faults."""
     planned = draft_plan(wanted)
@@ -77,7 +80,7 @@ def plan_configuration(
     return planned
 
 
-def apply_configuration(wanted: Wanted, applying: Applying) -> Plan:
+def apply_configuration(wanted: ConfigurationRequest, applying: Applying) -> Plan:
     """Carry out the plan with that digest and return it.
 
     Raises PlanChangedError, RefusedDocumentError.
@@ -111,7 +114,7 @@ def _lock(planned: Plan) -> None:
         of_verb = [one for one in stored if one.verb == verb]
         for section, ones in groupby(of_verb, key=lambda one: one.section):
             ids = [one.row.pk for one in ones]
-            _locked(rows_of(section).filter(pk__in=ids), no_key=verb == Verb.CHANGE)
+            _locked(exportable_rows(section).filter(pk__in=ids), no_key=verb == Verb.CHANGE)
 
 
 def _locked(rows: "models.QuerySet[Any]", *, no_key: bool) -> None:
@@ -121,7 +124,7 @@ def _locked(rows: "models.QuerySet[Any]", *, no_key: bool) -> None:
 
 
 class _Writing:
-    def __init__(self, wanted: Wanted, applying: Applying) -> None:
+    def __init__(self, wanted: ConfigurationRequest, applying: Applying) -> None:
         self._wanted = wanted
         self._applying = applying
         self._log: list[ConfigurationChange] = []

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Model
 
 from subscriptions.configuration.document import Section
-from subscriptions.configuration.export import plain_value, value_of
+from subscriptions.configuration.export import exported_value, plain_value
 from subscriptions.configuration.plan import PlannedField, PlannedObject, Verb
 from subscriptions.models import Publisher
 
@@ -46,7 +46,7 @@ def _defaults(model: type[Model], names: tuple[str, ...]) -> dict[str, Any]:
 def planned_change(section: Section, row: Model, values: Mapping[str, Any]) -> PlannedObject:
     """Return the stored object with the fields that differ from its row; UNCHANGED without any."""
     given = [name for name in section.fields if name in values]
-    both = [(name, value_of(row, name), plain_value(values[name])) for name in given]
+    both = [(name, exported_value(row, name), plain_value(values[name])) for name in given]
     fields = [
         PlannedField(name=name, before=before, after=after)
         for name, before, after in both

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import Model
 
-from subscriptions.checks.sync_overlap import refusal
+from subscriptions.checks.sync_overlap import overlap_refusal
 from subscriptions.configuration.document import SUBSCRIBERS, SUBSCRIPTIONS, DocumentFault
 from subscriptions.models import Kind, Subscription
 
@@ -31,7 +31,7 @@ def conflicting_subscriptions(
         other = first.setdefault((row.event_type.name, filter_string, filter_identity), row)
         if other is not row:
             yield DocumentFault(
-                object=f"{SUBSCRIPTIONS.noun} {row}", field="filter", detail=refusal(other)
+                object=f"{SUBSCRIPTIONS.noun} {row}", field="filter", detail=overlap_refusal(other)
             )
 
 

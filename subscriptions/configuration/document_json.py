@@ -16,7 +16,7 @@ from subscriptions.configuration.document import (
 )
 
 
-def parse_json(text: bytes | str) -> Any:
+def parse_document(text: bytes | str) -> Any:
     """Parse JSON.
 
     Raises RefusedDocumentError for invalid JSON and for duplicate names in an object.

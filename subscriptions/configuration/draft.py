@@ -11,7 +11,13 @@ from typing import Any
 
 from django.db.models import Model
 
-from subscriptions.checks.common_script import MOST_NAMED, StoredScript, broken_by, described, named
+from subscriptions.checks.common_script import (
+    MOST_NAMED,
+    StoredScript,
+    broken_by,
+    described_fault,
+    named,
+)
 from subscriptions.configuration.checking import Checker
 from subscriptions.configuration.comparison import planned_change, planned_creation
 from subscriptions.configuration.conflicts import conflicting_subscriptions, shared_queue_ids
@@ -27,8 +33,14 @@ from subscriptions.configuration.document import (
     Entry,
     Section,
 )
-from subscriptions.configuration.export import rows_of
-from subscriptions.configuration.plan import Plan, PlannedField, PlannedObject, Verb, Wanted
+from subscriptions.configuration.export import exportable_rows
+from subscriptions.configuration.plan import (
+    ConfigurationRequest,
+    Plan,
+    PlannedField,
+    PlannedObject,
+    Verb,
+)
 from subscriptions.configuration.publish_ids import KnownPublishIds
 from subscriptions.configuration.secrets import Resolved, resolve_publish_id, resolve_secrets
 from subscriptions.dependents import first_dependents
@@ -45,7 +57,7 @@ _REFERENCES: dict[type[Model], str] = {
 }
 
 
-def draft_plan(wanted: Wanted) -> Plan:
+def draft_plan(wanted: ConfigurationRequest) -> Plan:
     """Return the plan with all faults but those of addresses, which are slower: see `addresses`."""
     drafting = _added(wanted)
     if wanted.prune:
@@ -56,7 +68,7 @@ def draft_plan(wanted: Wanted) -> Plan:
     return drafting.plan
 
 
-def drift(wanted: Wanted) -> Plan:
+def drift(wanted: ConfigurationRequest) -> Plan:
     """Return the differences from the document, but of addresses, and undeletable objects."""
     drafting = _added(wanted)
     drafting.prune()
@@ -64,7 +76,7 @@ def drift(wanted: Wanted) -> Plan:
     return drafting.plan
 
 
-def _added(wanted: Wanted) -> "_Drafting":
+def _added(wanted: ConfigurationRequest) -> "_Drafting":
     drafting = _Drafting(wanted)
     for section in SECTIONS:
         if section.name in wanted.document:
@@ -73,12 +85,13 @@ def _added(wanted: Wanted) -> "_Drafting":
 
 
 class _Drafting:
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: ConfigurationRequest) -> None:
         self.plan = Plan()
         self._wanted = wanted
         self._publish_ids = KnownPublishIds()
         self._stored: dict[str, dict[str, Any]] = {
-            section.name: {str(row): row for row in rows_of(section)} for section in SECTIONS
+            section.name: {str(row): row for row in exportable_rows(section)}
+            for section in SECTIONS
         }
         self._known: dict[type[Model], dict[str, Model]] = {
             model: {str(row): row for row in model._default_manager.all()} for model in _REFERENCES
@@ -235,7 +248,9 @@ class _Drafting:
             return
         broken = broken_by(self._scripts(is_stored=True), before=before, after=self._common)
         for script, fault in islice(broken, MOST_NAMED):
-            detail = f"It would not be valid any more with the common scripts: {described(fault)}."
+            detail = (
+                f"It would not be valid any more with the common scripts: {described_fault(fault)}."
+            )
             field = "text" if script.own else "script"
             self.plan.faults.append(DocumentFault(object=script.label, field=field, detail=detail))
 

@@ -27,12 +27,12 @@ def export_configuration(*, only: Collection[str] = ()) -> dict[str, Any]:
     content: dict[str, Any] = {"format": FORMAT}
     names = ReferenceNames()
     for section in (one for one in SECTIONS if not only or one.name in only):
-        rows = sorted(rows_of(section), key=lambda row: (str(row).casefold(), str(row)))
+        rows = sorted(exportable_rows(section), key=lambda row: (str(row).casefold(), str(row)))
         content[section.name] = [_entry(section, row, names) for row in rows]
     return content
 
 
-def rows_of(section: Section) -> QuerySet[Any]:
+def exportable_rows(section: Section) -> QuerySet[Any]:
     """Return the exportable rows with the objects that they refer to; Inturn's own are left out."""
     rows = section.model._default_manager.order_by()
     if section in (EVENT_TYPES, SUBSCRIBERS):
@@ -48,7 +48,7 @@ def rows_of(section: Section) -> QuerySet[Any]:
     return rows
 
 
-def value_of(row: Model, field: str) -> Any:
+def exported_value(row: Model, field: str) -> Any:
     """Return a field as in a document, secrets included; other objects are given by name."""
     if isinstance(row, Publisher) and field == "event_types":
         return None if row.all_event_types else sorted(one.name for one in row.event_types.all())
@@ -65,7 +65,7 @@ def plain_value(value: Any) -> Any:
 
 
 def _entry(section: Section, row: Model, names: ReferenceNames) -> Entry:
-    entry = {field: value_of(row, field) for field in section.fields}
+    entry = {field: exported_value(row, field) for field in section.fields}
     if isinstance(row, Subscriber):
         headers = row.headers or {}
         entry["headers"] = {part: names.of(row, f"header_{part}") for part in sorted(headers)}

@@ -35,7 +35,7 @@ class Verb(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ConfigurationRequest:
     """A document as `document_json.check_entries` returned it, with the options to apply it.
 
     `identities` caches the identity of each valid filter, `consistent` the values that satisfied

@@ -15,8 +15,8 @@ from subscriptions.values.header_values import (
     MAX_HEADERS,
     MAX_TOTAL_LENGTH,
     HeaderError,
+    is_header_name,
     is_sendable,
-    is_token,
 )
 
 MAX_PATTERNS = 50
@@ -86,7 +86,7 @@ def checked_patterns(texts: Iterable[str]) -> list[str]:
 
 def _check_pattern(pattern: str) -> None:
     beginning = pattern.removesuffix(ANY)
-    if ANY in beginning or not (pattern == ANY or is_token(beginning)):
+    if ANY in beginning or not (pattern == ANY or is_header_name(beginning)):
         raise HeaderError(
             f"{pattern[:50]!r} is no header name. Give a name such as X-GitHub-Event, its "
             "beginning with * at the end, or * for all."

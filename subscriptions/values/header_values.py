@@ -45,7 +45,7 @@ class HeaderError(ValueError):
 
 def check_header(name: str, value: str) -> None:
     """Raise HeaderError unless any client can send this as one header of the subscription."""
-    if not is_token(name):
+    if not is_header_name(name):
         raise HeaderError(
             f"{name[:50]!r} is not a header name: use letters, digits and hyphens, "
             f"at most {MAX_NAME_LENGTH}."
@@ -66,14 +66,14 @@ def check_header(name: str, value: str) -> None:
         raise HeaderError(f"The value of {name} is longer than {MAX_VALUE_LENGTH} characters.")
 
 
-def is_token(name: str) -> bool:
+def is_header_name(name: str) -> bool:
     """Return whether HTTP allows this as a header name."""
     return len(name) <= MAX_NAME_LENGTH and _TOKEN.fullmatch(name) is not None
 
 
 def is_sendable(name: str, value: str) -> bool:
     """Return whether a client can write this as one header; the value need not be ASCII."""
-    return is_token(name) and not _CONTROL.search(value) and not _SURROGATE.search(value)
+    return is_header_name(name) and not _CONTROL.search(value) and not _SURROGATE.search(value)
 
 
 def is_reserved(name: str) -> bool:

@@ -59,6 +59,6 @@ def own_receivers(base_url: str) -> OwnReceivers:
         return OwnReceivers(text)
 
 
-def is_token(text: str) -> bool:
+def is_receiver_token(text: str) -> bool:
     """Return whether a text has the form of a receiver's token."""
     return _TOKEN.fullmatch(text) is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from config import env
 from config.backup.manifest import BackupError
-from config.backup.unfinished import require_no_unfinished_restore
+from config.backup.restore_marker import require_no_unfinished_restore
 from config.embedded.cluster import clusters_of
 from config.embedded.postgres import Server
 from config.embedded.programs import PostgresError

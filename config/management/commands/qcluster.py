@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from config.backup.unfinished import require_no_unfinished_restore
+from config.backup.restore_marker import require_no_unfinished_restore
 from config.up import clusters
 from delivery.database.versions import require_this_version
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from config import env
-from config.backup.unfinished import require_no_unfinished_restore
+from config.backup.restore_marker import require_no_unfinished_restore
 from config.env import CHECKOUT
 from config.up import processes
 from config.up.child import print_line, web_command

@@ -20,7 +20,7 @@ from delivery.console.deliveries import curl, next_try
 from delivery.console.deliveries.actions import Resubmitting, possible
 from delivery.console.deliveries.as_sent import script_output
 from delivery.console.deliveries.next_try import NextTry
-from delivery.console.deliveries.shown import attempts_of, place_of, with_attempts
+from delivery.console.deliveries.shown_deliveries import attempts_of, place_of, with_attempts
 from delivery.console.messages.page import trace_of
 from delivery.console.payloads.payload import Payload, log_view, may_see_payload, payload_of
 from delivery.console.shared.labels import label, two_lines

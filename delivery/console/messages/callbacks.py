@@ -7,7 +7,7 @@ from django.utils import timezone
 from delivery.models import Callback, Message
 from delivery.models.lane import CALLBACK_EVENT_TYPE
 from delivery.models.message import public_id
-from delivery.publishing.callbacks import State, state_of
+from delivery.publishing.callbacks import State, callback_state
 from subscriptions.models import Kind
 
 SHOWN = 100
@@ -33,7 +33,7 @@ def callbacks_of(message: Message) -> list[ShownCallback]:
     now = timezone.now()
     callbacks = Callback.objects.filter(message=message).order_by("queue_group")[:SHOWN]
     return [
-        ShownCallback(callback=callback, state=state_of(callback, now=now))
+        ShownCallback(callback=callback, state=callback_state(callback, now=now))
         for callback in callbacks
     ]
 

@@ -8,7 +8,7 @@ from django.db.models import Case, Count, IntegerField, Value, When
 from django.utils import timezone
 
 from delivery.console.deliveries import curl
-from delivery.console.deliveries.shown import ShownDelivery, with_attempts
+from delivery.console.deliveries.shown_deliveries import ShownDelivery, with_attempts
 from delivery.console.messages.branches import Branches, branches_of
 from delivery.console.payloads.difference import DifferenceLine, difference
 from delivery.console.payloads.payload import Payload, payload_of

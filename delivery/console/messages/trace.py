@@ -12,7 +12,7 @@ from django.urls import URLPattern, path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from delivery.console.deliveries.shown import ShownDelivery, with_attempts
+from delivery.console.deliveries.shown_deliveries import ShownDelivery, with_attempts
 from delivery.console.messages.page import DELIVERY_RELATIONS, trace_of
 from delivery.console.traces.events import Trace
 from delivery.console.traces.rows import TraceRows

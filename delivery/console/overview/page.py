@@ -19,7 +19,7 @@ from delivery.console.shared.rights import may_hold_all, may_toggle
 from delivery.console.subscribers import mailboxes
 from delivery.console.subscribers.mailboxes import MailboxFigures
 from delivery.database.queries import named_row, named_rows
-from delivery.incidents.open import newest_open
+from delivery.incidents.open_incidents import newest_open
 from delivery.models import Incident
 from subscriptions.models import Subscription
 

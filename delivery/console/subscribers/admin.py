@@ -20,7 +20,7 @@ from delivery.console.shared.rights import may_toggle
 from delivery.console.shared.row_extras import CompletedList
 from delivery.console.shared.status_page import StatusAdmin
 from delivery.console.subscribers import mailboxes
-from delivery.console.subscribers.status import read_status
+from delivery.console.subscribers.status import read_subscriber
 from delivery.console.subscriptions.buttons import row_buttons
 from delivery.models import Lane
 from subscriptions.admin.applications.subscriber import BaseSubscriberAdmin
@@ -52,7 +52,7 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, BaseSubscriberAd
     def status_values(self, row: Subscriber, request: HttpRequest) -> dict[str, Any]:
         now, ids = timezone.now(), [row.pk]
         return {
-            "status": read_status(row, now=now),
+            "status": read_subscriber(row, now=now),
             "cost": cost.cost_of_subscribers(ids)[row.pk],
             "health": health.health_of_subscribers(ids, now=now, step=health.QUARTER)[row.pk],
             "mailbox": mailboxes.mailboxes_of_subscribers(ids, now=now).get(row.pk),

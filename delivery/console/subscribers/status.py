@@ -38,7 +38,7 @@ class ShownSubscriber:
     changes: list[ConfigurationChange]
 
 
-def read_status(subscriber: Subscriber, *, now: datetime) -> ShownSubscriber:
+def read_subscriber(subscriber: Subscriber, *, now: datetime) -> ShownSubscriber:
     """Load everything in a number of statements that does not depend on the subscriber."""
     lane_ids = list(Lane.objects.filter(subscriber=subscriber).values_list("pk", flat=True))
     stopped = stopped_lanes.read_stopped_lanes(limit=1, subscriber_id=subscriber.pk)

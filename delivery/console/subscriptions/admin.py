@@ -24,7 +24,7 @@ from delivery.console.subscriptions.buttons import row_buttons
 from delivery.console.subscriptions.filter_tester import FilterTester
 from delivery.console.subscriptions.script_tester import ScriptTester
 from delivery.console.subscriptions.shadowing import ShadowingAdmin
-from delivery.console.subscriptions.status import read_status
+from delivery.console.subscriptions.status import read_subscription
 from delivery.console.subscriptions.trial_page import TestSending
 from delivery.models import EndpointState, EndpointSummary
 from subscriptions.admin.shared.base import FEW_ROWS
@@ -64,7 +64,7 @@ class SubscriptionAdmin(
     def status_values(self, row: Subscription, request: HttpRequest) -> dict[str, Any]:
         now, ids = timezone.now(), [row.pk]
         return {
-            "status": read_status(row),
+            "status": read_subscription(row),
             "backlog": waiting_counts.waiting_of_subscriptions(ids).get(row.pk),
             "cost": cost.cost_of_subscriptions(ids)[row.pk],
             "health": health.health_of_subscriptions(ids, now=now, step=health.QUARTER)[row.pk],

@@ -32,7 +32,7 @@ class ShownSubscription:
     changes: list[ConfigurationChange]
 
 
-def read_status(subscription: Subscription) -> ShownSubscription:
+def read_subscription(subscription: Subscription) -> ShownSubscription:
     is_in_order = subscription.mode == Mode.PUSH and subscription.event_type.kind == Kind.TOPIC
     lanes = Lane.objects.filter(subscriber=subscription.subscriber_id).values_list("pk", flat=True)
     strips = read_strips(list(lanes)) if is_in_order else []

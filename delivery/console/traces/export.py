@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from delivery.console.deliveries.shown import ShownAttempt, ShownDelivery
+from delivery.console.deliveries.shown_deliveries import ShownAttempt, ShownDelivery
 from delivery.console.messages.page import MessagePage, WantedPage, read_message_page
 from delivery.console.traces.event import Event
 from delivery.console.traces.reasons import MatchReason

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from delivery.console.deliveries.shown import ShownAttempt, ShownDelivery
+from delivery.console.deliveries.shown_deliveries import ShownAttempt, ShownDelivery
 from delivery.console.messages.page import MessagePage
 from delivery.console.shared.labels import milliseconds
 from delivery.console.traces.event import Event

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from delivery.history.archive.archive import Archive
 from delivery.history.archive.ledger import File
-from delivery.history.archive.proof import rows_of
+from delivery.history.archive.proof import row_counts
 
 Files = Mapping[str, list[File]]
 
@@ -29,7 +29,7 @@ def whole_files(archive: Archive, files: Files) -> tuple[dict[str, list[File]], 
 
 def lost_rows(files: Files, exported: Mapping[str, int]) -> Iterable[str]:
     """Yield a sentence for each table whose files do not have as many rows as were exported."""
-    for table, rows in rows_of(files).items():
+    for table, rows in row_counts(files).items():
         if rows != (count := exported.get(table, 0)):
             yield f"{count:,} rows of {table} were exported, and the archive's files have {rows:,}."
 

@@ -56,7 +56,7 @@ class HistoryProof:
         """
         if until is None or until < self.until:
             return False
-        return rows_of(files) == {
+        return row_counts(files) == {
             table: self.rows.get(table, 0) + added.get(table, 0) for table in files
         }
 
@@ -92,6 +92,6 @@ def last_proof(database: psycopg.Connection[Any]) -> HistoryProof | None:
     return None if row is None or row[1] is None else HistoryProof.of_json(*row)
 
 
-def rows_of(files: Mapping[str, Iterable[File]]) -> dict[str, int]:
+def row_counts(files: Mapping[str, Iterable[File]]) -> dict[str, int]:
     """Return the number of rows of these files by table."""
     return {table: sum(file.rows for file in found) for table, found in files.items()}

@@ -52,7 +52,7 @@ def sentence(*parts: "str | Column") -> "Column":
     )
 
 
-def moment(column: "str | Column") -> "Column":
+def utc_text(column: "str | Column") -> "Column":
     """Return a time in UTC as people read it; the session's time zone is UTC."""
     from pyspark.sql import functions as sql
 

@@ -7,7 +7,7 @@ than another, which overtaking is explained, and how the passes find violations.
 
 from typing import TYPE_CHECKING
 
-from delivery.history.checks.finding import GAPS, ORDER, finding, moment, sentence, with_broken
+from delivery.history.checks.finding import GAPS, ORDER, finding, sentence, utc_text, with_broken
 from delivery.history.postgres.unarchived_rows import NEVER
 
 if TYPE_CHECKING:
@@ -104,10 +104,10 @@ def overtaken_deliveries(late: "DataFrame", in_turn: "DataFrame") -> "DataFrame"
     found = late.join(due, [*_LANE, "due_at"]).filter(is_earlier).dropDuplicates(["delivery_id"])
     is_waiting, other = sql.col("due_first_at").isNull(), sql.col("due_delivery_id")
     waits = sql.when(is_waiting, "which waits still and is not held").otherwise(
-        sentence("which was first tried at ", moment("due_first_at"))
+        sentence("which was first tried at ", utc_text("due_first_at"))
     )
     text = sentence(
-        *("Delivery ", sql.col("delivery_id"), " was first tried at ", moment("first_at")),
+        *("Delivery ", sql.col("delivery_id"), " was first tried at ", utc_text("first_at")),
         *(", before delivery ", other, ", published before it, ", waits, "."),
     )
     kind = sql.when(is_waiting, GAPS).otherwise(ORDER)

@@ -112,7 +112,7 @@ class InturnReader(spark.DataSourceReader):
     # The name is Spark's.
     def pushFilters(self, filters: list[spark.Filter]) -> Iterable[spark.Filter]:  # noqa: N802
         for condition in filters:
-            text = condition_of(condition)
+            text = sql_condition(condition)
             if text is None:
                 yield condition
             else:
@@ -132,7 +132,7 @@ class InturnReader(spark.DataSourceReader):
         )
 
 
-def condition_of(condition: spark.Filter) -> str | None:
+def sql_condition(condition: spark.Filter) -> str | None:
     """Return a comparison of a column with a literal as SQL.
 
     Other filters give None; Spark evaluates them.

@@ -26,7 +26,7 @@ from delivery.database.statements import statement
 from delivery.history.archive import ledger
 from delivery.history.job import StepJob
 from delivery.history.schemas import MESSAGES
-from delivery.history.transforms.effects import condition_of
+from delivery.history.transforms.effects import matching_condition
 from subscriptions.filters.to_spark import to_spark
 from subscriptions.filters.tree import Condition
 
@@ -57,7 +57,7 @@ class ReplaySelection:
     @property
     def condition(self) -> Condition | None:
         """The condition on header and body, as in matching."""
-        return condition_of(self.header_filter_string, self.filter)
+        return matching_condition(self.header_filter_string, self.filter)
 
     @property
     def days(self) -> tuple[date, date]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from delivery.database.statements import statement
 from delivery.history import schemas
 from delivery.history.archive import ledger
-from delivery.history.archive.proof import DeliverySet, HistoryProof, last_proof, rows_of
+from delivery.history.archive.proof import DeliverySet, HistoryProof, last_proof, row_counts
 from delivery.history.checks.attempts import check_attempts, tried_counts
 from delivery.history.checks.finding import COLUMNS, GAPS, KINDS, broken_counts, findings
 from delivery.history.checks.groups import check_groups, group_counts
@@ -140,7 +140,7 @@ def _verified(job: StepJob, proof: HistoryProof | None) -> dict[str, Any]:
             run_id=job.run_id,
             until=history.until,
             snapshot=history.visible,
-            rows=rows_of(history.files),
+            rows=row_counts(history.files),
             unarchived=DeliverySet(**attempts["unarchived"]),
         ).as_json()
     return result
@@ -208,7 +208,7 @@ def _nothing_new(job: StepJob, proof: HistoryProof) -> dict[str, Any] | None:
             run_id=job.run_id,
             until=until,
             snapshot=visible,
-            rows=rows_of(files),
+            rows=row_counts(files),
             unarchived=DeliverySet(),
         ).as_json(),
     }

@@ -36,7 +36,7 @@ class ConditionChange:
     after: Matching | None
 
 
-def condition_of(header_filter_string: str, filter_text: str) -> Condition | None:
+def matching_condition(header_filter_string: str, filter_text: str) -> Condition | None:
     """Return the condition on header and body, as in matching; None if every message matches.
 
     Raises FilterError.
@@ -82,7 +82,7 @@ def _matches(matching: Matching | None) -> "Column":
     if matching is None:
         return sql.lit(False)
     try:
-        condition = condition_of(*matching)
+        condition = matching_condition(*matching)
     except FilterError:
         # A filter that no longer parses matches no message.
         return sql.lit(False)

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from delivery.management.history_replay import find_subscription, moment
+from delivery.management.history_replay import find_subscription, parse_moment
 from delivery.management.history_running import FAILED, run_step
 from delivery.models import Step
 
@@ -38,9 +38,11 @@ class Command(BaseCommand):
             "--subscription", help="only this one's: id, or subscriber/subscription"
         )
         when = "UTC, such as 2026-11-22 or 2026-11-22T10:15"
-        parser.add_argument("--since", type=moment, help=f"delivered at this time or later; {when}")
         parser.add_argument(
-            "--until", type=moment, help="delivered before this time (default: all archived)"
+            "--since", type=parse_moment, help=f"delivered at this time or later; {when}"
+        )
+        parser.add_argument(
+            "--until", type=parse_moment, help="delivered before this time (default: all archived)"
         )
         for column in _COLUMNS:
             parser.add_argument(f"--{column}-column", help=f"the log's column (default: {column})")

@@ -21,9 +21,9 @@ from delivery.management.refusing_parser import RefusingParser, refuse_wrong_opt
 from delivery.models import Step
 from subscriptions.configuration.apply import PlanChangedError
 from subscriptions.configuration.document import NAMES, RefusedDocumentError
-from subscriptions.configuration.document_json import document_text, parse_json
+from subscriptions.configuration.document_json import document_text, parse_document
 from subscriptions.configuration.export import export_configuration
-from subscriptions.configuration.plan import Plan, Wanted
+from subscriptions.configuration.plan import ConfigurationRequest, Plan
 from subscriptions.configuration.secrets import of_machine
 from subscriptions.configuration.warnings import plan_warnings
 
@@ -102,7 +102,7 @@ def _export(options: Options, write: Write) -> int:
 
 
 def _plan(options: Options, write: Write) -> int:
-    planned = plan_document(_wanted(options))
+    planned = plan_document(_configuration_request(options))
     for line in plan_lines(planned):
         write(line)
     for warning in plan_warnings(planned):
@@ -130,7 +130,9 @@ def _try_archive(planned: Plan, days: int, write: Write) -> None:
 
 def _apply(options: Options, write: Write) -> int:
     try:
-        done = apply_document(_wanted(options), digest=options["digest"], actor=ACTOR)
+        done = apply_document(
+            _configuration_request(options), digest=options["digest"], actor=ACTOR
+        )
     except PlanChangedError:
         raise CommandError(
             "Nothing was changed: this is not the plan of that digest, "
@@ -141,7 +143,7 @@ def _apply(options: Options, write: Write) -> int:
 
 
 def _drift(options: Options, write: Write) -> int:
-    found = drift_of(_wanted(options | {"prune": True}))
+    found = drift_of(_configuration_request(options | {"prune": True}))
     for line in plan_lines(found):
         write(line)
     return HAS_CHANGES if found.changes else 0
@@ -154,7 +156,7 @@ def _read(place: str) -> bytes:
         raise CommandError(f"{place} cannot be read: {error.strerror}.") from None
 
 
-def _wanted(options: Options) -> Wanted:
+def _configuration_request(options: Options) -> ConfigurationRequest:
     return checked_document(
-        parse_json(_read(options["file"])), lookup=of_machine, prune=options["prune"]
+        parse_document(_read(options["file"])), lookup=of_machine, prune=options["prune"]
     )

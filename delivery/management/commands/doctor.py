@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from delivery.client.smoke import temporary_key
 from delivery.doctor.endpoints import check_endpoints, send_test_messages
-from delivery.doctor.findings import CheckResult, Severity, report_lines
+from delivery.doctor.findings import CheckResult, Severity, check_report
 from delivery.doctor.installation import check_installation
 from subscriptions.values.own_receivers import own_receivers
 
@@ -35,7 +35,7 @@ class Command(BaseCommand):
         self, *args: Any, url: str, json: bool, send_test_messages: bool, **options: Any
     ) -> None:
         findings = _findings(url.rstrip("/"), with_test_messages=send_test_messages)
-        self.stdout.write(_as_json(findings) if json else "\n".join(report_lines(findings)))
+        self.stdout.write(_as_json(findings) if json else "\n".join(check_report(findings)))
         if any(finding.severity is Severity.FAILED for finding in findings):
             raise SystemExit(1)
 

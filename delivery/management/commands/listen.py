@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from delivery.client.listener import Handler, MailboxListener, is_away
+from delivery.client.listener import Handler, MailboxListener, is_temporary
 from delivery.client.mailbox import RemoteMailbox
 from delivery.client.outputs import Forwarder, Printer
 from delivery.client.rest import ClientError, RestClient
@@ -142,7 +142,7 @@ def _is_http(url: str) -> bool:
 
 
 def _advice(error: ClientError, options: dict[str, Any]) -> str:
-    if not (options["once"] and is_away(error)):
+    if not (options["once"] and is_temporary(error)):
         return ""
     return "\nWith --once it is not tried again; without, it waits until Inturn answers."
 

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from delivery.database.versions import require_this_version
-from delivery.maintenance.restored import SendersRunningError, mark_restored
+from delivery.maintenance.restored_database import SendersRunningError, mark_restored
 
 
 class Command(BaseCommand):

@@ -8,7 +8,7 @@ from typing import Any, Final
 from delivery.models import LaneKind
 from delivery.outcome import Outcome
 from delivery.senders.parcel import Group, Key
-from delivery.verdict import Rules, Tries, Verdict, judge, judge_apart
+from delivery.verdict import Rules, Tries, Verdict, judge, judge_independent
 from subscriptions.models import Processing
 
 # The key of an ordered lane.
@@ -72,7 +72,7 @@ class Window:
         """Return the policy's verdict on an outcome in such a lane."""
         if self.is_ordered:
             return judge(outcome, rules, tries)
-        return judge_apart(outcome, rules, tries, moves=self.moves)
+        return judge_independent(outcome, rules, tries, moves=self.moves)
 
     def rows(self, of_a_lane: int) -> int:
         """Return how many deliveries are read at a time, if a lane may hold so many."""

@@ -23,7 +23,7 @@ from delivery.mailbox.fetch import LeasedMessage
 from delivery.mailbox.json_bodies import json_of
 from delivery.models.message import public_id
 from delivery.vendors.event_queue.authentication import QueueAuthentication
-from subscriptions.api.authentication import key_of
+from subscriptions.api.authentication import key_of_request
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict, Text
 from subscriptions.api.views import FETCH, ApiView
@@ -95,7 +95,7 @@ class QueueViews(ApiView, ViewSet):
 
 
 def _own_queue(request: Request, name: str) -> Subscriber:
-    signed_in = key_of(request).subscriber
+    signed_in = key_of_request(request).subscriber
     subscriber = None if signed_in is None else Subscriber.objects.filter(pk=signed_in.pk).first()
     if subscriber is None or name not in (subscriber.name, subscriber.queue_id):
         detail = (

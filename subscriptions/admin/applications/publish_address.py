@@ -20,8 +20,8 @@ from subscriptions.changes import record_change, snapshot
 from subscriptions.models import Publisher, PublishId
 from subscriptions.publish_ids import (
     PublishIdRefusedError,
-    addresses_of,
     end_publish_id,
+    publish_addresses,
     rotate_publish_id,
 )
 
@@ -111,7 +111,7 @@ class PublishAddresses:
         title = f"TeamForge publish addresses of {publisher}"
         return show_once(
             request,
-            "\n".join(addresses_of(text)),
+            "\n".join(publish_addresses(text)),
             what=title,
             advice=_ADVICE,
             next_url=_page_of(publisher),

@@ -56,7 +56,7 @@ class CommonScriptForm(forms.ModelForm[CommonScript]):
             if fault.line is not None and not fault.source:
                 self.fields["text"].widget.attrs["data-line"] = str(fault.line)
             self.add_error("text", str(fault))
-        elif refused := common_script.refusal(
+        elif refused := common_script.refusal_of_script(
             CommonScript(**values), old_name=self.instance.name, before=common
         ):
             self.add_error("text", refused)

@@ -74,12 +74,12 @@ class GroupAdmin(RecordedAdmin, DjangoGroupAdmin):
 
     @admin.display(description="rights")
     def in_one_line(self, row: Group) -> str:
-        summary = role_words.summary(row)
+        summary = role_words.role_summary(row)
         return f"{summary[0].upper()}{summary[1:]}"
 
     @admin.display(description="Summary")
     def in_words(self, row: Group) -> SafeString:
-        sentences = role_words.sentences(role_words.names_of(row.permissions.all()))
+        sentences = role_words.role_sentences(role_words.names_of(row.permissions.all()))
         lines = format_html_join("", "<li>{}</li>", ((sentence,) for sentence in sentences))
         return format_html('<ul class="inturn-sentences">{}</ul>', lines)
 

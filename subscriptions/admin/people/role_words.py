@@ -45,7 +45,7 @@ def names_of(permissions: Iterable[Permission]) -> set[str]:
     return {f"{each.content_type.app_label}.{each.codename}" for each in permissions}
 
 
-def sentences(rights: set[str]) -> list[str]:
+def role_sentences(rights: set[str]) -> list[str]:
     """Return lines on the visible pages, the allowed actions and the allowed configuration."""
     configured = [word for right, word in _CONFIGURES.items() if right in rights]
     done = [words for right, words in _DOES.items() if right in rights]
@@ -97,12 +97,12 @@ def bundles(known: Iterable[str]) -> dict[str, tuple[str, set[str]]]:
     return made
 
 
-def summary(group: Group) -> str:
+def role_summary(group: Group) -> str:
     """Return one line, for the form that assigns roles."""
     rights = names_of(group.permissions.all())
     if rights >= {*_DOES, *_CONFIGURES, SEES_PAYLOADS, MAKES_REPORTS}:
         return "everything"
-    return " ".join(sentences(rights))
+    return " ".join(role_sentences(rights))
 
 
 def _seeing(rights: set[str]) -> str:

@@ -39,7 +39,7 @@ class RolesField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
     widget = UnfoldAdminCheckboxSelectMultipleWidget
 
     def label_from_instance(self, obj: Group) -> str:
-        return f"{obj.name}: {role_words.summary(obj)}"
+        return f"{obj.name}: {role_words.role_summary(obj)}"
 
 
 def roles_field(grantor: User) -> RolesField:

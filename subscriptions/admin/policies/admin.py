@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from subscriptions.admin.policies.form import CONDITIONS, FIELDSETS, LABELS, PolicyForm
 from subscriptions.admin.policies.matrix import action_field
 from subscriptions.admin.policies.preview import PolicyPreview
-from subscriptions.admin.policies.words import sentences, summary
+from subscriptions.admin.policies.words import policy_sentences, policy_summary
 from subscriptions.admin.shared.base import id_of
 from subscriptions.admin.shared.subscription_counts import subscription_count
 from subscriptions.checks.policy import ACTION_FIELDS
@@ -75,11 +75,13 @@ class PolicyAdmin(PolicyPreview):
 
     @admin.display(description="actions")
     def in_one_line(self, row: Policy) -> str:
-        return summary(row)
+        return policy_summary(row)
 
     @admin.display(description="Summary")
     def in_words(self, row: Policy) -> SafeString:
-        lines = format_html_join("", "<li>{}</li>", ((sentence,) for sentence in sentences(row)))
+        lines = format_html_join(
+            "", "<li>{}</li>", ((sentence,) for sentence in policy_sentences(row))
+        )
         return format_html('<ul class="inturn-sentences">{}</ul>', lines)
 
     @admin.display(description="subscriptions", ordering="n")

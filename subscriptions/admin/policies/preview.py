@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from subscriptions.admin.policies.schedule_words import duration_in_words, offset, retries
-from subscriptions.admin.policies.words import sentences
+from subscriptions.admin.policies.words import policy_sentences
 from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.checks.policy import RETRYING, actions_in_effect
 from subscriptions.models import Action, Policy
@@ -111,7 +111,7 @@ class PolicyPreview(RecordedAdmin):
         context: dict[str, Any] = (
             {"wrong": [(_label(form, name), found[0]) for name, found in wrong.items()]}
             if wrong
-            else {"sentences": sentences(form.instance), "lines": time_lines(form.instance)}
+            else {"sentences": policy_sentences(form.instance), "lines": time_lines(form.instance)}
         )
         return render(request, "console/policy_previewed.html", context)
 

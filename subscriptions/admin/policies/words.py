@@ -43,7 +43,7 @@ _GONE = (
 _SUMMED_UP = {"on_unreachable": "unreachable", "on_server_error": "5xx", "on_client_error": "4xx"}
 
 
-def sentences(policy: Policy) -> list[str]:
+def policy_sentences(policy: Policy) -> list[str]:
     """Describe the policy in a sentence for each outcome.
 
     Answers with the same action share one.
@@ -66,7 +66,7 @@ def sentences(policy: Policy) -> list[str]:
     ]
 
 
-def summary(policy: Policy) -> str:
+def policy_summary(policy: Policy) -> str:
     """Return one line with the features that distinguish this policy."""
     actions = actions_in_effect(model_to_dict(policy))
     grouped = _grouped(actions, _SUMMED_UP)

@@ -67,7 +67,7 @@ class RecordedAdmin(ConsoleAdmin):
 
     def recorded_state(self, row: Any) -> dict[str, Any]:
         """Return the values that the configuration log compares."""
-        return state_of(row)
+        return state_of_row(row)
 
     def delete_model(self, request: HttpRequest, obj: models.Model) -> None:
         record_change(
@@ -114,7 +114,7 @@ def _is_deleting(request: HttpRequest) -> bool:
     return match is not None and (match.url_name or "").endswith("_delete")
 
 
-def state_of(row: models.Model) -> dict[str, Any]:
+def state_of_row(row: models.Model) -> dict[str, Any]:
     """Return a row's fields and its many-to-many links, for the configuration log."""
     linked = {
         field.name: sorted(str(other) for other in getattr(row, field.name).all())

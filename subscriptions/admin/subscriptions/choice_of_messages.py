@@ -29,7 +29,7 @@ class ChoiceOfMessages(forms.ModelForm[Subscription]):
         cleaned = super().clean() or {}
         event_type = cleaned.get("event_type") or getattr(self.instance, "event_type", None)
         if event_type is not None:
-            for field, reason in default_destination.refusals(
+            for field, reason in default_destination.destination_refusals(
                 cleaned, event_type=event_type
             ).items():
                 self.add_error(field, reason)

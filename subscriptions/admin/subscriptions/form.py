@@ -11,7 +11,7 @@ from subscriptions.admin.event_types.form import HeaderPatterns
 from subscriptions.admin.subscriptions.choice_of_messages import CHOOSING, ChoiceOfMessages
 from subscriptions.admin.subscriptions.sent_headers import MONOSPACE, SentHeaders
 from subscriptions.checks import dedup, joins, mode, script
-from subscriptions.checks.sync_overlap import conflicting_subscription, refusal
+from subscriptions.checks.sync_overlap import conflicting_subscription, overlap_refusal
 from subscriptions.filters import FilterError, parse_filter
 from subscriptions.models import DedupMode, EventType, JoinMode, Mode, Policy, Subscription
 from subscriptions.models.policy import DEFAULT_POLICY
@@ -186,7 +186,7 @@ class SubscriptionForm(SentHeaders, ChoiceOfMessages):
         if cleaned["dedup_mode"] != DedupMode.PATH:
             # The page hides the path then.
             cleaned["dedup_path"] = ""
-        refused = dedup.refusals(cleaned, event_type=event_type)
+        refused = dedup.dedup_refusals(cleaned, event_type=event_type)
         try:
             if cleaned["dedup_path"]:
                 dedup.check_path(cleaned["dedup_path"])
@@ -204,7 +204,7 @@ class SubscriptionForm(SentHeaders, ChoiceOfMessages):
         if cleaned["join_mode"] == JoinMode.NONE:
             # The page hides the others then.
             cleaned |= {"join_name": "", "join_path": ""}
-        for field, reason in joins.refusals(cleaned, event_type=event_type).items():
+        for field, reason in joins.join_refusals(cleaned, event_type=event_type).items():
             self.add_error(field, reason)
 
     def _clean_sync_overlap(self, cleaned: dict[str, Any]) -> None:
@@ -219,7 +219,7 @@ class SubscriptionForm(SentHeaders, ChoiceOfMessages):
             excluding=self.instance,
         )
         if other is not None:
-            self.add_error("filter", refusal(other))
+            self.add_error("filter", overlap_refusal(other))
 
     def _drop_hidden_values(self, cleaned: dict[str, Any]) -> None:
         """Clear the fields of the other mode, valid or not, because the page hides them."""
@@ -237,10 +237,10 @@ class SubscriptionForm(SentHeaders, ChoiceOfMessages):
             # The page hides this field as well.
             cleaned["max_receives"] = None
             self.errors.pop("max_receives", None)
-        for field, reason in mode.refusals(cleaned, event_type=event_type).items():
+        for field, reason in mode.mode_refusals(cleaned, event_type=event_type).items():
             self.add_error(field, reason)
         if "script" in cleaned and not {"endpoint", "script"} & set(self.errors):
-            for field, reason in script.refusals(cleaned, event_type=event_type).items():
+            for field, reason in script.script_refusals(cleaned, event_type=event_type).items():
                 self.add_error(field, reason)
 
 

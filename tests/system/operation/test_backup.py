@@ -9,7 +9,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from config.backup.manifest import read_manifest
-from config.backup.unfinished import MARKER
+from config.backup.restore_marker import MARKER
 from config.env import CHECKOUT
 from tests.support.product import Flow, Product
 from tests.support.receivers import OK, Receiver, ReceiverEndpoint, Slow

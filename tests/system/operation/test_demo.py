@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from delivery.demo.cast import SUBSCRIPTIONS
-from delivery.demo.trickle import BRISK_SECONDS, LATER_PAUSE_SECONDS, PAUSE_SECONDS, pause_seconds
+from delivery.demo.trickle import BRISK_SECONDS, LATER_PAUSE_SECONDS, PAUSE_SECONDS, trickle_pause
 from tests.support.product import Product
 from tests.support.rest import Json
 from tests.system.operation.installation import DEADLINE_SECONDS, eventually, kill
@@ -193,5 +193,5 @@ def answering_port(demo: Demo) -> int:
 
 
 def test_the_demo_starts_fast_and_slows_down() -> None:
-    assert pause_seconds(0.0) == PAUSE_SECONDS
-    assert pause_seconds(BRISK_SECONDS) == LATER_PAUSE_SECONDS
+    assert trickle_pause(0.0) == PAUSE_SECONDS
+    assert trickle_pause(BRISK_SECONDS) == LATER_PAUSE_SECONDS

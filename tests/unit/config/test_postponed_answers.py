@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from config.web.postponed import MOST_POSTPONED
+from config.web.postponed_answers import MOST_POSTPONED
 from tests.system.operation.installation import eventually
 from tests.unit.config.applications import THREADS
 from tests.unit.config.serving import SECONDS, Served, answer, serving

@@ -7,7 +7,15 @@ import pytest
 
 from delivery.outcome import Outcome
 from delivery.states import OutcomeClass, Status
-from delivery.verdict import NextStep, RetrySchedule, Rules, Tries, Verdict, judge, judge_apart
+from delivery.verdict import (
+    NextStep,
+    RetrySchedule,
+    Rules,
+    Tries,
+    Verdict,
+    judge,
+    judge_independent,
+)
 from tests.unit.delivery.test_verdict import TEAMFORGE
 
 FAILURES = (
@@ -118,7 +126,9 @@ def test_standard_webhooks_honours_retry_after_for_429_and_503_only() -> None:
     for kind in (OutcomeClass.RATE_LIMITED, OutcomeClass.UNAVAILABLE):
         verdict = judge(replace(failed(kind), retry_after_seconds=7.0), STANDARD_WEBHOOKS)
         assert (verdict.step, verdict.wait_seconds) == (NextStep.BLOCK, 7.0)
-        apart = judge_apart(replace(failed(kind), retry_after_seconds=90.0), STANDARD_WEBHOOKS)
+        apart = judge_independent(
+            replace(failed(kind), retry_after_seconds=90.0), STANDARD_WEBHOOKS
+        )
         assert (apart.status, apart.wait_seconds) == (Status.PENDING, 90.0)
     late = replace(failed(OutcomeClass.SERVER_ERROR), retry_after_seconds=90.0)
     assert judge(late, STANDARD_WEBHOOKS).wait_seconds == 5.0
@@ -186,12 +196,12 @@ def test_a_rejection_may_suspend_the_lane() -> None:
     ],
 )
 def test_apart_from_each_other_failures_only_wait(rules: Rules, tries: Tries, wait: float) -> None:
-    verdict = judge_apart(failed(), rules, tries)
+    verdict = judge_independent(failed(), rules, tries)
     assert (verdict.status, verdict.step) == (Status.PENDING, NextStep.SKIP)
     assert verdict.wait_seconds == pytest.approx(wait)
 
 
 def test_a_rejection_suspends_no_independent_lane() -> None:
     rules = replace(WEBMETHODS, suspends_on_reject=True)
-    verdict = judge_apart(failed(OutcomeClass.CLIENT_ERROR), rules)
+    verdict = judge_independent(failed(OutcomeClass.CLIENT_ERROR), rules)
     assert verdict == Verdict(status=Status.REJECTED, step=NextStep.NEXT)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from delivery.states import OutcomeClass, Status
-from delivery.verdict import NextStep, Rules, Tries, judge, judge_apart, judge_lost
+from delivery.verdict import NextStep, Rules, Tries, judge, judge_independent, judge_lost
 from tests.unit.delivery.test_retry_schedules import SUSPENDING, WEBMETHODS, WORKFRONT_2017
 from tests.unit.delivery.test_verdict import FETCHES, STRICT, SWITCHED, TEAMFORGE, outcome
 
@@ -22,7 +22,7 @@ def test_a_volatile_deliverys_only_attempt_settles_it_and_the_lane_continues(
     ordinary, only = judge(outcome(kind), rules), judge(outcome(kind), rules, ONLY)
     assert only.step is NextStep.NEXT
     assert only.status is (Status.FAILED if ordinary.status is Status.PENDING else ordinary.status)
-    assert judge_apart(outcome(kind), rules, ONLY, moves=True) == only
+    assert judge_independent(outcome(kind), rules, ONLY, moves=True) == only
 
 
 def test_a_rejection_that_would_suspend_its_lane_does_not() -> None:
@@ -38,6 +38,6 @@ def test_a_volatile_delivery_in_doubt_is_neither_resent_nor_held(rules: Rules) -
 
 def test_independent_lanes_with_a_retry_lane_move_failed_deliveries_there() -> None:
     failed = outcome(OutcomeClass.SERVER_ERROR)
-    assert judge_apart(failed, WORKFRONT_2017).step is NextStep.SKIP
-    assert judge_apart(failed, WORKFRONT_2017, moves=True).step is NextStep.RETRY_LANE
-    assert judge_apart(failed, TEAMFORGE, moves=True).step is NextStep.SKIP
+    assert judge_independent(failed, WORKFRONT_2017).step is NextStep.SKIP
+    assert judge_independent(failed, WORKFRONT_2017, moves=True).step is NextStep.RETRY_LANE
+    assert judge_independent(failed, TEAMFORGE, moves=True).step is NextStep.SKIP

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from config.backup import unfinished
+from config.backup import restore_marker
 from config.backup.manifest import (
     BackupError,
     Manifest,
@@ -74,7 +74,7 @@ def test_a_back_up_of_a_newer_version_is_refused_before_anything_is_written(tmp_
     restore = Restore(backup, read_environment({"INTURN_HOME": str(home)}), print_line)
     with pytest.raises(BackupError, match="which this version does not have"):
         restore.run_restore()
-    assert not (home / unfinished.MARKER).exists()
+    assert not (home / restore_marker.MARKER).exists()
 
 
 def test_a_home_with_a_database_is_not_overwritten(folder: Path, tmp_path: Path) -> None:
@@ -87,9 +87,9 @@ def test_a_home_with_a_database_is_not_overwritten(folder: Path, tmp_path: Path)
 
 
 def test_a_home_with_an_unfinished_restore_serves_nothing(folder: Path, tmp_path: Path) -> None:
-    unfinished.require_no_unfinished_restore(tmp_path)
-    unfinished.begin_restore(tmp_path, folder)
+    restore_marker.require_no_unfinished_restore(tmp_path)
+    restore_marker.begin_restore(tmp_path, folder)
     with pytest.raises(ImproperlyConfigured, match=f"restore --from {folder}"):
-        unfinished.require_no_unfinished_restore(tmp_path)
-    unfinished.end_restore(tmp_path)
-    unfinished.require_no_unfinished_restore(tmp_path)
+        restore_marker.require_no_unfinished_restore(tmp_path)
+    restore_marker.end_restore(tmp_path)
+    restore_marker.require_no_unfinished_restore(tmp_path)

@@ -10,7 +10,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from delivery.console.deliveries import next_try
-from delivery.console.deliveries.shown import with_attempts
+from delivery.console.deliveries.shown_deliveries import with_attempts
 from delivery.console.messages.page import trace_of
 from delivery.console.traces.rows import read_trace_rows
 from delivery.models import Delivery, Lane, LaneKind, LaneState, UrlHealth, UrlState

@@ -4,7 +4,7 @@ import pytest
 from django.forms import model_to_dict
 from django.test import Client
 
-from subscriptions.admin.policies.words import sentences
+from subscriptions.admin.policies.words import policy_sentences
 from subscriptions.models import Action, InDoubt, Policy
 from tests.support import factories
 from tests.unit.delivery.console.test_configuration import ROOT, errors
@@ -58,6 +58,6 @@ class TestPolicies:
         policy = Policy(
             on_server_error=Action.BLOCK, on_unavailable=Action.BLOCK, in_doubt=InDoubt.HOLD
         )
-        words = sentences(policy)
+        words = policy_sentences(policy)
         assert words[2].startswith("When it answers any 5xx: no later message is sent")
         assert "held as IN_DOUBT" in words[-1]

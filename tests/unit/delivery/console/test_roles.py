@@ -275,7 +275,7 @@ class TestWords:
         ],
     )
     def test_a_small_role_has_a_short_description(self, rights: set[str], said: list[str]) -> None:
-        assert role_words.sentences(rights) == said
+        assert role_words.role_sentences(rights) == said
 
 
 def ticked(client: Client, address: str) -> set[str]:

@@ -8,7 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from delivery.console.lanes import strips
 from delivery.console.overview import page as overview
-from delivery.console.subscribers.status import read_status
+from delivery.console.subscribers.status import read_subscriber
 from delivery.models import Delivery, JournalEntry, Lane
 from delivery.states import Status
 from subscriptions.models import Subscriber, SubscriptionStatus
@@ -91,7 +91,7 @@ class TestSubscriberPage:
     def test_lists_its_subscriptions_with_their_backlogs(self, head: Delivery) -> None:
         factories.delivery(subscription=head.subscription)
         other = factories.subscription("invoices", subscriber=head.subscription.subscriber)
-        status = read_status(head.subscription.subscriber, now=timezone.now())
+        status = read_subscriber(head.subscription.subscriber, now=timezone.now())
         assert [(row.subscription, str(row.waiting)) for row in status.subscriptions] == [
             (head.subscription, "2"),
             (other, "0"),

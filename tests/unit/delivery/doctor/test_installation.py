@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from pytest_django.live_server_helper import LiveServer
 
-from delivery.doctor.findings import CheckResult, Severity, report_lines
+from delivery.doctor.findings import CheckResult, Severity, check_report
 from delivery.doctor.installation import (
     check_base_url,
     check_callbacks,
@@ -108,7 +108,7 @@ def test_report_begins_with_the_worst() -> None:
         CheckResult(check="a", severity=Severity.OK, text="well"),
         CheckResult(check="b", severity=Severity.FAILED, text="broken", advice="Mend it."),
     ]
-    assert [line.split() for line in report_lines(findings)] == [
+    assert [line.split() for line in check_report(findings)] == [
         ["FAILED", "b", "broken"],
         ["→", "Mend", "it."],
         ["OK", "a", "well"],

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from delivery.history.archive import ledger
-from delivery.history.archive.proof import last_proof, rows_of
+from delivery.history.archive.proof import last_proof, row_counts
 from delivery.history.job import StepJob
 from delivery.history.schemas import TABLES
 from delivery.history.steps.verify import verify_history
@@ -96,4 +96,4 @@ def test_a_file_of_the_day_of_the_proof_is_missed(job: StepJob) -> None:
 
 
 def rows_in_ledger(job: StepJob) -> dict[str, int]:
-    return rows_of({table.name: ledger.files(job.database, table.name) for table in TABLES})
+    return row_counts({table.name: ledger.files(job.database, table.name) for table in TABLES})

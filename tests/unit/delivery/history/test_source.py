@@ -90,7 +90,7 @@ def test_conditions_are_pushed_down(spark: SparkSession, conninfo: str) -> None:
 def test_only_conditions_equal_in_postgresql_are_pushed_down(
     condition: Filter, text: str | None
 ) -> None:
-    assert source.condition_of(condition) == text
+    assert source.sql_condition(condition) == text
 
 
 @pytest.mark.parametrize("table", [table.name for table in TABLES])

@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from delivery.database.connections import connection_parameters
 from delivery.lifecycle.transitions import reopen_deliveries
-from delivery.maintenance import restored
-from delivery.maintenance.restored import MarkedRestore, SendersRunningError, mark_restored
+from delivery.maintenance import restored_database
+from delivery.maintenance.restored_database import MarkedRestore, SendersRunningError, mark_restored
 from delivery.models import (
     BulkVerb,
     Delivery,
@@ -110,10 +110,10 @@ def test_new_messages_get_ids_that_were_never_used() -> None:
     new = factories.message()
     assert new.pk == reported.next_message
     # Two days at a hundred times the rate, of one message a day, and a million.
-    assert new.pk - old.pk >= restored.IDS_AHEAD
+    assert new.pk - old.pk >= restored_database.IDS_AHEAD
     with connection.cursor() as cursor:
         cursor.execute("SELECT last_value FROM delivery_archivefile_id_seq")
-        assert cursor.fetchone() >= (restored.IDS_AHEAD,)
+        assert cursor.fetchone() >= (restored_database.IDS_AHEAD,)
 
 
 def test_marking_again_changes_no_delivery() -> None:
@@ -151,7 +151,7 @@ def test_nothing_changes_if_nothing_was_sent_since() -> None:
 
 def test_a_database_in_use_is_refused() -> None:
     with (
-        psycopg.connect(**connection_parameters(), application_name=restored.SENDER),
+        psycopg.connect(**connection_parameters(), application_name=restored_database.SENDER),
         pytest.raises(SendersRunningError, match="stop Inturn everywhere"),
     ):
         marked()

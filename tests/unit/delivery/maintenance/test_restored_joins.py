@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from delivery.lifecycle.transitions import reopen_deliveries
-from delivery.maintenance.restored import mark_restored
+from delivery.maintenance.restored_database import mark_restored
 from delivery.models import Delivery, Lane, Status
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import delivery.vendors.teamforge
-from subscriptions.configuration.document_json import parse_json
+from subscriptions.configuration.document_json import parse_document
 from subscriptions.models import EventType, Kind
 from tests.unit.subscriptions.configuration.documents import apply, plan, reported
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 def file() -> Any:
     (folder,) = delivery.vendors.teamforge.__path__
-    return parse_json(Path(folder, "event_types.json").read_bytes())
+    return parse_document(Path(folder, "event_types.json").read_bytes())
 
 
 def test_it_makes_seven_topics_and_their_presubmit_questions() -> None:

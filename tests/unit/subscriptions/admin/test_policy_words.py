@@ -4,14 +4,14 @@ import pytest
 
 from subscriptions.admin.policies import schedule_words
 from subscriptions.admin.policies.schedule_words import duration_in_words
-from subscriptions.admin.policies.words import sentences, summary
+from subscriptions.admin.policies.words import policy_sentences, policy_summary
 from subscriptions.models import Policy
 
 WORKFRONT = {"on_unreachable": "RETRY_LANE", "retry_schedule": "EXPONENTIAL", "retry_seconds": 84.8}
 
 
 def said(**values: object) -> str:
-    return " ".join(sentences(Policy(**values)))
+    return " ".join(policy_sentences(Policy(**values)))
 
 
 def test_workfronts_offsets_are_those_of_its_documentation() -> None:
@@ -73,7 +73,7 @@ def test_success_codes_are_described() -> None:
     assert "answers 200 or 201: the delivery is DELIVERED. Any other 2xx counts as a 5xx." in said(
         success_codes="201,200"
     )
-    assert summary(Policy(success_codes="200")).startswith("only 200 is success, ")
+    assert policy_summary(Policy(success_codes="200")).startswith("only 200 is success, ")
 
 
 def test_suspending_and_resuming_are_described() -> None:
@@ -97,7 +97,9 @@ def test_settings_without_effect_are_not_described() -> None:
 
 def test_freezing_a_url_that_is_gone_is_described() -> None:
     assert "410 freezes the URL at once" in said(breaks_circuit=True, freezes_when_gone=True)
-    assert "410 freezes the URL" in summary(Policy(breaks_circuit=True, freezes_when_gone=True))
+    assert "410 freezes the URL" in policy_summary(
+        Policy(breaks_circuit=True, freezes_when_gone=True)
+    )
 
 
 def test_a_breakers_thresholds_are_described() -> None:
@@ -107,11 +109,11 @@ def test_a_breakers_thresholds_are_described() -> None:
 
 
 def test_one_line_distinguishes_policies() -> None:
-    assert summary(Policy()) == (
+    assert policy_summary(Policy()) == (
         "unreachable blocks, 5xx skips and tries again, 4xx rejects, in doubt is sent again"
     )
-    assert summary(Policy(**WORKFRONT, max_attempts=12, breaks_circuit=True)).startswith(
+    assert policy_summary(Policy(**WORKFRONT, max_attempts=12, breaks_circuit=True)).startswith(
         "unreachable goes to the retry lane (11 retries within 48 h, then FAILED), 5xx skips"
     )
     suspending = Policy(on_unreachable="IN_PLACE", max_attempts=5, when_used_up="SUSPEND")
-    assert "(4 retries within 40 s, then suspends)" in summary(suspending)
+    assert "(4 retries within 40 s, then suspends)" in policy_summary(suspending)

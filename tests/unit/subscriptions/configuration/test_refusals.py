@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from subscriptions.configuration.document import RefusedDocumentError
-from subscriptions.configuration.document_json import parse_json
+from subscriptions.configuration.document_json import parse_document
 from subscriptions.configuration.export import export_configuration
 from subscriptions.models import CommonScript, EventType, Kind, Subscription
 from tests.support import factories
@@ -98,7 +98,7 @@ def test_what_has_not_the_form_of_a_document_is_refused(content: Any, field: str
 )
 def test_what_is_no_json_is_refused(text: bytes) -> None:
     with pytest.raises(RefusedDocumentError):
-        parse_json(text)
+        parse_document(text)
 
 
 def test_a_subscriber_cannot_be_shadow() -> None:
