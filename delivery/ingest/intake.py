@@ -1,4 +1,4 @@
-"""The web server's way to the committers: which requests take it, and their answers."""
+"""The web server's way to the committers: the posts that take it, and their answers."""
 
 import asyncio
 import re
@@ -54,7 +54,7 @@ class Intake:
         self._threads: list[threading.Thread] = []
 
     async def publish(self, environ: dict[str, Any], body: bytes) -> AcceptedResponse | None:
-        """Publish a plain request; None leaves the request to its view.
+        """Publish a plain post; None leaves it to its view.
 
         Raises Problem 503 if too many wait, or if the database went away meanwhile.
         """

@@ -1,6 +1,6 @@
 """Plain posts: their messages and the subscriptions of each, by a committer's cache.
 
-Requests that are not plain or must be refused are left to the view. Only the bad items of a partial
+Posts that are not plain or must be refused are left to the view. Only the bad items of a partial
 batch are answered here, each with the problem that the view would return.
 """
 
@@ -41,12 +41,12 @@ PARTIAL = "partial=true"
 
 
 class NotPlainError(Exception):
-    """The view must answer the request."""
+    """The view must answer the post."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlainPost:
-    """A request whose messages may be stored.
+    """A post whose messages may be stored.
 
     `refused` are the items of a partial batch that are not, by their place.
     """
@@ -74,13 +74,13 @@ class PlainPost:
 
 
 class PlainReader:
-    """Reads requests for one committer."""
+    """Reads posts for one committer."""
 
     def __init__(self, cache: ConfigurationCache) -> None:
         self._cache = cache
 
     def read_post(self, post: Post) -> PlainPost | None:
-        """Return the messages to store; None if the request is not plain, or must be refused."""
+        """Return the messages to store; None if the post is not plain, or must be refused."""
         try:
             return self._plain_post(post)
         except (NotPlainError, Problem, PublishRefusedError):

@@ -1,4 +1,4 @@
-"""Storing plain requests together: each whole or not at all, by one statement for all of them."""
+"""Storing plain posts together: each whole or not at all, by one statement for all of them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -14,7 +14,7 @@ from delivery.publishing.stored_messages import Accepted, Configuration, store_m
 def store_together(
     plain: Sequence[PlainPost], *, as_of: Configuration
 ) -> list[tuple[Post, bytes | None]] | None:
-    """Return the answer to each request.
+    """Return the answer to each post.
 
     None if its idempotency key was used: none of it is stored. None as the result: the
     configuration has changed since `as_of`, and nothing was stored.

@@ -1,4 +1,4 @@
-"""Writing the journal."""
+"""The journal: entries recorded in the transaction of the change that they report."""
 
 from delivery.models import JournalEntry, JournalKind
 
