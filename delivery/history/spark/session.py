@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from delivery.history.spark.errors import spark_errors
 from delivery.history.spark.jvm import Jvm
 from delivery.history.spark.scratch import scratch_folder
 
@@ -36,10 +37,6 @@ _ANYWHERE = {
     # Persisted frames are read a few times, and dropped with the run.
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
 }
-
-
-class SparkError(RuntimeError):
-    """Spark failed; the message is its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +124,7 @@ class SparkSessions:
         """Yield the session for a run; errors of Spark stay readable after the session's end."""
         if self._session is None:
             self._session = self._ending.enter_context(spark_session(spark))
-        with _spark_errors():
+        with spark_errors(memory=spark.memory, log=spark.log):
             yield self._session
 
 
@@ -160,17 +157,6 @@ def _connected(spark: Spark) -> Iterator["SparkSession"]:
             yield session
     finally:
         session.stop()
-
-
-@contextmanager
-def _spark_errors() -> Iterator[None]:
-    """Raise SparkError for PySpark's exceptions, whose text needs the JVM to be running."""
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except PySparkException as error:
-        raise SparkError(str(error)) from error
 
 
 def _options(spark: Spark) -> dict[str, str]:

@@ -28,7 +28,8 @@ for number in range(int(sys.argv[2])):
 SHARED = """
 import sys
 from pathlib import Path
-from delivery.history.spark.session import Spark, SparkError, SparkSessions
+from delivery.history.spark.errors import SparkError
+from delivery.history.spark.session import Spark, SparkSessions
 spark = Spark(master="local[1]", memory="512m", is_brief=True, log=Path(sys.argv[1]))
 seen = set()
 with SparkSessions() as sessions:
