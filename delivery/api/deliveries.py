@@ -24,7 +24,7 @@ from delivery.api.shapes import (
     DeliverySerializer,
     leave_out_receivers,
 )
-from delivery.database.queries import TimeUpError, at_most
+from delivery.database.queries import TimeUpError, statement_time_limit
 from delivery.models import Attempt, Delivery
 from delivery.models.delivery import ids_of_message
 from delivery.models.message import public_id
@@ -183,7 +183,7 @@ class DeliveryViews(ApiView, GenericViewSet[Delivery]):
 
     def _within_time(self, rows: QuerySet[Delivery]) -> Sequence[Delivery]:
         try:
-            with at_most(TEXT_SEARCH_SECONDS):
+            with statement_time_limit(TEXT_SEARCH_SECONDS):
                 return self.paginate_queryset(rows) or ()
         except TimeUpError:
             raise Problem(

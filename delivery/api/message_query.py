@@ -7,7 +7,7 @@ from django.db.models import Exists, QuerySet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from delivery.database.queries import TimeUpError, at_most
+from delivery.database.queries import TimeUpError, statement_time_limit
 from delivery.models import Delivery, Message
 from delivery.models.message import parse_public_id
 from delivery.states import Status
@@ -129,7 +129,7 @@ def page_of_search(
 
 def _within_time(search: Callable[[], list[Message]]) -> list[Message]:
     try:
-        with at_most(TEXT_SEARCH_SECONDS):
+        with statement_time_limit(TEXT_SEARCH_SECONDS):
             return search()
     except TimeUpError:
         raise Problem(

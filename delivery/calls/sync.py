@@ -49,7 +49,11 @@ from delivery.states import FAILURES, OutcomeClass, Status
 from delivery.tracing.trace_context import TRACEPARENT
 from delivery.tracing.traces import traces
 from subscriptions.filters import document
-from subscriptions.matching.match import by_position, candidates, qualifying_candidates
+from subscriptions.matching.match import (
+    candidates,
+    qualifying_candidates,
+    subscriptions_by_position,
+)
 from subscriptions.models import Publisher, Subscription
 from subscriptions.values.endpoints import INTERNAL
 
@@ -203,7 +207,9 @@ def _qualified(draft: Draft) -> list[Subscription]:
     seen = document(draft.headers, draft.body)
     subscriptions = candidates(draft.event_type, [draft.headers])
     matches = qualifying_candidates(subscriptions, seen, by_subscriber=False, to=draft.destination)
-    return by_position([match.subscription_id for match in matches if not match.is_shadow])
+    return subscriptions_by_position(
+        [match.subscription_id for match in matches if not match.is_shadow]
+    )
 
 
 def _first_there(qualified: Sequence[Subscription]) -> SyncTarget | None:

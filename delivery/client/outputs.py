@@ -37,7 +37,7 @@ class Printer:
 
     def __init__(self, write: Callable[[str], object], *, as_json: bool) -> None:
         self._write = write
-        self._text = as_json_line if as_json else as_text
+        self._text = message_line if as_json else message_text
 
     def __call__(self, message: FetchedMessage) -> str:
         self._write(f"{self._text(message)}\n")
@@ -95,7 +95,7 @@ def forwarded(message: FetchedMessage) -> dict[str, str | bytes]:
     return {name: value if value.isascii() else value.encode() for name, value in headers.items()}
 
 
-def as_text(message: FetchedMessage) -> str:
+def message_text(message: FetchedMessage) -> str:
     receives = f"  fetched {message.receive_count} times" if message.receive_count > 1 else ""
     shown = payload_of(message.body)
     cut = f"\n… {shown.size:,} bytes in all" if shown.is_cut else ""
@@ -104,7 +104,7 @@ def as_text(message: FetchedMessage) -> str:
     )
 
 
-def as_json_line(message: FetchedMessage) -> str:
+def message_line(message: FetchedMessage) -> str:
     """Return the message as `next` shows it, without the fields for the acknowledgement.
 
     The body is as published, but on one line and with control characters escaped.

@@ -27,7 +27,7 @@ from subscriptions.configuration.document import FORMAT, NAMES, RefusedDocumentE
 from subscriptions.configuration.document_json import document_text
 from subscriptions.configuration.export import export_configuration
 from subscriptions.configuration.plan import ConfigurationRequest, Plan, Verb
-from subscriptions.configuration.secrets import of_mapping
+from subscriptions.configuration.secrets import lookup_of_mapping
 from subscriptions.configuration.warnings import plan_warnings
 
 MAX_REFERENCE_LENGTH = 4000
@@ -236,7 +236,7 @@ def _configuration_request(given: PlanRequest) -> ConfigurationRequest:
     values = given.validated_data
     try:
         return checked_document(
-            values["document"], lookup=of_mapping(values["secrets"]), prune=values["prune"]
+            values["document"], lookup=lookup_of_mapping(values["secrets"]), prune=values["prune"]
         )
     except RefusedDocumentError as error:
         raise refused(error) from None

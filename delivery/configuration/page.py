@@ -30,7 +30,7 @@ from subscriptions.configuration.document import RefusedDocumentError, document_
 from subscriptions.configuration.document_json import document_text, parse_document
 from subscriptions.configuration.export import export_configuration
 from subscriptions.configuration.plan import ConfigurationRequest, Plan, PlannedObject, Verb
-from subscriptions.configuration.secrets import of_mapping
+from subscriptions.configuration.secrets import lookup_of_mapping
 from subscriptions.configuration.warnings import plan_warnings
 from subscriptions.values.encryption import UndecipherableError, decrypt, encrypt
 
@@ -138,7 +138,7 @@ def _configuration_request(given: dict[str, Any]) -> ConfigurationRequest:
         raise document_refused("The file is empty.")
     text = given["file"].encode(errors="surrogateescape")
     return checked_document(
-        parse_document(text), lookup=of_mapping(given["secrets"]), prune=given["prune"]
+        parse_document(text), lookup=lookup_of_mapping(given["secrets"]), prune=given["prune"]
     )
 
 

@@ -116,7 +116,7 @@ def array(values: Iterable[float | None]) -> str:
 
 
 @contextmanager
-def at_most(seconds: float) -> Iterator[None]:
+def statement_time_limit(seconds: float) -> Iterator[None]:
     """Limit the duration of each statement on Django's connection, in a transaction of its own.
 
     Raise TimeUpError when the limit is exceeded.

@@ -111,7 +111,7 @@ def _made(
         if one is None:
             parcels.append(parcel)
         elif (result := results.get(parcel.delivery_id)) is None:
-            parcels.append(as_stored(parcel, one.row))
+            parcels.append(with_stored_output(parcel, one.row))
         else:
             made, output = transform_parcel(parcel, one.endpoint, result)
             parcels.append(made)
@@ -151,7 +151,7 @@ def transform_parcel(
     return _with(parcel, output), output
 
 
-def as_stored(parcel: Parcel, row: Mapping[str, Any]) -> Parcel:
+def with_stored_output(parcel: Parcel, row: Mapping[str, Any]) -> Parcel:
     """Return the parcel with its stored output, if there is one."""
     if row["script_version"] is None or parcel.is_volatile:
         return parcel

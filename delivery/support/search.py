@@ -30,7 +30,7 @@ from django.db.models import BooleanField, Exists, QuerySet
 from django.db.models.expressions import RawSQL
 
 from delivery.database import queries
-from delivery.database.queries import TimeUpError, at_most, reading_ahead
+from delivery.database.queries import TimeUpError, reading_ahead, statement_time_limit
 from delivery.models import Delivery, Message, Status
 from delivery.models.delivery import DeliveryQuerySet, ids_of_message
 from delivery.support.written_texts import ways_to_write
@@ -203,7 +203,7 @@ def _follow(
     upper, size, named = last, count + 1, search.subscriptions or ()
     while upper >= first:
         try:
-            with at_most(max((ends_at - time.monotonic()) / 2, LEAST_SECONDS)):
+            with statement_time_limit(max((ends_at - time.monotonic()) / 2, LEAST_SECONDS)):
                 ids, reached = _newest_ids(search, first, upper, size)
                 among = rows.filter(pk__in=ids).order_by("-pk")
                 messages += among[: count - len(messages)]
@@ -247,7 +247,7 @@ def _few_ids(search: Search, first: int, last: int, seconds: float) -> list[int]
     """
     rows = search.deliveries(Delivery.objects.order_by(), first, last)
     try:
-        with at_most(seconds):
+        with statement_time_limit(seconds):
             ids = list(rows.values_list("message_id", flat=True)[: FEW + 1])
     except TimeUpError:
         return None
@@ -267,7 +267,7 @@ def _search_part(
     if seconds is None:
         return list(rows)
     try:
-        with at_most(seconds), reading_ahead() if is_all_read else nullcontext():
+        with statement_time_limit(seconds), reading_ahead() if is_all_read else nullcontext():
             return list(rows)
     except TimeUpError:
         return None

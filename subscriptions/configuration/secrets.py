@@ -27,7 +27,7 @@ _WRITE = 'write {"from": "env:NAME"} or {"from": "file:PATH"}.'
 _NOT_IN_A_NAME = re.compile(r"[^A-Z0-9]+")
 
 
-def of_machine(reference: str) -> str | None:
+def secret_of_machine(reference: str) -> str | None:
     """Look up a reference in the environment or in a file, without its last line break."""
     form, _, name = reference.partition(":")
     if form == "env":
@@ -38,7 +38,7 @@ def of_machine(reference: str) -> str | None:
         return None
 
 
-def of_mapping(given: Mapping[str, str]) -> Lookup:
+def lookup_of_mapping(given: Mapping[str, str]) -> Lookup:
     """Look up a whole reference in the values that were sent along."""
     return given.get
 

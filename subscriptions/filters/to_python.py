@@ -36,8 +36,8 @@ from subscriptions.filters.tree import (
     Or,
     Path,
     Root,
-    by_kind,
     kind_of,
+    literals_by_kind,
 )
 
 Test: TypeAlias = Callable[[Document], bool]
@@ -192,7 +192,8 @@ def _membership(path: Path, literals: tuple[Literal, ...], *, expected: bool) ->
     if not path.is_text:
         return _among_json(path, literals, expected=expected)
     tests = [
-        _among_text(path, kind, members, expected=expected) for kind, members in by_kind(literals)
+        _among_text(path, kind, members, expected=expected)
+        for kind, members in literals_by_kind(literals)
     ]
     return (_any if expected else _all)(tests)
 

@@ -26,8 +26,8 @@ from subscriptions.filters.tree import (
     Or,
     Path,
     Root,
-    by_kind,
     kind_of,
+    literals_by_kind,
 )
 
 # Parallel unsafe, because a worker may not start the subtransaction of an exception block.
@@ -88,7 +88,11 @@ def _condition(tree: Condition, roots: _Roots) -> Sql:
             return _with_literal(path, operator, operand, roots)
         case Membership(path, literals):
             return joined_sql(
-                " OR ", [_among(path, kind, members, roots) for kind, members in by_kind(literals)]
+                " OR ",
+                [
+                    _among(path, kind, members, roots)
+                    for kind, members in literals_by_kind(literals)
+                ],
             )
         case Like(path, pattern):
             return compose_sql(

@@ -154,7 +154,9 @@ def kind_of(literal: Literal) -> LiteralKind:
             return LiteralKind.NUMBER
 
 
-def by_kind(literals: tuple[Literal, ...]) -> list[tuple[LiteralKind, tuple[Literal, ...]]]:
+def literals_by_kind(
+    literals: tuple[Literal, ...],
+) -> list[tuple[LiteralKind, tuple[Literal, ...]]]:
     """Return the literals grouped by kind; `in` reads the path once for each kind."""
     return [
         (kind, members)

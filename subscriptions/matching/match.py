@@ -130,7 +130,7 @@ def groups(chosen: Sequence[Candidate]) -> list[int]:
     ]
 
 
-def by_position(subscription_ids: Sequence[int]) -> list[Subscription]:
+def subscriptions_by_position(subscription_ids: Sequence[int]) -> list[Subscription]:
     """Return the subscriptions in a SYNC message's order of preference: by position, then by id."""
     rows = Subscription.objects.filter(pk__in=subscription_ids).select_related("subscriber")
     return list(

@@ -13,7 +13,7 @@ from typing import TypeVar
 from delivery.configuration.applying import apply_document, checked_document, plan_document
 from delivery.lifecycle import wake
 from subscriptions.configuration.export import export_configuration
-from subscriptions.configuration.secrets import of_mapping
+from subscriptions.configuration.secrets import lookup_of_mapping
 from subscriptions.models import Subscription
 from tests.bench import latency, stage, usage
 from tests.bench.latency import LatencyLoad
@@ -154,11 +154,11 @@ def _as_document() -> Iterator[tuple[str, Cost]]:
     """Export the configuration, plan it unchanged, and apply one change."""
     content, seconds = _timed(export_configuration)
     yield "export", Cost(seconds, "s")
-    wanted, checked = _timed(lambda: checked_document(content, lookup=of_mapping({})))
+    wanted, checked = _timed(lambda: checked_document(content, lookup=lookup_of_mapping({})))
     _, seconds = _timed(lambda: plan_document(wanted))
     yield "plan without changes", Cost(checked + seconds, "s")
     content["subscriptions"][-1]["timeout_seconds"] = 28
-    wanted = checked_document(content, lookup=of_mapping({}))
+    wanted = checked_document(content, lookup=lookup_of_mapping({}))
     plan, seconds = _timed(lambda: plan_document(wanted))
     yield "plan of one change", Cost(seconds, "s")
     _, seconds = _timed(lambda: apply_document(wanted, digest=plan.digest, actor="bench"))

@@ -7,7 +7,7 @@ import pytest
 
 from delivery.configuration.applying import apply_document, checked_document, plan_document
 from subscriptions.configuration.apply import PlanChangedError
-from subscriptions.configuration.secrets import of_mapping
+from subscriptions.configuration.secrets import lookup_of_mapping
 from subscriptions.models import Subscription
 from tests.races.test_deleting_subscriptions import publishing
 from tests.races.transactions import meet
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def applying(content: Any, *, prune: bool = False) -> Callable[[], object]:
     """Plan now, and return a function that applies that plan."""
-    document = checked_document(content, lookup=of_mapping({}), prune=prune)
+    document = checked_document(content, lookup=lookup_of_mapping({}), prune=prune)
     digest = plan_document(document).digest
     return lambda: apply_document(document, digest=digest, actor="tester")
 

@@ -31,7 +31,7 @@ from delivery.console.shared.list_filters import (
     PublishedSince,
     PublishedUntil,
 )
-from delivery.database.queries import TimeUpError, at_most
+from delivery.database.queries import TimeUpError, statement_time_limit
 from delivery.models import OwnDelivery, OwnMessage
 from delivery.models.message import parse_public_id, public_id
 from delivery.models.reach import deliveries_within, messages_within
@@ -125,7 +125,7 @@ class OwnDeliveryAdmin(KeysetAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the list; the messages instead if the rows are not found in time."""
         try:
-            with at_most(LONGEST_SECONDS):
+            with statement_time_limit(LONGEST_SECONDS):
                 return super().changelist_view(request, extra_context)
         except TimeUpError:
             self.message_user(request, _TOO_WIDE, messages.WARNING)

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from delivery.console.event_types.catalogue import EventExample, example_of
 from delivery.console.own.page import reading_commands
 from delivery.console.shared.statuses import Statuses, counted_statuses
-from delivery.database.queries import TimeUpError, at_most
+from delivery.database.queries import TimeUpError, statement_time_limit
 from delivery.models import Delivery, Message
 from delivery.models.delivery import delivery_id
 from delivery.models.reach import deliveries_within, messages_within
@@ -70,7 +70,7 @@ def _event_types(publishers: list[Publisher]) -> QuerySet[EventType]:
 def _failed(reach: Reach, *, since: datetime) -> list[Delivery] | None:
     """Return the newest failed deliveries of messages published since then."""
     try:
-        with at_most(FAILED_SECONDS):
+        with statement_time_limit(FAILED_SECONDS):
             # Of any publisher: the bound is found by the index of times.
             recent = Message.objects.filter(published_at__gte=since).order_by("published_at")
             first = recent.values_list("pk", flat=True).first()

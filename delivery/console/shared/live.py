@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from delivery.console.shared.counting import Bounded
-from delivery.database.queries import TimeUpError, at_most
+from delivery.database.queries import TimeUpError, statement_time_limit
 from subscriptions.admin.shared.base import id_of
 from subscriptions.admin.shared.keyset import KeysetAdmin
 
@@ -53,7 +53,7 @@ class LiveAdmin(KeysetAdmin):
             return None
         rows = self.newer_rows(changelist, newest).order_by().values("pk")
         try:
-            with at_most(COUNT_SECONDS):
+            with statement_time_limit(COUNT_SECONDS):
                 return Bounded(rows[: NEW_LIMIT + 1].count(), NEW_LIMIT)
         except TimeUpError:
             return None

@@ -18,7 +18,7 @@ from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_GET
 
 from delivery.console.shared.counting import Bounded
-from delivery.database.queries import TimeUpError, at_most
+from delivery.database.queries import TimeUpError, statement_time_limit
 from delivery.states import FAILURES, OPEN, Status
 from subscriptions.admin.shared.keyset import KeysetAdmin
 from subscriptions.admin.shared.list_filters import ExactText
@@ -157,7 +157,7 @@ def _named(params: Mapping[str, Any]) -> Tab:
 
 def _with_count(shown: ShownTab, rows: QuerySet[Any]) -> ShownTab:
     try:
-        with at_most(COUNT_SECONDS):
+        with statement_time_limit(COUNT_SECONDS):
             found = rows.order_by()[: COUNT_LIMIT + 1].count()
     except TimeUpError:
         return shown

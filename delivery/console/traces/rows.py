@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from delivery.database.queries import TimeUpError, at_most, named_rows
+from delivery.database.queries import TimeUpError, named_rows, statement_time_limit
 from delivery.models import Delivery, EarlierSettlement, JournalKind, Message
 from delivery.models.message import public_id
 from delivery.states import FAILURES
@@ -137,7 +137,7 @@ def is_open(delivery: Delivery, at: datetime) -> bool:
 
 def _within_time(search: Callable[[], list[Row]]) -> list[Row] | None:
     try:
-        with at_most(SECONDS):
+        with statement_time_limit(SECONDS):
             return search()
     except TimeUpError:
         return None

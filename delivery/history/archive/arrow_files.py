@@ -16,7 +16,7 @@ from pyarrow import parquet
 from pyspark.sql import datasource as spark_source
 
 from delivery.history.schemas import BY_NAME, Column, Table
-from delivery.history.spark.workers import shares
+from delivery.history.spark.workers import dealt_shares
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -117,7 +117,7 @@ class ArrowReader(spark_source.DataSourceReader):
         self._paths = paths
 
     def partitions(self) -> Sequence[spark_source.InputPartition]:
-        return [spark_source.InputPartition(share) for share in shares(self._paths)]
+        return [spark_source.InputPartition(share) for share in dealt_shares(self._paths)]
 
     def read(self, partition: spark_source.InputPartition) -> Iterator[pa.RecordBatch]:
         for path in partition.value:

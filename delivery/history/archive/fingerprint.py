@@ -41,7 +41,7 @@ class Fingerprint:
         return Fingerprint(self.rows + other.rows, (self.checksum + other.checksum) & _MASK)
 
 
-def in_postgresql(columns: Sequence[Column]) -> str:
+def fingerprint_sql(columns: Sequence[Column]) -> str:
     """Return the SQL expression of a row's checksum over columns with these names."""
     values = [_whole(column) for column in _numbers(columns)]
     laid = [f"{value} # ({value} << {_shift(place)})" for place, value in enumerate(values)]
@@ -63,7 +63,9 @@ def fingerprint_of(checksums: pa.Array) -> Fingerprint:
     return Fingerprint(len(checksums), (compute.sum(spread).as_py() or 0) & _MASK)
 
 
-def of_batches(columns: Sequence[Column], batches: Iterable[pa.RecordBatch]) -> Fingerprint:
+def fingerprint_of_batches(
+    columns: Sequence[Column], batches: Iterable[pa.RecordBatch]
+) -> Fingerprint:
     """Compute the fingerprint of these columns of batches."""
     return sum((fingerprint_of(_checksums(columns, batch)) for batch in batches), Fingerprint())
 

@@ -17,7 +17,7 @@ _LANE = ("subscriber_id", "replay")
 _NAMED = ("message_id", "delivery_id", "transaction_id", "seen_before", "first_at")
 
 
-def in_turn(known: "DataFrame", held: "DataFrame") -> "DataFrame":
+def ordered_deliveries(known: "DataFrame", held: "DataFrame") -> "DataFrame":
     """Return the deliveries that have a promised order: tried ones, and ones waiting to be tried.
 
     Adds `replay` (0: none), `holds` (those that concern the delivery), `due_at`, and
@@ -72,7 +72,7 @@ def mark_doubtful(in_turn: "DataFrame") -> "DataFrame":
     return in_turn.withColumn("is_doubted", sql.coalesce(is_doubted, sql.lit(False)))
 
 
-def of_doubted(doubted: "DataFrame") -> "DataFrame":
+def deliveries_of_doubted_lanes(doubted: "DataFrame") -> "DataFrame":
     """Return all deliveries in the lanes with a doubted one: the input of `late_deliveries`."""
     return doubted.join(
         doubted.filter("is_doubted").select(*_LANE).distinct(), [*_LANE], "left_semi"

@@ -23,11 +23,11 @@ from delivery.history.archive.fingerprint import (
     CHECKSUM,
     Fingerprint,
     fingerprint_of,
-    in_postgresql,
-    of_batches,
+    fingerprint_of_batches,
+    fingerprint_sql,
 )
 from delivery.history.postgres.names import Names
-from delivery.history.postgres.source import Piece, in_snapshot, read_batches
+from delivery.history.postgres.source import Piece, read_batches, snapshot_statements
 from delivery.history.schemas import ATTEMPTS, BY_NAME, DAY, Column, Table, arrow_schema
 
 
@@ -73,7 +73,7 @@ class Extraction:
     def _count(self, piece: Piece) -> int:
         """Count the rows of a piece in PostgreSQL."""
         with psycopg.connect(self.conninfo, autocommit=True) as connection:
-            for prelude in in_snapshot(self.snapshot):
+            for prelude in snapshot_statements(self.snapshot):
                 connection.execute(prelude.encode())
             counting = f"SELECT count(*) FROM ({piece.select}) AS found"  # noqa: S608 - ours
             row = connection.execute(counting.encode()).fetchone()
@@ -143,13 +143,15 @@ class ReadBack:
         try:
             for batch in self.archive.rows(table, path):
                 if self.names is None or self.names.agree(table, batch):
-                    fingerprint += of_batches(columns, [batch])
+                    fingerprint += fingerprint_of_batches(columns, [batch])
         except FileNotFoundError:
             return Fingerprint()
         return fingerprint
 
 
-def by_table(counted: Iterable[Sequence[tuple[str, Mapping[str, Any]]]]) -> dict[str, Fingerprint]:
+def fingerprints_by_table(
+    counted: Iterable[Sequence[tuple[str, Mapping[str, Any]]]],
+) -> dict[str, Fingerprint]:
     """Sum JSON results of counting, by table."""
     fingerprints: dict[str, Fingerprint] = {}
     for table, fingerprint in chain.from_iterable(counted):
@@ -209,7 +211,7 @@ def _with_checksum(table: Table, select: str) -> str:
     order = f"ORDER BY {', '.join(table.key)}"
     # The inner ORDER BY sorts rows before the checksum widens them, by an index if there is one;
     # then the outer one costs nothing more. All parts of the statement are ours.
-    checksum = in_postgresql(table.bare)
+    checksum = fingerprint_sql(table.bare)
     return f"SELECT *, {checksum} FROM ({select} {order}) AS found {order}"  # noqa: S608
 
 

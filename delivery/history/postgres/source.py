@@ -160,17 +160,17 @@ def read_batches(
     select: str, schema: pa.Schema, *, conninfo: str, snapshot: str
 ) -> Generator[pa.RecordBatch]:
     """Yield the statement's rows in a snapshot of PostgreSQL, in batches of some megabytes."""
-    by = by_adbc if find_spec("adbc_driver_postgresql") else by_copy
+    by = batches_by_adbc if find_spec("adbc_driver_postgresql") else batches_by_copy
     return by(select, schema, conninfo=conninfo, snapshot=snapshot)
 
 
-def by_adbc(
+def batches_by_adbc(
     select: str, schema: pa.Schema, *, conninfo: str, snapshot: str
 ) -> Generator[pa.RecordBatch]:
     from adbc_driver_postgresql import dbapi
 
     with dbapi.connect(conninfo, autocommit=True) as connection, connection.cursor() as cursor:
-        for prelude in in_snapshot(snapshot):
+        for prelude in snapshot_statements(snapshot):
             cursor.execute(prelude)
         cursor.execute(select)
         for batch in cursor.fetch_record_batch():
@@ -183,12 +183,12 @@ def by_adbc(
             )
 
 
-def by_copy(
+def batches_by_copy(
     select: str, schema: pa.Schema, *, conninfo: str, snapshot: str
 ) -> Generator[pa.RecordBatch]:
     """Yield the same batches without ADBC's driver."""
     with psycopg.connect(conninfo, autocommit=True) as connection, connection.cursor() as cursor:
-        for prelude in in_snapshot(snapshot):
+        for prelude in snapshot_statements(snapshot):
             cursor.execute(prelude.encode())
         described = cursor.execute(f"{_all_of(select)} LIMIT 0".encode()).description
         assert described is not None
@@ -215,7 +215,7 @@ def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def in_snapshot(snapshot: str) -> tuple[str, ...]:
+def snapshot_statements(snapshot: str) -> tuple[str, ...]:
     """Return the statements by which one of several concurrent readers enters the snapshot."""
     return (
         "SET TIME ZONE 'UTC'",

@@ -29,7 +29,7 @@ def run_tasks(spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task],
 
     if not tasks:
         return []
-    spread = by_frame if is_remote() else by_context
+    spread = run_by_frame if is_remote() else run_by_context
     return [
         orjson.loads(text) for text in spread(spark, tasks, lambda task: orjson.dumps(do(task)))
     ]
@@ -40,7 +40,7 @@ def run_here(tasks: Sequence[Task], do: Callable[[Task], Any]) -> list[Any]:
     return [orjson.loads(orjson.dumps(do(task))) for task in tasks]
 
 
-def shares(items: Sequence[Task]) -> list[Sequence[Task]]:
+def dealt_shares(items: Sequence[Task]) -> list[Sequence[Task]]:
     """Deal items into shares in turn, for items too small for a task each.
 
     If the largest come first, all shares have about the same work.
@@ -49,7 +49,7 @@ def shares(items: Sequence[Task]) -> list[Sequence[Task]]:
     return [items[place::count] for place in range(count)]
 
 
-def by_context(
+def run_by_context(
     spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task], bytes]
 ) -> list[bytes]:
     """Run the tasks without Spark SQL, which would plan and compile for seconds."""
@@ -57,7 +57,7 @@ def by_context(
     return results
 
 
-def by_frame(
+def run_by_frame(
     spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task], bytes]
 ) -> list[bytes]:
     """Run the tasks by a function of a column: Spark Connect has nothing but frames."""

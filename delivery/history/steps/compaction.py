@@ -10,9 +10,9 @@ from delivery.history.archive import chunk as chunks
 from delivery.history.archive.fingerprint import Fingerprint
 from delivery.history.archive.ledger import File, files, try_lock_files
 from delivery.history.job import StepJob
-from delivery.history.postgres.extract import ReadBack, by_table
+from delivery.history.postgres.extract import ReadBack, fingerprints_by_table
 from delivery.history.schemas import DAY, TABLES, Table
-from delivery.history.spark.workers import run_tasks, shares
+from delivery.history.spark.workers import dealt_shares, run_tasks
 
 # For a day and a table, compaction pays from this number of small files on.
 MANY = 8
@@ -74,5 +74,7 @@ def _compact(job: StepJob, table: Table, old: list[File]) -> None:
 
 
 def _count(job: StepJob, table: Table, paths: list[str]) -> Fingerprint:
-    files = shares([(table.name, path) for path in paths])
-    return by_table(run_tasks(job.spark, files, ReadBack(job.archive).count))[table.name]
+    files = dealt_shares([(table.name, path) for path in paths])
+    return fingerprints_by_table(run_tasks(job.spark, files, ReadBack(job.archive).count))[
+        table.name
+    ]

@@ -17,7 +17,13 @@ from delivery.database.statements import statement
 from delivery.history.archive import chunk as chunks
 from delivery.history.archive.fingerprint import Fingerprint
 from delivery.history.job import StepJob
-from delivery.history.postgres.extract import Extracted, Extraction, Numbered, ReadBack, by_table
+from delivery.history.postgres.extract import (
+    Extracted,
+    Extraction,
+    Numbered,
+    ReadBack,
+    fingerprints_by_table,
+)
 from delivery.history.postgres.names import Names
 from delivery.history.postgres.source import ALL_IDS, Piece
 from delivery.history.postgres.window import (
@@ -31,7 +37,7 @@ from delivery.history.postgres.window import (
     read_horizon,
 )
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES, TABLES
-from delivery.history.spark.workers import shares
+from delivery.history.spark.workers import dealt_shares
 from delivery.history.steps import compaction
 
 # The rows that one worker writes at a time; fewer are not worth another worker, nor more files of a
@@ -159,9 +165,11 @@ def _compared(
     rows = counted.total()
     counted = counted + sum((Counter({one.table: one.counted}) for one in extracted), Counter())
     files = sorted((file for one in extracted for file in one.files), key=lambda file: -file.bytes)
-    staged = shares([(file.table, file.staged) for file in files])
+    staged = dealt_shares([(file.table, file.staged) for file in files])
     job.progress.doing(f"comparing {sum(file.rows for file in files):,} rows with PostgreSQL")
-    fingerprints = by_table(job.run_tasks(staged, ReadBack(job.archive, names).count, rows=rows))
+    fingerprints = fingerprints_by_table(
+        job.run_tasks(staged, ReadBack(job.archive, names).count, rows=rows)
+    )
     for table in dict.fromkeys(one.table for one in extracted):
         of_table = [one for one in extracted if one.table == table]
         sent = sum((one.sent for one in of_table), Fingerprint())

@@ -25,11 +25,11 @@ from delivery.history.checks.attempts import check_attempts, tried_counts
 from delivery.history.checks.finding import COLUMNS, GAPS, KINDS, broken_counts, findings
 from delivery.history.checks.groups import check_groups, group_counts
 from delivery.history.checks.order import (
-    in_turn,
+    deliveries_of_doubted_lanes,
     late_deliveries,
     mark_doubtful,
-    of_doubted,
     order_counts,
+    ordered_deliveries,
     overtaken_deliveries,
 )
 from delivery.history.checks.owed_deliveries import check_owed, owed_counts
@@ -170,11 +170,11 @@ def _checked(
     attempts = judgement.judge(check_attempts(history.judged), sql.struct(*counted))
     job.progress.advance(attempts["tried"]["attempts"], attempts["tried"]["attempts"])
     job.progress.doing("checking the order of each subscriber")
-    turns = mark_doubtful(in_turn(history.known, history.holds))
+    turns = mark_doubtful(ordered_deliveries(history.known, history.holds))
     order = _counts(turns, order_counts())
     if order.pop("doubted"):
         job.progress.doing("checking suspected violations of order")
-        _judge_order(judgement, of_doubted(turns))
+        _judge_order(judgement, deliveries_of_doubted_lanes(turns))
     job.progress.doing("checking groups")
     groups = judgement.judge(check_groups(history.judged), group_counts())
     job.progress.doing("checking that nothing is missing")

@@ -24,7 +24,7 @@ from subscriptions.configuration.document import NAMES, RefusedDocumentError
 from subscriptions.configuration.document_json import document_text, parse_document
 from subscriptions.configuration.export import export_configuration
 from subscriptions.configuration.plan import ConfigurationRequest, Plan
-from subscriptions.configuration.secrets import of_machine
+from subscriptions.configuration.secrets import secret_of_machine
 from subscriptions.configuration.warnings import plan_warnings
 
 ACTOR = "manage.py configuration"
@@ -158,5 +158,5 @@ def _read(place: str) -> bytes:
 
 def _configuration_request(options: Options) -> ConfigurationRequest:
     return checked_document(
-        parse_document(_read(options["file"])), lookup=of_machine, prune=options["prune"]
+        parse_document(_read(options["file"])), lookup=secret_of_machine, prune=options["prune"]
     )

@@ -13,8 +13,8 @@ from delivery.database.connections import connection_parameters
 from delivery.history.archive.fingerprint import (
     Fingerprint,
     fingerprint_of,
-    in_postgresql,
-    of_batches,
+    fingerprint_of_batches,
+    fingerprint_sql,
 )
 from delivery.history.schemas import ATTEMPTS, TABLES, Table
 from tests.unit.delivery.history import archived
@@ -51,7 +51,7 @@ def odd_rows(table: Table) -> list[Row]:
 
 def by_arrow(table: Table, rows: list[Row], *, batches: int = 1) -> Fingerprint:
     parts = [rows[at::batches] for at in range(batches)]
-    return of_batches(
+    return fingerprint_of_batches(
         table.columns, [pa.RecordBatch.from_pylist(part, table.arrow) for part in parts]
     )
 
@@ -68,7 +68,7 @@ def by_postgresql(table: Table, rows: list[Row]) -> Fingerprint:
         )
         for row in rows
     )
-    checksum = sql.SQL(in_postgresql(table.columns))
+    checksum = sql.SQL(fingerprint_sql(table.columns))
     select = sql.SQL("SELECT {} FROM (VALUES {}) AS found ({})").format(
         checksum, values, sql.SQL(names)
     )
@@ -172,7 +172,7 @@ def close_rows(table: Table) -> list[Row]:
 def test_no_two_neighbours_have_the_same(table: Table, part: str) -> None:
     rows = pa.RecordBatch.from_pylist(close_rows(table), table.arrow)
     found = {
-        of_batches(getattr(table, part), [rows.slice(place, 1)]).checksum
+        fingerprint_of_batches(getattr(table, part), [rows.slice(place, 1)]).checksum
         for place in range(rows.num_rows)
     }
     assert len(found) == rows.num_rows

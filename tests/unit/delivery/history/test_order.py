@@ -11,11 +11,11 @@ from delivery.history.checks.finding import findings
 from delivery.history.checks.holds import times_of_holds
 from delivery.history.checks.known_deliveries import known_deliveries, places
 from delivery.history.checks.order import (
-    in_turn,
+    deliveries_of_doubted_lanes,
     late_deliveries,
     mark_doubtful,
-    of_doubted,
     order_counts,
+    ordered_deliveries,
     overtaken_deliveries,
 )
 from delivery.history.postgres.unarchived_rows import UNARCHIVED
@@ -47,7 +47,7 @@ def history(
     nothing = spark.createDataFrame([], UNARCHIVED.spark)
     # Cached as in a run, which reads it repeatedly, and does not plan it each time.
     holds = times_of_holds(frame(spark, JOURNAL, journal), places(rows), owners(rows)).cache()
-    return in_turn(
+    return ordered_deliveries(
         known_deliveries(rows, frame(spark, ATTEMPTS, attempts), nothing).cache(), holds
     ).cache()
 
@@ -57,7 +57,7 @@ def owners(rows: DataFrame) -> DataFrame:
 
 
 def found(turns: DataFrame) -> Found:
-    some = of_doubted(mark_doubtful(turns)).cache()
+    some = deliveries_of_doubted_lanes(mark_doubtful(turns)).cache()
     rows = findings(overtaken_deliveries(late_deliveries(some).cache(), some)).collect()
     return sorted((row.kind, row.delivery_id, row.other_delivery_id) for row in rows)
 
@@ -198,7 +198,9 @@ def test_a_resubmission_is_no_first_attempt(spark: SparkSession) -> None:
     ]
     nothing = spark.createDataFrame([], UNARCHIVED.spark)
     holds = times_of_holds(frame(spark, JOURNAL, []), places(rows), owners(rows))
-    turns = in_turn(known_deliveries(rows, frame(spark, ATTEMPTS, tried), nothing), holds)
+    turns = ordered_deliveries(
+        known_deliveries(rows, frame(spark, ATTEMPTS, tried), nothing), holds
+    )
     assert found(turns) == []
     assert turns.count() == 2
 

@@ -105,7 +105,7 @@ def test_without_the_driver_of_arrow_the_rows_are_the_same(conninfo: str, table:
     with open_snapshot(conninfo) as seen:
         by_adbc, by_copy = (
             _rows(read(select, schema, conninfo=conninfo, snapshot=seen.name))
-            for read in (source.by_adbc, source.by_copy)
+            for read in (source.batches_by_adbc, source.batches_by_copy)
         )
     assert len(by_adbc) == 2
     assert by_adbc == by_copy

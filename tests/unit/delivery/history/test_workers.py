@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.errors import PySparkException
 
-from delivery.history.spark.workers import by_context, by_frame, run_tasks, shares
+from delivery.history.spark.workers import dealt_shares, run_by_context, run_by_frame, run_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,24 +24,24 @@ def reported(items: Sequence[int]) -> dict[str, int]:
     return {"sum": sum(items), "process": os.getpid()}
 
 
-@pytest.mark.parametrize("way", [by_context, by_frame])
+@pytest.mark.parametrize("way", [run_by_context, run_by_frame])
 def test_either_way_does_every_task(spark: "SparkSession", way: Callable[..., Any]) -> None:
     tasks = [f"☃{number}" for number in range(20)]
     assert sorted(way(spark, tasks, doubled)) == sorted(map(doubled, tasks))
 
 
 def test_workers_do_them(spark: "SparkSession") -> None:
-    found = run_tasks(spark, shares([1, 2, 3, 4]), reported)
+    found = run_tasks(spark, dealt_shares([1, 2, 3, 4]), reported)
     assert sorted(one["sum"] for one in found) == [1, 2, 3, 4]
     assert os.getpid() not in {one["process"] for one in found}
 
 
 def test_no_task_starts_no_worker(spark: "SparkSession") -> None:
     nothing: list[int] = []
-    assert run_tasks(spark, shares(nothing), reported) == []
+    assert run_tasks(spark, dealt_shares(nothing), reported) == []
 
 
-@pytest.mark.parametrize("way", [by_context, by_frame])
+@pytest.mark.parametrize("way", [run_by_context, run_by_frame])
 def test_a_failed_tasks_error_is_raised(spark: "SparkSession", way: Callable[..., Any]) -> None:
     def fails(task: str) -> bytes:
         raise ValueError(f"nothing to be had of {task}")
@@ -52,7 +52,7 @@ def test_a_failed_tasks_error_is_raised(spark: "SparkSession", way: Callable[...
 
 @pytest.mark.parametrize(("count", "tasks"), [(1, 1), (16, 16), (17, 16), (500, 62)])
 def test_every_task_is_assigned_once(count: int, tasks: int) -> None:
-    dealt = shares(range(count))
+    dealt = dealt_shares(range(count))
     assert sorted(item for share in dealt for item in share) == list(range(count))
     assert len(dealt) == tasks
     assert max(map(len, dealt)) - min(map(len, dealt)) <= 1

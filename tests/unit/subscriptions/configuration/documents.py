@@ -6,7 +6,7 @@ from typing import Any
 from delivery.configuration.applying import apply_document, checked_document, plan_document
 from subscriptions.configuration.document import DocumentFault, RefusedDocumentError
 from subscriptions.configuration.plan import Plan
-from subscriptions.configuration.secrets import of_mapping
+from subscriptions.configuration.secrets import lookup_of_mapping
 from subscriptions.models import (
     Action,
     CommonScript,
@@ -114,11 +114,13 @@ def remove_everything() -> None:
 
 
 def plan(content: Any, *, secrets: Mapping[str, str] | None = None, prune: bool = False) -> Plan:
-    return plan_document(checked_document(content, lookup=of_mapping(secrets or {}), prune=prune))
+    return plan_document(
+        checked_document(content, lookup=lookup_of_mapping(secrets or {}), prune=prune)
+    )
 
 
 def apply(content: Any, *, secrets: Mapping[str, str] | None = None, prune: bool = False) -> Plan:
-    document = checked_document(content, lookup=of_mapping(secrets or {}), prune=prune)
+    document = checked_document(content, lookup=lookup_of_mapping(secrets or {}), prune=prune)
     return apply_document(document, digest=plan_document(document).digest, actor="tester")
 
 

@@ -9,7 +9,7 @@ from delivery.configuration.applying import apply_document, checked_document, pl
 from delivery.models import JournalEntry, JournalKind
 from subscriptions.configuration.apply import PlanChangedError
 from subscriptions.configuration.plan import PlannedField, Verb
-from subscriptions.configuration.secrets import of_mapping
+from subscriptions.configuration.secrets import lookup_of_mapping
 from subscriptions.models import ConfigurationChange, Publisher, Subscriber, Subscription
 from tests.support import factories
 from tests.unit.subscriptions.configuration.documents import (
@@ -128,7 +128,7 @@ def test_the_order_in_the_file_makes_no_difference() -> None:
 
 def test_an_apply_wants_the_plan_that_was_seen() -> None:
     some_of_everything()
-    as_seen = checked_document(changed(timeout_seconds=7), lookup=of_mapping({}))
+    as_seen = checked_document(changed(timeout_seconds=7), lookup=lookup_of_mapping({}))
     digest = plan_document(as_seen).digest
     Subscription.objects.filter(name="project-1008").update(timeout_seconds=9)
     with pytest.raises(PlanChangedError):
@@ -139,7 +139,7 @@ def test_an_apply_wants_the_plan_that_was_seen() -> None:
 
 def test_what_others_change_elsewhere_does_not_matter() -> None:
     some_of_everything()
-    as_seen = checked_document(changed(timeout_seconds=7), lookup=of_mapping({}))
+    as_seen = checked_document(changed(timeout_seconds=7), lookup=lookup_of_mapping({}))
     digest = plan_document(as_seen).digest
     factories.subscription()
     apply_document(as_seen, digest=digest, actor="tester")
