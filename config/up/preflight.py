@@ -2,7 +2,6 @@
 
 import errno
 import fcntl
-import resource
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,18 +34,6 @@ def single_instance(home: Path) -> Iterator[None]:
                 f"another `up` is running on {home}: stop it, or set INTURN_HOME"
             )
         yield
-
-
-def raise_file_limit() -> None:
-    """Raise the soft limit of open files to the hard limit, because every endpoint is a socket.
-
-    The usual soft limit of 1,024 is a default for programs that use select().
-    """
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    except (ValueError, OSError):
-        return
 
 
 def exposure(environment: Environment) -> Iterator[str]:

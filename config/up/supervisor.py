@@ -28,13 +28,13 @@ from config.up.notify import notify_service_manager
 from config.up.preflight import (
     CannotStartError,
     exposure,
-    raise_file_limit,
     require_free_port,
     single_instance,
 )
 from config.up.probe import is_ready
 from config.up.tls import require_usable
 from config.version import version
+from delivery.cluster.file_limit import raise_file_limit
 
 CLUSTER, DEMO = "cluster", "demo"
 

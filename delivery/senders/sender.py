@@ -9,13 +9,13 @@ import asyncio
 import gc
 import logging
 import os
-import resource
 import time
 from collections.abc import Callable, Collection
 
 import uvloop
 from django.conf import settings
 
+from delivery.cluster.file_limit import raise_file_limit
 from delivery.cluster.stopping import stopping
 from delivery.database.connections import AWAY
 from delivery.senders.changes import Changes
@@ -235,12 +235,6 @@ def _wake(context: SenderContext, lane_id: int) -> None:
     lane = context.lanes.get(lane_id)
     if lane is not None:
         lane.wake()
-
-
-def raise_file_limit() -> None:
-    """Raise the limit of open files: every lane may hold a connection of its own."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def collect_garbage_rarely() -> None:
