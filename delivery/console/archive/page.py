@@ -70,7 +70,7 @@ class ShownMessage:
     `is_there`: PostgreSQL has it as well, so it has its ordinary page.
     """
 
-    archived_message: ArchivedMessage
+    message: ArchivedMessage
     body: Payload
     headers: list[tuple[str, Any]]
     deliveries: list[DeliveryRow]

@@ -86,7 +86,7 @@ class MessagePage:
     body: Payload
     headers: list[tuple[str, Any]]
     part: DeliveryPart
-    build_trace: Trace
+    trace: Trace
     reasons: Reasons
     branches: Branches
     copies: list[Message]

@@ -25,7 +25,7 @@ class RetentionPeriod:
 class RetentionPage:
     """The values of the page; `run` is the running pass."""
 
-    retention_periods: list[RetentionPeriod]
+    kept: list[RetentionPeriod]
     waits_for_archive: bool
     archived_until: datetime | None
     run: RetentionRun | None
