@@ -2,15 +2,17 @@
 
 First the scripted lanes send as fast as they can. Then they send at a pace of WANTED_RATE together,
 and so do as many lanes without scripts in their turn: the unscripted lane beside them has a
-receiver of its own. Only the time counts in which all were at work. If the cores were busy all that
-time, the lane was slower because the machine was full.
+receiver of its own. It sends as fast as it can, and then at a pace of LANE_RATE, as a lane in use
+does. Only the time counts in which all were at work. If the cores were busy all that time, the lane
+was slower because the machine was full.
 """
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from statistics import median
 
+from delivery.senders.lanes.pace import LATE_SECONDS
 from subscriptions.models import Subscription
 from tests.bench import children, stage, usage
 from tests.bench.measuring import (
@@ -20,7 +22,7 @@ from tests.bench.measuring import (
     Measuring,
     wait_until,
 )
-from tests.bench.results import BenchResult, at_most, compare
+from tests.bench.results import BenchResult, at_most, compare, percentile
 
 # The vendor's sample of a transformation: a map of fields.
 SCRIPT = """
@@ -30,15 +32,21 @@ $outmessage = { type: $inheader['Content-Type'], summary: fields.original };
 WANTED_RATE = 1_000
 # Of the lane's rate beside as many lanes without scripts, at the same pace.
 WANTED_BESIDE = 0.9
+# The pace of the lane, where it does not send as fast as it can.
+LANE_RATE = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneRates:
-    """Deliveries per second, and the number of cores that were busy meanwhile."""
+    """Deliveries per second, and the number of cores that were busy meanwhile.
+
+    `delays` are the seconds by which each delivery of a lane with a pace arrived late.
+    """
 
     lane: float
     others: float
     busy_cores: float
+    delays: Sequence[float] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +57,22 @@ class LaneBesideOthers:
     receiver: children.ReceiverProcess
     lane: stage.BenchSetup
 
-    def rates(self, others: stage.BenchSetup, *, pace: float | None = None) -> LaneRates:
-        """Drain the backlogs, and return the rates of the lane and of the others together."""
+    def rates(
+        self,
+        others: stage.BenchSetup,
+        *,
+        pace: float | None = None,
+        lane_pace: float | None = None,
+    ) -> LaneRates:
+        """Drain the backlogs, and return the rates of the lane and of the others together.
+
+        With both paces the backlogs last equally long.
+        """
         sizes = self.measuring.sizes
-        backlogs = [(self.lane, sizes.unscripted), (others, sizes.scripted // others.lanes)]
+        unscripted = sizes.unscripted
+        if pace is not None and lane_pace is not None:
+            unscripted = round(sizes.scripted * lane_pace / pace)
+        backlogs = [(self.lane, unscripted), (others, sizes.scripted // others.lanes)]
         receivers = [self.receiver, self.measuring.receiver]
         expected = sum(count * cast.lanes for cast, count in backlogs)
         stage.clear()
@@ -64,6 +84,8 @@ class LaneBesideOthers:
             cast.hold()
         if pace is not None:
             others.keep_pace(pace / others.lanes)
+        if lane_pace is not None:
+            self.lane.keep_pace(lane_pace)
         busy: list[tuple[float, float]] = []
 
         def received() -> int:
@@ -79,14 +101,18 @@ class LaneBesideOthers:
         for receiver, (cast, count) in zip(receivers, backlogs, strict=True):
             self._receive(receiver, expected=count * cast.lanes)
         of_lane, of_others = ([at for _, at in one.arrivals()] for one in receivers)
-        return _rates_meanwhile(of_lane, of_others, busy)
+        return _rates_meanwhile(of_lane, of_others, busy, lane_pace=lane_pace)
 
     def _receive(self, receiver: children.ReceiverProcess, *, expected: int) -> None:
         self.measuring.receive(receiver.tally(), expected=expected)
 
 
 def _rates_meanwhile(
-    lane: list[float], others: list[float], busy: Sequence[tuple[float, float]]
+    lane: list[float],
+    others: list[float],
+    busy: Sequence[tuple[float, float]],
+    *,
+    lane_pace: float | None,
 ) -> LaneRates:
     """Return the rates in the time in which both arrived; `busy` are moments and busy seconds."""
     begin, end = max(lane[0], others[0]), min(lane[-1], others[-1])
@@ -98,7 +124,50 @@ def _rates_meanwhile(
         lane=of_lane / seconds,
         others=of_others / seconds,
         busy_cores=(last - first) / max(last_at - first_at, 0.001),
+        delays=_delays([at for at in lane if at <= end], lane_pace) if lane_pace else (),
     )
+
+
+def _delays(arrivals: Sequence[float], rate: float) -> list[float]:
+    """Return by how many seconds each arrived after its pace's time: 0 is the quickest of them."""
+    due, late = arrivals[0], []
+    for at in arrivals:
+        late.append(at - due)
+        # As the lane's `Pace`: a longer delay is not made up for, and moves all later deliveries.
+        due = max(due, at - LATE_SECONDS) + 1 / rate
+    return [seconds - min(late) for seconds in late]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Rounds of the lane beside others without scripts and beside others with scripts."""
+
+    others: list[LaneRates] = field(default_factory=list)
+    scripts: list[LaneRates] = field(default_factory=list)
+
+    def results(self, name: str) -> list[BenchResult]:
+        sides = [("without", self.others), ("with", self.scripts)]
+        return [
+            compare(
+                f"{name} beside {WANTED_RATE:,}/s, with and without scripts",
+                [one.lane for one in self.scripts],
+                [one.lane for one in self.others],
+                wanted=WANTED_BESIDE,
+            ),
+            *(result for side, rounds in sides for result in _explained(side, rounds)),
+        ]
+
+
+def _explained(side: str, rounds: Sequence[LaneRates]) -> Iterator[BenchResult]:
+    """Yield the busy cores, and the delays of a lane with a pace."""
+    cores = median(one.busy_cores for one in rounds)
+    yield at_most(f"  busy cores, {side} scripts", cores, None, unit="cores")
+    delays = [1000 * delay for one in rounds for delay in one.delays]
+    for percent in (50, 99) if delays else ():
+        delay = percentile(delays, percent)
+        yield at_most(
+            f"  delay behind its pace, {side} scripts, p{percent}", delay, None, unit="ms"
+        )
 
 
 def lane_beside_scripts(measuring: Measuring) -> list[BenchResult]:
@@ -111,28 +180,18 @@ def lane_beside_scripts(measuring: Measuring) -> list[BenchResult]:
         scripted = stage.make_cast("scripted", url=url, lanes=lanes)
         Subscription.objects.filter(event_type=scripted.event_type).update(script=SCRIPT)
         beside = LaneBesideOthers(measuring=measuring, receiver=receiver, lane=lane)
-        of_scripts, beside_others, beside_scripts = [], [], []
+        of_scripts, full, paced = [], Beside(), Beside()
         for _ in measuring.rounds("scripts", sizes.script_rounds):
             of_scripts.append(beside.rates(scripted).others)
-            beside_others.append(beside.rates(without, pace=WANTED_RATE))
-            beside_scripts.append(beside.rates(scripted, pace=WANTED_RATE))
+            for rounds, lane_pace in ((full, None), (paced, LANE_RATE)):
+                rounds.others.append(beside.rates(without, pace=WANTED_RATE, lane_pace=lane_pace))
+                rounds.scripts.append(beside.rates(scripted, pace=WANTED_RATE, lane_pace=lane_pace))
     wanted = [float(WANTED_RATE)] * len(of_scripts)
     return [
         compare(f"{lanes} scripted lanes beside an unscripted one", of_scripts, wanted, wanted=1),
-        compare(
-            f"an unscripted lane beside {WANTED_RATE:,}/s, with and without scripts",
-            [one.lane for one in beside_scripts],
-            [one.lane for one in beside_others],
-            wanted=WANTED_BESIDE,
-        ),
-        _busy("without", beside_others),
-        _busy("with", beside_scripts),
+        *full.results("an unscripted lane"),
+        *paced.results(f"a lane at {LANE_RATE}/s"),
     ]
-
-
-def _busy(name: str, rounds: Sequence[LaneRates]) -> BenchResult:
-    cores = median(one.busy_cores for one in rounds)
-    return at_most(f"  busy cores, {name} scripts", cores, None, unit="cores")
 
 
 SCENARIOS = {"beside-scripts": lane_beside_scripts}
