@@ -18,6 +18,7 @@ from delivery.states import OutcomeClass
 from subscriptions.models import Mode, Subscription, SubscriptionStatus
 from subscriptions.values.addresses import Network, is_allowed
 from subscriptions.values.endpoints import INTERNAL, parse_endpoint
+from subscriptions.values.names import RESERVED_PREFIX
 from subscriptions.values.resolver import UnresolvedError, resolver
 
 CERTIFICATE_WARNING_DAYS = 14
@@ -193,6 +194,8 @@ def _sending() -> Iterable[Subscription]:
         Subscription.objects.filter(status=SubscriptionStatus.ACTIVE, mode=Mode.PUSH)
         # A script answers there; no connection is made.
         .exclude(endpoint=INTERNAL)
+        # Inturn's own subscription for callbacks: each delivery has the URL of its callback.
+        .exclude(subscriber__name__startswith=RESERVED_PREFIX)
         .select_related("subscriber", "event_type")
         .order_by("subscriber__name", "name")
     )

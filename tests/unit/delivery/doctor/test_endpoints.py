@@ -93,3 +93,11 @@ def test_test_messages_carry_the_sample_and_report_the_answer(receiver: Receiver
     assert [found.severity for found in findings] == [Severity.OK, Severity.FAILED]
     assert well.received[0].body == b'{"number": 7}'
     assert "500" in findings[1].text
+
+
+@pytest.mark.django_db
+def test_inturns_own_subscription_for_callbacks_is_left_out() -> None:
+    own = factories.subscriber("Inturn.Callbacks")
+    factories.subscription("callbacks", subscriber=own, endpoint="https://callback.invalid/")
+    assert [found.severity for found in check_endpoints(allowed_networks=LOOPBACK)] == [Severity.OK]
+    assert list(send_test_messages(actor="doctor", now=timezone.now())) == []
