@@ -10,6 +10,9 @@ import requests
 from tests.support.product import Flow
 from tests.system.operation.installation import eventually
 
+# After a request that was not accepted.
+PAUSE_SECONDS = 0.02
+
 
 class Load:
     """Publishes one message after the other; repeats unanswered requests with their keys."""
@@ -40,6 +43,9 @@ class Load:
         while not self._is_over.is_set():
             if self._publish(number):
                 number += 1
+            else:
+                # Without it a server that is away would keep a processor busy.
+                self._is_over.wait(PAUSE_SECONDS)
 
     def _publish(self, number: int) -> bool:
         try:

@@ -16,6 +16,7 @@ from config.env import CHECKOUT
 from config.up import processes
 
 DEADLINE_SECONDS = 60
+SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 0.1
 MARK = "INTURN_TEST_MARK"
 
 
@@ -153,11 +154,16 @@ def kill(*pids: int | None) -> None:
 def eventually(
     condition: Callable[[], object], claim: str, *, seconds: float = DEADLINE_SECONDS
 ) -> None:
-    """Wait until the condition holds; the claim appears in the error."""
+    """Wait until the condition holds; the claim appears in the error.
+
+    Most conditions are requests to a product or read /proc, which takes processor time from what
+    the test waits for. So the pauses grow, and make a wait no more than a tenth longer.
+    """
     began = time.monotonic()
     while not condition():
-        assert time.monotonic() - began < seconds, f"never: {claim}"
-        time.sleep(0.02)
+        waited = time.monotonic() - began
+        assert waited < seconds, f"never: {claim}"
+        time.sleep(min(max(SHORTEST_PAUSE_SECONDS, waited / 10), LONGEST_PAUSE_SECONDS))
 
 
 def _part(pid: int) -> str:
