@@ -24,10 +24,18 @@ WITH earlier AS MATERIALIZED (
         )
     )
 ), settled AS (
-    SELECT delivery_id, settled_at, settled_before, attempts, stands, message_id, subscription_id
-    FROM delivery_settlement
+    SELECT
+        id AS delivery_id, settled_at, settled_before, attempts, true AS stands, message_id,
+        subscription_id, started_at, duration_ms, status_code
+    FROM delivery_settled
+    WHERE settled_at >= %(since)s AND settled_at < %(until)s AND id >= %(first)s AND id < %(last)s
+    UNION ALL
+    SELECT
+        delivery_id, settled_at, settled_before, attempts, false, message_id, subscription_id,
+        NULL, NULL, NULL
+    FROM delivery_earliersettlement
     WHERE settled_at >= %(since)s AND settled_at < %(until)s AND delivery_id >= %(first)s
-        AND delivery_id < %(last)s
+        AND delivery_id < %(last)s AND NOT is_amended
 ), archived AS (
     SELECT
         settled.delivery_id, settled.settled_at, settled.settled_before,
@@ -38,19 +46,39 @@ WITH earlier AS MATERIALIZED (
         OR (settled.settled_before = earlier.settled_before AND earlier.is_amended)
     )
     GROUP BY settled.delivery_id, settled.settled_at, settled.settled_before
+), attempts AS (
+    -- Most deliveries have only the attempt that delivered them, in their own row.
+    SELECT
+        delivery_id, settled_at, settled_before, stands, message_id, subscription_id,
+        attempts AS settled_attempts, attempts AS number, started_at, duration_ms,
+        'SUCCESS'::varchar(16) AS outcome, status_code, ''::text AS error, ''::bytea AS excerpt
+    FROM settled
+    WHERE started_at IS NOT NULL
+    UNION ALL
+    -- The others are looked up one by one, whatever the planner expects: a join would read the
+    -- attempts of all older deliveries, too.
+    SELECT
+        settled.delivery_id, settled.settled_at, settled.settled_before, settled.stands,
+        settled.message_id, settled.subscription_id, settled.attempts, attempt.*
+    FROM settled
+    CROSS JOIN LATERAL (
+        SELECT number, started_at, duration_ms, outcome, status_code, error, excerpt
+        FROM delivery_attempt
+        WHERE delivery_id = settled.delivery_id
+            AND (settled.started_at IS NULL OR number <> settled.attempts)
+        OFFSET 0
+    ) AS attempt
+    WHERE settled.started_at IS NULL OR settled.attempts > 1
 )
 SELECT
-    attempt.delivery_id, attempt.number, settled.settled_at, settled.message_id,
-    settled.subscription_id, attempt.started_at, attempt.duration_ms, attempt.outcome,
-    attempt.status_code::int AS status_code, attempt.error, attempt.excerpt
-FROM settled
-JOIN delivery_attempt attempt ON attempt.delivery_id = settled.delivery_id
+    attempts.delivery_id, attempts.number, attempts.settled_at, attempts.message_id,
+    attempts.subscription_id, attempts.started_at, attempts.duration_ms, attempts.outcome,
+    attempts.status_code::int AS status_code, attempts.error, attempts.excerpt
+FROM attempts
 LEFT JOIN archived
-    ON archived.delivery_id = settled.delivery_id AND archived.settled_at = settled.settled_at
+    ON archived.delivery_id = attempts.delivery_id AND archived.settled_at = attempts.settled_at
     -- Two settlements may have the same time, while the clock is behind the archive (see
     -- `delivery_clock`).
-    AND archived.settled_before = settled.settled_before
--- The range once more, because the planner does not derive it.
-WHERE attempt.delivery_id >= %(first)s AND attempt.delivery_id < %(last)s
-    AND attempt.number > coalesce(archived.attempts, 0)
-    AND (settled.stands OR attempt.number <= settled.attempts)
+    AND archived.settled_before = attempts.settled_before
+WHERE attempts.number > coalesce(archived.attempts, 0)
+    AND (attempts.stands OR attempts.number <= attempts.settled_attempts)
