@@ -67,7 +67,10 @@ def _publish(*, limit: int | None, deliveries: list[int] | None) -> int:
 
 
 def _leave_signs(failed: Sequence[Notice]) -> None:
-    """Leave a sign of each failure for `delivery.incidents`; doubts have incidents of their own."""
+    """Leave a sign of each failure for `delivery.incidents`.
+
+    Doubts have incidents of their own. A rule that answers a SYNC publisher with "no" has none.
+    """
     FailureSign.objects.bulk_create(
         FailureSign(
             delivery_id=notice["delivery"],
@@ -75,7 +78,7 @@ def _leave_signs(failed: Sequence[Notice]) -> None:
             cause=_cause(notice),
         )
         for notice in failed
-        if notice["status"] != Status.IN_DOUBT
+        if notice["status"] != Status.IN_DOUBT and not notice["is_answer"]
     )
 
 
