@@ -6,8 +6,3 @@ from django.apps import AppConfig
 class InturnConfig(AppConfig):
     name = "config"
     verbose_name = "Inturn"
-
-    def ready(self) -> None:
-        from delivery.console import metrics
-
-        metrics.register_metrics()

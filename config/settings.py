@@ -3,7 +3,6 @@
 from typing import Any
 from urllib.parse import urlsplit
 
-import django_stubs_ext
 import environ
 from django.templatetags.static import static
 
@@ -11,8 +10,6 @@ from config import env
 from config.static_sources import sources_digest
 from config.up import clusters
 from config.version import version
-
-django_stubs_ext.monkeypatch()
 
 ENVIRONMENT = env.read_environment()
 VERSION = version()

@@ -4,11 +4,10 @@ from functools import lru_cache
 
 from django.conf import settings
 from django.db import Error, connection
-from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from delivery.database.parts import PARTS, running_sessions
-from delivery.database.versions import unknown_migrations
+from delivery.database.versions import missing_migrations, unknown_migrations
 from subscriptions.api.problems import Problem, database_read_only, problem_of_database
 from subscriptions.database_away import reconnect_next_time
 
@@ -61,8 +60,7 @@ def _require_writable() -> None:
 def _require_migrations() -> None:
     # Cached, because migrations are not undone while we run; a refusal is an exception, which is
     # not.
-    executor = MigrationExecutor(connection)
-    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+    if missing_migrations():
         raise Problem(503, "not-migrated", "Migrations are missing; run manage.py migrate.")
     if unknown_migrations():
         detail = "The database is of a newer version of Inturn; start that version or a later one."

@@ -14,6 +14,7 @@ from prometheus_client import Histogram, Info
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from rest_framework.exceptions import APIException
 
+from delivery.console.metrics import register_metrics
 from subscriptions.api.authentication import reads_everything, usable_key
 from subscriptions.api.problems import Problem, problem_of
 
@@ -26,6 +27,7 @@ _SECONDS = Histogram(
 Info("inturn_build", "The version of Inturn and of Python that this process runs.").info(
     {"version": settings.VERSION, "python": platform.python_version()}
 )
+register_metrics()
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 

@@ -2,8 +2,14 @@
 
 from importlib import import_module
 
+import django_stubs_ext
 from django.apps import apps
 from django.contrib.admin.apps import SimpleAdminConfig
+
+# Makes Django's classes for forms, views and lists generic. Here and not in the settings, because
+# it imports all of them and Django's admin, which a cluster does not need; before the modules that
+# use it, because Django imports all apps before any models.
+django_stubs_ext.monkeypatch()
 
 
 class ConsoleConfig(SimpleAdminConfig):

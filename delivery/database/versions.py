@@ -15,11 +15,17 @@ Processes that run already go on: a new version may be started beside them while
 replaced one after another.
 """
 
+import pkgutil
+from pathlib import Path
 from typing import Any
 
+from django.apps import apps
 from django.core.management.base import CommandError
 from django.db import connections
-from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+
+# App and name of a migration.
+Migration = tuple[str, str]
 
 OURS = ("delivery", "subscriptions")
 DEFAULT = "default"
@@ -27,14 +33,14 @@ DEFAULT = "default"
 
 def refuse_another_version(*, using: str, **_: Any) -> None:
     """Raise CommandError for a database of another version; for the start of `migrate`."""
-    _refuse(MigrationLoader(connections[using]))
+    _refuse(_applied(using))
 
 
 def require_this_version() -> None:
     """Raise CommandError for a database of another version, or one that is not migrated."""
-    loader = MigrationLoader(connections[DEFAULT])
-    _refuse(loader)
-    if missing := _ours(loader.disk_migrations.keys() - loader.applied_migrations.keys()):
+    applied = _applied(DEFAULT)
+    _refuse(applied)
+    if missing := _ours(_on_disk() - applied):
         raise CommandError(
             f"the database has no migration {missing[0]}: run `manage.py prepare` first"
         )
@@ -42,14 +48,19 @@ def require_this_version() -> None:
 
 def unknown_migrations() -> list[str]:
     """Return the database's migrations that this version does not have."""
-    return _unknown(MigrationLoader(connections[DEFAULT]))
+    return _ours(_applied(DEFAULT) - _on_disk())
 
 
-def _refuse(loader: MigrationLoader) -> None:
-    unknown = _unknown(loader)
+def missing_migrations() -> list[str]:
+    """Return this version's migrations, Django's among them, that the database does not have."""
+    return _names(_on_disk() - _applied(DEFAULT))
+
+
+def _refuse(applied: set[Migration]) -> None:
+    unknown = _ours(applied - _on_disk())
     if not unknown:
         return
-    if _ours(loader.disk_migrations.keys() - loader.applied_migrations.keys()):
+    if _ours(_on_disk() - applied):
         raise CommandError(
             f"this database is of another version of Inturn, with the migration {unknown[0]}, "
             "and cannot be migrated: start with an empty one, "
@@ -64,9 +75,26 @@ def _refuse(loader: MigrationLoader) -> None:
     )
 
 
-def _unknown(loader: MigrationLoader) -> list[str]:
-    return _ours(loader.applied_migrations.keys() - loader.disk_migrations.keys())
+def _applied(using: str) -> set[Migration]:
+    return set(MigrationRecorder(connections[using]).applied_migrations())
 
 
-def _ours(migrations: set[tuple[str, str]]) -> list[str]:
-    return sorted(".".join(name) for name in migrations if name[0] in OURS)
+def _on_disk() -> set[Migration]:
+    """Return this version's migrations, found by the names of their files.
+
+    To import them all, as Django's loader does, takes memory that a cluster and a web server never
+    give back.
+    """
+    return {
+        (app.label, module.name)
+        for app in apps.get_app_configs()
+        for module in pkgutil.iter_modules([str(Path(app.path) / "migrations")])
+    }
+
+
+def _ours(migrations: set[Migration]) -> list[str]:
+    return _names({migration for migration in migrations if migration[0] in OURS})
+
+
+def _names(migrations: set[Migration]) -> list[str]:
+    return sorted(".".join(migration) for migration in migrations)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 import orjson
 from django.conf import settings
 
-from delivery.calls.http import NoAnswerError, post_guarded
 from delivery.models import IncidentAlert
 
 CALL_SECONDS = 10.0
@@ -19,6 +18,9 @@ def send_chat(
     url: str, alerts: Sequence[IncidentAlert], *, note: Callable[[Sequence[IncidentAlert]], None]
 ) -> None:
     """Post the texts of the alerts as one `{"text": …}`, and note that; raises ChatError."""
+    # Not at the top: it loads `requests`, which chores without a chat do not need.
+    from delivery.calls.http import NoAnswerError, post_guarded
+
     text = "\n\n".join(f"{alert.subject}\n{alert.text}" for alert in alerts)
     try:
         status = post_guarded(

@@ -12,7 +12,6 @@ from delivery.publishing.callback_urls import (
     CallbackTarget,
     callback_target,
 )
-from delivery.publishing.json_schema import first_violation
 from subscriptions.matching.destinations import (
     EVERYBODY,
     Destination,
@@ -99,6 +98,12 @@ def check_body(draft: Draft, *, index: int = 0) -> None:
     except orjson.JSONDecodeError as error:
         detail = f"The body is not JSON: {error.msg}, line {error.lineno}, column {error.colno}."
         raise PublishRefusedError(detail, index=index, status=400) from error
+    if event_type.json_schema is None:
+        return
+    # Not at the top: it loads `jsonschema`, and no event type of Inturn's own has a schema, which
+    # are all that chores publish.
+    from delivery.publishing.json_schema import first_violation
+
     try:
         violation = first_violation(event_type, value)
     except RecursionError:
