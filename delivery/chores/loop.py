@@ -4,12 +4,11 @@ Several machines may run it: the machine that takes a duty's lock first does it.
 the loop continues at once; otherwise it polls every two seconds, and the slow duties every three.
 The slow duties may take long, because they wait for the archive or remove many rows; they run in a
 thread of their own, so that they do not delay failure reports. Mail and chat have threads of their
-own, too, because they wait for servers of others.
+own, too, because they wait for servers of others; a duty starts those while any alerts are due.
 """
 
 import time
 from collections.abc import Sequence
-from functools import partial
 from threading import Thread
 
 from django.db import connection
@@ -17,12 +16,10 @@ from django.utils import timezone
 
 from delivery.chores.duties import QUICK, SLOW
 from delivery.chores.duty import Duty
-from delivery.cluster.keeper import run_until_stopped
 from delivery.cluster.loops import connections_of, pause_until
 from delivery.cluster.stopping import stopping
 from delivery.database.connections import TCP_TIMEOUTS
-from delivery.incidents.alerts import send_alerts
-from delivery.models import AlertChannel
+from delivery.incidents.alerts import AlertThreads
 
 QUICK_POLL_SECONDS = 2.0
 SLOW_POLL_SECONDS = 3.0
@@ -32,24 +29,14 @@ _SETTINGS = TCP_TIMEOUTS + "SET client_connection_check_interval = '500ms'"
 
 def run_chores() -> None:
     """Run duties until Inturn stops."""
-    others = [
-        Thread(target=_run_duties, args=(SLOW, SLOW_POLL_SECONDS), name="slow chores", daemon=True),
-        *(_alerting(channel) for channel in AlertChannel),
-    ]
-    for thread in others:
-        thread.start()
-    _run_duties(QUICK, QUICK_POLL_SECONDS)
-    for thread in others:
-        thread.join()
-
-
-def _alerting(channel: AlertChannel) -> Thread:
-    return Thread(
-        target=run_until_stopped,
-        args=(partial(send_alerts, channel),),
-        name=f"alerts {channel}",
-        daemon=True,
+    slow = Thread(
+        target=_run_duties, args=(SLOW, SLOW_POLL_SECONDS), name="slow chores", daemon=True
     )
+    slow.start()
+    alerts = AlertThreads()
+    _run_duties((*QUICK, Duty("alerts", alerts.begin)), QUICK_POLL_SECONDS)
+    slow.join()
+    alerts.wait()
 
 
 def _run_duties(duties: Sequence[Duty], poll_seconds: float) -> None:

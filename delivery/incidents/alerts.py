@@ -1,36 +1,61 @@
-"""The loops that send alerts: one for mail and one for chats, in threads of their own.
+"""Sending alerts: mail and chats in threads of their own, while any are due.
 
 A server that hangs delays neither the duties nor the other channel, and has `EMAIL_TIMEOUT` or
-`CALL_SECONDS` for each answer.
+`CALL_SECONDS` for each answer. Without due alerts there is neither a thread nor a connection.
 """
 
 import logging
-import time
 from collections.abc import Sequence
+from datetime import datetime
+from threading import Thread
 
 from django.db import connection
 from django.utils import timezone
 
-from delivery.cluster.loops import connections_of, pause_until
+from delivery.cluster.loops import connections_of
 from delivery.cluster.stopping import stopping
 from delivery.database.connections import TCP_TIMEOUTS
 from delivery.incidents.chat import ChatError, send_chat
-from delivery.incidents.claims import claim_alerts, note_failed, note_sent
+from delivery.incidents.claims import claim_alerts, due_channels, note_failed, note_sent
 from delivery.incidents.mail import MailError, send_mails
 from delivery.models import AlertChannel, IncidentAlert
 
 log = logging.getLogger(__name__)
 
-POLL_SECONDS = 1.0
+
+class AlertThreads:
+    """The threads that send alerts, at most one for each channel."""
+
+    def __init__(self) -> None:
+        self._threads: dict[AlertChannel, Thread] = {}
+
+    def begin(self, now: datetime) -> int:
+        """Start a thread for each channel with due alerts that has none; return how many."""
+        channels = [channel for channel in due_channels(now=now) if not self._is_sending(channel)]
+        for channel in channels:
+            self._threads[channel] = thread = Thread(
+                target=_send_due, args=(channel,), name=f"alerts {channel}", daemon=True
+            )
+            thread.start()
+        return len(channels)
+
+    def wait(self) -> None:
+        """Wait until the threads have sent what they claimed, after Inturn was asked to stop."""
+        for thread in self._threads.values():
+            thread.join()
+
+    def _is_sending(self, channel: AlertChannel) -> bool:
+        return channel in self._threads and self._threads[channel].is_alive()
 
 
-def send_alerts(channel: AlertChannel) -> None:
-    """Send the alerts of a channel until Inturn stops."""
+def _send_due(channel: AlertChannel) -> None:
+    """Send the due alerts of a channel; after a fault of ours a later turn sends the rest."""
     with connections_of(f"alerts {channel.value.lower()}", settings=TCP_TIMEOUTS):
         try:
-            while not stopping.is_set():
-                if not send_next(channel):
-                    pause_until(time.monotonic() + POLL_SECONDS)
+            while not stopping.is_set() and send_next(channel):
+                continue
+        except Exception:
+            log.exception("alerts broken off", extra={"channel": channel.value})
         finally:
             connection.close()
 

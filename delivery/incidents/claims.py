@@ -39,6 +39,15 @@ class ClaimedAlerts:
     alerts: Sequence[IncidentAlert]
 
 
+def due_channels(*, now: datetime) -> list[AlertChannel]:
+    """Return the channels for which `claim_alerts` may find something."""
+    unsent = IncidentAlert.objects.filter(sent_at=None, expires_at__gt=now)
+    oldest = unsent.order_by().values("channel", "recipient").annotate(oldest=Min("id"))
+    due = unsent.filter(pk__in=oldest.values("oldest"), next_at__lte=now)
+    found = due.order_by("channel").values_list("channel", flat=True).distinct()
+    return [AlertChannel(channel) for channel in found]
+
+
 def claim_alerts(channel: AlertChannel, *, now: datetime) -> ClaimedAlerts | None:
     """Claim due alerts of the recipient that has waited longest, oldest first; None without any.
 

@@ -9,8 +9,8 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from delivery.incidents import actions, claims
-from delivery.incidents.alerts import send_next
-from delivery.incidents.claims import claim_alerts
+from delivery.incidents.alerts import AlertThreads, send_next
+from delivery.incidents.claims import claim_alerts, due_channels
 from delivery.models import AlertChannel, Incident, IncidentAlert
 from tests.support import factories
 from tests.support.mail_server import MailServer
@@ -50,6 +50,32 @@ def test_there_is_one_mail_when_it_opens_and_one_when_it_closes(mail_server: Mai
     assert "/admin/delivery/incident/" in opened.get_content()
     assert [to for to, _ in mail_server.mails] == [[SUE], [SUE]]
     assert opened["message-id"] != closed["message-id"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_channel_with_due_alerts_gets_a_thread_until_they_are_sent(
+    mail_server: MailServer,
+) -> None:
+    rule("LANE", mail_to=[SUE])
+    threads = AlertThreads()
+    assert threads.begin(timezone.now()) == 0
+    open_and_close()
+    assert threads.begin(timezone.now()) == 1
+    threads.wait()
+    mail_server.wait_for_mails(2)
+    assert threads.begin(timezone.now()) == 0
+
+
+@pytest.mark.usefixtures("mail_server")
+def test_a_channel_is_due_only_if_the_oldest_alert_of_a_recipient_is() -> None:
+    rule("LANE", mail_to=[SUE])
+    open_and_close()
+    now = timezone.now()
+    assert due_channels(now=now) == [MAIL]
+    opened = IncidentAlert.objects.earliest("id")
+    IncidentAlert.objects.filter(pk=opened.pk).update(next_at=now + timedelta(seconds=9))
+    assert due_channels(now=now) == []
+    assert claim_alerts(MAIL, now=now) is None
 
 
 def test_rules_without_recipients_use_those_of_the_settings(
