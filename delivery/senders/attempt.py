@@ -192,7 +192,9 @@ class SendingJob:
         return True
 
     async def _end_batch(self, batch: RunBatch) -> None:
-        """End the run; the lane may have to pause."""
+        """End the run; the lane may have to pause, or has nothing more to read."""
+        if batch.leaves_nothing:
+            self._lane.stock.exhaust()
         await self._context.commit(self._lane, *self._lane.stops.learn_of_batch(batch))
 
 

@@ -11,11 +11,15 @@ from delivery.verdict import Rules, pause_seconds
 
 
 class RunBatch:
-    """The deliveries read for one run. `left` counts those neither tried nor set aside yet."""
+    """The deliveries read for one run. `left` counts those neither tried nor set aside yet.
+
+    `is_all`: when they were read the lane had no others that could be sent.
+    """
 
     __slots__ = (
         "failed",
         "fresh",
+        "is_all",
         "left",
         "reason",
         "rules",
@@ -24,9 +28,10 @@ class RunBatch:
         "skipped_settled",
     )
 
-    def __init__(self, *, fresh: int, skipped: int) -> None:
+    def __init__(self, *, fresh: int, skipped: int, is_all: bool = False) -> None:
         self.fresh = fresh
         self.skipped = skipped
+        self.is_all = is_all
         self.left = fresh + skipped
         self.settled = 0
         self.skipped_settled = 0
@@ -39,6 +44,14 @@ class RunBatch:
     def is_fruitless(self) -> bool:
         """True if some deliveries were tried, and none was settled or moved to the retry lane."""
         return self.rules is not None and not self.settled
+
+    @property
+    def leaves_nothing(self) -> bool:
+        """True if all that the lane had was read for this run, and has left the lane.
+
+        Whatever came later has a notification of its own, or is found by the poll.
+        """
+        return self.is_all and self.settled == self.fresh + self.skipped
 
     def set_aside(self) -> None:
         """Count one delivery that is not sent because its subscription holds it back."""

@@ -148,6 +148,14 @@ class Reader:
             return await cursor.fetchall()
 
 
+def is_all_of_lane(request: RunRequest, parcels: Sequence[Parcel]) -> bool:
+    """Return whether no limit of the request left a delivery of the lane out."""
+    skipped = sum(parcel.is_skipped for parcel in parcels)
+    size = sum(len(parcel.body) for parcel in parcels)
+    is_cut = len(parcels) >= request.rows or size >= request.max_bytes
+    return not (is_cut or request.held or skipped >= request.skipped_rows)
+
+
 def requests_together(requests: int, *, rows: int, size: int = 0, waiting: int = 0) -> int:
     """Return how many requests the next statement answers.
 

@@ -12,7 +12,7 @@ from delivery.senders.entries import ScriptOutputMade
 from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.lanes.window import WHOLE_LANE
 from delivery.senders.parcel import Group, Key
-from delivery.senders.reader import RunRequest, groups_of
+from delivery.senders.reader import RunRequest, groups_of, is_all_of_lane
 from delivery.senders.script_runs import transformed_parcels
 
 
@@ -69,7 +69,8 @@ async def read_on(lane: SenderLane, context: SenderContext) -> None:
 async def _read_in_order(lane: SenderLane, context: SenderContext, reading: ReadRequest) -> Found:
     """Read the next run.
 
-    When it is over the lane reads again: there may be more, even if only skipped deliveries.
+    When it is over the lane reads again, unless it leaves nothing: there may be more, even if only
+    skipped deliveries.
     """
     request = RunRequest(
         lane_id=lane.id,
@@ -81,7 +82,8 @@ async def _read_in_order(lane: SenderLane, context: SenderContext, reading: Read
     read = await context.reader.parcels(request)
     parcels, outputs = await transformed_parcels(read, context, max_bytes=reading.max_bytes)
     skipped = sum(parcel.is_skipped for parcel in parcels)
-    batch = RunBatch(fresh=len(parcels) - skipped, skipped=skipped)
+    is_all = is_all_of_lane(request, read) and len(parcels) == len(read)
+    batch = RunBatch(fresh=len(parcels) - skipped, skipped=skipped, is_all=is_all)
     return Found(
         groups=[
             Group(parcel.message_id, None, [parcel], reading.generation, batch)

@@ -30,7 +30,8 @@ from subscriptions.values.own_receivers import own_receivers
 
 log = logging.getLogger(__name__)
 
-# The interval of looking for other senders: the lanes of a dead sender wait for it.
+# The interval of looking for other senders: the lanes of a dead sender wait for it, and for nothing
+# else, because shards that were claimed are looked into at once.
 MEMBERS_SECONDS = 0.5
 # The interval of the poll for lost notifications.
 POLL_SECONDS = 1.0
@@ -58,6 +59,7 @@ class Sender:
         self._reader = Reader(name=f"inturn reader {os.getpid()}")
         self._changes = Changes(self._reader)
         self._busy = Busy()
+        self._poll_due_at = float("-inf")
         # When to look for lanes with work again; the shards of the last look, with their epochs.
         self._work_due_at = float("-inf")
         self._looked_into: frozenset[tuple[int, int]] = frozenset()
@@ -116,12 +118,8 @@ class Sender:
     async def _serve(self, context: SenderContext, listener: NotificationListener) -> None:
         async with asyncio.TaskGroup() as lanes:
             claims = Claims(context, lanes)
-            polled_at = float("-inf")
             while not self._must_stop():
-                await self._update_members(claims)
-                if time.monotonic() >= polled_at + POLL_SECONDS:
-                    polled_at = time.monotonic()
-                    await self._poll(context, claims)
+                await self._update_members(context, claims)
                 await self._handle_notifications(context, claims, listener)
             claims.close()
             await self._cut_off(context)
@@ -129,6 +127,7 @@ class Sender:
 
     async def _poll(self, context: SenderContext, claims: Claims) -> None:
         """Check for everything of which a notification may have been lost."""
+        self._poll_due_at = time.monotonic() + POLL_SECONDS
         await context.successes.write(context.reader)
         await self._notice_changes(context, claims)
         pauses = [
@@ -141,9 +140,18 @@ class Sender:
             parameters = {"lane": lanes, "delivery": deliveries, "failures": failures}
             for row in await context.reader.fetch("due_lanes", parameters):
                 _wake(context, row["id"])
-        is_due = time.monotonic() >= self._work_due_at
-        if is_due or not self._settler.holding.claims <= self._looked_into:
+        if self._may_look or self._has_claimed:
             await self._look_for_work(context, claims)
+
+    @property
+    def _may_look(self) -> bool:
+        """True if looking for lanes with work takes no more than its part of the time now."""
+        return time.monotonic() >= self._work_due_at
+
+    @property
+    def _has_claimed(self) -> bool:
+        """True if shards were claimed since the last look for lanes with work."""
+        return not self._settler.holding.claims <= self._looked_into
 
     async def _look_for_work(self, context: SenderContext, claims: Claims) -> None:
         began = time.monotonic()
@@ -154,10 +162,15 @@ class Sender:
             self._work_due_at = began + min(taken / WORK_SHARE, MOST_WORK_SECONDS)
             await self._notify_lanes(context, claims, [row["lane_id"] for row in rows])
 
-    async def _update_members(self, claims: Claims) -> None:
-        """Look for other senders."""
+    async def _update_members(self, context: SenderContext, claims: Claims) -> None:
+        """Look for other senders; poll if that is due, or for work in shards that they left."""
         await claims.update_members(busy_percent=self._busy.percent())
+        if self._has_claimed:
+            # Before anything is read for the lanes of these shards.
+            await self._notice_changes(context, claims)
         await claims.serve_unfinished()
+        if time.monotonic() >= self._poll_due_at or (self._has_claimed and self._may_look):
+            await self._poll(context, claims)
 
     async def _handle_notifications(
         self, context: SenderContext, claims: Claims, listener: NotificationListener
@@ -177,7 +190,7 @@ class Sender:
         for lane_id in list(context.lanes) if call.is_gap else call.nudged:
             _wake(context, lane_id)
         if call.is_release:
-            await self._update_members(claims)
+            await self._update_members(context, claims)
         if call.is_gap:
             self._work_due_at = float("-inf")
         if call.is_change or call.is_gap:
@@ -194,6 +207,11 @@ class Sender:
         await claims.serve(lane_ids)
 
     async def _notice_changes(self, context: SenderContext, claims: Claims) -> None:
+        if not (self._settler.holding.claims or context.lanes):
+            # A sender at rest needs no connection for reading. Its first look for shards that it
+            # claims finds all changes since its last one.
+            await self._reader.close()
+            return
         changed = await self._changes.look()
         claims.notice_windows(changed.lanes)
         context.pace(changed.rates)

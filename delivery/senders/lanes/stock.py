@@ -125,6 +125,10 @@ class Stock:
             if group.batch is not None:
                 group.batch.set_aside()
 
+    def exhaust(self) -> None:
+        """Note that nothing more is to be read, until there is news or the lane forgets its run."""
+        self.more.clear()
+
     def outdate(self) -> None:
         """Make all reads stale, including one under way."""
         self.generation += 1

@@ -11,7 +11,7 @@ from django.utils import timezone
 from delivery.models import Delivery, Status
 from delivery.models.shard import SHARDS
 from delivery.senders.parcel import Parcel
-from delivery.senders.reader import Reader, RunRequest, requests_together
+from delivery.senders.reader import Reader, RunRequest, is_all_of_lane, requests_together
 from subscriptions.models import Subscription, SubscriptionStatus
 from tests.support import factories
 from tests.unit.delivery.senders.running import elsewhere
@@ -19,15 +19,19 @@ from tests.unit.delivery.senders.running import elsewhere
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def read(lane_id: int, **fields: object) -> list[Parcel]:
+def request(lane_id: int, **fields: object) -> RunRequest:
     given = {"rows": 100, "skipped_rows": 50, "max_bytes": 10_000_000} | fields
-    request = RunRequest(lane_id=lane_id, **given)  # type: ignore[arg-type]
+    return RunRequest(lane_id=lane_id, **given)  # type: ignore[arg-type]
+
+
+def read(lane_id: int, **fields: object) -> list[Parcel]:
+    wanted = request(lane_id, **fields)
 
     async def reading() -> list[Parcel]:
         reader = Reader(name="inturn reader test")
         answering = asyncio.create_task(reader.run())
         try:
-            return await reader.parcels(request)
+            return await reader.parcels(wanted)
         finally:
             answering.cancel()
             await asyncio.gather(answering, return_exceptions=True)
@@ -68,6 +72,31 @@ def test_the_oldest_delivery_of_all_subscriptions_is_first(subscription: Subscri
     rows = [pending(one)[0].pk for one in (subscription, other, other, subscription, other)]
     assert ids(read(subscription.subscriber.lane.pk)) == rows
     assert ids(read(subscription.subscriber.lane.pk, rows=3)) == rows[:3]
+
+
+@pytest.mark.parametrize(
+    ("limits", "is_all"),
+    [
+        ({}, True),
+        ({"rows": 4}, True),
+        ({"rows": 3}, False),
+        # Two bodies of 13 bytes, and the skipped one.
+        ({"max_bytes": 40}, True),
+        ({"max_bytes": 39}, False),
+        ({"max_bytes": 20}, False),
+        ({"skipped_rows": 2}, True),
+        ({"skipped_rows": 1}, False),
+        ({"skipped_rows": 0}, False),
+        ({"held": (1,)}, False),
+    ],
+)
+def test_a_read_that_no_limit_cut_has_all_of_the_lane(
+    subscription: Subscription, limits: dict[str, Any], is_all: bool
+) -> None:
+    pending(subscription, 2)
+    pending(subscription, skipped=True, attempts=1)
+    lane_id = subscription.subscriber.lane.pk
+    assert is_all_of_lane(request(lane_id, **limits), read(lane_id, **limits)) is is_all
 
 
 def test_a_parcel_contains_the_request(subscription: Subscription) -> None:

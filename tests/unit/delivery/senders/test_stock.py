@@ -30,6 +30,11 @@ def fill(lane: SenderLane, count: int, *, is_full: bool = True) -> RunBatch:
     return batch
 
 
+def send_all(lane: SenderLane) -> None:
+    while (taken := lane.take()) is not None:
+        lane.leave(taken[1])
+
+
 def wants_more(lane: SenderLane, *, rows: int = 10) -> bool:
     return lane.wants_more(lane.stock.closed(rows=rows, max_bytes=10_000), rows=rows)
 
@@ -74,6 +79,49 @@ def test_an_ordered_lane_does_not_read_ahead_of_an_unrecorded_failure() -> None:
     lane.stock.forget()
     assert not lane.stock.wants_more(set(), rows=10, is_sending=True, is_notified=True)
     assert lane.stock.wants_more(set(), rows=10, is_sending=False, is_notified=False)
+
+
+def test_a_run_leaves_nothing_if_it_had_all_of_the_lane_and_all_of_it_was_settled() -> None:
+    batch = RunBatch(fresh=1, skipped=1, is_all=True)
+    found = []
+    for was_skipped in (False, True):
+        batch.count_settled(was_skipped=was_skipped)
+        found.append(batch.leaves_nothing)
+    assert found == [False, True]
+    part = RunBatch(fresh=1, skipped=0)
+    part.count_settled(was_skipped=False)
+    assert not part.leaves_nothing
+
+
+def test_a_run_of_which_one_delivery_failed_or_was_set_aside_leaves_something() -> None:
+    failed, aside = (RunBatch(fresh=2, skipped=0, is_all=True) for _ in range(2))
+    failed.count_failed(7, reason="500", rules=TEAMFORGE)
+    aside.set_aside()
+    for batch in (failed, aside):
+        batch.count_settled(was_skipped=False)
+        assert not batch.left
+        assert not batch.leaves_nothing
+
+
+def test_a_lane_whose_run_left_nothing_reads_again_when_notified() -> None:
+    lane = serial()
+    fill(lane, 2, is_full=False)
+    send_all(lane)
+    assert wants_more(lane)
+    lane.stock.exhaust()
+    assert not wants_more(lane)
+    lane.notify()
+    assert wants_more(lane)
+
+
+def test_a_lane_that_forgets_its_run_reads_again_though_nothing_was_left() -> None:
+    lane = serial()
+    fill(lane, 1, is_full=False)
+    send_all(lane)
+    lane.stock.exhaust()
+    lane.wake()
+    lane.look_again()
+    assert wants_more(lane)
 
 
 def test_a_blocked_lane_reads_nothing_although_notified() -> None:
