@@ -14,6 +14,7 @@ from subscriptions.changes import MASKED
 from subscriptions.models import ConfigurationChange, EventType, Publisher, Subscriber, Subscription
 from subscriptions.values.header_values import HeaderError
 from tests.support import factories
+from tests.unit.delivery.console.subscription_form import errors, form_values
 
 ROOT = "/admin/subscriptions"
 NO_ROWS = {
@@ -21,24 +22,10 @@ NO_ROWS = {
 }
 
 
-def errors(answer: Any) -> dict[str, list[str]]:
-    return dict(answer.context["adminform"].form.errors)
-
-
 class TestSubscription:
     @pytest.fixture
     def values(self, db: None) -> dict[str, Any]:
-        return {
-            "name": "artifacts",
-            "subscriber": factories.subscriber("crm").pk,
-            "event_type": factories.event_type("Made").pk,
-            "policy": factories.policy("teamforge").pk,
-            "mode": "PUSH",
-            "endpoint": "https://127.0.0.1/hook",
-            "timeout_seconds": "30",
-            "dedup_mode": "NONE",
-            "dedup_window_seconds": "259200",
-        } | {"join_mode": "NONE", "join_seconds": "86400", "position": "0", "auth_type": "none"}
+        return form_values()
 
     def test_is_created_with_a_secret_shown_once(self, ann: Client, values: dict[str, Any]) -> None:
         page = ann.post(f"{ROOT}/subscription/add/", values, follow=True)

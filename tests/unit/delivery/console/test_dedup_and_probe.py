@@ -7,6 +7,7 @@ from django.test import Client
 
 from subscriptions.models import Kind, Subscription
 from tests.support import factories
+from tests.unit.delivery.console.subscription_form import errors, form_values
 
 ADD = "/admin/subscriptions/subscription/add/"
 PATH = "$$->'Body'->>'id'"
@@ -14,25 +15,7 @@ PATH = "$$->'Body'->>'id'"
 
 @pytest.fixture
 def values(db: None) -> dict[str, Any]:
-    return {
-        "name": "artifacts",
-        "subscriber": factories.subscriber("crm").pk,
-        "event_type": factories.event_type("Made").pk,
-        "policy": factories.policy("teamforge").pk,
-        "mode": "PUSH",
-        "endpoint": "https://127.0.0.1/hook",
-        "timeout_seconds": "30",
-        "position": "0",
-        "auth_type": "none",
-        "dedup_mode": "NONE",
-        "dedup_window_seconds": "259200",
-        "join_mode": "NONE",
-        "join_seconds": "86400",
-    }
-
-
-def errors(answer: Any) -> dict[str, list[str]]:
-    return dict(answer.context["adminform"].form.errors)
+    return form_values()
 
 
 def test_both_are_saved(ann: Client, values: dict[str, Any]) -> None:

@@ -12,28 +12,15 @@ from delivery.models import Delivery, Status
 from subscriptions.models import ConfigurationChange, EventType, Subscription
 from tests.support import factories
 from tests.support.receivers import Receiver
-from tests.unit.delivery.console.test_configuration import ROOT, errors
+from tests.unit.delivery.console.subscription_form import errors, form_values
+from tests.unit.delivery.console.test_configuration import ROOT
 from tests.unit.delivery.console.test_curl import shell
 
 
 @pytest.fixture
 def values(db: None) -> dict[str, Any]:
     event_type = factories.event_type("GitHub.Push", forward_headers=["x-github-*"])
-    return {
-        "name": "pushes",
-        "subscriber": factories.subscriber("crm").pk,
-        "event_type": event_type.pk,
-        "policy": factories.policy("teamforge").pk,
-        "mode": "PUSH",
-        "endpoint": "https://127.0.0.1/hook",
-        "timeout_seconds": "30",
-        "dedup_mode": "NONE",
-        "dedup_window_seconds": "259200",
-        "join_mode": "NONE",
-        "join_seconds": "86400",
-        "position": "0",
-        "auth_type": "none",
-    }
+    return form_values(name="pushes", event_type=event_type)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from delivery.states import Status
 from subscriptions.models import Kind, Mode, Subscription, SubscriptionStatus
 from tests.support import factories
 from tests.unit.delivery.console.fetching import SOON, fetched, released
+from tests.unit.delivery.console.subscription_form import form_values
 
 ROOT = "/admin/subscriptions"
 
@@ -23,23 +24,16 @@ class TestConfiguring:
     @pytest.fixture
     def values(self, db: None) -> dict[str, Any]:
         """The form's values, with hidden fields and values typed before the mode."""
-        return {
-            "name": "orders",
-            "subscriber": factories.subscriber("crm").pk,
-            "event_type": factories.event_type("Made").pk,
-            "policy": factories.policy("strict").pk,
-            "mode": "PULL",
-            "endpoint": "no endpoint at all",
-            "header_lines": "neither a header",
-            "timeout_seconds": "5",
-            "max_receives": "7",
-            "dedup_mode": "NONE",
-            "dedup_window_seconds": "259200",
-            "join_mode": "NONE",
-            "join_seconds": "86400",
-            "position": "0",
-            "auth_type": "basic",
-        }
+        return form_values(
+            name="orders",
+            policy="strict",
+            mode="PULL",
+            endpoint="no endpoint at all",
+            header_lines="neither a header",
+            timeout_seconds="5",
+            max_receives="7",
+            auth_type="basic",
+        )
 
     def test_hidden_fields_are_ignored(self, ann: Client, values: dict[str, Any]) -> None:
         page = ann.post(f"{ROOT}/subscription/add/", values, follow=True)

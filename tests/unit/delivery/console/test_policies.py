@@ -7,7 +7,8 @@ from django.test import Client
 from subscriptions.admin.policies.words import policy_sentences
 from subscriptions.models import Action, InDoubt, Policy
 from tests.support import factories
-from tests.unit.delivery.console.test_configuration import ROOT, errors
+from tests.unit.delivery.console.subscription_form import errors
+from tests.unit.delivery.console.test_configuration import ROOT
 
 
 class TestPolicies:

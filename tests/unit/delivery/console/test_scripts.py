@@ -11,31 +11,14 @@ from delivery.models import Delivery, ScriptOutput
 from delivery.states import Status
 from subscriptions.models import Kind, Subscription
 from tests.support import factories
+from tests.unit.delivery.console.subscription_form import errors, form_values
 
 ADD = "/admin/subscriptions/subscription/add/"
 
 
 @pytest.fixture
 def values(db: None) -> dict[str, Any]:
-    return {
-        "name": "artifacts",
-        "subscriber": factories.subscriber("crm").pk,
-        "event_type": factories.event_type("Made").pk,
-        "policy": factories.policy("teamforge").pk,
-        "mode": "PUSH",
-        "endpoint": "https://127.0.0.1/hook",
-        "timeout_seconds": "30",
-        "position": "0",
-        "auth_type": "none",
-        "dedup_mode": "NONE",
-        "dedup_window_seconds": "259200",
-        "join_mode": "NONE",
-        "join_seconds": "86400",
-    }
-
-
-def errors(answer: Any) -> dict[str, list[str]]:
-    return dict(answer.context["adminform"].form.errors)
+    return form_values()
 
 
 def test_a_script_is_saved_with_the_lines_of_its_author(
