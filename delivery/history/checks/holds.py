@@ -19,7 +19,7 @@ _TOGGLED = {"DEACTIVATED": True, "HELD": True, "SHADOW": True, "ACTIVATED": Fals
 _JUDGED = {"DISABLED": True, "FROZEN": True, "ENABLED": False}
 
 
-def entries_about_holds(journal: "DataFrame") -> "DataFrame":
+def hold_entries(journal: "DataFrame") -> "DataFrame":
     """Return the few journal entries that record holds."""
     from pyspark.sql import functions as sql
 

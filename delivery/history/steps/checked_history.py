@@ -19,12 +19,7 @@ from delivery.history.archive import ledger
 from delivery.history.archive.ledger import File
 from delivery.history.archive.losses import lost_rows, whole_files
 from delivery.history.archive.proof import HistoryProof
-from delivery.history.checks.holds import (
-    entries_about_holds,
-    is_about_many,
-    is_about_url,
-    times_of_holds,
-)
+from delivery.history.checks.holds import hold_entries, is_about_many, is_about_url, times_of_holds
 from delivery.history.checks.known_deliveries import known_deliveries, places
 from delivery.history.checks.since_proof import judged_deliveries, rows_read_again, touched_rows
 from delivery.history.job import StepJob
@@ -262,7 +257,7 @@ def _holds(
 
     journal = kept.enter_context(
         frames.kept_frame(
-            entries_about_holds(reader.rows(schemas.JOURNAL).unionByName(unarchived.journal)),
+            hold_entries(reader.rows(schemas.JOURNAL).unionByName(unarchived.journal)),
             is_needed_now=False,
         )
     )
