@@ -170,7 +170,7 @@ def walk_messages(
     """Search messages from the last id to the first, until `count` are found or the time is up."""
     ends_at = time.monotonic() + seconds
     if search.follows_subscriptions:
-        walked = _follow(rows, search, first=first, last=last, count=count, ends_at=ends_at)
+        walked = _follow(rows, search, (first, last), count=count, ends_at=ends_at)
         if walked is not None:
             return walked
     messages: list[Message] = []
@@ -196,16 +196,17 @@ def walk_messages(
 
 
 def _follow(
-    rows: QuerySet[Message], search: Search, *, first: int, last: int, count: int, ends_at: float
+    rows: QuerySet[Message], search: Search, ids: tuple[int, int], *, count: int, ends_at: float
 ) -> Walked | None:
     """Walk along the subscriptions' deliveries; None if not even the first part was in time."""
+    first, last = ids
     messages: list[Message] = []
     upper, size, named = last, count + 1, search.subscriptions or ()
     while upper >= first:
         try:
             with statement_time_limit(max((ends_at - time.monotonic()) / 2, LEAST_SECONDS)):
-                ids, reached = _newest_ids(search, first, upper, size)
-                among = rows.filter(pk__in=ids).order_by("-pk")
+                newest, reached = _newest_ids(search, first, upper, size)
+                among = rows.filter(pk__in=newest).order_by("-pk")
                 messages += among[: count - len(messages)]
         except TimeUpError:
             is_begun = upper < last

@@ -1,6 +1,6 @@
 """Messages are found by texts and statuses: from the newest, in parts, within a time limit."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -285,29 +285,3 @@ class TestCostOfAPart:
         with connection.cursor() as cursor:
             cursor.execute("SHOW statement_timeout")
             assert cursor.fetchone() == ("0",)
-
-
-class TestRanges:
-    def test_the_id_range_of_a_time_covers_all_of_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(searching, "SLACK", 0)
-        rows = [factories.message(published_at=NOON + timedelta(hours=hour)) for hour in range(5)]
-        since, until = NOON + timedelta(hours=1), NOON + timedelta(hours=3)
-        first, last = ids_between(since, until)
-        assert (first, last) == (rows[1].pk, rows[3].pk)
-
-    def test_the_id_range_includes_messages_slightly_out_of_order(self) -> None:
-        late, early = (
-            factories.message(published_at=NOON),
-            factories.message(published_at=NOON - timedelta(1)),
-        )
-        first, last = ids_between(NOON - timedelta(hours=1), None)
-        assert first <= late.pk < early.pk <= last
-
-    def test_a_future_time_has_no_id_range(self) -> None:
-        factories.message(published_at=NOON)
-        first, last = ids_between(NOON + timedelta(1), None)
-        assert first > last
-        found = walk_messages(
-            Message.objects.all(), Search(body="x"), first=first, last=last, count=5
-        )
-        assert (found.rows, found.reached) == ([], None)
