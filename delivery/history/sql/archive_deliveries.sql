@@ -8,7 +8,15 @@ SELECT
     settled.callback_id, settled.replay_id, settled.attempts, settled.attempts_before,
     settled.settled_before, settled.redelivery, settled.reason, settled.receive_count,
     message.body_bytes, output.output_sha256, message.transaction_id, message.seen_before
-FROM delivery_settlement settled
+FROM (
+    -- Found by their times and sorted later, whatever the planner expects: in the order of ids it
+    -- would read all older ones.
+    SELECT *
+    FROM delivery_settlement
+    WHERE settled_at >= %(since)s AND settled_at < %(until)s
+        AND delivery_id >= %(first)s AND delivery_id < %(last)s
+    OFFSET 0
+) AS settled
 CROSS JOIN LATERAL (
     SELECT published_at, octet_length(body)::bigint AS body_bytes, transaction_id, seen_before
     FROM delivery_message
@@ -23,5 +31,3 @@ LEFT JOIN LATERAL (
     WHERE delivery_id = settled.delivery_id AND made_at <= settled.settled_at
     OFFSET 0
 ) AS output ON true
-WHERE settled.settled_at >= %(since)s AND settled.settled_at < %(until)s
-    AND settled.delivery_id >= %(first)s AND settled.delivery_id < %(last)s
