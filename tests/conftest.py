@@ -122,7 +122,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     )
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
     """Keep the garbage collector from the modules and tests, which stay as long as the process.
 
     It took an eighth of the time of a process, mostly to look through them in vain.

@@ -76,7 +76,7 @@ class Forwarder:
 
 
 def forwarded(message: FetchedMessage) -> dict[str, str | bytes]:
-    """Return a forwarded message's own headers with those of `senders.request`, unsigned."""
+    """Return a forwarded message's own headers with those of `senders.http.request`, unsigned."""
     stored = {
         name: value
         for name, value in message.headers.items()

@@ -138,8 +138,8 @@ def statement_time_limit(seconds: float) -> Iterator[None]:
 def reading_ahead() -> Iterator[None]:
     """Make each statement on Django's connection find its rows in indexes before it reads any.
 
-    Use it inside `at_most`. Pages that are not in memory are then read many at a time: PostgreSQL
-    reads ahead for a bitmap scan, but not for an index scan.
+    Use it inside `statement_time_limit`. Pages that are not in memory are then read many at a time:
+    PostgreSQL reads ahead for a bitmap scan, but not for an index scan.
     """
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_indexscan = off")

@@ -89,6 +89,7 @@ def _on_disk() -> set[Migration]:
         (app.label, module.name)
         for app in apps.get_app_configs()
         for module in pkgutil.iter_modules([str(Path(app.path) / "migrations")])
+        if not module.ispkg and module.name[0] not in "_~"
     }
 
 

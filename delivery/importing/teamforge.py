@@ -146,7 +146,7 @@ def _add_subscription(imported: Imported, row: Row, names: tuple[str, str, str])
         )
         return
     endpoint = row.get("WebhookEndpoint", "")
-    if endpoint.startswith(_ORCHESTRATION):
+    if endpoint.lower().startswith(_ORCHESTRATION):
         imported.impossible.append(
             f"{label}: {endpoint} is an orchestration, which Inturn does not have; "
             "let a service of yours subscribe instead"
@@ -195,7 +195,9 @@ def _add_script(imported: Imported, entry: dict[str, Any], script: str, label: s
 
 
 def _script_refusal(script: str, *, kind: str, endpoint: str) -> str:
-    if called := _CALLS.search(script):
+    # The name of a common script is no call.
+    code = "\n".join(line for line in script.splitlines() if _INCLUDE not in line)
+    if called := _CALLS.search(code):
         return f"its script uses {called[0]}, which Inturn does not have"
     names = [name for name, _ in included_names(script)]
     if script.count(_INCLUDE) > len(names):

@@ -30,14 +30,18 @@ class AlertThreads:
         self._threads: dict[AlertChannel, Thread] = {}
 
     def begin(self, now: datetime) -> int:
-        """Start a thread for each channel with due alerts that has none; return how many."""
+        """Start a thread for each channel with due alerts that has none.
+
+        Return 0, no work for the duties' loop: a thread that fails is only started again after a
+        pause.
+        """
         channels = [channel for channel in due_channels(now=now) if not self._is_sending(channel)]
         for channel in channels:
             self._threads[channel] = thread = Thread(
                 target=_send_due, args=(channel,), name=f"alerts {channel}", daemon=True
             )
             thread.start()
-        return len(channels)
+        return 0
 
     def wait(self) -> None:
         """Wait until the threads have sent what they claimed, after Inturn was asked to stop."""

@@ -1,10 +1,11 @@
 """Spark's errors as one text with the remedy."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 _CAUSE = "Caused by: "
+_EXHAUSTED = "java.lang.OutOfMemoryError"
 
 
 class SparkError(RuntimeError):
@@ -12,34 +13,39 @@ class SparkError(RuntimeError):
 
 
 @contextmanager
-def spark_errors(*, memory: str, log: Path) -> Iterator[None]:
-    """Raise SparkError for the errors of PySpark and of the JVM with that heap and log."""
-    from py4j.protocol import Py4JError
+def spark_errors(*, memory: str, log: Path, has_ended: Callable[[], bool]) -> Iterator[None]:
+    """Raise SparkError for the errors of PySpark and of the JVM with that heap and log.
+
+    `has_ended` returns whether the JVM has ended.
+    """
+    from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         yield
-    except (PySparkException, Py4JError) as error:
-        raise SparkError(_message(error, memory=memory, log=log)) from error
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        text = _text_of(error)
+        if _EXHAUSTED in text:
+            message = f"Spark ran out of memory: {_remedy(memory)}."
+        elif (not text or not isinstance(error, PySparkException | Py4JJavaError)) and has_ended():
+            message = f"Spark's JVM has ended: see {log}. If memory ran out, {_remedy(memory)}."
+        elif isinstance(error, ConnectionError):
+            raise
+        else:
+            causes = [line for line in text.splitlines() if line.startswith(_CAUSE)]
+            message = causes[-1].removeprefix(_CAUSE) if causes else ""
+        raise SparkError("\n".join(filter(None, (message, text)))) from error
 
 
-def _message(error: Exception, *, memory: str, log: Path) -> str:
-    from py4j.protocol import Py4JError, Py4JNetworkError
+def _text_of(error: Exception) -> str:
+    """Return the error's text, or nothing if it is in a JVM that has ended."""
+    from py4j.protocol import Py4JError
 
     try:
-        text = str(error)
+        return str(error)
     except (OSError, Py4JError):
-        # The text is in the JVM, which has ended.
-        text = ""
-    if "java.lang.OutOfMemoryError" in text:
-        return (
-            f"Spark ran out of memory: raise SPARK_DRIVER_MEMORY, which is {memory}, "
-            f"and run it again.\n{text}"
-        )
-    if not text or isinstance(error, Py4JNetworkError):
-        return (
-            f"Spark's JVM has ended: see {log}. If it ran out of memory, raise "
-            f"SPARK_DRIVER_MEMORY, which is {memory}. Then run it again.\n{text}"
-        )
-    causes = [line for line in text.splitlines() if line.startswith(_CAUSE)]
-    return f"{causes[-1].removeprefix(_CAUSE)}\n{text}" if causes else text
+        return ""
+
+
+def _remedy(memory: str) -> str:
+    return f"raise SPARK_DRIVER_MEMORY, which is {memory}, and run it again"

@@ -23,6 +23,7 @@ from pathlib import Path
 
 START_SECONDS = 120.0
 LOOK_SECONDS = 0.02
+RETRY_CACHE_SECONDS = 24 * 3600
 # The nice value of the JVM and of Spark's workers, so that other processes of this machine go
 # first.
 NICE = 10
@@ -81,10 +82,11 @@ class Jvm:
 
     `memory` is its heap, such as `1g`; `cache` makes later starts fast, None for no cache. An
     `is_brief` JVM has little work itself: costly optimizations do not pay off, and it does not
-    write the cache.
+    write the cache. With `nice` 0 it has the priority of this process.
     """
 
     memory: str
+    nice: int = NICE
     is_local: bool = True
     is_brief: bool = False
     cache: Path | None
@@ -104,7 +106,7 @@ class Jvm:
                 stdout=log,
                 stderr=log,
                 env=self._environment() | {"_PYSPARK_DRIVER_CONN_INFO_PATH": str(listens)},
-                preexec_fn=_lower_priority,
+                preexec_fn=self._begin,
             )
             try:
                 port, secret = self._await(process, listens)
@@ -117,6 +119,16 @@ class Jvm:
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
         return process
 
+    def _begin(self) -> None:
+        """Ignore Ctrl-C in the new process, which we end in order, and lower its priority."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if not self.nice:
+            return
+        os.setsid()
+        os.nice(self.nice)
+        with suppress(OSError):  # a kernel without such groups
+            _NICE_OF_SESSION.write_text(str(self.nice))
+
     def _environment(self) -> dict[str, str]:
         """Return our environment, with SPARK_HOME if workers run on other machines.
 
@@ -127,7 +139,7 @@ class Jvm:
 
     def _command(self, options: Mapping[str, str], logging: Path) -> list[str]:
         return [
-            *(str(_java()), "-XX:+UseParallelGC", *self._cached()),
+            *(str(_java()), "-XX:+UseParallelGC", *self.memory_options()),
             # Spark processes plans recursively.
             "-Xss4m",
             *(["-XX:TieredStopAtLevel=1"] if self.is_brief else _COMPILING),
@@ -143,10 +155,11 @@ class Jvm:
             "pyspark-shell",
         ]
 
-    def _cached(self) -> list[str]:
+    def memory_options(self) -> list[str]:
         """Return the options of heap and cache.
 
-        Writing the cache takes memory in addition to the heap, so the heap is smaller then.
+        Writing the cache takes memory in addition to the heap, so the heap is smaller then. A run
+        may need all of it: if the cache was not written, the runs of the next day do not try.
         """
         heap = f"-Xmx{self.memory}"
         if self.cache is None:
@@ -155,8 +168,10 @@ class Jvm:
         quiet = "-Xlog:disable"
         if cache.exists():
             return [heap, quiet, f"-XX:AOTCache={cache}"]
-        if self.is_brief:
+        tried = cache.with_suffix(".tried")
+        if self.is_brief or _is_recent(tried):
             return [heap, quiet]
+        tried.touch()
         smaller = max(_kibibytes(self.memory) // 2, LEAST_HEAP_KIBIBYTES)
         return [f"-Xmx{smaller}k", quiet, f"-XX:AOTCacheOutput={cache}"]
 
@@ -190,18 +205,16 @@ def class_cache(folder: Path) -> Path:
     return folder / f"spark-{version('pyspark')}-{key:08x}.aot"
 
 
+def _is_recent(file: Path) -> bool:
+    try:
+        return file.stat().st_mtime > time.time() - RETRY_CACHE_SECONDS
+    except FileNotFoundError:
+        return False
+
+
 def _kibibytes(memory: str) -> int:
     """Return Java's `1g` or `512m` in KiB."""
     return int(memory[:-1]) * {"k": 1, "m": 1024, "g": 1024**2, "t": 1024**3}[memory[-1].lower()]
-
-
-def _lower_priority() -> None:
-    """Ignore Ctrl-C in the new process, which we end in order, and lower its priority."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.setsid()
-    os.nice(NICE)
-    with suppress(OSError):  # a kernel without such groups
-        _NICE_OF_SESSION.write_text(str(NICE))
 
 
 def spark_home() -> Path:

@@ -1,18 +1,20 @@
 """The Spark session of one run: on the bundled JVM, or on a cluster with the same code."""
 
 import os
+import subprocess
 import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from delivery.history.spark.errors import spark_errors
-from delivery.history.spark.jvm import Jvm
+from delivery.history.spark.jvm import NICE, Jvm
 from delivery.history.spark.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 # The packages that the workers of a cluster import.
 _SHIPPED = ("delivery", "subscriptions")
 LOCAL = "local[*]"
+# The time in which a JVM ends after its connections broke.
+END_SECONDS = 1.0
 # Settings that affect results, for every kind of session.
 _ANYWHERE = {
     "spark.sql.session.timeZone": "UTC",
@@ -44,12 +48,13 @@ class Spark:
     """Where Spark runs; `remote` (sc://host:port, Spark Connect) takes precedence over `master`.
 
     With `cache` None there is no cache. `is_brief` means that Python does nearly all of the work,
-    not the JVM.
+    not the JVM. With `nice` 0 the JVM has the priority of this process.
     """
 
     master: str = LOCAL
     remote: str = ""
     memory: str = "1g"
+    nice: int = NICE
     is_brief: bool = False
     cache: Path | None = None
     log: Path = Path(os.devnull)
@@ -62,24 +67,33 @@ class Spark:
 @contextmanager
 def spark_session(spark: Spark) -> Iterator["SparkSession"]:
     """Yield a session, and end it with its JVM; one at a time per process. Raises JavaError."""
+    with _session_and_jvm(spark) as (session, _):
+        yield session
+
+
+@contextmanager
+def _session_and_jvm(
+    spark: Spark,
+) -> Iterator[tuple["SparkSession", subprocess.Popen[bytes] | None]]:
     if spark.remote:
         with _connected(spark) as session:
-            yield session
+            yield session, None
         return
     # Also for the workers of a cluster, unless the environment names another Python.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     jvm = Jvm(
         memory=spark.memory,
+        nice=spark.nice,
         is_local=spark.is_local,
         is_brief=spark.is_brief,
         cache=spark.cache,
         log=spark.log,
     )
-    with _scratch_folder(spark) as scratch:
-        process = jvm.start(_options(spark) | {"spark.local.dir": str(scratch)})
+    with _scratch_options(spark) as scratch:
+        process = jvm.start(_options(spark) | scratch)
         try:
             with _driven(spark) as session:
-                yield session
+                yield session, process
         except BaseException:
             # Otherwise it would first write its cache, for many seconds, while the person who
             # interrupted waits.
@@ -92,10 +106,24 @@ def spark_session(spark: Spark) -> Iterator["SparkSession"]:
             del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
 
 
-def _scratch_folder(spark: Spark) -> AbstractContextManager[str | Path]:
-    if spark.cache is None:
-        return tempfile.TemporaryDirectory(prefix="inturn-spark-", ignore_cleanup_errors=True)
-    return scratch_folder(spark.cache)
+@contextmanager
+def _scratch_options(spark: Spark) -> Iterator[dict[str, str]]:
+    """Yield the option for a folder that is removed at the end; a cluster has its own."""
+    if not spark.is_local or spark.cache is None:
+        yield {}
+        return
+    with scratch_folder(spark.cache) as folder:
+        yield {"spark.local.dir": str(folder)}
+
+
+def _has_ended(jvm: subprocess.Popen[bytes] | None) -> bool:
+    if jvm is None:
+        return False
+    try:
+        jvm.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 class SparkSessions:
@@ -106,7 +134,7 @@ class SparkSessions:
 
     def __init__(self) -> None:
         self._ending = ExitStack()
-        self._session: SparkSession | None = None
+        self._started: tuple[SparkSession, subprocess.Popen[bytes] | None] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -122,14 +150,16 @@ class SparkSessions:
     @contextmanager
     def used(self, spark: Spark) -> Iterator["SparkSession"]:
         """Yield the session for a run; errors of Spark stay readable after the session's end."""
-        if self._session is None:
-            self._session = self._ending.enter_context(spark_session(spark))
-        with spark_errors(memory=spark.memory, log=spark.log):
-            yield self._session
+        if self._started is None:
+            self._started = self._ending.enter_context(_session_and_jvm(spark))
+        session, jvm = self._started
+        with spark_errors(memory=spark.memory, log=spark.log, has_ended=partial(_has_ended, jvm)):
+            yield session
 
 
 @contextmanager
 def _driven(spark: Spark) -> Iterator["SparkSession"]:
+    from py4j.protocol import Py4JError
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -138,11 +168,14 @@ def _driven(spark: Spark) -> Iterator["SparkSession"]:
         with _shipped(session) if not spark.is_local else nullcontext():
             yield session
     finally:
-        session.stop()
+        # If the JVM has ended, the error that showed it is raised already.
+        with suppress(Py4JError, OSError):
+            session.stop()
         # PySpark would pass the ended session's gateway to the next session of this process.
         gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
         if gateway is not None:
-            gateway.shutdown()
+            with suppress(Py4JError, OSError):
+                gateway.shutdown()
 
 
 @contextmanager

@@ -63,7 +63,7 @@ WITH newest AS MATERIALIZED (
         SELECT min(message_id) AS oldest
         FROM newest
         GROUP BY subscription_id
-        HAVING count(*) = %(limit)s::int
+        HAVING count(*) >= %(limit)s::int
     ) AS of_subscription
 )
 SELECT

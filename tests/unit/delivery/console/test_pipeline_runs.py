@@ -143,7 +143,7 @@ class TestVerdicts:
         assert "Broken here" not in page
 
     def test_the_whole_history_can_be_checked_again(self, ann: Client) -> None:
-        covers, proof = "what is new since yesterday", {"snapshot": "5:5:"}
+        covers, proof = "the new rows since yesterday", {"snapshot": "5:5:"}
         result = {"verdict": "proven", "covers": covers, "proof": proof}
         page = ann.get(page_of(history_rows.run(Step.VERIFY, result=result))).text
         assert covers in page

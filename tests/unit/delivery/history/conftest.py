@@ -17,7 +17,8 @@ def spark() -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as environment:
         for name, value in brief_spark.ENVIRONMENT.items():
             environment.setenv(name, value)
-        with spark_session(Spark(master="local[2]", memory="1g")) as session:
+        # The tests wait for it.
+        with spark_session(Spark(master="local[2]", memory="1g", nice=0)) as session:
             yield session
 
 

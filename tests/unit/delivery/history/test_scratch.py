@@ -4,8 +4,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from config.env import CHECKOUT
 from delivery.history.spark.scratch import scratch_folder
 
@@ -45,8 +43,3 @@ def test_a_session_removes_the_files_of_a_killed_one_and_no_others(tmp_path: Pat
     assert (folder / "rows").exists()
     with scratch_folder(tmp_path):
         assert not folder.exists()
-
-
-def test_spark_keeps_its_files_there(spark: SparkSession) -> None:
-    folder = Path(spark.sparkContext.getConf().get("spark.local.dir") or "")
-    assert list(folder.glob("blockmgr-*"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from config.env import CHECKOUT
-from delivery.history.spark.jvm import NICE, JavaError, Jvm
+from delivery.history.spark.jvm import NICE, JavaError, Jvm, class_cache
 
 # Each starts a JVM of its own, or two.
 pytestmark = pytest.mark.long
@@ -44,6 +44,26 @@ print(len(seen))
 """
 
 
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from delivery.history.spark.errors import SparkError
+from delivery.history.spark.session import Spark, SparkSessions
+folder = Path(sys.argv[1])
+spark = Spark(
+    master="local[1]", memory="512m", is_brief=True, cache=folder / "cache", log=folder / "log"
+)
+try:
+    with SparkSessions() as sessions, sessions.used(spark) as session:
+        print(len(list(folder.glob("cache/session-*/blockmgr-*"))))
+        java = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+        os.kill(int(java[0]), signal.SIGKILL)
+        session.range(5).count()
+except SparkError as error:
+    print(str(error).splitlines()[0])
+"""
+
+
 def command(log: Path, *arguments: str) -> list[str]:
     return [sys.executable, "-c", CHILD, str(log), *arguments]
 
@@ -63,6 +83,16 @@ def test_runs_that_share_one_have_their_errors_in_words_and_leave_it_to_the_next
     command = [sys.executable, "-c", SHARED, str(tmp_path / "log")]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\nTrue\n1\n", "")
+
+
+@pytest.mark.slow
+def test_a_killed_jvm_is_named_with_its_log_and_leaves_no_files(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    count, error = done.stdout.splitlines()
+    assert (count, error[:26]) == ("1", "Spark's JVM has ended: see")
+    assert not list(tmp_path.glob("cache/session-*"))
 
 
 @pytest.mark.slow
@@ -94,6 +124,17 @@ def test_a_jvm_that_cannot_start_names_its_log(tmp_path: Path) -> None:
     with pytest.raises(JavaError, match=r"ended at its start \(exit code 1\): see .*spark.log"):
         jvm.start({})
     assert "Invalid maximum heap size" in (tmp_path / "spark.log").read_text()
+
+
+def test_after_a_run_without_a_cache_the_next_ones_have_the_whole_heap(tmp_path: Path) -> None:
+    jvm = Jvm(memory="2g", cache=tmp_path, log=tmp_path / "spark.log")
+    output = f"-XX:AOTCacheOutput={class_cache(tmp_path)}"
+    assert jvm.memory_options()[0] == "-Xmx1048576k"
+    assert output not in jvm.memory_options()
+    assert jvm.memory_options()[0] == "-Xmx2g"
+    (tried,) = tmp_path.glob("*.tried")
+    os.utime(tried, (0, 0))
+    assert output in jvm.memory_options()
 
 
 def _children(pid: int) -> list[int]:

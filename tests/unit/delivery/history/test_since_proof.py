@@ -63,7 +63,7 @@ def test_a_run_checks_what_is_new_and_a_whole_one_everything(
     second = verified(tmp_path, spark)
     assert (second["verdict"], second["deliveries"], second["attempts"]) == ("proven", 2, 2)
     assert second["since"] == first["until"] == PROVEN_UNTIL.isoformat()
-    assert "what is new since 2026-11-24 17:33:20 UTC" in second["covers"]
+    assert "the new rows since 2026-11-24 17:33:20 UTC" in second["covers"]
     for table in ("messages", "deliveries", "attempts"):
         shutil.move(elsewhere / table, tmp_path / table / "day=2026-11-22")
     whole = verified(tmp_path, spark, whole=True)

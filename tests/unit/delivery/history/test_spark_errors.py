@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from py4j.protocol import Py4JJavaError, Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -12,9 +12,10 @@ from delivery.history.spark.errors import SparkError, spark_errors
 LOG = Path("logs", "spark.log")
 
 
-def message_of(error: Exception) -> tuple[str, str]:
+def message_of(error: Exception, *, has_ended: bool = False) -> tuple[str, str]:
     """Return the first line, and the rest."""
-    with pytest.raises(SparkError) as raised, spark_errors(memory="1g", log=LOG):
+    errors = spark_errors(memory="1g", log=LOG, has_ended=lambda: has_ended)
+    with pytest.raises(SparkError) as raised, errors:
         raise error
     first, _, rest = str(raised.value).partition("\n")
     return first, rest
@@ -29,9 +30,26 @@ def test_exhausted_memory_names_the_setting() -> None:
     assert rest == text
 
 
-def test_an_ended_jvm_names_its_log() -> None:
-    first, _ = message_of(Py4JNetworkError("Answer from Java side is empty"))
-    assert first.startswith("Spark's JVM has ended: see logs/spark.log.")
+@pytest.mark.parametrize(
+    "error",
+    [
+        Py4JNetworkError("Answer from Java side is empty"),
+        Py4JError("An error occurred while calling o1.count"),
+        ConnectionRefusedError(111, "Connection refused"),
+    ],
+)
+def test_an_ended_jvm_names_its_log(error: Exception) -> None:
+    first, _ = message_of(error, has_ended=True)
+    assert first == (
+        "Spark's JVM has ended: see logs/spark.log. If memory ran out, raise "
+        "SPARK_DRIVER_MEMORY, which is 1g, and run it again."
+    )
+
+
+def test_a_lost_connection_to_others_stays_as_it_is() -> None:
+    errors = spark_errors(memory="1g", log=LOG, has_ended=lambda: False)
+    with pytest.raises(ConnectionResetError), errors:
+        raise ConnectionResetError
 
 
 def test_an_error_of_java_has_its_cause_first(spark: SparkSession) -> None:

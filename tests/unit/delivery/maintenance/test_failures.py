@@ -8,7 +8,7 @@ from django.db import connection, transaction
 
 from delivery.database.statements import statement
 from delivery.maintenance import failures
-from delivery.models import Delivery, FailureNotice, FailureSign, Message, Status
+from delivery.models import Delivery, FailureNotice, FailureSign, LoggedAttempt, Message, Status
 from delivery.support.resolve import cancel_delivery, mark_delivered
 from delivery.support.resubmit import resubmit_delivery
 from subscriptions.models import EventType, Kind, Subscription
@@ -86,10 +86,12 @@ def test_a_failure_is_published_to_its_subscribers_like_any_message() -> None:
     assert {one.status for one in message.deliveries.all()} == {Status.PENDING}
 
 
-def test_a_rejection_that_answers_a_sync_publisher_leaves_no_sign_for_incidents() -> None:
+def test_a_rule_that_rejects_a_sync_message_leaves_no_sign_for_incidents() -> None:
     sync = factories.subscription(event_type=factories.event_type(kind=Kind.SYNC))
-    others = [failed(subscription=sync, status=Status.FAILED), failed()]
-    failed(subscription=sync)
+    refused = failed(subscription=sync)
+    others = [failed(subscription=sync), failed()]
+    LoggedAttempt.objects.filter(delivery_id=refused.pk).update(status_code=422)
+    LoggedAttempt.objects.exclude(delivery_id=refused.pk).update(status_code=401)
     assert report() == 3
     signs = FailureSign.objects.values_list("delivery_id", flat=True)
     assert sorted(signs) == sorted(row.pk for row in others)
