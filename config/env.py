@@ -90,6 +90,7 @@ class Environment:
     spark_master: str
     spark_remote: str
     spark_driver_memory: str
+    spark_nice: int
     web_workers: int
     web_threads: int
     log_level: str
@@ -152,6 +153,7 @@ def read_settings(reader: EnvReader) -> Environment:
             "SPARK_REMOTE", pattern=_SPARK_REMOTE, allowed="like sc://spark.example.com:15002"
         ),
         spark_driver_memory=_spark_driver_memory(reader),
+        spark_nice=reader.integer("SPARK_NICE", default=10, least=0, most=19),
         web_workers=reader.integer("WEB_WORKERS", default=1, least=1, most=100),
         web_threads=reader.integer("WEB_THREADS", default=8, least=1, most=1000),
         log_level=reader.choice("INTURN_LOG_LEVEL", default="INFO", choices=LOG_LEVELS),

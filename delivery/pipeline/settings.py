@@ -27,6 +27,7 @@ def spark_settings(step: str, *, is_shared: bool = False) -> "Spark":
         master=environment.spark_master,
         remote=environment.spark_remote,
         memory=environment.spark_driver_memory,
+        nice=environment.spark_nice,
         is_brief=step == Step.EXPORT and not is_shared,
         cache=environment.home / "cache" / "spark",
         log=logs / "spark.log",

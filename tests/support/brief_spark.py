@@ -1,11 +1,14 @@
-"""Spark's JVM in processes of tests: a few rows, in a run that ends before the JVM is fast."""
+"""Spark's JVM in processes of tests: a few rows, in a run that ends before the JVM is fast.
+
+The tests wait for it, while others keep the machine busy: it has the usual priority.
+"""
 
 from pathlib import Path
 
 from delivery.history.spark.jvm import class_cache
 
 # The slowest compilation tier never pays off.
-ENVIRONMENT = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
+ENVIRONMENT = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1", "SPARK_NICE": "0"}
 
 
 def without_class_cache(home: Path) -> None:

@@ -24,8 +24,8 @@ from pathlib import Path
 START_SECONDS = 120.0
 LOOK_SECONDS = 0.02
 RETRY_CACHE_SECONDS = 24 * 3600
-# The nice value of the JVM and of Spark's workers, so that other processes of this machine go
-# first.
+# The nice value of the JVM and of Spark's workers if there is none in the settings: other processes
+# of this machine go first.
 NICE = 10
 # Linux may schedule each session of processes like one process, whatever the nice values in it.
 _NICE_OF_SESSION = Path("/proc/self/autogroup")

@@ -15,11 +15,8 @@ def read(home: Path, **given: str) -> env.Environment:
 def test_the_history_defaults_to_this_machine(tmp_path: Path) -> None:
     found = read(tmp_path)
     assert found.history_url == str(tmp_path / "archive")
-    assert (found.spark_master, found.spark_remote, found.spark_driver_memory) == (
-        "local[*]",
-        "",
-        "1g",
-    )
+    assert (found.spark_master, found.spark_remote) == ("local[*]", "")
+    assert (found.spark_driver_memory, found.spark_nice) == ("1g", 10)
 
 
 def test_a_folder_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ import sys
 from pathlib import Path
 from delivery.history.spark.errors import SparkError
 from delivery.history.spark.session import Spark, SparkSessions
-spark = Spark(master="local[1]", memory="512m", is_brief=True, log=Path(sys.argv[1]))
+spark = Spark(master="local[1]", memory="512m", nice=0, is_brief=True, log=Path(sys.argv[1]))
 seen = set()
 with SparkSessions() as sessions:
     for number in range(2):

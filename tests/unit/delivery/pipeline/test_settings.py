@@ -39,9 +39,10 @@ def test_spark_is_configured_from_the_settings(
         history_url="s3a://bucket",
         spark_master="local[2]",
         spark_driver_memory="2g",
+        spark_nice=0,
     )
     monkeypatch.setattr(settings, "ENVIRONMENT", given)
     spark = surroundings.spark_settings(Step.VERIFY)
-    assert (spark.master, spark.remote, spark.memory) == ("local[2]", "", "2g")
+    assert (spark.master, spark.remote, spark.memory, spark.nice) == ("local[2]", "", "2g", 0)
     assert spark.log.parent.is_dir()
     assert surroundings.archive_url() == "s3a://bucket"
