@@ -149,9 +149,7 @@ def read_settings(reader: EnvReader) -> Environment:
         history_url=_history_url(reader, home),
         history_whole_days=reader.integer("HISTORY_WHOLE_DAYS", default=7, least=0, most=90),
         spark_master=_spark_master(reader),
-        spark_remote=reader.matching(
-            "SPARK_REMOTE", pattern=_SPARK_REMOTE, allowed="like sc://spark.example.com:15002"
-        ),
+        spark_remote=_spark_remote(reader),
         spark_driver_memory=_spark_driver_memory(reader),
         spark_nice=reader.integer("SPARK_NICE", default=10, least=0, most=19),
         web_workers=reader.integer("WEB_WORKERS", default=1, least=1, most=100),
@@ -250,6 +248,12 @@ def _spark_driver_memory(reader: EnvReader) -> str:
         pattern=_MEMORY,
         allowed="like 512m or 2g, at least 512m",
         default="1g",
+    )
+
+
+def _spark_remote(reader: EnvReader) -> str:
+    return reader.matching(
+        "SPARK_REMOTE", pattern=_SPARK_REMOTE, allowed="like sc://spark.example.com:15002"
     )
 
 

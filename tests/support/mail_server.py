@@ -5,7 +5,7 @@ import email
 import email.policy
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from email.message import EmailMessage
 
 SECONDS = 20
@@ -20,6 +20,7 @@ class MailServer:
         self.mails: list[tuple[list[str], EmailMessage]] = []
         self.connections = 0
         self._changed = threading.Condition()
+        self._writers: set[asyncio.StreamWriter] = set()
         self._loop = asyncio.new_event_loop()
 
     def wait_for_mails(self, count: int) -> list[EmailMessage]:
@@ -32,15 +33,16 @@ class MailServer:
             assert self._changed.wait_for(lambda: self.connections >= count, SECONDS)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
         with self._changed:
             self.connections += 1
             self._changed.notify_all()
-        try:
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
             await self._converse(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
-        finally:
-            writer.close()
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+        self._writers.discard(writer)
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self.mode == "hangs":
@@ -80,10 +82,18 @@ class MailServer:
         try:
             yield
         finally:
+            closing = asyncio.run_coroutine_threadsafe(self._close(server), self._loop)
+            closing.result(SECONDS)
             self._loop.call_soon_threadsafe(self._loop.stop)
             thread.join()
-            server.close()
-            for task in asyncio.all_tasks(self._loop):
-                task.cancel()
-            self._loop.run_until_complete(asyncio.sleep(0.01))
             self._loop.close()
+
+    async def _close(self, server: asyncio.Server) -> None:
+        """Close the port and all connections, and wait for the end of their conversations."""
+        server.close()
+        # The conversation of a connection that was just accepted begins.
+        await asyncio.sleep(0)
+        for writer in self._writers:
+            writer.transport.abort()
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*rest, return_exceptions=True)
