@@ -43,7 +43,11 @@ def unpack_previous(folder: Path) -> None:
 def _search() -> tuple[str, str]:
     """Return the commit and an empty reason, or no commit and the reason."""
     here = {
-        f"{folder}/{path.name}" for folder in MIGRATIONS for path in (CHECKOUT / folder).glob("*")
+        f"{folder}/{path.name}"
+        for folder in MIGRATIONS
+        for path in (CHECKOUT / folder).iterdir()
+        # Not the folder of compiled modules.
+        if path.is_file()
     }
     bases = _git("hash-object", *BASES).split()
     changes = _git("log", "--format=%H", "--", *MIGRATIONS).split()
