@@ -72,8 +72,14 @@ class Observed:
         return self.sender_of_lane(self.lane_id(of))
 
     def sender_of_lane(self, lane_id: int) -> int:
-        found = self._holders(lane_id)
-        assert len(found) == 1, found
+        """Return the process id of the lane's sender, once a move of its shard is over."""
+        found: list[int] = []
+
+        def is_held() -> bool:
+            found[:] = self._holders(lane_id)
+            return len(found) == 1
+
+        eventually(is_held, "one sender has the shard of the lane")
         return found[0]
 
     def is_idle(self, lane_id: int) -> bool:
