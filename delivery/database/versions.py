@@ -16,6 +16,8 @@ replaced one after another.
 """
 
 import pkgutil
+from collections.abc import Set
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -79,23 +81,24 @@ def _applied(using: str) -> set[Migration]:
     return set(MigrationRecorder(connections[using]).applied_migrations())
 
 
-def _on_disk() -> set[Migration]:
+@cache
+def _on_disk() -> frozenset[Migration]:
     """Return this version's migrations, found by the names of their files.
 
     To import them all, as Django's loader does, takes memory that a cluster and a web server never
     give back.
     """
-    return {
+    return frozenset(
         (app.label, module.name)
         for app in apps.get_app_configs()
         for module in pkgutil.iter_modules([str(Path(app.path) / "migrations")])
         if not module.ispkg and module.name[0] not in "_~"
-    }
+    )
 
 
-def _ours(migrations: set[Migration]) -> list[str]:
+def _ours(migrations: Set[Migration]) -> list[str]:
     return _names({migration for migration in migrations if migration[0] in OURS})
 
 
-def _names(migrations: set[Migration]) -> list[str]:
+def _names(migrations: Set[Migration]) -> list[str]:
     return sorted(".".join(migration) for migration in migrations)

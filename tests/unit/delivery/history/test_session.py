@@ -17,7 +17,13 @@ CHILD = """
 import sys
 from pathlib import Path
 from delivery.history.spark.session import Spark, spark_session
-spark = Spark(master="local[1]", memory="512m", is_brief=True, log=Path(sys.argv[1]))
+spark = Spark(
+    master="local[1]",
+    memory="512m",
+    nice=10 if sys.argv[3:] == ["wait"] else 0,
+    is_brief=True,
+    log=Path(sys.argv[1]),
+)
 for number in range(int(sys.argv[2])):
     with spark_session(spark) as session:
         print(session.range(5).count(), flush=True)
@@ -51,7 +57,12 @@ from delivery.history.spark.errors import SparkError
 from delivery.history.spark.session import Spark, SparkSessions
 folder = Path(sys.argv[1])
 spark = Spark(
-    master="local[1]", memory="512m", is_brief=True, cache=folder / "cache", log=folder / "log"
+    master="local[1]",
+    memory="512m",
+    nice=0,
+    is_brief=True,
+    cache=folder / "cache",
+    log=folder / "log",
 )
 try:
     with SparkSessions() as sessions, sessions.used(spark) as session:
