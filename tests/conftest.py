@@ -10,6 +10,8 @@ from pathlib import Path
 import django
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 from pytest_django import DjangoDbBlocker
 
 from tests.support import surroundings
@@ -60,6 +62,8 @@ def pytest_configure(config: pytest.Config) -> None:
         print_blob=True,
     )
     settings.load_profile("inturn")
+    # Hypothesis also draws the constants of our modules, of those that earlier tests imported.
+    providers._get_local_constants = Constants
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -29,7 +29,7 @@ from delivery.models.message import public_id
 from delivery.publishing.reply_headers import wants_reply
 from subscriptions.api.authentication import key_of_request
 from subscriptions.api.problems import Problem, invalid_field
-from subscriptions.api.strict import Strict
+from subscriptions.api.strict import MAX_TEXT_LENGTH, Strict
 from subscriptions.api.views import FETCH, ApiView
 from subscriptions.matching.reply_to import REPLY_TO
 
@@ -165,7 +165,8 @@ def _are_receipts(content: Any) -> bool:
     receipts = content["receipts"]
     is_list = isinstance(receipts, list) and 1 <= len(receipts) <= fetch.MOST_AT_ONCE
     return is_list and all(
-        isinstance(one, str) and one.isascii() and "\0" not in one for one in receipts
+        isinstance(one, str) and len(one) <= MAX_TEXT_LENGTH and one.isascii() and "\0" not in one
+        for one in receipts
     )
 
 

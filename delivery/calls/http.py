@@ -243,7 +243,10 @@ def _read_into(body: bytearray, response: Response) -> Fault | None:
                 )
     except requests.exceptions.ContentDecodingError:
         return OutcomeClass.SERVER_ERROR, "its answer does not match its Content-Encoding"
-    except requests.RequestException:
+    except requests.RequestException as error:
+        if isinstance(innermost(error), TimeoutError):
+            # The thread that cuts the connection is late.
+            return OutcomeClass.TIMEOUT, "no whole answer in time"
         return OutcomeClass.UNREACHABLE, "its answer broke off"
     return None
 

@@ -85,6 +85,14 @@ def checked_draft(
     return draft
 
 
+def _fault(body: bytes, error: orjson.JSONDecodeError) -> str:
+    try:
+        body.decode()
+    except UnicodeDecodeError as undecodable:
+        return f"byte {undecodable.start} is not UTF-8"
+    return f"{error.msg}, line {error.lineno}, column {error.colno}"
+
+
 def check_body(draft: Draft, *, index: int = 0) -> None:
     """Raise PublishRefusedError unless the body fits its content type and the schema."""
     event_type = draft.event_type
@@ -96,7 +104,7 @@ def check_body(draft: Draft, *, index: int = 0) -> None:
     try:
         value = orjson.loads(draft.body)
     except orjson.JSONDecodeError as error:
-        detail = f"The body is not JSON: {error.msg}, line {error.lineno}, column {error.colno}."
+        detail = f"The body is not JSON: {_fault(draft.body, error)}."
         raise PublishRefusedError(detail, index=index, status=400) from error
     if event_type.json_schema is None:
         return

@@ -179,6 +179,7 @@ def test_a_wrong_value_is_refused_and_named(
         {"receipts": "x"},
         {"receipts": [1]},
         {"receipts": ["x"] * 101},
+        {"receipts": ["x" * 10_001]},
         {"x": 1},
     ],
 )

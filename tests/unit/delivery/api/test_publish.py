@@ -105,6 +105,11 @@ def test_a_json_body_has_to_be_json(publishing: Caller, body: bytes) -> None:
     assert nothing_stored()
 
 
+def test_a_body_that_is_not_utf_8_is_refused_with_its_place(publishing: Caller) -> None:
+    answer = publishing.publish(EVENT, '{"city": "Zürich"}'.encode("latin-1"))
+    assert answer.body["detail"] == "The body is not JSON: byte 11 is not UTF-8."
+
+
 def test_a_violated_schema_is_422_with_the_path(publishing: Caller) -> None:
     schema = {"type": "object", "properties": {"items": {"items": {"required": ["id"]}}}}
     factories.event_type("Strict", json_schema=schema)

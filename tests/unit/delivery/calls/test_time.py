@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from delivery.calls.guard import GuardedCall
 from delivery.states import OutcomeClass
 from tests.support.receivers import OK, Behaviour, Drip, Hold, Receiver
 from tests.unit.delivery.calls.calling import called, outcome, read_request, serving
@@ -60,6 +61,15 @@ def test_a_truncated_answer_does_not_pass_as_complete() -> None:
     assert (outcome(ended), ended.answer) == (OutcomeClass.TIMEOUT, None)
     assert ended.outcome.reason == "200: no whole answer within 2 s"
     assert ended.outcome.excerpt == b"all is "
+
+
+def test_the_time_out_of_the_socket_is_a_time_out_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the thread that cuts the connection may come later."""
+    monkeypatch.setattr(GuardedCall, "_end", lambda _: None)
+    with serving(drip_without_length) as port:
+        ended = called(f"http://127.0.0.1:{port}/", timeout_seconds=1)
+    assert (outcome(ended), ended.answer) == (OutcomeClass.TIMEOUT, None)
+    assert ended.outcome.reason == "200: no whole answer in time"
 
 
 def test_a_tls_handshake_that_never_ends_is_cut() -> None:
