@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.fields import empty
 
 from subscriptions.values.names import MAX_NAME_LENGTH, is_name
 
@@ -77,6 +78,16 @@ class NameOf(serializers.SlugRelatedField[Any]):
         self.error_messages["does_not_exist"] = (
             "There is no object with the name {value}; create it first."
         )
+        self.error_messages["blank"] = (
+            "Give a name, or null for none." if self.allow_null else "Give a name."
+        )
+
+    def run_validation(self, data: Any = empty) -> Any:
+        # Django REST framework would take it for null, and an empty variable of a client's script
+        # would lift the limit of a key.
+        if data == "":
+            self.fail("blank")
+        return super().run_validation(data)
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, str):

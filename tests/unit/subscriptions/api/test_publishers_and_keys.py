@@ -97,6 +97,15 @@ def test_a_key_to_read_with_is_made_by_the_api(manager: Caller) -> None:
     refused(manager.post("keys", {"scope": "publish"}), 400)
 
 
+@pytest.mark.parametrize("limit", ["publisher", "subscriber"])
+def test_an_empty_limit_of_a_key_is_refused_rather_than_ignored(
+    manager: Caller, limit: str
+) -> None:
+    problem = refused(manager.post("keys", {"scope": "read", limit: ""}), 400)
+    assert fields_of(problem) == {limit}
+    assert not ApiKey.objects.filter(scope=Scope.READ).exists()
+
+
 def test_a_key_may_change_things_however_long_its_name(manager: Caller) -> None:
     made = created(manager.post("keys", {"scope": "manage", "name": "n" * 200}))
     created(Caller(made["key"]).post("event-types", {"name": "A"}))
