@@ -1,4 +1,4 @@
-"""Checks of the endpoints of ACTIVE subscriptions: DNS, networks, TCP, TLS, test messages."""
+"""Checks of the endpoints of subscriptions: DNS, networks, TCP, TLS, test messages."""
 
 import ipaddress
 import json
@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
+
+from django.db.models import QuerySet
 
 from delivery.calls.guard import CONNECT_SECONDS
 from delivery.calls.trial import Trial, send_test
@@ -55,9 +57,10 @@ class Reached:
 def check_endpoints(
     *, allowed_networks: Collection[Network], own_receivers: Container[str] = ()
 ) -> Iterator[CheckResult]:
-    """Connect once to each host that an ACTIVE subscription sends to, without sending anything.
+    """Connect once to each host of subscriptions that are not INACTIVE, without sending anything.
 
-    Built-in receivers are left out: they are this installation, which is checked by itself.
+    HELD and SHADOW ones will send later, so their hosts are checked too. Built-in receivers are
+    left out: they are this installation, which is checked by itself.
     """
     users = _subscriptions_by_host(own_receivers)
     with ThreadPoolExecutor(max_workers=_HOSTS_AT_ONCE) as pool:
@@ -138,7 +141,7 @@ def _check_certificate(host: Host, connected: socket.socket) -> Reached:
 
 def send_test_messages(*, actor: str, now: datetime) -> Iterator[CheckResult]:
     """Send the event type's sample as a test message to each ACTIVE subscription, one by one."""
-    for subscription in _sending():
+    for subscription in _pushing().filter(status=SubscriptionStatus.ACTIVE):
         sample = subscription.event_type.sample
         body = json.dumps({} if sample is None else sample, ensure_ascii=False).encode()
         try:
@@ -180,7 +183,7 @@ def _networks(reached: Iterable[Reached]) -> Iterator[CheckResult]:
 
 def _subscriptions_by_host(own_receivers: Container[str]) -> Mapping[Host, list[Subscription]]:
     users: dict[Host, list[Subscription]] = defaultdict(list)
-    for subscription in _sending():
+    for subscription in _pushing().exclude(status=SubscriptionStatus.INACTIVE):
         endpoint = parse_endpoint(subscription.endpoint)
         if endpoint.url in own_receivers:
             continue
@@ -189,9 +192,9 @@ def _subscriptions_by_host(own_receivers: Container[str]) -> Mapping[Host, list[
     return users
 
 
-def _sending() -> Iterable[Subscription]:
+def _pushing() -> QuerySet[Subscription]:
     return (
-        Subscription.objects.filter(status=SubscriptionStatus.ACTIVE, mode=Mode.PUSH)
+        Subscription.objects.filter(mode=Mode.PUSH)
         # A script answers there; no connection is made.
         .exclude(endpoint=INTERNAL)
         # Inturn's own subscription for callbacks: each delivery has the URL of its callback.

@@ -3,7 +3,7 @@
 README.md has the races and crash windows.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -23,6 +23,7 @@ from delivery.importing.old_messages import (
 )
 from delivery.importing.taken_over import TakenOver
 from delivery.lifecycle.transitions import settle_as_duplicates
+from delivery.models import DedupKey
 from delivery.publishing import dedup
 from delivery.states import OPEN
 from subscriptions.filters import document
@@ -34,6 +35,7 @@ REASON = "the old broker delivered it"
 
 _FORGOTTEN = "keys left out, because they are older than the subscription's dedup_window_seconds"
 _DUPLICATE = "waiting deliveries of Inturn that became DUPLICATE, and will not be sent"
+_EARLIER = "keys left out, because they were imported before"
 _BOTH = "keys left out, because Inturn has delivered the message as well"
 
 
@@ -56,7 +58,8 @@ class Delivered:
         """Return the report of an import, and change nothing. Raise OSError."""
         found = TakenOver()
         for batch in self._batches(found):
-            found.of_subscription.update(one.subscription_id for one in batch)
+            places = {(one.subscription_id, one.key) for one in batch}
+            _count(places, _imported(places), found)
         return found
 
     def apply(self, *, progress: Callable[[TakenOver], object]) -> TakenOver:
@@ -145,11 +148,30 @@ def _remember(batch: Sequence[DeliveredKey], found: TakenOver) -> None:
     both = {place for place, id in known.items() if statuses.get(id) in ("DELIVERED", "REDUNDANT")}
     if both:
         found.counted[_BOTH] += len(both)
-    found.earlier += sum(id == 0 for id in known.values())
     renewed = {place: times[place] for place, id in known.items() if id and place not in both}
     if renewed:
         queries.execute_statement("remember_delivered", _columns(renewed))
-    found.of_subscription.update(id for id, _ in times.keys() - both)
+    _count(times.keys() - both, {place for place, id in known.items() if not id}, found)
+
+
+def _count(
+    places: Set[tuple[int, bytes]], earlier: Set[tuple[int, bytes]], found: TakenOver
+) -> None:
+    """Count subscriptions' keys, those of an earlier import as left out."""
+    if earlier:
+        found.counted[_EARLIER] += len(earlier)
+    found.of_subscription.update(id for id, _ in places - earlier)
+
+
+def _imported(places: Set[tuple[int, bytes]]) -> set[tuple[int, bytes]]:
+    """Return those of the subscriptions' keys that were imported before."""
+    rows = DedupKey.objects.filter(
+        subscription_id__in={id for id, _ in places},
+        key__in=[key for _, key in places],
+        delivery_id=0,
+    )
+    imported = {(id, bytes(key)) for id, key in rows.values_list("subscription_id", "key")}
+    return imported & places
 
 
 def _columns(times: dict[tuple[int, bytes], datetime]) -> dict[str, list[object]]:

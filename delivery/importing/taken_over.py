@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from delivery.importing.lines import ImportLineError
 from subscriptions.models import Subscription
@@ -26,7 +27,7 @@ class TakenOver:
     notes: list[str] = field(default_factory=list)
     counted: Counter[str] = field(default_factory=Counter)
     faults: int = 0
-    listed: list[str] = field(default_factory=list)
+    listed: list[ImportLineError] = field(default_factory=list)
 
     @property
     def deliveries(self) -> int:
@@ -36,7 +37,7 @@ class TakenOver:
         """Add a line to the part "impossible"; only the first ones are listed."""
         self.faults += 1
         if self.faults <= MAX_LISTED:
-            self.listed.append(str(error))
+            self.listed.append(error)
 
 
 def taken_over_report(found: TakenOver, *, noun: str) -> list[str]:
@@ -71,5 +72,7 @@ def taken_over_report(found: TakenOver, *, noun: str) -> list[str]:
 
 
 def _impossible(found: TakenOver) -> list[str]:
-    unlisted = found.faults - len(found.listed)
-    return [*found.listed, f"and {counted(unlisted, 'more line')}"] if unlisted else found.listed
+    # Some faults of a line are found only after the next lines were read.
+    listed = [str(error) for error in sorted(found.listed, key=attrgetter("number"))]
+    unlisted = found.faults - len(listed)
+    return [*listed, f"and {counted(unlisted, 'more line')}"] if unlisted else listed

@@ -20,6 +20,12 @@ from delivery.pipeline.running import ExecutedRun
 FAILED, REFUSED, BROKEN, INTERRUPTED = 1, 3, 4, 128
 # A part of the result of verify, for its next run.
 _FOR_PROGRAMS = {"proof"}
+# The parts of a comparison and of its examples. PostgreSQL keeps the names of an object by length.
+_IN_ORDER = (
+    *("result", "key", "subscription", "there", "here", "overtook"),
+    *("same", "only_there", "only_here", "other_status", "other_order"),
+    *("log_rows_without_key", "messages_without_key", "examples", "path"),
+)
 
 
 def run_steps(steps: Sequence[Step], *, write: Callable[[str], object]) -> None:
@@ -79,12 +85,18 @@ def run_in_words(run: PipelineRun) -> str:
 
 
 def _lines(result: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in result.items():
+    for name, value in _ordered(result):
         if isinstance(value, list) and value and isinstance(value[0], dict):
             yield f"  {name}:"
             yield from (f"    {_value(one)}" for one in value)
         else:
             yield f"  {name}: {_value(value)}"
+
+
+def _ordered(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the items in the order in which people read them; others come first."""
+    ranks = {name: rank for rank, name in enumerate(_IN_ORDER)}
+    return sorted(values.items(), key=lambda item: ranks.get(item[0], -1))
 
 
 def _reported(executed: ExecutedRun, write: Callable[[str], object]) -> PipelineRun:
@@ -109,7 +121,7 @@ def _reported(executed: ExecutedRun, write: Callable[[str], object]) -> Pipeline
 
 def _value(value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_value(inner)}" for name, inner in value.items()) or "–"
+        return ", ".join(f"{name} {_value(inner)}" for name, inner in _ordered(value)) or "–"
     if isinstance(value, list):
         return ", ".join(map(_value, value)) or "–"
     if value is None:

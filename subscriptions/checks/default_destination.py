@@ -6,7 +6,7 @@ from typing import Any
 from subscriptions.models import EventType, Kind
 
 _KINDS = {
-    Kind.QUEUE: "give the workers of every group the messages, or another filter",
+    Kind.QUEUE: "a QUEUE group takes the messages that its filter accepts",
     Kind.SYNC: "a subscription with a later position is called if no earlier one matches",
 }
 

@@ -31,7 +31,7 @@ def health_cell(health: RecentHealth) -> SafeString:
     summary = (
         f"{health.success}, p95 {milliseconds(health.p95_ms)}"
         if health.settled
-        else "no deliveries"
+        else "none delivered"
     )
     return format_html(
         '<span class="inturn-lines">{}<span class="inturn-second">{}</span></span>',

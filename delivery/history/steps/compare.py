@@ -175,13 +175,13 @@ def _example(values: tuple[Any, ...]) -> dict[str, Any]:
         if row["result"] == ONLY_HERE
         else _side(row["status_there"], row["at_there"]),
         "here": here,
-        "before": row["overtook"],
+        "overtook": row["overtook"],
     }
     return {name: value for name, value in found.items() if value}
 
 
 def _side(status: str | None, micros: int | None) -> str:
-    at = micros and f"{_EPOCH + timedelta(microseconds=micros):%Y-%m-%d %H:%M:%S} UTC"
+    at = micros and f"{_EPOCH + timedelta(microseconds=micros):%Y-%m-%d %H:%M:%S.%f}"[:-3] + " UTC"
     return " ".join(text for text in (status, at) if text) or "a row without status and time"
 
 

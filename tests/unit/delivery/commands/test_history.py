@@ -98,3 +98,18 @@ def test_results_are_printed_as_lines() -> None:
         "  checks:",
         "    kind ORDER, checked 1,000",
     ]
+
+
+def test_a_comparison_and_its_examples_are_printed_in_the_order_of_the_guide() -> None:
+    # As PostgreSQL returns them: by the length of the names.
+    example = {"key": "k17", "here": "DELIVERED", "result": "OTHER_ORDER", "overtook": "k18"}
+    result = {"path": "/rows.csv", "same": 36, "examples": [example], "only_there": 1}
+    run = PipelineRun(id=3, step=Step.COMPARE, state=RunState.DONE, result=result)
+    assert run_in_words(run).splitlines() == [
+        "compare 3: DONE",
+        "  same: 36",
+        "  only_there: 1",
+        "  examples:",
+        "    result OTHER_ORDER, key k17, here DELIVERED, overtook k18",
+        "  path: /rows.csv",
+    ]

@@ -74,7 +74,9 @@ def test_networks_that_are_needed_are_listed_once_and_nothing_is_sent(receiver: 
     for _ in range(5):
         factories.subscription(endpoint=hook.url)
     factories.subscription(endpoint="http://10.1.2.2/hook")
-    factories.subscription(endpoint="PATCH:http://10.1.2.3:8080/hook")
+    factories.subscription(
+        endpoint="PATCH:http://10.1.2.3:8080/hook", status=SubscriptionStatus.SHADOW
+    )
     factories.subscription(endpoint="http://10.9.9.9/hook", status=SubscriptionStatus.INACTIVE)
     findings = list(check_endpoints(allowed_networks=LOOPBACK))
     assert failed(findings)["networks"].text == "INTURN_ALLOWED_NETWORKS lacks 10.1.2.2/31"

@@ -85,33 +85,33 @@ class TestTheComparison:
             {
                 "result": "ONLY_THERE",
                 "key": "b",
-                "there": "DELIVERED 2026-11-22 10:00:02 UTC",
+                "there": "DELIVERED 2026-11-22 10:00:02.000 UTC",
                 "here": "msg_2 has no settled delivery",
             },
             {
                 "result": "ONLY_THERE",
                 "key": "x",
-                "there": "DELIVERED 2026-11-22 10:00:09 UTC",
+                "there": "DELIVERED 2026-11-22 10:00:09.000 UTC",
                 "here": "no archived message has this key",
             },
             {
                 "result": "ONLY_HERE",
                 "key": "f",
                 "there": "nothing",
-                "here": "DELIVERED 2026-11-22 10:00:11 UTC",
+                "here": "DELIVERED 2026-11-22 10:00:11.000 UTC",
             },
             {
                 "result": "OTHER_STATUS",
                 "key": "e",
-                "there": "DELIVERED 2026-11-22 10:00:05 UTC",
-                "here": "FAILED 2026-11-22 10:00:10 UTC",
+                "there": "DELIVERED 2026-11-22 10:00:05.000 UTC",
+                "here": "FAILED 2026-11-22 10:00:10.000 UTC",
             },
             {
                 "result": "OTHER_ORDER",
                 "key": "d",
-                "there": "DELIVERED 2026-11-22 10:00:04 UTC",
-                "here": "DELIVERED 2026-11-22 10:00:08 UTC",
-                "before": "c",
+                "there": "DELIVERED 2026-11-22 10:00:04.000 UTC",
+                "here": "DELIVERED 2026-11-22 10:00:08.000 UTC",
+                "overtook": "c",
             },
         ]
 

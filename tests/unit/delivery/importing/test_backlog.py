@@ -237,6 +237,14 @@ def test_a_faulty_line_refuses_the_file(
     assert bodies() == [1]
 
 
+def test_faulty_lines_are_listed_in_the_order_of_the_file(
+    subscription: Subscription, tmp_path: Path
+) -> None:
+    differs = line(1, body="another")
+    _, out = imported(written(tmp_path, [line(1), differs, {"key": "no-event"}]))
+    assert out.index("line 2: line 1 has the same key") < out.index("line 3: ")
+
+
 def test_a_line_that_nobody_is_owed_is_faulty(event_type: EventType, tmp_path: Path) -> None:
     path = written(tmp_path, [line(1)])
     code, out = imported(path)

@@ -70,9 +70,11 @@ def test_a_message_published_again_is_a_duplicate(
 def test_a_second_import_changes_nothing(subscription: Subscription, tmp_path: Path) -> None:
     imported(tmp_path, line("a"))
     before = list(DedupKey.objects.values())
-    code, out = imported(tmp_path, line("a"))
-    assert (code, list(DedupKey.objects.values())) == (0, before)
-    assert "1 line imported before" in out
+    for more in ([], ["--apply"]):
+        code, out = run("delivered", str(written(tmp_path, [line("a")])), *more)
+        assert (code, list(DedupKey.objects.values())) == (0, before)
+        assert "Taken over (0)" in out
+        assert "keys left out, because they were imported before: 1" in out
 
 
 def test_a_waiting_delivery_of_inturn_becomes_a_duplicate(
