@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from config.env import CHECKOUT
-from delivery.history.spark.jvm import NICE, JavaError, Jvm, class_cache
+from delivery.history.spark.jvm import JavaError, Jvm, class_cache
 
 # Each starts a JVM of its own, or two.
 pytestmark = pytest.mark.long
@@ -20,7 +20,7 @@ from delivery.history.spark.session import Spark, spark_session
 spark = Spark(
     master="local[1]",
     memory="512m",
-    nice=10 if sys.argv[3:] == ["wait"] else 0,
+    nice=2 if sys.argv[3:] == ["wait"] else 0,
     is_brief=True,
     log=Path(sys.argv[1]),
 )
@@ -107,7 +107,8 @@ def test_a_killed_jvm_is_named_with_its_log_and_leaves_no_files(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_the_jvm_has_low_priority_and_ends_with_its_python(tmp_path: Path) -> None:
+def test_the_jvm_has_its_priority_and_ends_with_its_python(tmp_path: Path) -> None:
+    # Not as low as an installation's: beside other tests it would take minutes.
     with subprocess.Popen(
         command(tmp_path / "log", "1", "wait"),
         cwd=CHECKOUT,
@@ -119,11 +120,10 @@ def test_the_jvm_has_low_priority_and_ends_with_its_python(tmp_path: Path) -> No
         assert child.stdout.readline() == "5\n"
         (java,) = _children(child.pid)
         assert (
-            os.getpriority(os.PRIO_PROCESS, java)
-            == os.getpriority(os.PRIO_PROCESS, child.pid) + NICE
+            os.getpriority(os.PRIO_PROCESS, java) == os.getpriority(os.PRIO_PROCESS, child.pid) + 2
         )
         group = Path(f"/proc/{java}/autogroup")
-        assert not group.exists() or group.read_text().endswith(f" nice {NICE}\n")
+        assert not group.exists() or group.read_text().endswith(" nice 2\n")
         watched = os.pidfd_open(java)
         child.send_signal(signal.SIGKILL)
         child.wait()
