@@ -55,7 +55,7 @@ BEYOND_OPENAPI = re.compile(
             "Give at least freeze_failures",
             "Nothing is rejected under this policy",
             "Datetime value out of range",
-            "^endpoint: ",
+            "^(endpoint|probe_url|headers|forward_headers): ",
             "Messages of .* are .*, not ",
             "The body is not JSON",
             "Expecting value",
