@@ -5,7 +5,9 @@ from typing import Any
 import psycopg
 from django.db import connection
 from psycopg import pq
+from psycopg.abc import RV, PQGen
 from psycopg.errors import ReadOnlySqlTransaction
+from psycopg.rows import Row
 
 # One channel for all senders; the first word of a payload names its subject.
 CHANNEL = "inturn"
@@ -21,6 +23,8 @@ TCP_TIMEOUTS = """
 # Errors after which the same may succeed later: the server does not answer, or accepts no changes,
 # as while a standby answers in its place. See `subscriptions.database_away` for Django's errors.
 AWAY = (psycopg.OperationalError, psycopg.InterfaceError, ReadOnlySqlTransaction)
+# As good as for ever.
+WAIT_SECONDS = 3600.0
 
 
 def connection_parameters() -> dict[str, Any]:
@@ -30,9 +34,22 @@ def connection_parameters() -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name in keywords}
 
 
+class PatientConnection(psycopg.AsyncConnection[Row]):
+    """Waits until the server answers.
+
+    psycopg looks ten times a second whether the program was interrupted. A coroutine is cancelled
+    instead, and a sender listens for notifications all the time: that was most of its idle work.
+    """
+
+    async def wait(
+        self, gen: PQGen[RV], interval: float = WAIT_SECONDS, timeout: float | None = None
+    ) -> RV:
+        return await super().wait(gen, interval=WAIT_SECONDS, timeout=timeout)
+
+
 async def connect_sender(application_name: str) -> psycopg.AsyncConnection:
     """Connect as a sender does: each statement is a transaction, and is prepared once."""
-    connection = await psycopg.AsyncConnection.connect(
+    connection = await PatientConnection.connect(
         **connection_parameters(), autocommit=True, application_name=application_name
     )
     await connection.execute(TCP_TIMEOUTS)

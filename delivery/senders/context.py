@@ -11,7 +11,7 @@ from delivery.senders.clock import seconds_since_boot
 from delivery.senders.commits.settler import Settler
 from delivery.senders.entries import Entry, Settlement
 from delivery.senders.http.client import HttpClient
-from delivery.senders.http.connector import NotBegunError
+from delivery.senders.http.exchange import NotBegunError
 from delivery.senders.http.request import Request, make_request
 from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.parcel import Endpoint, Parcel

@@ -55,7 +55,8 @@ class NotificationListener:
         None if there is none within that time.
         """
         try:
-            payloads = [await asyncio.wait_for(self._calls.get(), seconds)]
+            async with asyncio.timeout(seconds):
+                payloads = [await self._calls.get()]
         except TimeoutError:
             return None
         while not self._calls.empty():

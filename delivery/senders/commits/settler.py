@@ -63,7 +63,7 @@ class Settler:
         group = self._group(lane_id, entries)
         if not is_urgent:
             self._waiting.append(group)
-            asyncio.get_running_loop().call_later(GATHER_SECONDS, self._arrived.set)
+            self._loop.call_later(GATHER_SECONDS, self._arrived.set)
         elif self._waiting or self._were_many or self._turn.locked():
             self._waiting.append(group)
             self._arrived.set()
@@ -130,6 +130,8 @@ class Settler:
 
     async def connect(self) -> bool:
         """Connect and take a slot; False if all are taken."""
+        # Kept: to ask for it costs a system call.
+        self._loop = asyncio.get_running_loop()
         return await self._session.take_slot()
 
     async def members(
@@ -168,7 +170,7 @@ class Settler:
     def _group(self, lane_id: int, entries: tuple[Entry, ...]) -> EntryGroup:
         if not self.holding.is_serving(lane_id):
             raise LaneLostError
-        return EntryGroup(lane_id, entries, asyncio.get_running_loop().create_future())
+        return EntryGroup(lane_id, entries, self._loop.create_future())
 
     async def _commit_groups(self, groups: list[EntryGroup], *, was_held_up: bool = False) -> None:
         """Commit the groups together, however long the database is away.

@@ -1,8 +1,8 @@
-"""Sending one parcel with aiohttp.
+"""Sending one parcel, on aiohttp's connections.
 
 A receiver's fault is an Outcome, never an exception. Redirects are not followed.
 `delivery.senders.http.connector` decides which addresses may be connected to;
-`subscriptions.values.own_receivers` says why Inturn's built-in receivers have a session of their
+`subscriptions.values.own_receivers` says why Inturn's built-in receivers have a connector of their
 own, which may connect to every address.
 """
 
@@ -11,18 +11,16 @@ import time
 from collections.abc import Callable, Container, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import lru_cache
+from functools import partial
 from types import TracebackType
 
 import aiohttp
-from django.conf import settings
-from yarl import URL
 
 from delivery.outcome import EXCERPT_BYTES, Fault, Outcome, answer_class, class_of
-from delivery.senders.http.connector import GuardedConnector, GuardedRequest, NotBegunError
-from delivery.senders.http.connector import may_begin as may_begin_now
+from delivery.senders.http.connector import GuardedConnector
+from delivery.senders.http.exchange import CONNECT_SECONDS, Answer, Exchange, NotBegunError
 from delivery.senders.http.faults import evidence, fault_of
-from delivery.senders.http.phases import begin_phases, trace_configs
+from delivery.senders.http.phases import begin_phases
 from delivery.senders.http.request import Request, make_request, traced_attempt
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.states import OutcomeClass
@@ -31,8 +29,6 @@ from subscriptions.values.addresses import EVERY_NETWORK, Network
 from subscriptions.values.resolver import Resolver
 from subscriptions.values.resolver import resolver as this_resolver
 
-# For all of it: resolving the name, connecting to one of its addresses, TLS.
-CONNECT_SECONDS = 5
 # Bodies of answers are read up to here so that the connection can be used again.
 DRAIN_BYTES = 64 * 1024
 
@@ -60,9 +56,8 @@ class HttpClient:
         self._traces = traces()
 
     async def __aenter__(self) -> "HttpClient":
-        watched = trace_configs() if self._traces is not None else []
-        self._session = _opened(self._allowed_networks, self._resolver, watched)
-        self._own_session = _opened(EVERY_NETWORK, self._resolver, watched)
+        self._exchange = self._opened(self._allowed_networks)
+        self._own_exchange = self._opened(EVERY_NETWORK)
         return self
 
     async def __aexit__(
@@ -71,8 +66,12 @@ class HttpClient:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self._session.close()
-        await self._own_session.close()
+        await self._exchange.connector.close()
+        await self._own_exchange.connector.close()
+
+    def _opened(self, allowed_networks: Sequence[Network]) -> Exchange:
+        connector = GuardedConnector(allowed_networks=allowed_networks, resolver=self._resolver)
+        return Exchange(connector)
 
     async def send(
         self,
@@ -85,8 +84,7 @@ class HttpClient:
         """Make one attempt and return its outcome.
 
         Ends within the time-out whatever the receiver does. Uses a request made ahead if it suits.
-        Raises NotBegunError if `may_begin` is false when the attempt gets a connection, or when its
-        request is written.
+        Raises NotBegunError if `may_begin` is false when the request is to be written.
         """
         started_at = datetime.now(UTC)
         start = time.perf_counter()
@@ -94,8 +92,7 @@ class HttpClient:
         try:
             if request is None or not request.suits(parcel, endpoint, now=started_at):
                 request = make_request(parcel, endpoint, now=started_at)
-            may_begin_now.set(may_begin)
-            answer = await self._exchange(request, now=started_at)
+            answer = await self._attempt(request, may_begin, now=started_at)
         except NotBegunError:
             raise
         except asyncio.CancelledError:
@@ -123,15 +120,13 @@ class HttpClient:
     async def probe(self, url: str, *, seconds: float) -> str:
         """GET a probe URL; return an empty text if it answers 2xx, otherwise the fault."""
         try:
-            async with self._session_for(url).get(
-                URL(url, encoded=True), allow_redirects=False, timeout=_timeout(seconds)
-            ) as response:
-                await _drain(response)
-                return (
-                    ""
-                    if class_of(response.status) is OutcomeClass.SUCCESS
-                    else str(response.status)
-                )
+            exchange = self._exchange_for(url)
+            target = exchange.target("GET", url)
+            written = target.written({}, None)
+            status = await exchange.ask(
+                target, written, _status, seconds=seconds, may_begin=_always
+            )
+            return "" if class_of(status) is OutcomeClass.SUCCESS else str(status)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if not self.is_closing or task is None:
@@ -141,43 +136,22 @@ class HttpClient:
         except Exception as error:  # noqa: BLE001 - as for an attempt
             return _fault(error, seconds)[1]
 
-    async def _exchange(self, request: Request, *, now: datetime) -> "_Reception":
-        endpoint = request.endpoint
-        async with self._session_for(request.url).request(
-            endpoint.method,
-            URL(request.url, encoded=True),
-            data=request.parcel.body,
-            headers=request.headers,
-            allow_redirects=False,
-            timeout=_timeout(endpoint.timeout_seconds),
-        ) as response:
-            return await _read(response, now, success_codes=endpoint.rules.success_codes)
+    async def _attempt(
+        self, request: Request, may_begin: Callable[[], bool], *, now: datetime
+    ) -> "_Reception":
+        endpoint, url = request.endpoint, request.url
+        exchange = self._exchange_for(url)
+        target = exchange.target(endpoint.method, url)
+        return await exchange.ask(
+            target,
+            target.written(request.headers, request.parcel.body),
+            partial(_read, now=now, success_codes=endpoint.rules.success_codes),
+            seconds=endpoint.timeout_seconds,
+            may_begin=may_begin,
+        )
 
-    def _session_for(self, url: str) -> aiohttp.ClientSession:
-        return self._own_session if url in self._own_receivers else self._session
-
-
-def _opened(
-    allowed_networks: Sequence[Network], resolver: Resolver, watched: list[aiohttp.TraceConfig]
-) -> aiohttp.ClientSession:
-    session = aiohttp.ClientSession(
-        connector=GuardedConnector(allowed_networks=allowed_networks, resolver=resolver),
-        request_class=GuardedRequest,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        auto_decompress=False,
-        skip_auto_headers=("Accept", "Accept-Encoding"),
-        headers={"User-Agent": settings.USER_AGENT},
-        trace_configs=watched,
-    )
-    # Otherwise aiohttp repeats a PUT or DELETE by itself when a kept connection breaks: one attempt
-    # is one request. There is no public setting.
-    session._retry_connection = False
-    return session
-
-
-@lru_cache(maxsize=1000)
-def _timeout(seconds: float) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=seconds, connect=min(CONNECT_SECONDS, seconds))
+    def _exchange_for(self, url: str) -> Exchange:
+        return self._own_exchange if url in self._own_receivers else self._exchange
 
 
 class _Reception:
@@ -196,7 +170,7 @@ class _Reception:
 
 
 async def _read(
-    response: aiohttp.ClientResponse, now: datetime, *, success_codes: frozenset[int] | None
+    response: Answer, *, now: datetime, success_codes: frozenset[int] | None
 ) -> _Reception:
     """Judge by the status; keep an excerpt of the body, and only of a failure."""
     outcome, error = answer_class(response.status, success_codes=success_codes)
@@ -209,7 +183,7 @@ async def _read(
     return answer
 
 
-async def _excerpt(response: aiohttp.ClientResponse) -> bytes:
+async def _excerpt(response: Answer) -> bytes:
     try:
         excerpt = await response.content.read(EXCERPT_BYTES)
         await _drain(response)
@@ -219,7 +193,7 @@ async def _excerpt(response: aiohttp.ClientResponse) -> bytes:
     return excerpt
 
 
-async def _drain(response: aiohttp.ClientResponse) -> None:
+async def _drain(response: Answer) -> None:
     """Read the rest of a short body to keep the connection; close it after a long one."""
     content = response.content
     if content.at_eof():
@@ -230,6 +204,11 @@ async def _drain(response: aiohttp.ClientResponse) -> None:
     except (aiohttp.ClientError, TimeoutError):
         pass
     response.close()
+
+
+async def _status(response: Answer) -> int:
+    await _drain(response)
+    return response.status
 
 
 def retry_after(value: str, *, now: datetime) -> float | None:

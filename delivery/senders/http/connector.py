@@ -6,24 +6,29 @@ see `subscriptions.values.own_receivers`.
 
 import asyncio
 import socket
-from collections.abc import Callable, Sequence
-from contextvars import ContextVar
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, AbstractStreamWriter, ResolveResult
+from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import RawResponseMessage
 from aiohttp.streams import StreamReader
 
 from delivery.outcome import MAX_INFORMATIONAL
-from delivery.senders.http.phases import CONNECTED, SECURED, mark_phase
+from delivery.senders.http.phases import (
+    CONNECTED,
+    CONNECTING,
+    RESOLVED,
+    RESOLVING,
+    SECURED,
+    mark_phase,
+)
 from subscriptions.values.addresses import AddressRefusedError, Network, check_address, is_allowed
 from subscriptions.values.resolver import Resolver
 
 if TYPE_CHECKING:
-    from aiohttp.connector import Connection
     from aiohttp.tracing import Trace
 
 KEEPALIVE_SECONDS = 30
@@ -37,38 +42,6 @@ MAX_HEADER_BYTES = 64 * 1024
 # The most that is parsed at once: data beyond the limits keeps the event loop busy for no more than
 # this.
 _PARSED_BYTES = 4 * 1024
-
-
-# Whether the request of this task may still be written; checked when it gets a connection and when
-# its first byte is written.
-may_begin: ContextVar[Callable[[], bool]] = ContextVar("may_begin")
-
-
-class NotBegunError(Exception):
-    """The request was not written, and must not be written now: no attempt was made."""
-
-
-def _must_not_begin() -> bool:
-    may_begin_now = may_begin.get(None)
-    return may_begin_now is not None and not may_begin_now()
-
-
-class GuardedRequest(aiohttp.ClientRequest):
-    """A request written at once or not at all.
-
-    The process may be frozen between any two lines, and wake up much later.
-    """
-
-    async def write_bytes(
-        self, writer: AbstractStreamWriter, conn: "Connection", content_length: int | None = None
-    ) -> None:
-        # Other tasks have run since the connection was made. The header waits for the body, to be
-        # written with it.
-        if _must_not_begin() and conn.protocol is not None:
-            conn.protocol.set_exception(NotBegunError())
-            conn.close()
-            return
-        await super().write_bytes(writer, conn, content_length)
 
 
 class FloodError(aiohttp.ClientConnectionError):
@@ -92,20 +65,13 @@ class GuardedConnector(aiohttp.TCPConnector):
             resolver=_Names(resolver, allowed_networks=allowed_networks),
         )
         # aiohttp has no public way to choose the protocol class of a connection.
-        self._factory = partial(_BoundedHandler, self._loop)  # type: ignore[assignment]
+        self._factory = partial(AnswerHandler, self._loop)  # type: ignore[assignment]
 
-    async def connect(
+    async def _create_connection(
         self, req: aiohttp.ClientRequest, traces: "list[Trace]", timeout: aiohttp.ClientTimeout
-    ) -> "Connection":
-        """Return a connection.
-
-        Raise NotBegunError if the request must no longer be written to it.
-        """
-        connection = await super().connect(req, traces, timeout)
-        if _must_not_begin():
-            connection.release()
-            raise NotBegunError
-        return connection
+    ) -> ResponseHandler:
+        mark_phase(CONNECTING)
+        return await super()._create_connection(req, traces, timeout)
 
     def _open_socket(self, address: "aiohttp.AddrInfoType") -> socket.socket:
         family, kind, protocol, _, target = address
@@ -123,7 +89,9 @@ class _Names(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
+        mark_phase(RESOLVING)
         addresses = await self._resolver.find(host)
+        mark_phase(RESOLVED)
         allowed = [
             one for one in addresses if is_allowed(one, allowed_networks=self._allowed_networks)
         ]
@@ -145,8 +113,10 @@ class _Names(AbstractResolver):
         """Do nothing: the resolver is shared."""
 
 
-class _BoundedHandler(ResponseHandler):
-    """Ends a connection that sends more than the one requested answer.
+class AnswerHandler(ResponseHandler):
+    """One connection: ends it when the time for an answer is over, and if it is flooded.
+
+    That is a connection that sends more than the one requested answer.
 
     aiohttp skips any number of informational answers, and parses and queues all that arrives,
     without back-pressure, on the event loop shared by all lanes of a sender; it does so even on an
@@ -172,6 +142,19 @@ class _BoundedHandler(ResponseHandler):
         self._informational = self._header_bytes = 0
         self._is_answered = False
         super().set_response_params(**params)
+
+    @property
+    def is_writing(self) -> bool:
+        """True if a part of the request is still to be written."""
+        return self.transport is not None and self.transport.get_write_buffer_size() > 0
+
+    def expire(self) -> None:
+        """End the wait for the answer, or for the rest of it, with TimeoutError."""
+        content = self._payload
+        error = TimeoutError()
+        self.set_exception(error)
+        if content is not None:
+            content.set_exception(error)
 
     def data_received(self, data: bytes) -> None:
         if len(data) <= _PARSED_BYTES:

@@ -6,10 +6,6 @@ connecting.
 
 import time
 from contextvars import ContextVar
-from types import SimpleNamespace
-from typing import Any
-
-import aiohttp
 
 # Moments of an attempt.
 RESOLVING, RESOLVED = "resolving", "resolved"
@@ -60,21 +56,3 @@ def mark_phase(moment: str) -> None:
     phases = _phases.get(None)
     if phases is not None:
         phases.mark(moment)
-
-
-def trace_configs() -> list[aiohttp.TraceConfig]:
-    """Return the trace configuration that notes the moments of an aiohttp session."""
-    config = aiohttp.TraceConfig()
-
-    def on(moment: str) -> Any:
-        async def noted(_session: object, _context: SimpleNamespace, _parameters: object) -> None:
-            mark_phase(moment)
-
-        return noted
-
-    config.on_dns_resolvehost_start.append(on(RESOLVING))
-    config.on_dns_resolvehost_end.append(on(RESOLVED))
-    config.on_connection_create_start.append(on(CONNECTING))
-    config.on_request_headers_sent.append(on(SENT))
-    config.on_request_end.append(on(ANSWERED))
-    return [config]

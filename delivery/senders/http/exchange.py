@@ -1,0 +1,174 @@
+"""One request and its answer, on a connection of aiohttp's connector.
+
+aiohttp's session, request and response took more than half of a sender's processor time: they serve
+cookies, redirects, repetitions, streams and proxies, none of which an attempt has. Here a request
+is one write; connector, TLS and the parser of answers are aiohttp's.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache, partial
+from typing import TypeVar
+
+import aiohttp
+from aiohttp.connector import Connection
+from aiohttp.http import HttpProcessingError
+from aiohttp.streams import StreamReader
+from django.conf import settings
+from yarl import URL
+
+from delivery.senders.http.connector import AnswerHandler, GuardedConnector
+from delivery.senders.http.phases import ANSWERED, SENT, mark_phase
+
+Result = TypeVar("Result")
+
+# For all of it: resolving the name, connecting to one of its addresses, TLS.
+CONNECT_SECONDS = 5
+# The most endpoints whose parsed URLs are kept.
+MOST_TARGETS = 10_000
+
+
+class NotBegunError(Exception):
+    """The request was not written, and must not be written now: no attempt was made."""
+
+
+class Target:
+    """Method and URL of requests: their first lines, and what the connector needs of them."""
+
+    __slots__ = ("first_lines", "request")
+
+    def __init__(self, method: str, url: str, *, loop: asyncio.AbstractEventLoop) -> None:
+        parsed = URL(url, encoded=True)
+        self.request = aiohttp.ClientRequest(method, parsed, loop=loop)
+        self.first_lines = (
+            f"{method} {parsed.raw_path_qs} HTTP/1.1\r\nHost: {parsed.host_port_subcomponent}"
+        )
+
+    def written(self, headers: Mapping[str, str], body: bytes | None) -> bytes:
+        """Return the bytes of a request; raise ValueError if a header would be read as two."""
+        lines = [self.first_lines, *[f"{name}: {value}" for name, value in headers.items()]]
+        names = "\r\n".join(lines).lower()
+        if "\r\nuser-agent:" not in names:
+            lines.append(f"User-Agent: {settings.USER_AGENT}")
+        if body is not None:
+            lines.append(f"Content-Length: {len(body)}")
+            if "\r\ncontent-type:" not in names:
+                lines.append("Content-Type: application/octet-stream")
+        head = "\r\n".join([*lines, "", ""])
+        # The first of the lines is two.
+        breaks = len(lines) + 2
+        if head.count("\r") != breaks or head.count("\n") != breaks or "\0" in head:
+            raise ValueError("a header holds a line break or a NUL")
+        return head.encode() + (body or b"")
+
+
+class Answer:
+    """The beginning of an answer; `content` is its body, which may not have arrived yet."""
+
+    __slots__ = ("content", "headers", "is_closed", "status")
+
+    def __init__(self, status: int, headers: Mapping[str, str], content: StreamReader) -> None:
+        self.status = status
+        self.headers = headers
+        self.content = content
+        self.is_closed = False
+
+    def close(self) -> None:
+        """Read nothing more, and end the connection."""
+        self.is_closed = True
+
+
+class Exchange:
+    """Makes requests on the connections of one connector."""
+
+    def __init__(self, connector: GuardedConnector) -> None:
+        self.connector = connector
+        self._loop = asyncio.get_running_loop()
+        self._targets = lru_cache(MOST_TARGETS)(partial(Target, loop=self._loop))
+
+    def target(self, method: str, url: str) -> Target:
+        return self._targets(method, url)
+
+    async def ask(
+        self,
+        target: Target,
+        written: bytes,
+        read: Callable[[Answer], Awaitable[Result]],
+        *,
+        seconds: float,
+        may_begin: Callable[[], bool],
+    ) -> Result:
+        """Write one request, and return what `read` makes of its answer.
+
+        All of it ends within so many seconds; raises TimeoutError, and exceptions of aiohttp. The
+        request is written at once or not at all: the process may be frozen between any two lines,
+        and wake up much later. Raises NotBegunError if `may_begin` is false just before its first
+        byte is written.
+        """
+        ends_at = self._loop.time() + seconds
+        connection = await self._connect(target, min(CONNECT_SECONDS, seconds))
+        is_over = False
+        try:
+            if not may_begin():
+                is_over = True
+                raise NotBegunError
+            handler = connection.protocol
+            assert isinstance(handler, AnswerHandler)
+            timer = self._loop.call_at(ends_at, handler.expire)
+            try:
+                _write(handler, written)
+                answer = await _answer(handler, target.request)
+                mark_phase(ANSWERED)
+                result = await read(answer)
+            finally:
+                timer.cancel()
+            is_over = not answer.is_closed and not handler.is_writing
+            return result
+        finally:
+            # Keeps the connection, unless more of the answer may follow.
+            connection.release() if is_over else _end(connection)
+
+    async def _connect(self, target: Target, seconds: float) -> Connection:
+        timeout = aiohttp.ClientTimeout(connect=seconds)
+        try:
+            return await self.connector.connect(target.request, [], timeout)
+        except TimeoutError as error:
+            raise aiohttp.ConnectionTimeoutError from error
+        except aiohttp.ClientError:
+            raise
+        except OSError as error:
+            raise aiohttp.ClientOSError(*error.args) from error
+
+
+def _end(connection: Connection) -> None:
+    handler = connection.protocol
+    if isinstance(handler, AnswerHandler) and handler.is_writing:
+        # Otherwise the rest of the request would be written before the connection is closed.
+        handler.abort()
+    connection.close()
+
+
+def _write(handler: AnswerHandler, written: bytes) -> None:
+    handler.set_response_params(read_until_eof=True, auto_decompress=False)
+    transport = handler.transport
+    if transport is None or transport.is_closing():
+        raise aiohttp.ClientConnectionResetError
+    transport.write(written)
+    mark_phase(SENT)
+
+
+async def _answer(handler: AnswerHandler, request: aiohttp.ClientRequest) -> Answer:
+    """Return the answer, without the informational ones before it."""
+    try:
+        message, content = await handler.read()
+        while 100 <= message.code < 200 and message.code != 101:
+            message, content = await handler.read()
+    except HttpProcessingError as error:
+        raise aiohttp.ClientResponseError(
+            request.request_info,
+            (),
+            status=error.code,
+            message=error.message,
+            headers=error.headers,
+        ) from error
+    return Answer(message.code, message.headers, content)
