@@ -190,6 +190,14 @@ def _put_back(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iter
         yield
 
 
+@pytest.fixture(autouse=True)
+def _nothing_known_of_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All tests have their messages in the same range."""
+    from delivery.maintenance import kept_ranges
+
+    monkeypatch.setattr(kept_ranges, "_kept_until", {})
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _leave_no_connection(django_db_setup: None) -> Iterator[None]:
     """Disconnect the thread that wakes senders: otherwise the test database cannot be dropped."""

@@ -15,7 +15,7 @@ from django.db import IntegrityError, transaction
 from delivery.database import queries
 from delivery.lifecycle import journal
 from delivery.lifecycle.transitions import RESUBMITTABLE
-from delivery.maintenance import ranges, retention_ranges, retention_rules
+from delivery.maintenance import kept_ranges, ranges, retention_ranges, retention_rules
 from delivery.maintenance.retention_rules import UNMATCHED, RetentionRules
 from delivery.models import JournalKind, Message, RetentionRun, RetentionState
 from subscriptions import changes
@@ -117,14 +117,21 @@ def _remove_some(run: RetentionRun, *, now: datetime) -> None:
     """Remove the next range or the removable ones of the next messages; update the position."""
     rules = retention_rules.current_rules()
     section = retention_ranges.section_after(run.position, last_id=run.last_id)
-    if section.whole and (removed := retention_ranges.remove_range(section.whole, rules, now=now)):
+    whole = section.whole
+    if whole and kept_ranges.is_known_kept(whole, rules, now=now):
+        run.position = section.last_id
+    elif whole and (removed := retention_ranges.remove_range(whole, rules, now=now)):
         _add(run, astuple(removed))
+        run.position = whole.until_id - 1
+        run.save()
         # The turn ends here: until the commit all other transactions wait for the tables.
-        run.position = section.whole.until_id - 1
+        return
+    elif whole and kept_ranges.is_kept(whole, rules, now=now):
+        run.position = section.last_id
     else:
         _remove_rows(run, rules, last_id=section.last_id, now=now)
-        if run.position >= run.last_id:
-            _end(run, now=now)
+    if run.position >= run.last_id:
+        _end(run, now=now)
     run.save()
 
 

@@ -91,7 +91,7 @@ def _remove(old: MessageRange, rules: RetentionRules, *, now: datetime) -> Remov
         ranges.lock_range(old)
         if _kept(old, rules, now=now):
             raise _KeptError
-        removed = Removed(*queries.row("clear_range", _bounds(old)))
+        removed = Removed(*queries.row("clear_range", range_bounds(old)))
         ranges.drop_range(old)
     return removed
 
@@ -120,11 +120,12 @@ def _kept(
         "ahead": ahead,
     }
     with queries.reading_many():
-        (kept,) = queries.row("kept_in_range", {**chosen, **_bounds(old)})
+        (kept,) = queries.row("kept_in_range", {**chosen, **range_bounds(old)})
     return None if kept is None else str(kept)
 
 
-def _bounds(old: MessageRange) -> dict[str, int]:
+def range_bounds(old: MessageRange) -> dict[str, int]:
+    """Return the parameters by which statements choose the range's messages and deliveries."""
     return {
         "first_id": old.first_id,
         "until_id": old.until_id,

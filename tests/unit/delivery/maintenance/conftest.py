@@ -33,3 +33,17 @@ def row_by_row(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(retention, "_remove_rows", noted)
     return went
+
+
+@pytest.fixture
+def gone_through(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The ids up to which a pass has looked up messages one by one."""
+    went: list[int] = []
+    remove = retention._remove_rows
+
+    def noted(run: RetentionRun, *args: object, **kwargs: object) -> None:
+        remove(run, *args, **kwargs)  # type: ignore[arg-type]
+        went.append(run.position)
+
+    monkeypatch.setattr(retention, "_remove_rows", noted)
+    return went

@@ -1,8 +1,10 @@
 """One row that has to stay keeps its range of messages; the others go row by row."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from delivery.models import (
     Archived,
@@ -163,6 +165,34 @@ class TestKept:
         assert not Callback.objects.exists()
         assert len(row_by_row) == 1
         assert not is_there(first)
+
+    def test_what_a_pass_has_left_is_looked_up_again_when_it_can_be_removed(
+        self, gone_through: list[int]
+    ) -> None:
+        with range_of() as kept:
+            old()
+            failed, in_doubt = old(Status.FAILED, days=85), old(Status.IN_DOUBT)
+            old()
+        with range_of():
+            old(days=1)
+
+        def removed_after(days: float) -> tuple[int, bool]:
+            gone_through.clear()
+            run = run_whole(timezone.now() + timedelta(days=days))
+            return run.messages, any(kept.first_id <= id < kept.until_id for id in gone_through)
+
+        assert removed_after(0) == (2, True)
+        assert [removed_after(days) for days in (0.1, 0.2)] == [(0, False)] * 2
+        Archived.objects.update(until=past(-100))
+        assert removed_after(4.9) == (0, False)
+        assert removed_after(5.1) == (1, True)
+        assert removed_after(5.2) == (0, False)
+        assert are_there(failed.message, in_doubt.message) == [False, True]
+        # A person decides: the days of its new status begin.
+        Delivery.objects.filter(pk=in_doubt.pk).update(status=Status.DELIVERED, settled_at=past(0))
+        assert removed_after(20) == (0, False)
+        assert removed_after(36) == (2, False)
+        assert not is_there(kept)
 
     def test_unarchived_messages_are_kept(self) -> None:
         with range_of() as kept:
