@@ -3,7 +3,7 @@
 They work on one row or on many.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from django.contrib import admin, messages
@@ -52,6 +52,7 @@ class HoldingAdmin(ConsoleAdmin):
                 posted(self.restore),
                 name=f"{name}_restore",
             ),
+            path("restore/<str:made>/", posted(self.restore_chosen), name=f"{name}_restore_chosen"),
             *super().get_urls(),
         ]
 
@@ -115,6 +116,25 @@ class HoldingAdmin(ConsoleAdmin):
             _delivering(owner) if to == SubscriptionStatus.ACTIVE else f"{owner} is {to} again.",
         )
 
+    def restore_chosen(self, request: HttpRequest, made: str) -> HttpResponse:
+        """Undo a change of several rows, except those whose status somebody has changed since."""
+        if not may_toggle(request.user):
+            raise PermissionDenied
+        before = _statuses_in(request.POST.get("before", ""))
+        if made not in SubscriptionStatus.values:
+            raise BadRequest("Unknown status.")
+        restored = sum(
+            toggle.restore_status(owner, made=made, to=before[owner.pk], actor=actor_of(request))
+            for owner in self.model._default_manager.filter(pk__in=before).order_by("pk")
+        )
+        left = len(before) - restored
+        others = f" {left} are not {made} any more, and stay as they are." if left else ""
+        return self.back(
+            request,
+            f"{restored} of {len(before)} have their earlier status again.{others}",
+            level=messages.SUCCESS if restored else messages.WARNING,
+        )
+
     def with_undo(self, owner: Owner, text: str, *, to: str) -> SafeString:
         undo = reverse(
             f"admin:subscriptions_{self.opts.model_name}_restore", args=[owner.pk, owner.status, to]
@@ -164,10 +184,33 @@ class HoldingAdmin(ConsoleAdmin):
     ) -> None:
         """Change each row in its own transaction, in the order in which all code locks them."""
         rows = list(queryset.order_by("pk"))
-        changed = sum(verb(row) for row in rows)
-        left = f" {len(rows) - changed} had that status already." if changed < len(rows) else ""
-        level = messages.SUCCESS if changed else messages.WARNING
-        self.message_user(request, f"{changed} of {len(rows)} are {status} now.{left}", level)
+        before = {row.pk: row.status for row in rows}
+        changed = [row.pk for row in rows if verb(row)]
+        left = len(rows) - len(changed)
+        others = f" {left} had that status already." if left else ""
+        text: str = f"{len(changed)} of {len(rows)} are {status} now.{others}"
+        if changed and status != SubscriptionStatus.ACTIVE:
+            text = self._with_undo_of_many(text, status, {pk: before[pk] for pk in changed})
+        self.message_user(request, text, messages.SUCCESS if changed else messages.WARNING)
+
+    def _with_undo_of_many(self, text: str, made: str, before: Mapping[int, str]) -> SafeString:
+        return format_html(
+            (
+                '{} <button type="submit" class="inturn-undo" form="console-post" '
+                'formaction="{}" name="before" value="{}">Undo</button>'
+            ),
+            text,
+            reverse(f"admin:subscriptions_{self.opts.model_name}_restore_chosen", args=[made]),
+            " ".join(f"{pk}-{status}" for pk, status in before.items()),
+        )
+
+
+def _statuses_in(text: str) -> dict[int, str]:
+    """Return the statuses by id of a text such as `4-ACTIVE 7-HELD`; raise BadRequest."""
+    pairs = [pair.partition("-") for pair in text.split()]
+    if not all(id.isdecimal() and to in SubscriptionStatus.values for id, _, to in pairs):
+        raise BadRequest("Unknown rows or status.")
+    return {int(id): to for id, _, to in pairs}
 
 
 def _delivering(owner: Owner) -> str:

@@ -164,7 +164,11 @@ def _ended(subscription: Subscription, publish_id: PublishId) -> dict[str, dict[
 
 def _toggled(subscription: Subscription) -> dict[str, dict[str, Any]]:
     cancelling, undoing = {"backlog": "cancel"}, {"made": "HELD", "to": "ACTIVE"}
-    return {
+    of_chosen = {
+        f"subscriptions_{model}_restore_chosen": {"made": "HELD"}
+        for model in ("subscription", "subscriber")
+    }
+    return of_chosen | {
         f"subscriptions_{model}_{verb}": {"object_id": object_id, **more}
         for model, object_id in (
             ("subscription", subscription.pk),

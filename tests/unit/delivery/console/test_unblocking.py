@@ -5,7 +5,8 @@ from django.test import Client
 
 from delivery.models import Delivery, JournalEntry, JournalKind, Lane, Resubmission
 from delivery.states import Status
-from subscriptions.models import ConfigurationChange
+from delivery.support import toggle
+from subscriptions.models import ConfigurationChange, SubscriptionStatus
 from tests.support import factories
 from tests.unit.delivery.console.blocking import block, suspend
 from tests.unit.delivery.support.test_bulk_resubmissions import finish
@@ -36,6 +37,22 @@ def test_made_inactive_and_undone_with_two_posts(ann: Client, head: Delivery) ->
     subscription.refresh_from_db()
     assert subscription.status == "ACTIVE"
     assert [change.actor for change in ConfigurationChange.objects.all()] == ["ann", "ann"]
+
+
+def test_chosen_rows_are_held_and_undone_with_two_posts(ann: Client, head: Delivery) -> None:
+    one, other = head.subscription, factories.subscription(status=SubscriptionStatus.INACTIVE)
+    chosen = {"action": "hold_chosen", "_selected_action": [one.pk, other.pk]}
+    page = ann.post(f"{SUBSCRIPTION}/", chosen, follow=True).text
+    before = f"{one.pk}-ACTIVE {other.pk}-INACTIVE"
+    assert "2 of 2 are HELD now." in page
+    assert f'name="before" value="{before}">Undo' in page
+    toggle.activate_owner(other, actor="bob")
+    undone = messages_after(ann, f"{SUBSCRIPTION}/restore/HELD/", before=before)
+    assert "1 of 2 have their earlier status again. 1 are not HELD any more" in undone
+    one.refresh_from_db()
+    other.refresh_from_db()
+    assert (one.status, other.status) == ("ACTIVE", "ACTIVE")
+    assert ann.post(f"{SUBSCRIPTION}/restore/HELD/", {"before": "1-GONE"}).status_code == 400
 
 
 def test_made_shadow_and_undone_with_two_posts(ann: Client, head: Delivery) -> None:
