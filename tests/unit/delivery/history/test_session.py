@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from config.env import CHECKOUT
-from delivery.history.spark.jvm import JavaError, Jvm, class_cache
+from delivery.history.spark.jvm import JavaError, Jvm
 
 # Each starts a JVM of its own, or two.
 pytestmark = pytest.mark.long
@@ -131,21 +131,10 @@ def test_the_jvm_has_its_priority_and_ends_with_its_python(tmp_path: Path) -> No
 
 
 def test_a_jvm_that_cannot_start_names_its_log(tmp_path: Path) -> None:
-    jvm = Jvm(memory="1x", cache=None, log=tmp_path / "spark.log")
+    jvm = Jvm(memory="1x", log=tmp_path / "spark.log")
     with pytest.raises(JavaError, match=r"ended at its start \(exit code 1\): see .*spark.log"):
         jvm.start({})
     assert "Invalid maximum heap size" in (tmp_path / "spark.log").read_text()
-
-
-def test_after_a_run_without_a_cache_the_next_ones_have_the_whole_heap(tmp_path: Path) -> None:
-    jvm = Jvm(memory="2g", cache=tmp_path, log=tmp_path / "spark.log")
-    output = f"-XX:AOTCacheOutput={class_cache(tmp_path)}"
-    assert jvm.memory_options()[0] == "-Xmx1048576k"
-    assert output not in jvm.memory_options()
-    assert jvm.memory_options()[0] == "-Xmx2g"
-    (tried,) = tmp_path.glob("*.tried")
-    os.utime(tried, (0, 0))
-    assert output in jvm.memory_options()
 
 
 def _children(pid: int) -> list[int]:
