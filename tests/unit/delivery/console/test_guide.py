@@ -20,12 +20,18 @@ SECTIONS = [page for _, pages in GROUPS for page in pages]
 
 
 @pytest.mark.parametrize("name", GUIDE_PAGES)
-def test_a_page_shows_its_text_and_its_plots(ann: Client, name: str) -> None:
+def test_a_page_shows_its_text_and_its_plots_and_its_links_resolve(ann: Client, name: str) -> None:
     answer = ann.get(f"/guide/{name}/")
     assert answer.status_code == 200
     assert '<article class="inturn-guide">' in answer.text
     for source in re.findall(r'<img src="([^"]+)"', answer.text):
         assert finders.find(source.removeprefix(settings.STATIC_URL)) is not None, source
+    _, _, text = answer.text.partition('id="main-content"')
+    links = [
+        (page or name, anchor)
+        for page, anchor in re.findall(r'href="(?:\.\./([\w-]+)/)?(?:#([\w-]+))?"', text)
+    ]
+    assert [(page, anchor) for page, anchor in links if not resolves(page, anchor)] == []
 
 
 def test_every_text_has_a_page() -> None:
@@ -60,16 +66,6 @@ def test_the_sidebar_links_to_the_guide(ann: Client) -> None:
 def test_the_index_links_to_every_page(ann: Client) -> None:
     index = ann.get("/guide/").text
     assert [name for name in GUIDE_PAGES if f'href="/guide/{name}/"' not in index] == []
-
-
-@pytest.mark.parametrize("name", GUIDE_PAGES)
-def test_links_between_pages_and_to_anchors_resolve(ann: Client, name: str) -> None:
-    _, _, text = ann.get(f"/guide/{name}/").text.partition('id="main-content"')
-    links = [
-        (page or name, anchor)
-        for page, anchor in re.findall(r'href="(?:\.\./([\w-]+)/)?(?:#([\w-]+))?"', text)
-    ]
-    assert [(page, anchor) for page, anchor in links if not resolves(page, anchor)] == []
 
 
 def resolves(page: str, anchor: str) -> bool:

@@ -57,16 +57,12 @@ def test_the_sidebar_leaves_out_what_one_may_not_see() -> None:
     assert "/admin/configuration/" not in links
 
 
-def test_each_page_has_one_name(ann: Client) -> None:
+def test_each_page_has_one_name_and_marks_itself_in_the_sidebar(ann: Client) -> None:
     for page in PAGES:
         shown = ann.get(page.address).text
         assert heading(shown) == page.title
         assert tab(shown) == f"{page.title} — Inturn"
-
-
-def test_each_page_marks_itself_in_the_sidebar(ann: Client) -> None:
-    for page in PAGES:
-        active = re.findall(r'href="([^"]+)" class="[^"]*\bactive"', ann.get(page.address).text)
+        active = re.findall(r'href="([^"]+)" class="[^"]*\bactive"', shown)
         assert active == ([] if page.title.startswith("My ") else [page.address])
 
 

@@ -21,12 +21,6 @@ PASSWORD = "correct horse battery"
 OTHER = "198.51.100.7"
 
 
-@pytest.fixture(autouse=True)
-def _quick_passwords(settings: Settings) -> None:
-    # The real hashers take a quarter of a second each, on purpose.
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @pytest.fixture
 def una(db: None) -> User:
     return User.objects.create_user("una", password=PASSWORD, is_staff=True)
