@@ -200,7 +200,11 @@ def _whole(content: Any, publisher: Publisher) -> Any:
 
 
 @given(requests=st.lists(st.one_of(singles, batches, batches), min_size=1, max_size=8))
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=settings().max_examples // 2,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
 def test_together_as_one_by_one(
     publishers: list[tuple[Publisher, str]], requests: list[PostRequest]
 ) -> None:
