@@ -30,7 +30,7 @@ class Module:
 
     @property
     def functions(self) -> list[Function]:
-        return [node for node in ast.walk(self.tree) if isinstance(node, Function)]
+        return list(_functions(self.tree))
 
     def place(self, node: ast.expr | ast.stmt) -> str:
         return f"{self.name}:{node.lineno}"
@@ -43,6 +43,15 @@ def production() -> list[Module]:
 
 def suite() -> list[Module]:
     return list(_modules(CHECKOUT / "tests"))
+
+
+def _functions(block: ast.AST) -> Iterator[Function]:
+    """Yield the functions in a block without a look at its expressions, which are most nodes."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for node in getattr(block, field, ()):
+            if isinstance(node, Function):
+                yield node
+            yield from _functions(node)
 
 
 def _modules(folder: Path) -> Iterator[Module]:

@@ -20,7 +20,8 @@ def settings() -> set[str]:
 
 
 def reads_environment(module: Module) -> bool:
-    return any(
+    # Few modules have to be parsed.
+    return re.search("environ|getenv", module.text) is not None and any(
         isinstance(node, ast.Attribute)
         and node.attr in {"environ", "getenv"}
         and ast.unparse(node.value) == "os"
