@@ -18,7 +18,12 @@ import aiohttp
 
 from delivery.outcome import EXCERPT_BYTES, Fault, Outcome, answer_class, class_of
 from delivery.senders.http.connector import GuardedConnector
-from delivery.senders.http.exchange import CONNECT_SECONDS, Answer, Exchange, NotBegunError
+from delivery.senders.http.exchange import (
+    CONNECT_SECONDS,
+    BegunAnswer,
+    HttpExchange,
+    NotBegunError,
+)
 from delivery.senders.http.faults import evidence, fault_of
 from delivery.senders.http.phases import begin_phases
 from delivery.senders.http.request import Request, make_request, traced_attempt
@@ -69,9 +74,9 @@ class HttpClient:
         await self._exchange.connector.close()
         await self._own_exchange.connector.close()
 
-    def _opened(self, allowed_networks: Sequence[Network]) -> Exchange:
+    def _opened(self, allowed_networks: Sequence[Network]) -> HttpExchange:
         connector = GuardedConnector(allowed_networks=allowed_networks, resolver=self._resolver)
-        return Exchange(connector)
+        return HttpExchange(connector)
 
     async def send(
         self,
@@ -150,7 +155,7 @@ class HttpClient:
             may_begin=may_begin,
         )
 
-    def _exchange_for(self, url: str) -> Exchange:
+    def _exchange_for(self, url: str) -> HttpExchange:
         return self._own_exchange if url in self._own_receivers else self._exchange
 
 
@@ -170,7 +175,7 @@ class _Reception:
 
 
 async def _read(
-    response: Answer, *, now: datetime, success_codes: frozenset[int] | None
+    response: BegunAnswer, *, now: datetime, success_codes: frozenset[int] | None
 ) -> _Reception:
     """Judge by the status; keep an excerpt of the body, and only of a failure."""
     outcome, error = answer_class(response.status, success_codes=success_codes)
@@ -183,7 +188,7 @@ async def _read(
     return answer
 
 
-async def _excerpt(response: Answer) -> bytes:
+async def _excerpt(response: BegunAnswer) -> bytes:
     try:
         excerpt = await response.content.read(EXCERPT_BYTES)
         await _drain(response)
@@ -193,7 +198,7 @@ async def _excerpt(response: Answer) -> bytes:
     return excerpt
 
 
-async def _drain(response: Answer) -> None:
+async def _drain(response: BegunAnswer) -> None:
     """Read the rest of a short body to keep the connection; close it after a long one."""
     content = response.content
     if content.at_eof():
@@ -206,7 +211,7 @@ async def _drain(response: Answer) -> None:
     response.close()
 
 
-async def _status(response: Answer) -> int:
+async def _status(response: BegunAnswer) -> int:
     await _drain(response)
     return response.status
 

@@ -62,7 +62,7 @@ class Target:
         return head.encode() + (body or b"")
 
 
-class Answer:
+class BegunAnswer:
     """The beginning of an answer; `content` is its body, which may not have arrived yet."""
 
     __slots__ = ("content", "headers", "is_closed", "status")
@@ -78,7 +78,7 @@ class Answer:
         self.is_closed = True
 
 
-class Exchange:
+class HttpExchange:
     """Makes requests on the connections of one connector."""
 
     def __init__(self, connector: GuardedConnector) -> None:
@@ -93,7 +93,7 @@ class Exchange:
         self,
         target: Target,
         written: bytes,
-        read: Callable[[Answer], Awaitable[Result]],
+        read: Callable[[BegunAnswer], Awaitable[Result]],
         *,
         seconds: float,
         may_begin: Callable[[], bool],
@@ -157,7 +157,7 @@ def _write(handler: AnswerHandler, written: bytes) -> None:
     mark_phase(SENT)
 
 
-async def _answer(handler: AnswerHandler, request: aiohttp.ClientRequest) -> Answer:
+async def _answer(handler: AnswerHandler, request: aiohttp.ClientRequest) -> BegunAnswer:
     """Return the answer, without the informational ones before it."""
     try:
         message, content = await handler.read()
@@ -171,4 +171,4 @@ async def _answer(handler: AnswerHandler, request: aiohttp.ClientRequest) -> Ans
             message=error.message,
             headers=error.headers,
         ) from error
-    return Answer(message.code, message.headers, content)
+    return BegunAnswer(message.code, message.headers, content)
