@@ -89,7 +89,11 @@ class Committer:
     def _store(self, plain: Sequence[PlainPost]) -> Answers | None:
         """Store them together; None if the configuration has changed."""
         try:
-            return store_together(plain, as_of=self._cache.known_configuration())
+            return store_together(
+                plain,
+                as_of=self._cache.known_configuration(),
+                is_alone=len(plain) == 1 and self._posts.is_quiet,
+            )
         except Error as error:
             return _failed(plain, error)
 

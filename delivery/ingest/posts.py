@@ -42,6 +42,8 @@ class Posts:
         self._messages = 0
         self._is_closed = False
         self._arrived = threading.Condition()
+        # The committers at work, by their threads.
+        self._at_work: set[int] = set()
 
     def put(self, post: Post) -> bool:
         """Queue a post; return False if too many wait already."""
@@ -59,7 +61,9 @@ class Posts:
 
         Return an empty list once the queue is closed and empty.
         """
+        thread = threading.get_ident()
         with self._arrived:
+            self._at_work.discard(thread)
             self._arrived.wait_for(lambda: self._waiting or self._is_closed)
             batch: list[Post] = []
             size = messages = 0
@@ -72,7 +76,13 @@ class Posts:
                     self._waiting[key] = posts
             self._count -= len(batch)
             self._messages -= messages
+            self._at_work.add(thread)
         return batch
+
+    @property
+    def is_quiet(self) -> bool:
+        """True if no posts wait, and only one committer is at work."""
+        return not self._waiting and len(self._at_work) == 1
 
     def close(self) -> None:
         """End the committers when all waiting posts are stored."""

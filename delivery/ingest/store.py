@@ -12,7 +12,7 @@ from delivery.publishing.stored_messages import Accepted, Configuration, store_m
 
 
 def store_together(
-    plain: Sequence[PlainPost], *, as_of: Configuration
+    plain: Sequence[PlainPost], *, as_of: Configuration, is_alone: bool = False
 ) -> list[tuple[Post, bytes | None]] | None:
     """Return the answer to each post.
 
@@ -25,7 +25,8 @@ def store_together(
     """
     may_be_half = any(one.is_batch_with_keys for one in plain)
     with transaction.atomic() if may_be_half else nullcontext():
-        stored = store_messages([owed for one in plain for owed in one.owed], as_of=as_of)
+        owed = [owed for one in plain for owed in one.owed]
+        stored = store_messages(owed, as_of=as_of, is_alone=is_alone)
         if stored is None:
             return None
         answers = list(_divided(plain, stored[0]))

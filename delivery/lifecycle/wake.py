@@ -1,8 +1,10 @@
 """Waking the senders, and web servers where clients wait at a mailbox.
 
-A NOTIFY inside a publishing transaction would take a lock of the whole database through the commit.
-So one thread a process collects publishers' notifications and sends them as one after the commit;
-if that is lost, the senders find the work by their next poll.
+A NOTIFY inside a publishing transaction takes a lock of the whole database through the commit. So
+one thread a process collects publishers' notifications and sends them as one after the commit; if
+that is lost, the senders find the work by their next poll. Only a message that is published while
+no other is has its notification in its transaction: that lock then delays nobody, and the senders
+have it half a millisecond sooner.
 
 Actions of people are rare, and no poll finds a delivery that was cancelled after the sender had
 read it. So a nudge and a change are part of the transaction that they report: a process that dies

@@ -8,6 +8,7 @@ from typing import Protocol
 import orjson
 from django.conf import settings
 
+from delivery.database.connections import CHANNEL
 from delivery.database.queries import array, planned_rows
 from delivery.lifecycle import wake
 from delivery.publishing.drafts import Draft
@@ -58,13 +59,18 @@ def why_unmatched(draft: Draft, matches: Sequence[Candidate]) -> str:
 
 
 def store_messages(
-    owed: Sequence[Owed], *, as_of: Configuration | None = None, ids: Sequence[int] = ()
+    owed: Sequence[Owed],
+    *,
+    as_of: Configuration | None = None,
+    ids: Sequence[int] = (),
+    is_alone: bool = False,
 ) -> tuple[Sequence[Accepted | None], NewWork] | None:
     """Execute `accept.sql`, and return the answers and the new work.
 
     None as an answer: its key was used before, and it was not stored. None as the result: the
     configuration has changed since `as_of`, or a subscription was deleted, and nothing was stored.
-    `ids` are reserved ids for the messages, ascending; without them new ones are drawn.
+    `ids` are reserved ids for the messages, ascending; without them new ones are drawn. `is_alone`:
+    no others are stored at this moment, so the transaction may notify the senders itself.
     """
     if not owed:
         return [], NewWork()
@@ -72,7 +78,8 @@ def store_messages(
     targets = Targets(owed)
     tracing = traces()
     began_ns = time.time_ns() if tracing else 0
-    ((message_ids, lane_ids),) = planned_rows(
+    notifies = is_alone and sum(len(one.matches) for one in owed) <= wake.IDS_A_PAYLOAD
+    ((message_ids, lane_ids, _),) = planned_rows(
         "accept",
         {
             "horizon": None if as_of is None else as_of.horizon,
@@ -91,6 +98,7 @@ def store_messages(
             "digest": [one.claim.digest if one.claim else b"" for one in owed],
             "owed": array(len(one.matches) for one in owed),
             "queue_senders": settings.ENVIRONMENT.queue_senders,
+            "channel": CHANNEL if notifies else "",
             **targets.parameters(),
         },
     )
@@ -102,7 +110,7 @@ def store_messages(
     ]
     if tracing:
         _trace(tracing, drafts, accepted, began_ns=began_ns)
-    return accepted, NewWork(lane_ids or [], targets.mailboxes)
+    return accepted, NewWork([] if notifies else lane_ids or [], targets.mailboxes)
 
 
 def _trace(

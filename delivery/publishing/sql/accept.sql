@@ -15,6 +15,8 @@
 -- if one of the subscriptions was deleted: they are locked here once, where a foreign key of the
 -- deliveries would look up each.
 --
+-- With a channel it notifies the senders itself: see `delivery.lifecycle.wake`.
+--
 -- A target has the values that the deliveries of many messages share; a match is a message (by its
 -- place) and a target.
 WITH held AS MATERIALIZED (
@@ -144,5 +146,10 @@ WITH held AS MATERIALIZED (
     WHERE owed = 0 AND publisher_id IS NOT NULL
 )
 SELECT
-    (SELECT ids FROM answered) AS message_ids,
-    (SELECT array_agg(DISTINCT lane_id) FROM deliveries WHERE lane_id IS NOT NULL) AS lane_ids
+    (SELECT ids FROM answered) AS message_ids, woken.lane_ids,
+    CASE WHEN %(channel)s::text <> '' AND woken.lane_ids IS NOT NULL
+        THEN pg_notify(%(channel)s::text, 'work ' || array_to_string(woken.lane_ids, ','))
+    END
+FROM (
+    SELECT array_agg(DISTINCT lane_id) AS lane_ids FROM deliveries WHERE lane_id IS NOT NULL
+) AS woken

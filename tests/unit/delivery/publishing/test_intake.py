@@ -10,9 +10,11 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from delivery.database.connections import connection_parameters
+from delivery.database.connections import CHANNEL, connection_parameters
+from delivery.lifecycle import wake
 from delivery.models import Delivery, IdempotencyKey, Message
 from delivery.models.message import parse_public_id
+from delivery.senders.notifications import notification_of
 from subscriptions.models import (
     DedupMode,
     EventType,
@@ -151,6 +153,25 @@ def test_a_key_is_answered_once(key: str, wanted: EventType) -> None:
     with_intake(scenario)
     assert Message.objects.count() == 3
     assert Delivery.objects.count() == 6
+
+
+def test_senders_are_notified_once_of_a_post_that_is_alone(key: str, wanted: EventType) -> None:
+    heard: list[str] = []
+
+    async def scenario(posting: Posting) -> None:
+        for _ in range(2):
+            assert (await posting.post(wanted.name, key=key, headers=JSON)).is_short
+
+    with psycopg.connect(**connection_parameters(), autocommit=True) as listening:
+        listening.execute(f"LISTEN {CHANNEL}")
+        with_intake(scenario)
+        wake.notify_of_work([0])
+        for notification in listening.notifies(timeout=30):
+            if notification.payload == "work 0":
+                break
+            heard.append(notification.payload)
+    lanes = set(Delivery.objects.exclude(lane=None).values_list("lane_id", flat=True))
+    assert [notification_of([payload]).lanes for payload in heard] == [lanes] * 2
 
 
 def _let_keys_expire() -> None:

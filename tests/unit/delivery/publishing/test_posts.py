@@ -1,6 +1,7 @@
 """The queue of posts: its order, and its limits."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -38,6 +39,20 @@ def test_a_group_is_bounded_in_bytes(post: MakePost) -> None:
     for _ in range(3):
         waiting.put(post("key", bytes(posts.MOST_BYTES_TOGETHER // 2)))
     assert [len(waiting.take()), len(waiting.take())] == [2, 1]
+
+
+def test_it_is_quiet_while_one_group_without_others_is_stored(post: MakePost) -> None:
+    waiting = Posts()
+    for key in ("one", "another"):
+        waiting.put(post(key, bytes(posts.MOST_BYTES_TOGETHER)))
+    for is_quiet in (False, True):
+        waiting.take()
+        assert waiting.is_quiet == is_quiet
+    waiting.put(post("one"))
+    thread = threading.Thread(target=waiting.take)
+    thread.start()
+    thread.join()
+    assert not waiting.is_quiet
 
 
 def test_no_more_wait_than_may(post: MakePost) -> None:
