@@ -106,6 +106,12 @@ def planned_rows(name: str, parameters: Mapping[str, object]) -> list[tuple[Any,
         return cursor.execute(text, values, prepare=True, binary=True).fetchall()
 
 
+def is_true(name: str, parameters: Mapping[str, object] | None = None) -> bool:
+    """Execute a statement that returns one row with one boolean, with a prepared plan."""
+    ((found,),) = planned_rows(name, parameters or {})
+    return bool(found)
+
+
 def array(values: Iterable[float | None]) -> str:
     """Return numbers or booleans as an array literal of PostgreSQL, for a parameter with a cast.
 

@@ -19,6 +19,7 @@ from itertools import takewhile
 from django.db import transaction
 from django.db.models import F, Min
 
+from delivery.database import queries
 from delivery.models import AlertChannel, IncidentAlert
 
 # How long a sender may take for the alerts that it claims.
@@ -41,11 +42,8 @@ class ClaimedAlerts:
 
 def due_channels(*, now: datetime) -> list[AlertChannel]:
     """Return the channels for which `claim_alerts` may find something."""
-    unsent = IncidentAlert.objects.filter(sent_at=None, expires_at__gt=now)
-    oldest = unsent.order_by().values("channel", "recipient").annotate(oldest=Min("id"))
-    due = unsent.filter(pk__in=oldest.values("oldest"), next_at__lte=now)
-    found = due.order_by("channel").values_list("channel", flat=True).distinct()
-    return [AlertChannel(channel) for channel in found]
+    found = queries.planned_rows("due_channels", {"now": now})
+    return [AlertChannel(channel) for (channel,) in found]
 
 
 def claim_alerts(channel: AlertChannel, *, now: datetime) -> ClaimedAlerts | None:

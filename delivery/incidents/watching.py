@@ -76,7 +76,7 @@ def advance_incidents(now: datetime) -> int:
 
 def add_failures() -> int:
     """Add new failures to the incidents of their causes; return their number."""
-    taken, incidents = queries.row("add_failures", {"limit": SIGNS_BATCH})
+    ((taken, incidents),) = queries.planned_rows("add_failures", {"limit": SIGNS_BATCH})
     for id, count in Counter(incidents).items():
         incident = Incident.objects.get(pk=id)
         incident.count += count
@@ -92,7 +92,8 @@ def watch_incidents(now: datetime, *, is_thorough: bool) -> int:
     """
     kinds = (*_WATCHED, *_SEARCHED) if is_thorough else _WATCHED
     found = _found_causes() if is_thorough else []
-    queries.rows("watch_causes", {"kinds": [*kinds], "found": orjson.dumps(found).decode()})
+    causes = {"kinds": [*kinds], "found": orjson.dumps(found).decode()}
+    queries.planned_rows("watch_causes", causes)
     ended = []
     if is_thorough:
         ended = queries.rows("ended_failures", {"searched": SEARCHED_FOR_SUCCESS})

@@ -27,6 +27,8 @@ _WORDS = {
 
 def settle_overdue(*, limit: int) -> int:
     """Settle up to `limit` deliveries for each cause; return how many. Call it in a transaction."""
+    if not queries.is_true("is_overdue"):
+        return 0
     rows = queries.named_rows("lock_overdue", {"limit": limit})
     if len(rows) < limit:
         # Otherwise the next call settles the groups.

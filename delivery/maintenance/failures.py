@@ -30,7 +30,7 @@ Notice = Mapping[str, Any]
 
 def publish_notices(*, limit: int) -> int:
     """Publish the oldest failures and return the number of deleted notices; needs a transaction."""
-    return _publish(limit=limit, deliveries=None)
+    return _publish(limit=limit, deliveries=None) if queries.is_true("is_notice_due") else 0
 
 
 def publish_notices_of(delivery_ids: Collection[int]) -> None:

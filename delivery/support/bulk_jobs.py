@@ -21,6 +21,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
+from delivery.database import queries
 from delivery.lifecycle import journal, transitions
 from delivery.maintenance import failures
 from delivery.models import BulkVerb, Delivery, JournalKind, Resubmission, ResubmissionState
@@ -118,6 +119,8 @@ def advance_job(now: datetime) -> int:
     Returns the number of visited deliveries, or 1 if the job has ended. Call it in a transaction; a
     person who cancels the job meanwhile waits for the batch.
     """
+    if not queries.is_true("is_job_due", {"now": now}):
+        return 0
     due = Resubmission.objects.filter(state=ResubmissionState.RUNNING, next_at__lte=now)
     job = due.order_by("next_at", "id").select_for_update(skip_locked=True).first()
     if job is None:

@@ -27,6 +27,8 @@ def release_due() -> int:
 
     One that needs a row locked by another session is left to the next run.
     """
+    if not queries.is_true("is_hold_over"):
+        return 0
     released = 0
     for model in (Installation, Subscriber, Subscription):
         due = model._default_manager.filter(held_until__lte=Now())
@@ -51,4 +53,4 @@ def end_catching_up() -> int:
 
     Return their number.
     """
-    return len(queries.rows("end_catching_up", {}))
+    return len(queries.planned_rows("end_catching_up", {}))

@@ -25,7 +25,10 @@ from tests.architecture.test_plans import TEMPLATES
 from tests.architecture.test_statements import FILES
 
 # Their statements are executed for each message, delivery or group of them.
-PACKAGES = {"calls", "lifecycle", "mailbox", "maintenance", "publishing", "replays", "senders"}
+PACKAGES = {
+    *("calls", "incidents", "lifecycle", "mailbox", "maintenance", "publishing", "replays"),
+    *("senders", "support"),
+}
 # Tables that grow with the messages; the last part of a partition's name is left out.
 GROWING = {
     "delivery_callback",
@@ -45,7 +48,11 @@ GROWING = {
 # None of them is prepared: each execution is planned for the tables as they are then.
 READS_WHOLE = {
     "doubt_restored": {"delivery_waiting"},
+    "ended_failures": {"delivery_settled"},
+    "find_causes": {"delivery_waiting"},
     "hold_parts": {"delivery_joinkey", "delivery_waiting"},
+    "incident_facts": {"delivery_settled", "delivery_waiting"},
+    "incident_outcomes": {"delivery_settled", "delivery_waiting"},
     "lock_groups": {"delivery_settled", "delivery_waiting"},
     "make_replayed": {"delivery_message", "delivery_settled", "delivery_waiting"},
     "remove_messages": {
@@ -102,7 +109,9 @@ def _settle_many() -> bytes:
     """Return the one template among these statements as the senders complete it for many rows."""
     now = datetime.now(UTC)
     verdict = Verdict(status=Status.DELIVERED, step=NextStep.NEXT)
-    outcome = Outcome(outcome=OutcomeClass.SUCCESS, started_at=now, duration_ms=3, status_code=200)
+    outcome = Outcome(
+        outcome=OutcomeClass.SUCCESS, started_at=now, duration_ms=3, status_code=200, error="a note"
+    )
     settlements = [
         Settlement(lane_id=1, delivery_id=number, number=1, verdict=verdict, outcome=outcome)
         for number in (1, 2)

@@ -20,10 +20,15 @@ WITH rule AS MATERIALIZED (
             AND subscriber.processing <> 'CONCURRENT'
     WHERE rule.kind = 'LANE' AND (lane.state = 'SUSPENDED' OR EXISTS (
         SELECT
-        FROM delivery_waiting head
+        FROM (
+            SELECT subscription_id, status
+            FROM delivery_waiting
+            WHERE id = lane.delivery_id
+            LIMIT 1
+        ) AS head
         JOIN subscriptions_standing standing
             ON standing.id = head.subscription_id AND standing.status = 'ACTIVE'
-        WHERE head.id = lane.delivery_id AND head.status = 'PENDING'
+        WHERE head.status = 'PENDING'
     ))
     UNION ALL
     SELECT

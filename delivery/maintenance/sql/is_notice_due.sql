@@ -1,0 +1,9 @@
+-- Whether `take_failures.sql` would find a notice that is due. Like that statement it reads the
+-- notices of SYNC messages under way, which are few.
+SELECT (
+    SELECT true
+    FROM delivery_failurenotice
+    WHERE due_at <= statement_timestamp()
+    ORDER BY id
+    LIMIT 1
+) IS NOT NULL
