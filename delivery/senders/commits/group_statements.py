@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -35,7 +36,7 @@ def group_statements(entries: Sequence[Entry]) -> list[Query]:
     Of several runs or changes of a lane the last counts. Runs come before lane changes, because the
     change of a lane is always later than its run in the same group.
     """
-    if len(entries) == 1 and (delivered := _delivered(entries[0])) is not None:
+    if (delivered := _delivered(entries)) is not None:
         return [delivered]
     settlements = [entry for entry in entries if isinstance(entry, Settlement)]
     # Locked in the order of ids, as by every statement that locks several deliveries: no deadlock.
@@ -111,15 +112,30 @@ _SETTLE_MANY = _settle(
 _SETTLE_ONE = _settle_one()
 
 
-def _delivered(entry: Entry) -> Query | None:
-    """Return the one statement that commits a plain success; None if there is more to write."""
+def _delivered(entries: Sequence[Entry]) -> Query | None:
+    """Return the one statement that commits plain successes; None if there is more to write."""
+    rows: list[dict[str, Any]] = []
+    for entry in entries:
+        row = _delivered_row(entry)
+        if row is None:
+            return None
+        rows.append(row)
+    if len(rows) == 1:
+        return statement("settle_delivered"), rows[0]
+    # In the order of ids, as above.
+    rows.sort(key=itemgetter("delivery_id"))
+    return statement("settle_many_delivered"), {"rows": orjson.dumps(rows).decode()}
+
+
+def _delivered_row(entry: Entry) -> dict[str, Any] | None:
+    """Return what a plain success writes; None if the entry writes more."""
     if not isinstance(entry, Settlement) or entry.circuit is not None:
         return None
     outcome = entry.outcome
     is_plain = outcome.outcome is OutcomeClass.SUCCESS and not outcome.error and not outcome.excerpt
     if not is_plain or entry.verdict.status is not Status.DELIVERED:
         return None
-    return statement("settle_delivered"), {
+    return {
         "delivery_id": entry.delivery_id,
         "number": entry.number,
         "reason": outcome.reason,
