@@ -9,7 +9,7 @@ A function of the database finds the changed tables: it is planned once a sessio
 deleted, because after a TRUNCATE all sessions read the catalog and plan their statements again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db import connection, transaction
@@ -109,8 +109,7 @@ def put_back(migrated: Migrated) -> None:
             changed = _changed()
         if changed:
             _empty(migrated, [name for name in changed if name not in migrated.digests])
-            for name in changed.keys() & migrated.digests.keys():
-                _restore(name, has_triggers=migrated.tables[name])
+            _restore(migrated, [name for name in changed if name in migrated.digests])
             _execute(_deletion(LAST) + sql.SQL("; SET CONSTRAINTS ALL IMMEDIATE"))
         _put_back_ranges(migrated)
 
@@ -154,21 +153,26 @@ def _deletion(name: str) -> sql.Composed:
     return sql.SQL("DELETE FROM {}").format(sql.Identifier(name))
 
 
-def _restore(name: str, *, has_triggers: bool) -> None:
+def _restore(migrated: Migrated, names: Sequence[str]) -> None:
     """Write the rows of migrations without triggers, which would change them.
 
     Foreign keys are checked.
     """
-    _execute(_with_columns(_DELETE_OTHERS, name))
-    if not has_triggers:
-        _execute(_with_columns(_INSERT_MISSING, name))
-    elif _finds(_with_columns(_MISSING, name)):
-        table = sql.Identifier(name)
-        # Changes that wait for the checks of foreign keys would refuse the other statements.
-        _execute(sql.SQL("SET CONSTRAINTS ALL IMMEDIATE"))
-        _execute(sql.SQL("ALTER TABLE {} DISABLE TRIGGER USER").format(table))
-        _execute(_with_columns(_INSERT_MISSING, name))
-        _execute(sql.SQL("ALTER TABLE {} ENABLE TRIGGER USER").format(table))
+    for name in names:
+        _execute(_with_columns(_DELETE_OTHERS, name))
+    missing = [name for name in names if _finds(_with_columns(_MISSING, name))]
+    for name in missing:
+        if not migrated.tables[name]:
+            _execute(_with_columns(_INSERT_MISSING, name))
+    for name in missing:
+        if migrated.tables[name]:
+            table = sql.Identifier(name)
+            # A table whose keys are still to be checked cannot be altered. Rows of migrations in the
+            # tables above refer to none of these.
+            _execute(sql.SQL("SET CONSTRAINTS ALL IMMEDIATE"))
+            _execute(sql.SQL("ALTER TABLE {} DISABLE TRIGGER USER").format(table))
+            _execute(_with_columns(_INSERT_MISSING, name))
+            _execute(sql.SQL("ALTER TABLE {} ENABLE TRIGGER USER").format(table))
 
 
 def _put_back_ranges(migrated: Migrated) -> None:
