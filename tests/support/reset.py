@@ -167,8 +167,8 @@ def _restore(migrated: Migrated, names: Sequence[str]) -> None:
     for name in missing:
         if migrated.tables[name]:
             table = sql.Identifier(name)
-            # A table whose keys are still to be checked cannot be altered. Rows of migrations in the
-            # tables above refer to none of these.
+            # A table whose keys are still to be checked cannot be altered. The rows of migrations
+            # in the tables above refer to none of these.
             _execute(sql.SQL("SET CONSTRAINTS ALL IMMEDIATE"))
             _execute(sql.SQL("ALTER TABLE {} DISABLE TRIGGER USER").format(table))
             _execute(_with_columns(_INSERT_MISSING, name))
