@@ -26,7 +26,7 @@ from django.conf import settings as django_settings  # noqa: E402 - they must be
 from django.db import connection  # noqa: E402
 from django.test import TransactionTestCase  # noqa: E402
 
-from tests.support import ci_tools, reset  # noqa: E402
+from tests.support import ci_tools, copied_database, reset  # noqa: E402
 from tests.support.receivers import Receiver  # noqa: E402
 from tests.system.faults import pgbouncer, twin, vanishing  # noqa: E402
 from tests.system.flows import webhooks  # noqa: E402
@@ -34,6 +34,8 @@ from tests.system.operation import previous  # noqa: E402
 
 # The folder that `prepare` fills; whitenoise warns if it does not exist.
 django_settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+# The real hashers take a quarter of a second each, on purpose; started products have them.
+django_settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 TESTS = Path(__file__).parent
 # The tests of `manage.py test` without `--full`, and the random examples of each kind that it
@@ -64,6 +66,16 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("inturn")
     # Hypothesis also draws the constants of our modules, of those that earlier tests imported.
     providers._get_local_constants = Constants
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        config.pluginmanager.register(copied_database)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_sessionstart(session: pytest.Session) -> Iterator[None]:
+    """Migrate in the main process while the workers, which have just started, import."""
+    yield
+    if session.config.pluginmanager.hasplugin("dsession"):
+        copied_database.migrate(session.config)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -8,7 +8,6 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from tests.conftest import QUICK
@@ -56,12 +55,6 @@ def watched_page(
     """Open a page on the console of this process."""
     with watched(chromium, live_server.url) as page:
         yield page
-
-
-@pytest.fixture(autouse=True)
-def _quick_passwords(settings: Settings) -> None:
-    # The real hashers take a third of a second each, on purpose.
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture

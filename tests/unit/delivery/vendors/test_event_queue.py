@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
-from pytest_django import Settings
 
 from delivery.models import Status
 from subscriptions.models import ConfigurationChange, Scope, SignIn
@@ -27,11 +26,6 @@ def mailbox(db: None) -> FilledMailbox:
 def queue(mailbox: FilledMailbox) -> QueueClient:
     _, key = factories.api_key(Scope.FETCH, subscriber=mailbox.subscriber)
     return QueueClient("crm", key)
-
-
-@pytest.fixture
-def quick_passwords(settings: Settings) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 class TestSequence:
@@ -202,7 +196,7 @@ class TestSigningIn:
         refused(Caller(None).ask("POST", NEXT, headers={"authorization": given}), 401)
 
     def test_a_key_of_another_subscriber_does_not_fit_the_name(
-        self, mailbox: FilledMailbox, quick_passwords: None
+        self, mailbox: FilledMailbox
     ) -> None:
         _, foreign = factories.api_key(Scope.FETCH)
         refused(QueueClient("crm", foreign).ask("POST", NEXT), 401)
@@ -213,9 +207,7 @@ class TestSigningIn:
         )
         refused(QueueClient("crm", key).ask("POST", NEXT), 401)
 
-    def test_an_imported_password_works_is_hashed_and_shown_nowhere(
-        self, db: None, quick_passwords: None
-    ) -> None:
+    def test_an_imported_password_works_is_hashed_and_shown_nowhere(self, db: None) -> None:
         manager = caller()
         given = {"name": "crm", "queue_id": "q-17", "queue_password": PASSWORD}
         made = manager.post("subscribers", given)
@@ -228,9 +220,7 @@ class TestSigningIn:
         assert manager.patch("subscribers/crm", {"queue_password": ""}).status == 200
         assert QueueClient("crm", PASSWORD).ask("POST", NEXT).status == 401
 
-    def test_a_password_that_was_right_is_not_looked_at_for_each_call(
-        self, db: None, quick_passwords: None
-    ) -> None:
+    def test_a_password_that_was_right_is_not_looked_at_for_each_call(self, db: None) -> None:
         caller().post(
             "subscribers", {"name": "crm", "queue_id": "q-17", "queue_password": PASSWORD}
         )
@@ -241,7 +231,7 @@ class TestSigningIn:
         ]
 
     def test_wrong_passwords_are_throttled_and_a_fetch_key_is_let_in(
-        self, queue: QueueClient, quick_passwords: None
+        self, queue: QueueClient
     ) -> None:
         guesser = QueueClient("crm", "guess")
         for _ in range(MOST_OF_ACCOUNT_FROM_ORIGIN):
@@ -252,7 +242,7 @@ class TestSigningIn:
         assert queue.ask("POST", NEXT).status == 204
 
     def test_a_name_that_nobody_has_is_answered_like_any_other(
-        self, mailbox: FilledMailbox, quick_passwords: None
+        self, mailbox: FilledMailbox
     ) -> None:
         details = {
             refused(QueueClient(name, "guess").ask("POST", NEXT), 401)["detail"]
