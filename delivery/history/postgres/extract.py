@@ -1,7 +1,7 @@
 """The work of Spark's workers in an export: each writes a piece of PostgreSQL's rows as Parquet.
 
-PostgreSQL sends a checksum with each row. Afterwards every file is read again, and must give the
-same checksum.
+PostgreSQL sends a checksum with each row, and after attempts their number. Afterwards every file is
+read again, and must give the same checksum.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,6 @@ from secrets import token_hex
 from types import TracebackType
 from typing import Any, Self
 
-import psycopg
 import pyarrow as pa
 from pyarrow import compute, parquet
 
@@ -27,8 +26,12 @@ from delivery.history.archive.fingerprint import (
     fingerprint_sql,
 )
 from delivery.history.postgres.names import Names
-from delivery.history.postgres.source import Piece, read_batches, snapshot_statements
+from delivery.history.postgres.source import Piece, read_batches
 from delivery.history.schemas import ATTEMPTS, BY_NAME, DAY, Column, Table, arrow_schema
+
+
+class IncompleteError(RuntimeError):
+    """PostgreSQL's rows ended before their number arrived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,33 +55,26 @@ class Extraction:
     def write(self, numbered: Numbered) -> "Extracted":
         """Write a piece into the staging folder, one file per day; return its summary."""
         table = BY_NAME[numbered.piece.table]
-        select = _with_checksum(table, numbered.piece.select)
-        schema = arrow_schema((*table.bare, Column(CHECKSUM, "bigint")))
+        received = ArrivingRows(table)
         files: dict[date, _File] = {}
-        sent = Fingerprint()
         with ExitStack() as closing:
-            for batch in read_batches(
-                select, schema, conninfo=self.conninfo, snapshot=self.snapshot
+            for batch in received.rows(
+                read_batches(
+                    _sent(table, numbered.piece.select),
+                    arrow_schema((*table.bare, Column(CHECKSUM, "bigint"))),
+                    conninfo=self.conninfo,
+                    snapshot=self.snapshot,
+                )
             ):
-                sent += fingerprint_of(batch.column(CHECKSUM))
-                for day, rows in _by_day(self.names.completed(table, batch), table.at):
+                for day, rows in rows_by_day(batch, table.at):
                     if day not in files:
                         file = _File(self.archive, table, self._named(table, day, numbered.number))
                         files[day] = closing.enter_context(file)
-                    files[day].write(rows)
+                    files[day].write(self.names.completed(table, rows))
         written = [file.written(table, day) for day, file in files.items()]
-        counted = self._count(numbered.piece) if table is ATTEMPTS else 0
-        return Extracted(table=table.name, files=written, sent=sent, counted=counted)
-
-    def _count(self, piece: Piece) -> int:
-        """Count the rows of a piece in PostgreSQL."""
-        with psycopg.connect(self.conninfo, autocommit=True) as connection:
-            for prelude in snapshot_statements(self.snapshot):
-                connection.execute(prelude.encode())
-            counting = f"SELECT count(*) FROM ({piece.select}) AS found"  # noqa: S608 - ours
-            row = connection.execute(counting.encode()).fetchone()
-        assert row is not None
-        return int(row[0])
+        return Extracted(
+            table=table.name, files=written, sent=received.sent, counted=received.counted
+        )
 
     def _named(self, table: Table, day: date, number: int) -> tuple[str, str]:
         """Return where the file is staged, and where it belongs.
@@ -159,6 +155,33 @@ def fingerprints_by_table(
     return fingerprints
 
 
+class ArrivingRows:
+    """The rows of a piece as they arrive: their fingerprint, and their number by PostgreSQL."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self.sent = Fingerprint()
+        self.counted = 0
+
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the batches without PostgreSQL's number, the last row of a counted table.
+
+        Raises IncompleteError if that is missing.
+        """
+        key = self._table.key[0]
+        awaits_count = self._table is ATTEMPTS
+        for batch in batches:
+            rows = batch
+            if awaits_count and len(batch) and not batch.column(key)[len(batch) - 1].is_valid:
+                awaits_count = False
+                self.counted = batch.column(CHECKSUM)[len(batch) - 1].as_py()
+                rows = batch.slice(0, len(batch) - 1)
+            self.sent += fingerprint_of(rows.column(CHECKSUM))
+            yield rows
+        if awaits_count:
+            raise IncompleteError(f"PostgreSQL's {self._table.name} ended without their number.")
+
+
 class _File:
     """A file being written, with a row group per batch; a batch is as large as memory allows."""
 
@@ -206,24 +229,36 @@ class _File:
         self._sink.close()
 
 
-def _with_checksum(table: Table, select: str) -> str:
-    """Return the statement that selects the rows in their order, each with its checksum."""
+def _sent(table: Table, select: str) -> str:
+    """Return the statement that selects the rows in their order, each with its checksum.
+
+    After attempts, which the export has not counted, a row without a key has their number in place
+    of the checksum.
+    """
     order = f"ORDER BY {', '.join(table.key)}"
     # The inner ORDER BY sorts rows before the checksum widens them, by an index if there is one;
     # then the outer one costs nothing more. All parts of the statement are ours.
-    checksum = fingerprint_sql(table.bare)
-    return f"SELECT *, {checksum} FROM ({select} {order}) AS found {order}"  # noqa: S608
+    checksum = f"{fingerprint_sql(table.bare)} AS {CHECKSUM}"
+    rows = f"SELECT *, {checksum} FROM ({select} {order}) AS found {order}"  # noqa: S608
+    if table is not ATTEMPTS:
+        return rows
+    # PostgreSQL keeps the rows for the count: to execute the statement again would take longer.
+    empty = ", ".join(f"NULL AS {column.name}" for column in table.bare)
+    return (
+        f"WITH sent AS MATERIALIZED ({rows}) SELECT * FROM sent "  # noqa: S608
+        f"UNION ALL SELECT {empty}, count(*) FROM sent"
+    )
 
 
-def _by_day(batch: pa.RecordBatch, at: str) -> Iterator[tuple[date, pa.RecordBatch]]:
+def rows_by_day(batch: pa.RecordBatch, at: str) -> Iterator[tuple[date, pa.RecordBatch]]:
+    """Yield the rows of each day, in their order."""
     days = batch.column(at).cast(pa.date32())
     ends = compute.run_end_encode(days)
-    if len(ends.run_ends) == len(compute.unique(ends.values)):
-        # The rows are in order, as usual: nothing has to be copied.
-        first = 0
-        for day, end in zip(ends.values.to_pylist(), ends.run_ends.to_pylist(), strict=True):
-            yield day, batch.slice(first, end - first)
-            first = end
-        return
-    for day in compute.unique(days).to_pylist():
-        yield day, batch.filter(compute.equal(days, day))
+    if len(ends.run_ends) > len(compute.unique(ends.values)):
+        # Stable.
+        places = compute.sort_indices(days)
+        batch, ends = batch.take(places), compute.run_end_encode(days.take(places))
+    first = 0
+    for day, end in zip(ends.values.to_pylist(), ends.run_ends.to_pylist(), strict=True):
+        yield day, batch.slice(first, end - first)
+        first = end

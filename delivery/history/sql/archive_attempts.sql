@@ -56,14 +56,15 @@ WITH earlier AS MATERIALIZED (
     WHERE started_at IS NOT NULL
     UNION ALL
     -- The others are looked up one by one, whatever the planner expects: a join would read the
-    -- attempts of all older deliveries, too.
+    -- attempts of all older deliveries, too. A success in the row of a delivery belongs to the
+    -- settlement that stands.
     SELECT
         settled.delivery_id, settled.settled_at, settled.settled_before, settled.stands,
         settled.message_id, settled.subscription_id, settled.attempts, attempt.*
     FROM settled
     CROSS JOIN LATERAL (
         SELECT number, started_at, duration_ms, outcome, status_code, error, excerpt
-        FROM delivery_attempt
+        FROM delivery_loggedattempt
         WHERE delivery_id = settled.delivery_id
             AND (settled.started_at IS NULL OR number <> settled.attempts)
         OFFSET 0
