@@ -20,11 +20,9 @@ from schemathesis.schemas import APIOperation
 from config.wsgi import application
 from subscriptions.models import Mode, Scope
 from tests.support import factories
+from tests.support.quick import STRIDE
 
 EXAMPLES = settings().max_examples // 8
-# Of the cases that schemathesis derives from a description, such as each bound of each field, the
-# quick run takes every third.
-STRIDE = 60 // settings().max_examples
 
 DESCRIPTION = schemathesis.openapi.from_wsgi("/api/schema/?format=json", application)
 # Refused everywhere, which the document says once.
@@ -159,6 +157,7 @@ def test_requests_made_from_the_description_get_answers_that_fit_it(
         given_kwargs={},
         feedback=FEEDBACK,
     )
+    # Such as each bound of each field.
     derived = getattr(asked, "hypothesis_explicit_examples", [])
     derived[:] = derived[::STRIDE]
     asked(keys=keys)

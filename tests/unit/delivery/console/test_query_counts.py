@@ -1,4 +1,4 @@
-"""The queries of each list: pinned, and as many for two rows as for twenty."""
+"""The queries of each list: pinned, and as many for two rows as for eight."""
 
 from django.contrib import admin
 from django.contrib.auth.models import Group, User
@@ -65,7 +65,7 @@ QUERIES = {
     "subscriptions.subscriber": 10,
     "subscriptions.subscription": 11,
 }
-FEW, MANY = 2, 20
+FEW, MANY = 2, 8
 
 
 def lists() -> dict[str, type[Model]]:
