@@ -7,8 +7,13 @@ from pathlib import Path
 
 from delivery.history.spark.jvm import class_cache
 
-# The slowest compilation tier never pays off.
-ENVIRONMENT = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1", "SPARK_NICE": "0"}
+# The slowest compilation tier never pays off. Without a class cache each start verifies some
+# thousands of classes.
+ENVIRONMENT = {
+    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 "
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
+    "SPARK_NICE": "0",
+}
 
 
 def without_class_cache(home: Path) -> None:

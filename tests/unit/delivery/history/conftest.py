@@ -19,6 +19,9 @@ def spark() -> Iterator[SparkSession]:
             environment.setenv(name, value)
         # The tests wait for it.
         with spark_session(Spark(master="local[2]", memory="1g", nice=0)) as session:
+            # To compile a query takes longer than to interpret it for a few rows.
+            session.conf.set("spark.sql.codegen.wholeStage", "false")
+            session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
             yield session
 
 
