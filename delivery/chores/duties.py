@@ -19,7 +19,6 @@ def release_held(_: datetime) -> int:
 
 
 def settle_overdue(_: datetime) -> int:
-    counts.forget_rates()
     return expiry.settle_overdue(limit=EXPIRY_BATCH)
 
 
@@ -28,7 +27,10 @@ def report_failures(_: datetime) -> int:
 
 
 def count_traffic(_: datetime) -> int:
-    return int(traffic.count_next_piece())
+    is_counted = traffic.count_next_piece()
+    if is_counted:
+        counts.forget_rates()
+    return int(is_counted)
 
 
 def make_ranges(_: datetime) -> int:
@@ -36,10 +38,10 @@ def make_ranges(_: datetime) -> int:
 
 
 QUICK = (
-    Duty("releases", release_held),
-    Duty("expiry", settle_overdue),
-    Duty("failures", report_failures),
-    Duty("resubmissions", bulk_jobs.advance_job),
+    Duty("releases", release_held, is_due=releases.is_due),
+    Duty("expiry", settle_overdue, is_due=expiry.is_due),
+    Duty("failures", report_failures, is_due=failures.is_due),
+    Duty("resubmissions", bulk_jobs.advance_job, is_due=bulk_jobs.is_due),
     Duty("traffic", count_traffic),
     Duty("incidents", watching.advance_incidents),
 )

@@ -23,17 +23,24 @@ LONGEST_PAUSE_SECONDS = 60.0
 AWAY_SECONDS = 1.0
 
 
+def _always(_: datetime) -> bool:
+    return True
+
+
 @dataclass(slots=True)
 class Duty:
     """A named duty of the chores.
 
     `run_once` does a part that takes a moment and returns how much it did, 0 if there was nothing
-    to do. It is called in a transaction, with the time. A duty that fails pauses, longer each time;
-    the other duties continue.
+    to do. It is called in a transaction, with the time, if `is_due` returns True, which is called
+    before that, without the lock: most turns have nothing to do, and most of their statements take
+    longer to plan than that question. A duty that fails pauses, longer each time; the other duties
+    continue.
     """
 
     name: str
     run_once: Callable[[datetime], int]
+    is_due: Callable[[datetime], bool] = _always
     failures: int = 0
     _paused_until: float = 0.0
 
@@ -41,9 +48,11 @@ class Duty:
         """Do one part, unless another process holds the duty's lock; return how much was done."""
         if time.monotonic() < self._paused_until:
             return 0
+        done = 0
         try:
-            with transaction.atomic():
-                done = self.run_once(now) if self._is_ours() else 0
+            if self.is_due(now):
+                with transaction.atomic():
+                    done = self.run_once(now) if self._is_ours() else 0
         except Exception as error:  # noqa: BLE001 - a bug in one duty must not end the others
             self._fail(error)
             return 0

@@ -19,7 +19,7 @@ from delivery.chores.duty import Duty
 from delivery.cluster.loops import connections_of, pause_until
 from delivery.cluster.stopping import stopping
 from delivery.database.connections import TCP_TIMEOUTS
-from delivery.incidents.alerts import AlertThreads
+from delivery.incidents.alerts import AlertThreads, are_due
 
 QUICK_POLL_SECONDS = 2.0
 SLOW_POLL_SECONDS = 3.0
@@ -34,7 +34,7 @@ def run_chores() -> None:
     )
     slow.start()
     alerts = AlertThreads()
-    _run_duties((*QUICK, Duty("alerts", alerts.begin)), QUICK_POLL_SECONDS)
+    _run_duties((*QUICK, Duty("alerts", alerts.begin, is_due=are_due)), QUICK_POLL_SECONDS)
     slow.join()
     alerts.wait()
 

@@ -23,6 +23,11 @@ from delivery.models import AlertChannel, IncidentAlert
 log = logging.getLogger(__name__)
 
 
+def are_due(now: datetime) -> bool:
+    """Return whether `AlertThreads.begin` may find something."""
+    return bool(due_channels(now=now))
+
+
 class AlertThreads:
     """The threads that send alerts, at most one for each channel."""
 

@@ -7,6 +7,7 @@ assumptions about clocks, and the races.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
@@ -25,10 +26,13 @@ _WORDS = {
 }
 
 
+def is_due(_: datetime) -> bool:
+    """Return whether `settle_overdue` may find something."""
+    return queries.is_true("is_overdue")
+
+
 def settle_overdue(*, limit: int) -> int:
     """Settle up to `limit` deliveries for each cause; return how many. Call it in a transaction."""
-    if not queries.is_true("is_overdue"):
-        return 0
     rows = queries.named_rows("lock_overdue", {"limit": limit})
     if len(rows) < limit:
         # Otherwise the next call settles the groups.

@@ -7,6 +7,7 @@ only their end.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -28,9 +29,14 @@ from subscriptions.values.names import UNSUBSCRIBABLE
 Notice = Mapping[str, Any]
 
 
+def is_due(_: datetime) -> bool:
+    """Return whether `publish_notices` may find something."""
+    return queries.is_true("is_notice_due")
+
+
 def publish_notices(*, limit: int) -> int:
     """Publish the oldest failures and return the number of deleted notices; needs a transaction."""
-    return _publish(limit=limit, deliveries=None) if queries.is_true("is_notice_due") else 0
+    return _publish(limit=limit, deliveries=None)
 
 
 def publish_notices_of(delivery_ids: Collection[int]) -> None:

@@ -113,14 +113,17 @@ def cancel_job(job: Resubmission, *, actor: str, now: datetime) -> bool:
     return True
 
 
+def is_due(now: datetime) -> bool:
+    """Return whether `advance_job` may find something."""
+    return queries.is_true("is_job_due", {"now": now})
+
+
 def advance_job(now: datetime) -> int:
     """Execute the next batch of the job that is due longest.
 
     Returns the number of visited deliveries, or 1 if the job has ended. Call it in a transaction; a
     person who cancels the job meanwhile waits for the batch.
     """
-    if not queries.is_true("is_job_due", {"now": now}):
-        return 0
     due = Resubmission.objects.filter(state=ResubmissionState.RUNNING, next_at__lte=now)
     job = due.order_by("next_at", "id").select_for_update(skip_locked=True).first()
     if job is None:

@@ -30,6 +30,11 @@ def test_a_duty_gets_the_time_and_returns_its_count() -> None:
     assert JournalEntry.objects.get().at == NOW
 
 
+def test_a_duty_that_is_not_due_does_nothing() -> None:
+    assert Duty("a", note, is_due=lambda _: False).run_part(NOW) == 0
+    assert noted() == []
+
+
 def test_a_duty_of_another_process_is_skipped() -> None:
     first, second = Duty("a", partial(note, text="first")), Duty("a", partial(note, text="second"))
     with unfinished(lambda: first.run_part(NOW)):
