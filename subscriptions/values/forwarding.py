@@ -98,8 +98,8 @@ def _check_pattern(pattern: str) -> None:
     )
     if is_reserved:
         raise HeaderError(
-            f"{pattern} is never sent along: Inturn, the connection or the body sets it. "
-            "Leave it out."
+            f"{pattern} is never sent along: it belongs to Inturn, the connection, the body or the "
+            "publisher's credentials. Leave it out."
         )
 
 
