@@ -43,7 +43,9 @@ def test_a_wrong_setting_ends_every_command(tmp_path: Path, command: tuple[str, 
     assert reported == "inturn: SENDER_PROCESSES: 'none' is not a whole number from 1 to 100\n"
 
 
-@pytest.mark.parametrize("command", ["qcluster", "migrate", "rotate_keys"])
+@pytest.mark.parametrize(
+    "command", ["qcluster", pytest.param("migrate", marks=pytest.mark.slow), "rotate_keys"]
+)
 def test_a_database_that_does_not_answer_ends_commands_that_need_it(
     tmp_path: Path, command: str
 ) -> None:
@@ -66,7 +68,10 @@ def test_up_reports_a_silent_database_in_two_lines(tmp_path: Path) -> None:
     assert second == "inturn: the database could not be prepared: see above"
 
 
-@pytest.mark.parametrize("option", ["nonsense=1", "options=-crole%3Dnobody_at_all"])
+@pytest.mark.parametrize(
+    "option",
+    ["nonsense=1", pytest.param("options=-crole%3Dnobody_at_all", marks=pytest.mark.slow)],
+)
 def test_up_reports_an_unsuitable_database_in_two_lines(tmp_path: Path, option: str) -> None:
     url = f"{os.environ['DATABASE_URL']}?{option}"
     first, second = refusal(tmp_path, "up", DATABASE_URL=url).splitlines()
