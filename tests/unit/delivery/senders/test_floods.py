@@ -2,8 +2,11 @@
 
 import asyncio
 import socket
+import ssl
+import subprocess
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import uvloop
@@ -113,6 +116,39 @@ def test_unrequested_data_ends_an_idle_connection() -> None:
     with raw_server(flood) as port:
         asyncio.run(send(port))
     assert flood.sent < 2 * MOST_BYTES
+
+
+def test_an_answer_without_end_over_tls_ends_with_the_attempt(tmp_path: Path) -> None:
+    """To close such a connection politely would mean to read on until the receiver stops."""
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    subprocess.run(
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 "
+        "-subj /CN=here -addext subjectAltName=IP:127.0.0.1 "
+        f"-keyout {key} -out {certificate}".split(),
+        check=True,
+        capture_output=True,
+    )
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(certificate, key)
+    flood = Flood(b"x", before=b"HTTP/1.1 200 OK\r\n\r\n")
+
+    def answer(connection: socket.socket) -> None:
+        with server.wrap_socket(connection, server_side=True) as secured:
+            flood(secured)
+
+    async def send(port: int) -> None:
+        async with HttpClient(allowed_networks=LOOPBACK) as client:
+            client._exchange.connector._ssl = ssl.create_default_context(cafile=certificate)
+            to = endpoint(f"https://127.0.0.1:{port}/hook", timeout_seconds=20.0)
+            assert (await client.send(PARCEL, to)).outcome is OutcomeClass.SUCCESS
+            assert await asyncio.to_thread(flood.has_ended.wait, 20)
+
+    with (
+        raw_server(answer) as port,
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        runner.run(send(port))
+    assert flood.sent < MOST_BYTES
 
 
 def _answering(before: bytes) -> Callable[[socket.socket], None]:
