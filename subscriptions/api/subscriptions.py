@@ -98,6 +98,7 @@ class SubscriptionSerializer(StrictModel):
         fields = [
             "id",
             "name",
+            "description",
             "subscriber",
             "event_type",
             "mode",

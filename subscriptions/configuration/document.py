@@ -140,6 +140,7 @@ SUBSCRIPTIONS = Section(
     fields=(
         "subscriber",
         "name",
+        "description",
         "event_type",
         "header_filter_string",
         "filter",

@@ -52,6 +52,7 @@ class Subscription(Watched, Holdable):
     """
 
     name = models.CharField(max_length=MAX_NAME_LENGTH, validators=[validate_name])
+    description = models.TextField(blank=True, default="", db_default="")
     subscriber = models.ForeignKey(
         Subscriber, on_delete=models.PROTECT, related_name="subscriptions"
     )

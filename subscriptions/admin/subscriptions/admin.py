@@ -78,7 +78,7 @@ class BaseSubscriptionAdmin(
         "join_seconds": "join_mode != 'NONE'",
     }
     fieldsets = [
-        (None, {"fields": ["name", "subscriber", "event_type"]}),
+        (None, {"fields": ["name", "description", "subscriber", "event_type"]}),
         ("Messages", {"fields": ["header_filter_string", "filter", "takes_unmatched", "position"]}),
         (
             "Delivery",

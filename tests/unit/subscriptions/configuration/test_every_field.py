@@ -82,6 +82,7 @@ def _subscriptions_of(shop: Subscriber, topic: EventType, prices: EventType) -> 
         filter="$$->'Body'->>'id' = '1'",
         header_filter_string="proj1008",
         script="$outmessage = day;",
+        description="of shops",
         takes_unmatched=True,
         position=7,
         headers={"X-Key": SECRETS["env:SHOP_ORDERS_HEADER_X_KEY"]},
