@@ -9,11 +9,12 @@ from delivery.models.shard import SHARDS
 from delivery.senders.claims import Claims
 from delivery.senders.context import SenderContext
 from subscriptions.models import Subscriber
+from tests.support.quick import STRIDE
 from tests.unit.delivery.senders.running import elsewhere, with_claims
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-LANES = 2_000
+LANES = 10_000 if STRIDE == 1 else 2_000
 DEFAULT = "64"
 
 
