@@ -42,6 +42,7 @@ MAX_HEADER_BYTES = 64 * 1024
 # The most that is parsed at once: data beyond the limits keeps the event loop busy for no more than
 # this.
 _PARSED_BYTES = 4 * 1024
+_MORE_THAN_ONE = "it sent more than one answer"
 
 
 class FloodError(aiohttp.ClientConnectionError):
@@ -168,6 +169,11 @@ class AnswerHandler(ResponseHandler):
     def _take(self, data: bytes) -> None:
         if not self._is_answered:
             self._header_bytes += len(data)
+        elif data and self._payload is not None and self._payload.is_eof():
+            # Otherwise the parser would keep the beginning of another answer, and the parser of the
+            # next answer would miss it.
+            self._end(_MORE_THAN_ONE)
+            return
         super().data_received(data)
         if not self._is_answered and self._header_bytes > MAX_HEADER_BYTES:
             self._end(f"it sent more than {MAX_HEADER_BYTES // 1024} KiB before an answer")
@@ -175,7 +181,7 @@ class AnswerHandler(ResponseHandler):
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
         """Take one answer, whose header is complete."""
         if self._is_answered:
-            self._end("it sent more than one answer")
+            self._end(_MORE_THAN_ONE)
             return
         if 100 <= data[0].code < 200 and data[0].code != 101:
             self._informational += 1

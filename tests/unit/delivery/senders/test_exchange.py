@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import threading
 from dataclasses import replace
 
 import pytest
@@ -30,12 +31,15 @@ def test_an_empty_message_is_sent_with_its_length(receiver: Receiver) -> None:
 
 def test_an_answer_before_the_end_of_the_request_counts_and_ends_the_connection() -> None:
     connections = 0
+    has_ended = threading.Event()
 
     def answer(connection: socket.socket) -> None:
         nonlocal connections
         connections += 1
         read_header(connection)
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        # Otherwise all of the request may be written before the sender looks for an answer.
+        assert has_ended.wait(20)
         while connection.recv(65_536):
             continue
 
@@ -45,6 +49,7 @@ def test_an_answer_before_the_end_of_the_request_counts_and_ends_the_connection(
             to = endpoint(f"http://127.0.0.1:{port}/", timeout_seconds=30.0)
             for parcel in (large, PARCEL):
                 assert (await client.send(parcel, to)).outcome is OutcomeClass.SUCCESS
+                has_ended.set()
 
     with raw_server(answer) as port:
         asyncio.run(sending(port))

@@ -118,6 +118,30 @@ def test_unrequested_data_ends_an_idle_connection() -> None:
     assert flood.sent < 2 * MOST_BYTES
 
 
+def test_the_beginning_of_an_unrequested_answer_ends_an_idle_connection() -> None:
+    is_idle, has_ended = threading.Event(), threading.Event()
+
+    def answer(connection: socket.socket) -> None:
+        read_header(connection)
+        connection.sendall(OK)
+        assert is_idle.wait(20)
+        if not has_ended.is_set():
+            connection.sendall(OK[:10])
+            assert connection.recv(1) == b""
+            has_ended.set()
+
+    async def send(port: int) -> None:
+        async with HttpClient(allowed_networks=LOOPBACK) as client:
+            to = endpoint(f"http://127.0.0.1:{port}/hook", method="GET", timeout_seconds=20.0)
+            assert (await client.send(PARCEL, to)).outcome is OutcomeClass.SUCCESS
+            is_idle.set()
+            assert await asyncio.to_thread(has_ended.wait, 20)
+            assert (await client.send(PARCEL, to)).outcome is OutcomeClass.SUCCESS
+
+    with raw_server(answer) as port:
+        asyncio.run(send(port))
+
+
 def test_an_answer_without_end_over_tls_ends_with_the_attempt(tmp_path: Path) -> None:
     """To close such a connection politely would mean to read on until the receiver stops."""
     certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
