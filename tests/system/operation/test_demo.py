@@ -71,6 +71,7 @@ def running_demo(demo: Demo) -> Demo:
     return demo
 
 
+@pytest.mark.slow
 def test_messages_are_delivered_and_one_subscriber_is_blocked(running_demo: Demo) -> None:
     for subscription in (
         "demo-reporting/all-created",

@@ -34,6 +34,7 @@ def in_three_files(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_small_files_of_a_day_become_one(in_three_files: Path, spark: SparkSession) -> None:
     with archived.job(in_three_files, spark=spark) as job:
         assert compact_files(job, many=3) == 3

@@ -120,7 +120,8 @@ class TestTheComparison:
         result = self.made(archive, spark, key="$$->'Header'->>'X-Id'")
         assert (result["same"], result["only_there"], result["messages_without_key"]) == (2, 2, 1)
 
-    @pytest.mark.parametrize("form", ["csv", pytest.param("parquet", marks=pytest.mark.slow)])
+    @pytest.mark.slow
+    @pytest.mark.parametrize("form", ["csv", "parquet"])
     def test_writes_all_rows(self, archive: Path, spark: SparkSession, form: str) -> None:
         result = self.made(archive, spark, format=form, to=str(archive.parent / "out"))
         path = Path(result["path"])

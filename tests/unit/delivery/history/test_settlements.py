@@ -40,9 +40,8 @@ from tests.unit.delivery.support.test_resubmit import group
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.mark.parametrize(
-    "send_again", [resubmitted, pytest.param(resubmitted_by_a_filter, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("send_again", [resubmitted, resubmitted_by_a_filter])
 def test_a_delivery_rejected_three_times_between_exports_has_three_rows(
     job: StepJob, tmp_path: Path, send_again: Callable[[Delivery], None]
 ) -> None:
