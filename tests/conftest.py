@@ -64,7 +64,9 @@ def pytest_configure(config: pytest.Config) -> None:
         print_blob=True,
     )
     settings.load_profile("inturn")
-    # Hypothesis also draws the constants of our modules, of those that earlier tests imported.
+    # Hypothesis would also draw the constants of all modules imported so far: examples would depend
+    # on the tests before.
+    assert callable(providers._get_local_constants)
     providers._get_local_constants = Constants
     if "PYTEST_XDIST_WORKER" in os.environ:
         config.pluginmanager.register(copied_database)

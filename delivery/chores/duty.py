@@ -32,10 +32,10 @@ class Duty:
     """A named duty of the chores.
 
     `run_once` does a part that takes a moment and returns how much it did, 0 if there was nothing
-    to do. It is called in a transaction, with the time, if `is_due` returns True, which is called
-    before that, without the lock: most turns have nothing to do, and most of their statements take
-    longer to plan than that question. A duty that fails pauses, longer each time; the other duties
-    continue.
+    to do. `is_due` is called first, outside the transaction and without the lock; only if it
+    returns True, `run_once` is called in a transaction, with the time. Most turns have nothing to
+    do, and to plan the statements of `run_once` takes longer than that query. A duty that fails
+    pauses, longer each time; the other duties continue.
     """
 
     name: str

@@ -23,7 +23,7 @@ TCP_TIMEOUTS = """
 # Errors after which the same may succeed later: the server does not answer, or accepts no changes,
 # as while a standby answers in its place. See `subscriptions.database_away` for Django's errors.
 AWAY = (psycopg.OperationalError, psycopg.InterfaceError, ReadOnlySqlTransaction)
-# As good as for ever.
+# The longest wait that psycopg's interface needs; a cancellation ends it.
 WAIT_SECONDS = 3600.0
 
 
@@ -35,10 +35,11 @@ def connection_parameters() -> dict[str, Any]:
 
 
 class PatientConnection(psycopg.AsyncConnection[Row]):
-    """Waits until the server answers.
+    """A connection whose calls wait for the server without looking for interrupts.
 
     psycopg looks ten times a second whether the program was interrupted. A coroutine is cancelled
     instead, and a sender listens for notifications all the time: that was most of its idle work.
+    So `interval` is ignored.
     """
 
     async def wait(

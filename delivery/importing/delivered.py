@@ -157,7 +157,7 @@ def _remember(batch: Sequence[DeliveredKey], found: TakenOver) -> None:
 def _count(
     places: Set[tuple[int, bytes]], earlier: Set[tuple[int, bytes]], found: TakenOver
 ) -> None:
-    """Count subscriptions' keys, those of an earlier import as left out."""
+    """Count the keys taken over, and those left out because an earlier import took them."""
     if earlier:
         found.counted[_EARLIER] += len(earlier)
     found.of_subscription.update(id for id, _ in places - earlier)

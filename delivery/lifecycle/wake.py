@@ -2,9 +2,9 @@
 
 A NOTIFY inside a publishing transaction takes a lock of the whole database through the commit. So
 one thread a process collects publishers' notifications and sends them as one after the commit; if
-that is lost, the senders find the work by their next poll. Only a message that is published while
-no other is has its notification in its transaction: that lock then delays nobody, and the senders
-have it half a millisecond sooner.
+that is lost, the senders find the work by their next poll. Only a message that is stored while its
+process stores no other has its notification in its transaction: the senders have it half a
+millisecond sooner, and the lock delays only other processes that do the same.
 
 Actions of people are rare, and no poll finds a delivery that was cancelled after the sender had
 read it. So a nudge and a change are part of the transaction that they report: a process that dies

@@ -42,6 +42,8 @@ def is_kept(kept: MessageRange, rules: RetentionRules, *, now: datetime) -> bool
         (ripe_at,) = queries.row("ripe_from", parameters)
     # A delivery that is settled from now on, by anybody, can be removed after the fewest days.
     until = now + timedelta(days=min(days.values()))
+    for key in [key for key, passed in _kept_until.items() if passed <= now]:
+        del _kept_until[key]
     _kept_until[_key(kept, rules)] = until if ripe_at is None else min(until, ripe_at)
     return is_known_kept(kept, rules, now=now)
 

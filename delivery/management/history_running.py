@@ -20,7 +20,7 @@ from delivery.pipeline.running import ExecutedRun
 FAILED, REFUSED, BROKEN, INTERRUPTED = 1, 3, 4, 128
 # A part of the result of verify, for its next run.
 _FOR_PROGRAMS = {"proof"}
-# The parts of a comparison and of its examples. PostgreSQL keeps the names of an object by length.
+# The parts of a comparison and of its examples, in the guide's order: `jsonb` sorts keys by length.
 _IN_ORDER = (
     *("result", "key", "subscription", "there", "here", "overtook"),
     *("same", "only_there", "only_here", "other_status", "other_order"),

@@ -70,7 +70,7 @@ def store_messages(
     None as an answer: its key was used before, and it was not stored. None as the result: the
     configuration has changed since `as_of`, or a subscription was deleted, and nothing was stored.
     `ids` are reserved ids for the messages, ascending; without them new ones are drawn. `is_alone`:
-    no others are stored at this moment, so the transaction may notify the senders itself.
+    the process stores no others at this moment, so the transaction may notify the senders itself.
     """
     if not owed:
         return [], NewWork()

@@ -7,10 +7,9 @@ import psycopg
 import pytest
 from django.conf import settings
 from django.db import connection
-from psycopg import sql
 from pytest_django.plugin import blocking_manager_key
 
-from tests.support.databases import database_beside
+from tests.support.databases import database_beside, drop_database
 
 
 def migrate(config: pytest.Config) -> None:
@@ -35,7 +34,7 @@ def django_db_setup(django_test_environment: None) -> Iterator[None]:
     name = f"test_{given}_{os.environ['PYTEST_XDIST_WORKER']}"
     with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as server:
         # One that a killed run left.
-        server.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(name)))
+        drop_database(server, name)
         with database_beside(server, name, template=f"test_{given}"):
             connection.settings_dict["NAME"] = settings.DATABASES["default"]["NAME"] = name
             yield

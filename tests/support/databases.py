@@ -37,5 +37,6 @@ def database_beside(
 
 
 def drop_database(server: psycopg.Connection, name: str) -> None:
+    """Drop the database if there is one."""
     server.execute(_END, (MILLISECONDS, name))
-    server.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(name)))
+    server.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(name)))

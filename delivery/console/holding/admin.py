@@ -3,7 +3,8 @@
 They work on one row or on many.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Container, Mapping
 from typing import Any, cast
 
 from django.contrib import admin, messages
@@ -27,6 +28,9 @@ from subscriptions.admin.shared.times import with_times
 from subscriptions.models import Mode, Subscriber, Subscription, SubscriptionStatus
 
 Owner = Subscription | Subscriber
+
+# An id and a status, in the value of an Undo button.
+_ROW = re.compile(r"([0-9]{1,18})-([A-Z]+)")
 
 
 class HoldingAdmin(ConsoleAdmin):
@@ -120,15 +124,18 @@ class HoldingAdmin(ConsoleAdmin):
         """Undo a change of several rows, except those whose status somebody has changed since."""
         if not may_toggle(request.user):
             raise PermissionDenied
-        before = _statuses_in(request.POST.get("before", ""))
-        if made not in SubscriptionStatus.values:
+        statuses = dict(self.model._meta.get_field("status").choices)
+        before = _statuses_in(request.POST.get("before", ""), known=statuses)
+        if made not in statuses:
             raise BadRequest("Unknown status.")
         restored = sum(
             toggle.restore_status(owner, made=made, to=before[owner.pk], actor=actor_of(request))
             for owner in self.model._default_manager.filter(pk__in=before).order_by("pk")
         )
         left = len(before) - restored
-        others = f" {left} are not {made} any more, and stay as they are." if left else ""
+        others = f" Not {made} any more, and left as they are: {left}." if left else ""
+        if restored and SubscriptionStatus.HELD in before.values():
+            others += " A hold that had an end or a rate has none now: set it again."
         return self.back(
             request,
             f"{restored} of {len(before)} have their earlier status again.{others}",
@@ -184,14 +191,19 @@ class HoldingAdmin(ConsoleAdmin):
     ) -> None:
         """Change each row in its own transaction, in the order in which all code locks them."""
         rows = list(queryset.order_by("pk"))
-        before = {row.pk: row.status for row in rows}
-        changed = [row.pk for row in rows if verb(row)]
-        left = len(rows) - len(changed)
+        before: dict[int, str] = {}
+        for row in rows:
+            # Somebody may have changed it since the list was read.
+            row.refresh_from_db(fields=["status"])
+            earlier = row.status
+            if verb(row):
+                before[row.pk] = earlier
+        left = len(rows) - len(before)
         others = f" {left} had that status already." if left else ""
-        text: str = f"{len(changed)} of {len(rows)} are {status} now.{others}"
-        if changed and status != SubscriptionStatus.ACTIVE:
-            text = self._with_undo_of_many(text, status, {pk: before[pk] for pk in changed})
-        self.message_user(request, text, messages.SUCCESS if changed else messages.WARNING)
+        text: str = f"{len(before)} of {len(rows)} are {status} now.{others}"
+        if before and status != SubscriptionStatus.ACTIVE:
+            text = self._with_undo_of_many(text, status, before)
+        self.message_user(request, text, messages.SUCCESS if before else messages.WARNING)
 
     def _with_undo_of_many(self, text: str, made: str, before: Mapping[int, str]) -> SafeString:
         return format_html(
@@ -205,12 +217,13 @@ class HoldingAdmin(ConsoleAdmin):
         )
 
 
-def _statuses_in(text: str) -> dict[int, str]:
+def _statuses_in(text: str, *, known: Container[str]) -> dict[int, str]:
     """Return the statuses by id of a text such as `4-ACTIVE 7-HELD`; raise BadRequest."""
-    pairs = [pair.partition("-") for pair in text.split()]
-    if not all(id.isdecimal() and to in SubscriptionStatus.values for id, _, to in pairs):
+    pairs = [_ROW.fullmatch(word) for word in text.split()]
+    statuses = {int(pair[1]): pair[2] for pair in pairs if pair and pair[2] in known}
+    if len(statuses) < len(pairs):
         raise BadRequest("Unknown rows or status.")
-    return {int(id): to for id, _, to in pairs}
+    return statuses
 
 
 def _delivering(owner: Owner) -> str:

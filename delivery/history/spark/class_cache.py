@@ -60,12 +60,12 @@ class ClassCache:
     ) -> None:
         """Write the cache, if it is wanted, from the recording of a JVM of this command.
 
-        `begin` runs first in the new process. If there is no recording, or an error, the runs of
-        the next day do not try again.
+        `begin` runs first in the new process. If there is no recording, or an error, no run tries
+        again within a day.
         """
         if not self.is_wanted:
             return
-        with suppress(OSError, subprocess.TimeoutExpired):
+        with suppress(OSError, subprocess.SubprocessError):
             self._tried.touch()
             written = recording.with_suffix(".aot")
             options = ("-XX:AOTMode=create", f"-XX:AOTConfiguration={recording}")

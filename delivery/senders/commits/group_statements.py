@@ -120,6 +120,8 @@ def _delivered(entries: Sequence[Entry]) -> Query | None:
         if row is None:
             return None
         rows.append(row)
+    if not rows:
+        return None
     if len(rows) == 1:
         return statement("settle_delivered"), rows[0]
     # In the order of ids, as above.

@@ -130,7 +130,7 @@ class Settler:
 
     async def connect(self) -> bool:
         """Connect and take a slot; False if all are taken."""
-        # Kept: to ask for it costs a system call.
+        # `get_running_loop` makes a system call each time.
         self._loop = asyncio.get_running_loop()
         return await self._session.take_slot()
 

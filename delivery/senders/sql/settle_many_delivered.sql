@@ -1,5 +1,5 @@
--- Records successes without a word more, as most settlements are: like `settle.sql`, with half as
--- much to send and to check.
+-- Records plain successes, without an error and an excerpt, as most settlements are: like
+-- `settle.sql`, with half as much to send and to check.
 WITH verdict AS MATERIALIZED (
     SELECT *
     FROM json_to_recordset(%(rows)s::json) AS verdict (

@@ -62,7 +62,7 @@ def insist_on_one_of_each(flow: Flow, of: StartedSubscription, publish: Publish)
     published = publish(flow)
     assert publish(flow) == published
     assert len(list(flow.rest.all("messages", event_type=flow.event_type))) == MESSAGES
-    insist(flow, of, published, crashes=0)
+    insist(flow, of, published, crashes=0, at_once=publish is publish_singly)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_chosen_rows_are_held_and_undone_with_two_posts(ann: Client, head: Deliv
     assert f'name="before" value="{before}">Undo' in page
     toggle.activate_owner(other, actor="bob")
     undone = messages_after(ann, f"{SUBSCRIPTION}/restore/HELD/", before=before)
-    assert "1 of 2 have their earlier status again. 1 are not HELD any more" in undone
+    assert "1 of 2 have their earlier status again. Not HELD any more" in undone
     one.refresh_from_db()
     other.refresh_from_db()
     assert (one.status, other.status) == ("ACTIVE", "ACTIVE")
