@@ -1,6 +1,7 @@
 """The advisory locks of the pipeline; a lock lasts as long as the connection that holds it."""
 
 import zlib
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -26,3 +27,12 @@ def is_taken(database: psycopg.Connection[Any], key: int) -> bool:
     """Try to take a lock until the connection ends; False if another connection has it."""
     row = database.execute("SELECT pg_try_advisory_lock(%s)", [key]).fetchone()
     return row is not None and bool(row[0])
+
+
+def release_locks(database: psycopg.Connection[Any]) -> None:
+    """Release the connection's locks before it is closed.
+
+    The server ends a closed connection a moment later, when the next run may have begun.
+    """
+    with suppress(psycopg.Error):
+        database.execute("SELECT pg_advisory_unlock_all()")

@@ -30,7 +30,7 @@ from delivery.history.spark.session import SparkSessions
 from delivery.models import SOLE_STEPS, PipelineRun, RunState, Step
 from delivery.pipeline import error_text, runs, settings, steps
 from delivery.pipeline.interrupts import Interrupts, interruptible
-from delivery.pipeline.locks import is_taken, run_lock, step_lock
+from delivery.pipeline.locks import is_taken, release_locks, run_lock, step_lock
 from delivery.pipeline.progress import Interruption, RunProgress
 from delivery.pipeline.request import request_run
 from delivery.pipeline.runs import Ending
@@ -109,6 +109,7 @@ def _connected() -> Iterator[psycopg.Connection[Any]]:
     with psycopg.connect(settings.conninfo(APPLICATION), autocommit=True) as database:
         database.execute(TCP_TIMEOUTS)
         yield database
+        release_locks(database)
 
 
 def _run(
@@ -187,6 +188,7 @@ def _job(
 
         step_job.start = start_and_listen
         yield step_job
+        release_locks(step_job.database)
 
 
 def _hold(run: PipelineRun, step_job: StepJob) -> None:
