@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
+from psycopg.errors import DeadlockDetected
 
 from tests.support.product import Flow
 from tests.system.operation.installation import eventually
@@ -36,7 +37,7 @@ class Gate:
             "SELECT id FROM subscriptions_eventtype WHERE name = %s", event_type
         )
         own.execute(f"SELECT pg_advisory_lock({LOCK})")
-        own.execute(GATE.format(lock=LOCK, event_type=self._id))
+        self._change(GATE.format(lock=LOCK, event_type=self._id))
 
     def wait_for_one(self) -> None:
         eventually(lambda: self._row(AT_THE_GATE) != (0,), "a commit waits")
@@ -54,7 +55,22 @@ class Gate:
 
     def remove(self) -> None:
         self._own.execute("SELECT pg_advisory_unlock_all()")
-        self._own.execute("DROP FUNCTION test_gate CASCADE")
+        self._change("DROP FUNCTION test_gate CASCADE")
+
+    def _change(self, statement: str) -> None:
+        """Execute it; again after a deadlock with a statement of the product.
+
+        It locks all ranges of messages, of which such a statement may have locked some.
+        """
+
+        def is_done() -> bool:
+            try:
+                self._own.execute(statement.encode())
+            except DeadlockDetected:
+                return False
+            return True
+
+        eventually(is_done, "the gate is changed")
 
     def _row(self, text: str, *values: object) -> tuple[object, ...]:
         row: tuple[object, ...] | None = self._own.execute(text.encode(), values).fetchone()
