@@ -28,6 +28,22 @@ AT_THE_GATE = (
 )
 
 
+def change_schema(own: psycopg.Connection, statement: str) -> None:
+    """Execute it; again after a deadlock with a statement of the product.
+
+    A trigger locks all partitions, of which such a statement may have locked some.
+    """
+
+    def is_done() -> bool:
+        try:
+            own.execute(statement.encode())
+        except DeadlockDetected:
+            return False
+        return True
+
+    eventually(is_done, "the schema is changed")
+
+
 class Gate:
     """While it is closed, commits of the flow's messages wait."""
 
@@ -37,7 +53,7 @@ class Gate:
             "SELECT id FROM subscriptions_eventtype WHERE name = %s", event_type
         )
         own.execute(f"SELECT pg_advisory_lock({LOCK})")
-        self._change(GATE.format(lock=LOCK, event_type=self._id))
+        change_schema(own, GATE.format(lock=LOCK, event_type=self._id))
 
     def wait_for_one(self) -> None:
         eventually(lambda: self._row(AT_THE_GATE) != (0,), "a commit waits")
@@ -55,22 +71,7 @@ class Gate:
 
     def remove(self) -> None:
         self._own.execute("SELECT pg_advisory_unlock_all()")
-        self._change("DROP FUNCTION test_gate CASCADE")
-
-    def _change(self, statement: str) -> None:
-        """Execute it; again after a deadlock with a statement of the product.
-
-        It locks all ranges of messages, of which such a statement may have locked some.
-        """
-
-        def is_done() -> bool:
-            try:
-                self._own.execute(statement.encode())
-            except DeadlockDetected:
-                return False
-            return True
-
-        eventually(is_done, "the gate is changed")
+        change_schema(self._own, "DROP FUNCTION test_gate CASCADE")
 
     def _row(self, text: str, *values: object) -> tuple[object, ...]:
         row: tuple[object, ...] | None = self._own.execute(text.encode(), values).fetchone()

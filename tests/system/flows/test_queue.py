@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.product import Flow, Product, StartedSubscription
 from tests.support.receivers import Answer, Close, Hold, Receiver
+from tests.system.faults.gate import change_schema
 from tests.system.operation.installation import eventually
 
 GROUPS = {
@@ -200,12 +201,13 @@ def refusing_to_deliver(product: Product, delivery_id: int) -> Iterator[None]:
             "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql "
             "AS $$ BEGIN RAISE 'refused'; END $$"
         )
-        connection.execute(
+        change_schema(
+            connection,
             f"CREATE TRIGGER refuse BEFORE INSERT ON delivery_settled FOR EACH ROW "
             f"WHEN (NEW.id = {delivery_id:d} AND NEW.status = 'DELIVERED') "
-            "EXECUTE FUNCTION refuse()"
+            "EXECUTE FUNCTION refuse()",
         )
         try:
             yield
         finally:
-            connection.execute("DROP FUNCTION refuse() CASCADE")
+            change_schema(connection, "DROP FUNCTION refuse() CASCADE")
