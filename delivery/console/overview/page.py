@@ -55,6 +55,7 @@ class Overview:
     holdings: list[HeldRow]
     more_holdings: bool
     shadows: int
+    is_sending_held: bool
     groups_down: list[DownGroup]
     more_groups: bool
     retry_lane: RetryLane
@@ -109,6 +110,7 @@ def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
         holdings=held[: holds.SHOWN],
         more_holdings=len(held) > holds.SHOWN,
         shadows=backlog["shadows"],
+        is_sending_held=backlog["is_sending_held"],
         groups_down=groups[: queue_groups.SHOWN],
         more_groups=len(groups) > queue_groups.SHOWN,
         retry_lane=retry_lane.read_retry_lane(),

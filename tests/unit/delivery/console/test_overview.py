@@ -14,7 +14,7 @@ from delivery.console.shared import counting
 from delivery.console.shared.counting import Bounded
 from delivery.models import Delivery, Lane, Message
 from delivery.states import Status
-from subscriptions.models import JoinMode, Mode, Subscription
+from subscriptions.models import Installation, JoinMode, Mode, Subscription
 from tests.support import factories
 from tests.unit.delivery.console.blocking import block, suspend
 
@@ -225,6 +225,11 @@ class TestPage:
         assert "connection refused" in page
         for button in ("Deactivate", "Retry now", "Skip this message"):
             assert button not in page
+
+    def test_offers_to_hold_all_sending_until_it_is_held(self, ann: Client) -> None:
+        assert "Hold all sending" in ann.get(INDEX).text
+        Installation.objects.update_or_create(pk=1, defaults={"sending": "HELD"})
+        assert "Hold all sending" not in ann.get(INDEX).text
 
     def test_a_suspended_lane_offers_to_resume_it_and_not_to_retry(
         self, reader: Client, ann: Client
