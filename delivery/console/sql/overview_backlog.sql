@@ -8,8 +8,8 @@
 -- is in the set of those that are not ACTIVE, or whose subscriber is not (by
 -- subscription_not_active and subscriber_held): the cost of that set grows with their number, which
 -- is smaller than that of looking up both rows for each place. And the number of SHADOW
--- subscriptions, by subscription_shadow, and whether all sending is HELD. A delivery that waits in a
--- join is in no lane and in no mailbox.
+-- subscriptions, by subscription_shadow, and whether all sending is HELD. A delivery that waits in
+-- a join is in no lane and in no mailbox.
 WITH RECURSIVE counted AS MATERIALIZED (
     SELECT lane_id, skipped, subscription_id, min(id) AS id, count(*) AS found
     FROM (
