@@ -34,12 +34,7 @@ _SHOWN_STATE = """
         WHEN delivery_lane.state <> 'IDLE' THEN delivery_lane.state
         WHEN EXISTS (
             SELECT FROM delivery_waiting sent
-            JOIN subscriptions_standing standing
-                ON standing.id = sent.subscription_id AND standing.status = 'ACTIVE'
-            LEFT JOIN delivery_endpointsummary summary
-                ON summary.subscription_id = sent.subscription_id
             WHERE sent.id = ANY (delivery_lane.run_ids) AND sent.status = 'PENDING'
-                AND summary.url IS NULL
         ) THEN 'SENDING'
         ELSE 'IDLE'
     END
@@ -70,8 +65,8 @@ class LaneQuerySet(models.QuerySet["Lane"]):
     def with_shown_state(self) -> "LaneQuerySet":
         """Annotate `shown_state`.
 
-        A lane that is not stopped is SENDING while a delivery of its run is PENDING, unless that
-        is held or the circuit breaker blocks its URL; otherwise IDLE.
+        A lane that is not stopped is SENDING while a delivery of its run is PENDING, otherwise
+        IDLE.
         """
         return self.annotate(
             shown_state=models.Func(template=_SHOWN_STATE, output_field=models.CharField())

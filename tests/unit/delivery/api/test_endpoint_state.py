@@ -4,8 +4,7 @@ import pytest
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from delivery.models import Delivery, EndpointHealth, EndpointSummary, Lane, UrlHealth
-from subscriptions.models import Subscriber
+from delivery.models import Delivery, EndpointHealth, EndpointSummary, UrlHealth
 from tests.support import factories
 from tests.unit.subscriptions.api.client import Caller
 
@@ -50,21 +49,6 @@ def test_the_breakers_state_precedes_the_lanes(manager: Caller, delivery: Delive
     health.save()
     EndpointHealth.objects.all().delete()
     assert state(manager, delivery) == "UP"
-
-
-def test_a_lane_whose_next_delivery_is_frozen_or_held_is_not_sending(
-    manager: Caller, delivery: Delivery
-) -> None:
-    subscriber = delivery.subscription.subscriber
-    Lane.objects.filter(subscriber=subscriber).update(run_ids=[delivery.pk], run_attempts=[0])
-    path = f"lanes/{subscriber.name}"
-    assert manager.get(path).body["state"] == "SENDING"
-    UrlHealth.objects.create(url=URL, state="FROZEN")
-    assert manager.get(path).body["state"] == "IDLE"
-    UrlHealth.objects.update(state="ENABLED")
-    assert manager.get(path).body["state"] == "SENDING"
-    Subscriber.objects.update(status="HELD")
-    assert manager.get(path).body["state"] == "IDLE"
 
 
 def test_a_policy_without_breaker_has_no_url_health(manager: Caller) -> None:
