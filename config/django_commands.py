@@ -2,6 +2,7 @@
 
 import sys
 
+from django.apps import apps
 from django.conf import settings
 from django.core.management import execute_from_command_line
 from django.db import InternalError, OperationalError
@@ -19,7 +20,8 @@ REASON_CHARACTERS = 300
 
 def run_command(argv: list[str]) -> None:
     """Run a command; an unreachable database is reported in one line."""
-    if argv[1:] and argv[1] in WITHOUT_PAGES:
+    # If they are loaded already, the launcher did it, and the web server shares the memory.
+    if argv[1:] and argv[1] in WITHOUT_PAGES and not apps.ready:
         settings.INSTALLED_APPS = [
             app for app in settings.INSTALLED_APPS if not app.startswith(PAGES)
         ]

@@ -11,6 +11,7 @@ from config.embedded.postgres import Server
 from config.embedded.programs import PostgresError
 from config.env import ASSETS, CHECKOUT, Environment
 from config.up import processes
+from config.up.adopted import AdoptedProcess
 from config.up.logfiles import open_log
 from config.web.connections import max_connections
 from delivery.cluster.orphans import end_with_parent
@@ -57,7 +58,7 @@ class ChildProcess:
     logs: Path | None
     stop_seconds: float
     restarts: Restarts = field(default_factory=Restarts)
-    _process: subprocess.Popen[bytes] | None = None
+    _process: subprocess.Popen[bytes] | AdoptedProcess | None = None
     _started_at: float = 0.0
 
     @property
@@ -79,11 +80,16 @@ class ChildProcess:
                 preexec_fn=end_with_parent(signal.SIGTERM),
             )
 
+    def adopt(self, pid: int) -> None:
+        """Take the process with that number, which runs the command, instead of starting it."""
+        self._started_at = time.monotonic()
+        self._process = AdoptedProcess(pid)
+
     def restart_if_dead(self) -> None:
         """Restart the command if it died, after its pause."""
         now = time.monotonic()
-        if self._process is not None and self._process.poll() is not None:
-            print_line(f"{self.name} ended ({_cause(self._process.returncode)}), starting it again")
+        if self._process is not None and (code := self._process.poll()) is not None:
+            print_line(f"{self.name} ended ({_cause(code)}), starting it again")
             self.restarts.count_death(now=now, started_at=self._started_at)
             self._end_remains()
         if self._process is None and now >= self.restarts.due_at:

@@ -56,7 +56,7 @@ def q_cluster(*, workers: int) -> dict[str, Any]:
         # The longest delay in seconds before a queued task is picked up.
         "poll": 0.5,
         # The longest delay in seconds before a dead worker is replaced.
-        "guard_cycle": 0.5,
+        "guard_cycle": 1.0,
         "scheduler": False,
         "log_level": "WARNING",
         "ALT_CLUSTERS": {},
@@ -103,6 +103,13 @@ def run_loops(name: str | None, *, senders: int) -> None:
     gc.collect()
     gc.freeze()
     StoppableCluster().start()
+
+
+def import_loops() -> None:
+    """Import what the loops need, so that processes that are forked afterwards share it."""
+    for module, _function in _LOOPS.values():
+        import_module(module)
+    import_module("delivery.cluster.keeper")
 
 
 def _loops(name: str | None, *, senders: int) -> list[Loop]:

@@ -23,6 +23,8 @@ from config.up.child import (
     print_line,
     web_command,
 )
+from config.up.launcher import CLUSTER, WEB
+from config.up.launching import Launching
 from config.up.logfiles import rotate_logs
 from config.up.notify import notify_service_manager
 from config.up.preflight import (
@@ -36,11 +38,12 @@ from config.up.tls import require_usable
 from config.version import version
 from delivery.cluster.file_limit import raise_file_limit
 
-CLUSTER, DEMO = "cluster", "demo"
+DEMO = "demo"
 
 READY_SECONDS = 120
 GIVE_UP_AFTER_DEATHS = 5
-LOOK_EVERY_SECONDS = 0.2
+READY_LOOK_SECONDS = 0.1
+LOOK_EVERY_SECONDS = 0.5
 WEB_STOP_SECONDS = 10.0
 CLUSTER_STOP_SECONDS = 15.0
 # Unbuffered, so that output just before a crash reaches the log.
@@ -95,7 +98,10 @@ class Supervisor:
         for warning in exposure(self._environment):
             print_line(warning)
         self._guard()
-        self._prepare(self._start_database())
+        environment = self._start_database()
+        self._parts = self._make_parts(environment)
+        launching = Launching([part for part in self._parts if part.name != DEMO])
+        self._prepare(environment)
         print_line(
             f"Inturn {version()}, "
             f"{f'logs are in {self._logs}' if self._logs else 'logs follow here'}"
@@ -104,8 +110,10 @@ class Supervisor:
             print_line(
                 f"demo: endpoints may also be in {LOOPBACK}, as if INTURN_ALLOWED_NETWORKS had it"
             )
+        adopted = launching.finish()
         for part in self._parts:
-            part.start()
+            if part.name not in adopted:
+                part.start()
         self._wait_until_ready()
         _announce(f"ready {self._environment.own_url}")
         notify_service_manager("READY=1")
@@ -134,13 +142,12 @@ class Supervisor:
         )
         if done.returncode != 0:
             raise CannotStartError("the database could not be prepared: see above")
-        self._parts = self._make_parts(environment)
 
     def _make_parts(self, environment: dict[str, str]) -> list[ChildProcess]:
         def part(name: str, command: list[str], stop_seconds: float) -> ChildProcess:
             return ChildProcess(name, command, self._run, environment, self._logs, stop_seconds)
 
-        parts = [part("web", web_command(self._environment), WEB_STOP_SECONDS)]
+        parts = [part(WEB, web_command(self._environment), WEB_STOP_SECONDS)]
         parts.append(part(CLUSTER, cluster_command(), CLUSTER_STOP_SECONDS))
         if self._demo:
             parts.insert(0, part(DEMO, [sys.executable, MANAGE, DEMO], WEB_STOP_SECONDS))
@@ -150,12 +157,12 @@ class Supervisor:
         deadline = time.monotonic() + READY_SECONDS
         while not is_ready(self._environment.own_url):
             self._tend()
-            time.sleep(LOOK_EVERY_SECONDS / 2)
+            time.sleep(READY_LOOK_SECONDS)
             failing = [
                 part.name for part in self._parts if part.restarts.in_a_row >= GIVE_UP_AFTER_DEATHS
             ]
             if failing or time.monotonic() > deadline:
-                name = failing[0] if failing else "web"
+                name = failing[0] if failing else WEB
                 where = "above" if self._logs is None else f"{self._logs}/{name}.log"
                 raise CannotStartError(f"{name} does not become ready: see {where}")
 
@@ -203,7 +210,7 @@ class Supervisor:
 
         The demo stops after the senders: without its receivers each of its lanes would block.
         """
-        names = (["web"], [CLUSTER], [DEMO])
+        names = ([WEB], [CLUSTER], [DEMO])
         in_order = [[part for part in self._parts if part.name in stage] for stage in names]
         for stage in in_order:
             for part in stage:

@@ -8,14 +8,16 @@ from collections.abc import Callable
 PR_SET_PDEATHSIG = 1
 
 
-def end_with_parent(number: signal.Signals) -> Callable[[], None]:
+def end_with_parent(number: signal.Signals, *, parent: int | None = None) -> Callable[[], None]:
     """Return a preexec_fn: the kernel sends the new process this signal when its parent dies.
+
+    The parent is the calling process unless another is given.
 
     Start such a process from the main thread: the kernel watches the thread that forked, not the
     whole parent. Does nothing on systems other than Linux.
     """
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    parent = os.getpid()
+    parent = os.getpid() if parent is None else parent
 
     def arrange() -> None:
         if prctl is None:

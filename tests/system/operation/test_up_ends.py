@@ -1,6 +1,7 @@
 """However `up` ends, none of its processes survives, and the next one starts."""
 
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +28,14 @@ def test_a_killed_up_leaves_no_process_and_the_next_recovers(running: StartedIns
     running.kill_up()
     eventually(lambda: not running.processes(), "all of it is gone")
     running.start()
+    assert stack(running.top("web")) == stack(running.top("cluster")), "one process forked both"
+
+
+def stack(pid: int | None) -> str:
+    """Return where the stack of a process is: random, and the same after a fork."""
+    maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    addresses = next(line.split()[0] for line in maps if line.endswith("[stack]"))
+    return addresses.partition("-")[2]
 
 
 @pytest.mark.slow
