@@ -13,7 +13,7 @@ from django.db.backends.signals import connection_created
 
 from delivery.cluster.stopping import stopping
 
-LOOK_SECONDS = 0.25
+LOOK_SECONDS = 0.5
 
 
 @contextmanager

@@ -59,6 +59,11 @@ class Claims:
         self._unfinished: set[int] = set()
         self._is_closed = False
 
+    @property
+    def is_leaving(self) -> bool:
+        """True while shards are being left."""
+        return bool(self._leaving)
+
     async def update_members(self, *, busy_percent: int = 0) -> None:
         """Find the senders at work, claim this sender's shards, and leave the others."""
         settler = self._context.settler

@@ -39,12 +39,14 @@ POLL_SECONDS = 1.0
 # time, because the lanes' own reads wait for it, but is not put off for longer than that.
 WORK_SHARE = 0.1
 MOST_WORK_SECONDS = 5.0
-# The interval of checking whether Inturn stops, and whether a shard can be released.
+# The interval of checking whether a shard that is being left can be released.
 LOOK_SECONDS = 0.25
 # When Inturn stops, an attempt under way has this long to get its answer.
 STOP_SECONDS = 5.0
 # This long after the stop request everything that can be recorded has been recorded.
 GIVE_UP_SECONDS = 10.0
+# The interval of checking whether that time has begun.
+OVERDUE_LOOK_SECONDS = 1.0
 
 
 class Sender:
@@ -86,7 +88,7 @@ class Sender:
         The attempts under way are left as a crash would leave them.
         """
         while not self._must_stop():
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(OVERDUE_LOOK_SECONDS)
         await asyncio.sleep(GIVE_UP_SECONDS)
         log.error("stopped before all was recorded: the database does not answer")
         os._exit(1)
@@ -178,7 +180,8 @@ class Sender:
         """Act on notifications until it is time to look for other senders again."""
         due = time.monotonic() + MEMBERS_SECONDS
         while (seconds := due - time.monotonic()) > 0 and not self._must_stop():
-            call = await listener.next(seconds=min(seconds, LOOK_SECONDS))
+            look = LOOK_SECONDS if claims.is_leaving else MEMBERS_SECONDS
+            call = await listener.next(seconds=min(seconds, look))
             await claims.release_left()
             if call is not None:
                 await self._handle_notification(call, context, claims)
