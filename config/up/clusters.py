@@ -56,7 +56,7 @@ def q_cluster(*, workers: int) -> dict[str, Any]:
         # The longest delay in seconds before a queued task is picked up.
         "poll": 0.5,
         # The longest delay in seconds before a dead worker is replaced.
-        "guard_cycle": 1.0,
+        "guard_cycle": 0.5,
         "scheduler": False,
         "log_level": "WARNING",
         "ALT_CLUSTERS": {},

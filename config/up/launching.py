@@ -21,7 +21,7 @@ _LOAD_SECONDS = 60.0
 
 
 class Launching:
-    """A launcher, which loads the product while the database is prepared."""
+    """A launcher, which loads the product in a process of its own."""
 
     def __init__(self, parts: Sequence[ChildProcess]) -> None:
         """Start it; call this from the main thread, see `end_with_parent`.

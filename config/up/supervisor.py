@@ -99,9 +99,11 @@ class Supervisor:
             print_line(warning)
         self._guard()
         environment = self._start_database()
-        self._parts = self._make_parts(environment)
-        launching = Launching([part for part in self._parts if part.name != DEMO])
         self._prepare(environment)
+        self._parts = self._make_parts(environment)
+        # Not earlier: what web server and cluster load depends on what was prepared, such as the
+        # collected static files.
+        launching = Launching([part for part in self._parts if part.name != DEMO])
         print_line(
             f"Inturn {version()}, "
             f"{f'logs are in {self._logs}' if self._logs else 'logs follow here'}"
