@@ -41,16 +41,14 @@ class Order:
 
 
 def launch(order: Order) -> None:
-    """Load the product; start the parts when told to, and report their process numbers.
+    """Load the product, start the parts, and write their process numbers.
 
-    Standard input is a socket: any byte tells to start, and the answer is a JSON object.
+    Standard output is a pipe, which gets one JSON object.
     """
     threshold = gc.get_threshold()
     _load()
     if threading.active_count() > 1:
         raise RuntimeError("a thread was started, which forked processes would not have")
-    if not os.read(0, 1):
-        return
     gc.collect()
     gc.freeze()
     started = {}
@@ -62,7 +60,7 @@ def launch(order: Order) -> None:
         )
         part.start()
         started[name] = part.pid
-    os.write(0, json.dumps(started).encode())
+    os.write(1, json.dumps(started).encode())
     # The parts must outlive this process, and multiprocessing would wait for them.
     os._exit(0)
 

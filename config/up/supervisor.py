@@ -24,7 +24,7 @@ from config.up.child import (
     web_command,
 )
 from config.up.launcher import CLUSTER, WEB
-from config.up.launching import Launching
+from config.up.launching import launch_parts
 from config.up.logfiles import rotate_logs
 from config.up.notify import notify_service_manager
 from config.up.preflight import (
@@ -101,9 +101,6 @@ class Supervisor:
         environment = self._start_database()
         self._prepare(environment)
         self._parts = self._make_parts(environment)
-        # Not earlier: what web server and cluster load depends on what was prepared, such as the
-        # collected static files.
-        launching = Launching([part for part in self._parts if part.name != DEMO])
         print_line(
             f"Inturn {version()}, "
             f"{f'logs are in {self._logs}' if self._logs else 'logs follow here'}"
@@ -112,7 +109,7 @@ class Supervisor:
             print_line(
                 f"demo: endpoints may also be in {LOOPBACK}, as if INTURN_ALLOWED_NETWORKS had it"
             )
-        adopted = launching.finish()
+        adopted = launch_parts([part for part in self._parts if part.name != DEMO])
         for part in self._parts:
             if part.name not in adopted:
                 part.start()

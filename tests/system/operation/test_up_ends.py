@@ -38,6 +38,28 @@ def stack(pid: int | None) -> str:
     return addresses.partition("-")[2]
 
 
+# Starts a thread in the launcher, which forked processes would not have.
+THREADED = """
+import sys, threading
+if "config.up.launcher" in sys.orig_argv:
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+"""
+
+
+@pytest.mark.slow
+def test_web_server_and_cluster_start_alone_if_the_launcher_fails(
+    installation: StartedInstallation, tmp_path: Path
+) -> None:
+    if installation.is_running():
+        installation.stop()
+    (tmp_path / "sitecustomize.py").write_text(THREADED)
+    installation.up = installation.launch(PYTHONPATH=str(tmp_path))
+    assert installation.first_line().startswith("ready ")
+    assert stack(installation.top("web")) != stack(installation.top("cluster"))
+    assert installation.stop() == (0, "")
+    assert installation.processes() == set()
+
+
 @pytest.mark.slow
 def test_up_recovers_after_everything_was_killed(running: StartedInstallation) -> None:
     running.kill_all()
