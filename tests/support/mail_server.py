@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from email.message import EmailMessage
 
+from tests.support.ports import close_port
+
 SECONDS = 20
 
 
@@ -90,7 +92,7 @@ class MailServer:
 
     async def _close(self, server: asyncio.Server) -> None:
         """Close the port and all connections, and wait for the end of their conversations."""
-        server.close()
+        await close_port(server)
         # The conversation of a connection that was just accepted begins.
         await asyncio.sleep(0)
         for writer in self._writers:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from tests.support.ports import close_port
 from tests.support.receivers.endpoint import ReceiverEndpoint
 
 
@@ -67,7 +68,7 @@ class Receiver:
 
     async def _close(self) -> None:
         if self._listener is not None and self._server is not None:
-            self._listener.close()
+            await close_port(self._listener)
             transports = [handler.transport for handler in self._server.connections]
             # Not 0, which means no time-out.
             await self._server.shutdown(timeout=0.01)

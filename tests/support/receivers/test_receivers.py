@@ -1,6 +1,7 @@
 """The receivers themselves, on which the other tests rely."""
 
 import contextlib
+import gc
 import socket
 import threading
 
@@ -100,3 +101,14 @@ def test_a_client_that_reads_nothing_is_cut_off_when_the_receiver_ends() -> None
         with contextlib.suppress(ConnectionResetError):
             while client.recv(65_536):
                 continue
+
+
+def test_a_receiver_ends_while_it_accepts_connections() -> None:
+    for _ in range(30):
+        with contextlib.ExitStack() as clients, Receiver() as receiver:
+            for _ in range(20):
+                client = clients.enter_context(socket.socket())
+                client.setblocking(False)
+                client.connect_ex(("127.0.0.1", receiver.port))
+    # Whatever was left open warns now.
+    gc.collect()

@@ -11,6 +11,8 @@ from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Self
 
+from tests.support.ports import close_port
+
 PIECE = 65_536
 
 
@@ -97,7 +99,7 @@ class Firewall:
         return len(known)
 
     async def _close(self) -> int:
-        self._server.close()
+        await close_port(self._server)
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()
         await asyncio.sleep(0)
