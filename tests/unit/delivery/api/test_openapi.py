@@ -13,8 +13,11 @@ from django.db import close_old_connections
 from hypothesis import HealthCheck, settings
 from schemathesis import checks
 from schemathesis.core.result import Ok
-from schemathesis.generation.feedback import FeedbackSources
-from schemathesis.pytest._test_builder import build_operation_test
+from schemathesis.generation.hypothesis.builder import (
+    HypothesisTestConfig,
+    HypothesisTestMode,
+    create_test,
+)
 from schemathesis.schemas import APIOperation
 
 from config.wsgi import application
@@ -29,7 +32,6 @@ DESCRIPTION = schemathesis.openapi.from_wsgi("/api/schema/?format=json", applica
 DESCRIPTION.config.generation.allow_x00 = False
 # Every request has its key: a drawn one, or none, would count as the mistake in a negative case.
 DESCRIPTION.config.generation.with_security_parameters = False
-FEEDBACK = FeedbackSources()
 CHECKS: list[Any] = [
     checks.not_a_server_error,
     checks.content_type_conformance,
@@ -150,12 +152,10 @@ def test_requests_made_from_the_description_get_answers_that_fit_it(
 ) -> None:
     # With its own decorator schemathesis draws the cases of all operations while pytest collects:
     # four seconds of processor time in each process, before its first test.
-    asked = build_operation_test(
-        config=DESCRIPTION.config,
+    asked = create_test(
         operation=OPERATIONS[label],
         test_func=ask,
-        given_kwargs={},
-        feedback=FEEDBACK,
+        config=HypothesisTestConfig(project=DESCRIPTION.config, modes=list(HypothesisTestMode)),
     )
     # Such as each bound of each field.
     derived = getattr(asked, "hypothesis_explicit_examples", [])
