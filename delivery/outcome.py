@@ -52,9 +52,8 @@ def unsendable_outcome(fault: str, *, now: datetime) -> Outcome:
 
 
 def script_failed(fault: str, *, now: datetime) -> Outcome:
-    """Return the outcome of a delivery whose script failed; `fault` is like `script: line 3: …`."""
-    error = fault.removeprefix("script: ")
-    return Outcome(outcome=OutcomeClass.SCRIPT, started_at=now, duration_ms=0, error=error)
+    """Return the outcome of a delivery whose script failed; `fault` is like `line 3: …`."""
+    return Outcome(outcome=OutcomeClass.SCRIPT, started_at=now, duration_ms=0, error=fault)
 
 
 def class_of(status_code: int) -> OutcomeClass:

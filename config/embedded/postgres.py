@@ -30,6 +30,9 @@ SETTINGS: Mapping[str, str] = {
     "max_wal_size": "2GB",
     "min_wal_size": "256MB",
     "checkpoint_timeout": "15min",
+    # A commit is flushed by the session that waits for it. The WAL writer, which looks five times a
+    # second by default, would only add flushes: of transactions that notify, and flush nothing.
+    "wal_writer_delay": "1s",
     "random_page_cost": "1.1",
     # Plans here are short and many; compiling one costs more than running it.
     "jit": "off",

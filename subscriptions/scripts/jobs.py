@@ -58,7 +58,7 @@ class ScriptFault:
     def __str__(self) -> str:
         of = f" of {self.source}" if self.source else ""
         place = f"line {self.line}{of}: " if self.line is not None else ""
-        return f"script: {place}{self.text}"
+        return f"{place}{self.text}"
 
 
 def output_of(answer: Mapping[str, object]) -> Output | ScriptFault:

@@ -90,7 +90,7 @@ def test_an_error_is_located_in_the_script_that_holds_it(
     fault = run(script, Library(library.texts, first=first))
     assert isinstance(fault, ScriptFault)
     assert (fault.source, fault.line) == (source, line)
-    assert str(fault).startswith(f"script: line {line}{f' of {source}' if source else ''}: ")
+    assert str(fault).startswith(f"line {line}{f' of {source}' if source else ''}: ")
 
 
 def test_an_error_of_one_that_runs_first_is_located_there() -> None:

@@ -92,7 +92,7 @@ BEYOND_OPENAPI = re.compile(
             "A PULL subscription has none",
             "It holds a number over 64 bits",
             "cannot count as success",
-            r"script: line \d+: ",
+            r"line \d+: ",
         ]
     )
 )

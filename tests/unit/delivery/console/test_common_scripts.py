@@ -24,7 +24,7 @@ def test_a_common_script_is_saved_with_its_lines_and_logged(ann: Client, db: Non
 @pytest.mark.parametrize(
     ("typed", "field", "said"),
     [
-        ({"text": "\nvar = 1;"}, "text", "script: line 2: SyntaxError"),
+        ({"text": "\nvar = 1;"}, "text", "line 2: SyntaxError"),
         ({"text": "$include$none"}, "text", "there is no common script none"),
         ({"text": "$include$dates"}, "text", "it includes itself: dates → dates"),
         ({"text": "let start;"}, "text", "line 2, column 10: SyntaxError"),
@@ -64,5 +64,5 @@ def test_an_error_inside_a_common_script_marks_no_line_of_the_tried_one(
     row = factories.subscription(event_type=factories.event_type("Made", sample={}))
     typed = {"tried_subscription": row.pk, "script": "$include$dates"}
     said = ann.post("/admin/subscriptions/subscription/script-test/", typed).text
-    assert "script: line 2 of dates: ReferenceError" in said
+    assert "line 2 of dates: ReferenceError" in said
     assert "data-script-line" not in said

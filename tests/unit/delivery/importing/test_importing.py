@@ -141,7 +141,7 @@ def test_what_is_imported_can_be_applied() -> None:
 @pytest.mark.parametrize(
     ("kind", "endpoint", "script", "reason"),
     [
-        ("TOPIC", "https://8.8.8.8/", "$outmessage =", "its script is refused (script: line 2"),
+        ("TOPIC", "https://8.8.8.8/", "$outmessage =", "its script is refused (line 2"),
         (
             "TOPIC",
             "https://8.8.8.8/",

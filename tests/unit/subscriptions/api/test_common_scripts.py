@@ -114,7 +114,7 @@ def test_a_trial_includes_common_scripts_and_names_the_one_that_fails(
     }
     assert manager.post(f"subscriptions/{row.pk}/try", body).body["body"] == "2026-11-25"
     failed = manager.post(f"subscriptions/{row.pk}/try", body | {"body": {}}).body
-    assert failed["error"].startswith("script: line 1 of dates: TypeError")
+    assert failed["error"].startswith("line 1 of dates: TypeError")
 
 
 def broken(field: str, manager: Caller, change: dict[str, object]) -> str:
