@@ -1,9 +1,7 @@
-"""Calls as the tests make them, and servers whose answers no proper server would send."""
+"""Calls as the tests make them."""
 
-import contextlib
 import socket
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from delivery.calls.http import Called, call_endpoint
@@ -20,27 +18,6 @@ def called(url: str, *, allowed: Sequence[Network] = LOOPBACK, **fields: object)
 
 def outcome(ended: Called) -> OutcomeClass:
     return ended.outcome.outcome
-
-
-@contextlib.contextmanager
-def serving(answer: Callable[[socket.socket], None]) -> Iterator[int]:
-    """Run a server that calls `answer` with each connection; yield its port."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def serve() -> None:
-            while True:
-                try:
-                    connection, _ = listening.accept()
-                except OSError:
-                    return
-                with connection:
-                    answer(connection)
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        yield listening.getsockname()[1]
-        listening.shutdown(socket.SHUT_RDWR)
-    thread.join()
 
 
 def read_request(connection: socket.socket) -> None:

@@ -12,7 +12,8 @@ from delivery.calls.http import MAX_ANSWER_BYTES
 from delivery.outcome import EXCERPT_BYTES
 from delivery.states import OutcomeClass
 from tests.support.receivers import Answer, Receiver, Stream
-from tests.unit.delivery.calls.calling import called, outcome, read_request, serving
+from tests.support.receivers.raw import raw_server
+from tests.unit.delivery.calls.calling import called, outcome, read_request
 from tests.unit.delivery.senders.test_http import PARCEL
 from tests.unit.delivery.test_verdict import TEAMFORGE
 
@@ -83,7 +84,7 @@ def break_off(connection: socket.socket) -> None:
 
 
 def test_an_interrupted_answer_does_not_count() -> None:
-    with serving(break_off) as port:
+    with raw_server(break_off) as port:
         ended = called(f"http://127.0.0.1:{port}/")
     assert (outcome(ended), ended.answer) == (OutcomeClass.UNREACHABLE, None)
     assert ended.outcome.reason == "200: its answer broke off"
@@ -97,7 +98,7 @@ def test_an_answer_that_is_not_http_does_not_count(answer: bytes) -> None:
         read_request(connection)
         connection.sendall(answer)
 
-    with serving(talk) as port:
+    with raw_server(talk) as port:
         ended = called(f"http://127.0.0.1:{port}/")
     assert ended.answer is None
     assert outcome(ended) in (OutcomeClass.UNREACHABLE, OutcomeClass.SERVER_ERROR)
@@ -155,7 +156,7 @@ def test_a_content_type_that_no_header_may_hold_is_not_handed_on(
             b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Type: " + sent + b"\r\n\r\n"
         )
 
-    with serving(talk) as port:
+    with raw_server(talk) as port:
         ended = called(f"http://127.0.0.1:{port}/")
     assert ended.answer is not None
     assert ended.answer.content_type == reported
@@ -173,7 +174,7 @@ def test_a_flood_of_informational_answers_ends_the_call(informational: bytes) ->
             while True:
                 connection.sendall(informational * 1000)
 
-    with serving(flood) as port:
+    with raw_server(flood) as port:
         ended = called(f"http://127.0.0.1:{port}/", timeout_seconds=20.0)
     assert ended.outcome.reason == "unreachable: it sent more than 10 informational answers (1xx)"
 
@@ -184,7 +185,7 @@ def test_some_informational_answers_are_skipped(informational: bytes) -> None:
         read_request(connection)
         connection.sendall(10 * informational + b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
-    with serving(talk) as port:
+    with raw_server(talk) as port:
         ended = called(f"http://127.0.0.1:{port}/")
     assert ended.answer is not None
     assert (ended.answer.status_code, ended.answer.body) == (200, b"ok")

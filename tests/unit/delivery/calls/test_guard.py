@@ -13,8 +13,9 @@ from delivery.states import OutcomeClass
 from subscriptions.values.resolver import Resolver
 from tests.support.receivers import Receiver
 from tests.support.receivers.name_server import name_server
+from tests.support.receivers.raw import raw_server
 from tests.support.tls import certificate_of_localhost
-from tests.unit.delivery.calls.calling import called, outcome, read_request, serving
+from tests.unit.delivery.calls.calling import called, outcome, read_request
 
 
 def test_a_server_without_tls_fails_as_tls(receiver: Receiver) -> None:
@@ -77,7 +78,7 @@ def trusted_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     http._session.cache_clear()
-    with serving(talk) as port:
+    with raw_server(talk) as port:
         yield port
     http._session.cache_clear()
 

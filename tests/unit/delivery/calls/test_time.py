@@ -8,7 +8,8 @@ import pytest
 from delivery.calls.guard import GuardedCall
 from delivery.states import OutcomeClass
 from tests.support.receivers import OK, Behaviour, Drip, Hold, Receiver
-from tests.unit.delivery.calls.calling import called, outcome, read_request, serving
+from tests.support.receivers.raw import raw_server
+from tests.unit.delivery.calls.calling import called, outcome, read_request
 
 LATE = 2
 # Far beyond the limit, and far before any part of this test would end by itself.
@@ -39,7 +40,7 @@ def drip_headers(connection: socket.socket) -> None:
 
 
 def test_headers_without_end_are_cut_too() -> None:
-    with serving(drip_headers) as port:
+    with raw_server(drip_headers) as port:
         ended = called(f"http://127.0.0.1:{port}/", timeout_seconds=LATE)
     assert (outcome(ended), ended.answer) == (OutcomeClass.TIMEOUT, None)
 
@@ -56,7 +57,7 @@ def drip_without_length(connection: socket.socket) -> None:
 
 
 def test_a_truncated_answer_does_not_pass_as_complete() -> None:
-    with serving(drip_without_length) as port:
+    with raw_server(drip_without_length) as port:
         ended = called(f"http://127.0.0.1:{port}/", timeout_seconds=LATE)
     assert (outcome(ended), ended.answer) == (OutcomeClass.TIMEOUT, None)
     assert ended.outcome.reason == "200: no whole answer within 2 s"
@@ -66,14 +67,14 @@ def test_a_truncated_answer_does_not_pass_as_complete() -> None:
 def test_the_time_out_of_the_socket_is_a_time_out_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine the thread that cuts the connection may come later."""
     monkeypatch.setattr(GuardedCall, "_end", lambda _: None)
-    with serving(drip_without_length) as port:
+    with raw_server(drip_without_length) as port:
         ended = called(f"http://127.0.0.1:{port}/", timeout_seconds=1)
     assert (outcome(ended), ended.answer) == (OutcomeClass.TIMEOUT, None)
     assert ended.outcome.reason == "200: no whole answer in time"
 
 
 def test_a_tls_handshake_that_never_ends_is_cut() -> None:
-    with serving(wait_for_more) as port:
+    with raw_server(wait_for_more) as port:
         ended = called(f"https://127.0.0.1:{port}/", timeout_seconds=LATE)
     assert outcome(ended) in (OutcomeClass.TIMEOUT, OutcomeClass.TLS)
     assert ended.outcome.duration_ms < HANGS_MS

@@ -14,8 +14,8 @@ from delivery.doctor.findings import CheckResult, Severity
 from subscriptions.models import SubscriptionStatus
 from tests.support import factories
 from tests.support.receivers import Answer, Receiver
+from tests.support.receivers.raw import raw_server
 from tests.support.tls import certificate_of_localhost
-from tests.unit.delivery.calls.calling import serving
 
 LOOPBACK = [ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128")]
 
@@ -32,7 +32,7 @@ def secured(
             context.wrap_socket(connection, server_side=True).close()
 
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    with serving(shake_hands) as port:
+    with raw_server(shake_hands) as port:
         yield port
 
 

@@ -1,12 +1,10 @@
 """Each way an attempt can end, against real receivers."""
 
 import asyncio
-import contextlib
 import ipaddress
 import socket
 import ssl
 import subprocess
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -21,6 +19,7 @@ from delivery.senders.parcel import Endpoint, Parcel
 from delivery.states import OutcomeClass
 from subscriptions.values.addresses import Network
 from tests.support.receivers import OK, Answer, Close, Drip, Hold, Receiver, Stream
+from tests.support.receivers.raw import raw_server
 from tests.unit.delivery.test_verdict import TEAMFORGE
 
 LOOPBACK = [ipaddress.ip_network("127.0.0.0/8")]
@@ -254,17 +253,12 @@ def untrusted_server(tmp_path: Path) -> Iterator[int]:
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=_accept_without_handshake, args=(listening, context))
-        thread.start()
-        yield listening.getsockname()[1]
-        thread.join()
+    with raw_server(lambda connection: _shake_hands(connection, context)) as port:
+        yield port
 
 
-def _accept_without_handshake(listening: socket.socket, context: ssl.SSLContext) -> None:
-    connection, _ = listening.accept()
-    with connection, contextlib.suppress(OSError):
-        context.wrap_socket(connection, server_side=True).close()
+def _shake_hands(connection: socket.socket, context: ssl.SSLContext) -> None:
+    context.wrap_socket(connection, server_side=True).close()
 
 
 def test_an_untrusted_certificate_fails(untrusted_server: int) -> None:
