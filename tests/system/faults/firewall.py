@@ -28,7 +28,8 @@ class Firewall:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="firewall", daemon=True)
         self._known: set[asyncio.StreamWriter] = set()
-        self._forgotten: list[asyncio.StreamWriter] = []
+        # Of all connections, to both sides.
+        self._writers: list[asyncio.StreamWriter] = []
         self.port = 0
 
     def __enter__(self) -> Self:
@@ -60,11 +61,13 @@ class Firewall:
         return port
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
         try:
             answers, database = await asyncio.open_connection(*self._database)
         except OSError:
             writer.close()
             return
+        self._writers.append(database)
         self._known.add(writer)
         await asyncio.gather(
             self._pump(reader, database, of=writer), self._pump(answers, writer, of=writer)
@@ -86,8 +89,6 @@ class Firewall:
             pass
         if of in self._known:
             writer.close()
-        else:
-            self._forgotten.append(writer)
 
     async def _reset(self) -> int:
         known, self._known = self._known, set()
@@ -100,9 +101,14 @@ class Firewall:
 
     async def _close(self) -> int:
         await close_port(self._server)
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
-            task.cancel()
+        # A connection that was just accepted begins.
         await asyncio.sleep(0)
-        for writer in self._forgotten:
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+        for writer in self._writers:
             writer.transport.abort()
+        # An aborted transport closes its socket in the next round of the loop.
+        await asyncio.sleep(0)
         return 0
