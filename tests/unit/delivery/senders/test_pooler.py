@@ -64,10 +64,12 @@ class Pooler:
 
 
 def _forward_start(answers: BufferedReader, client: socket.socket) -> None:
-    """Forward the server's messages until it accepts statements."""
+    """Forward the server's messages until it accepts statements, or ends the connection."""
     kind = b""
     while kind != READY_FOR_QUERY:
         kind = answers.read(1)
+        if not kind:  # As after a request to cancel a statement.
+            return
         if kind == NO_TLS:  # One byte, and no message.
             client.sendall(kind)
             continue
