@@ -228,9 +228,10 @@ def test_the_snapshot_is_gone_before_the_archive_is_read(
     def look_and_bring_the_archive() -> None:
         with connection.cursor() as cursor:
             cursor.execute(
+                # Vacuum's workers have snapshots of their own.
                 "SELECT pid, state, query FROM pg_stat_activity WHERE datname = current_database() "
-                "AND pid <> pg_backend_pid() AND (backend_xmin IS NOT NULL "
-                "OR state LIKE 'idle in transaction%')"
+                "AND backend_type = 'client backend' AND pid <> pg_backend_pid() "
+                "AND (backend_xmin IS NOT NULL OR state LIKE 'idle in transaction%')"
             )
             held.append(cursor.fetchall())
         elsewhere.rename(archive)
