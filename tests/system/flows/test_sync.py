@@ -225,6 +225,7 @@ def test_a_publisher_that_hangs_up_does_not_end_the_call(flow: Flow, receiver: R
     of.endpoint.always(hold)
     with pytest.raises(requests.Timeout):
         publish_alone(flow, seconds=1)
+    of.endpoint.wait_for_count(1)
     assert flow.statuses(of) == ["IN_DOUBT"]
     hold.release()
     eventually(lambda: flow.statuses(of) == ["DELIVERED"], "the answer is recorded")
