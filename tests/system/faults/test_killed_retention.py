@@ -17,7 +17,7 @@ from delivery.chores.duty import Duty
 from delivery.maintenance import retention
 from tests.support.product import Flow, Product
 from tests.support.receivers import Receiver
-from tests.system.faults.test_killed_chores import Chores
+from tests.system.faults.test_killed_chores import Chores, notices
 from tests.system.operation.installation import eventually
 
 COUNT = 6_000
@@ -99,6 +99,7 @@ def test_each_message_is_removed_once_and_no_other(
     of = flow.subscribe(receiver.endpoint("hook"))
     kept = flow.publish_numbered(20)
     flow.wait_until_settled(of)
+    eventually(lambda: notices(product) == 0, "failures of earlier tests are reported")
     before = rows(product)
     with product.connect() as connection:
         for status, count in (("DELIVERED", COUNT), ("FAILED", 50)):
