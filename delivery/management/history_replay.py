@@ -132,7 +132,10 @@ def _show(replay: Replay, write: Callable[[str], object]) -> None:
 
 def _is_confirmed(replay: Replay) -> bool:
     if not sys.stdin.isatty():
-        raise CommandError(f"{replay} is READY; give --yes to start it without a question.")
+        raise CommandError(
+            f"{replay} is READY: start or cancel it in the console. With --yes the command starts "
+            "a replay without a question."
+        )
     return input(
         f"Deliver {counted(replay.count, 'message')} to {replay.subscription} once more? [y/N] "
     ).lower() in (

@@ -163,6 +163,8 @@ def _of_framework(error: APIException) -> Problem:
     detail = error.detail if isinstance(error.detail, str) else str(error.default_detail)
     if isinstance(error, exceptions.MethodNotAllowed):
         detail = f"{detail} The header Allow lists the possible methods."
+    if isinstance(error, exceptions.NotAuthenticated):
+        detail = "Send a key, with the header Authorization: Bearer <key>."
     if isinstance(error, exceptions.UnsupportedMediaType):
         detail = "Send JSON, with the header Content-Type: application/json."
     return Problem(

@@ -75,9 +75,8 @@ class NameOf(serializers.SlugRelatedField[Any]):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(slug_field="name", **options)
-        self.error_messages["does_not_exist"] = (
-            "There is no object with the name {value}; create it first."
-        )
+        kind = options["queryset"].model._meta.verbose_name
+        self.error_messages["does_not_exist"] = f"There is no {kind} {{value}}; create it first."
         self.error_messages["blank"] = (
             "Give a name, or null for none." if self.allow_null else "Give a name."
         )

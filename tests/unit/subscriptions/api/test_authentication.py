@@ -25,6 +25,11 @@ def test_a_missing_or_unknown_key_is_401_with_a_challenge(db: None, header: str)
     assert answer.headers["WWW-Authenticate"] == 'Bearer realm="inturn"'
 
 
+def test_a_missing_key_is_answered_with_the_remedy(db: None) -> None:
+    detail = refused(Caller(None).get("event-types"), 401)["detail"]
+    assert detail == "Send a key, with the header Authorization: Bearer <key>."
+
+
 def test_an_expired_or_revoked_key_is_reported_as_such(db: None) -> None:
     now = timezone.now()
     expired = caller(expires_at=now - timedelta(seconds=1))
