@@ -18,7 +18,7 @@ Connection = psycopg.Connection[Any]
 # This process exports so many rows of usual size in a second or two; Spark takes three to start.
 FEW_ROWS = 50_000
 # The first run ends by writing the cache of classes, which takes about as long as the run.
-_ENDING = "stopping Spark (first run: saves its class cache)"
+_ENDINGS = {False: "stopping Spark", True: "stopping Spark (first run: saves its class cache)"}
 
 
 class Stopped(Exception):  # noqa: N818 - nothing is wrong: a person wants the run to stop
@@ -87,11 +87,12 @@ def open_job(
         def start() -> "SparkSession":
             if not used:
                 progress.doing("starting Spark")
+                end = _ENDINGS[spark.saves_classes]
                 kept = sessions or ending.enter_context(SparkSessions())
                 used.append(ending.enter_context(kept.used(spark)))
                 progress.doing("Spark has started")
                 if sessions is None:
-                    ending.callback(progress.doing, _ENDING)
+                    ending.callback(progress.doing, end)
             return used[0]
 
         yield StepJob(

@@ -63,6 +63,13 @@ class Spark:
     def is_local(self) -> bool:
         return not self.remote and self.master.startswith("local")
 
+    @property
+    def saves_classes(self) -> bool:
+        """Whether a run that starts now writes the cache of classes at its end."""
+        if self.remote or self.is_brief or self.cache is None:
+            return False
+        return class_cache(self.cache).is_wanted
+
 
 @contextmanager
 def spark_session(spark: Spark) -> Iterator["SparkSession"]:

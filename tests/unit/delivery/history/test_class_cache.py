@@ -2,11 +2,14 @@
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from delivery.history.spark.class_cache import ClassCache
+from delivery.history.spark.jvm import class_cache
+from delivery.history.spark.session import Spark
 
 RECORDS = "-XX:AOTMode=record"
 # In place of a JVM: a program that does with the files what a JVM does.
@@ -63,6 +66,15 @@ def test_after_a_failure_the_runs_of_a_day_do_not_try_again(
     (tried,) = tmp_path.glob("*.tried")
     os.utime(tried, (0, 0))
     assert RECORDS in cache.options(recording)
+
+
+def test_a_session_says_whether_its_end_writes_the_cache(tmp_path: Path) -> None:
+    spark = Spark(cache=tmp_path)
+    assert spark.saves_classes
+    assert not replace(spark, is_brief=True).saves_classes
+    assert not replace(spark, cache=None).saves_classes
+    class_cache(tmp_path).file.touch()
+    assert not spark.saves_classes
 
 
 def test_another_class_path_has_another_cache(cache: ClassCache, tmp_path: Path) -> None:
