@@ -56,16 +56,37 @@ class ReceiverProcess:
 
 @contextmanager
 def receiver() -> Iterator[ReceiverProcess]:
-    with child("-m", "tests.bench.receiver", stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        with process.stdout, closing(ReceiverProcess(int(process.stdout.readline()))) as receiver:
-            yield receiver
+    with (
+        _port("-m", "tests.bench.receiver") as port,
+        closing(ReceiverProcess(port)) as receiver,
+    ):
+        yield receiver
 
 
 @contextmanager
 def senders(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
     with ExitStack() as stack:
         yield [stack.enter_context(child("-m", "tests.bench.sender")) for _ in range(count)]
+
+
+@contextmanager
+def chain(url: str, *, subscribers: int) -> Iterator[int]:
+    """Run a bare chain to that receiver; yield the port of its server."""
+    with ExitStack() as stack:
+        ports = [
+            stack.enter_context(_port("-m", "tests.bench.bare_chain", *arguments, str(subscribers)))
+            for arguments in (["server"], ["sender", url])
+        ]
+        yield ports[0]
+
+
+@contextmanager
+def _port(*arguments: str) -> Iterator[int]:
+    """Run Python with these arguments; yield the port that it prints once it is ready."""
+    with child(*arguments, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        with process.stdout:
+            yield int(process.stdout.readline())
 
 
 def run_bare(loop: str, url: str, *, concurrency: int, messages: int) -> None:

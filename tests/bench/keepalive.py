@@ -26,12 +26,14 @@ class KeepAliveConnection(asyncio.Protocol):
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(AnswerError("the connection was closed"))
 
-    async def ask(self, method: bytes, path: bytes, body: bytes = b"") -> bytes:
+    async def ask(
+        self, method: bytes, path: bytes, body: bytes = b"", *, headers: bytes = b""
+    ) -> bytes:
         """Return the body of the answer; raise AnswerError unless its status is 2xx."""
         self._answer = asyncio.get_running_loop().create_future()
         self._transport.write(
-            b"%s %s HTTP/1.1\r\n%scontent-length: %d\r\n\r\n%s"
-            % (method, path, self._headers, len(body), body)
+            b"%s %s HTTP/1.1\r\n%s%scontent-length: %d\r\n\r\n%s"
+            % (method, path, self._headers, headers, len(body), body)
         )
         return await self._answer
 

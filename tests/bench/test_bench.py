@@ -204,7 +204,7 @@ def test_publishing_is_measured_too(home: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "units"),
     [
-        ("latency", ["ms"] * 12),
+        ("latency", ["ms"] * 18),
         ("idle", ["MB", "%", "", *["MB", "%", ""] * 4, "s", "s"]),
         ("cost", ["", "", ""]),
     ],
