@@ -107,6 +107,14 @@ class Strict(serializers.Serializer[Any]):
     rules: ClassVar[Mapping[str, Any]] = {}
     is_remembered: ClassVar[bool] = False
 
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        fields = super().get_fields()
+        for field in fields.values():
+            if isinstance(field, serializers.ChoiceField):
+                choices = ", ".join(map(str, field.choices))
+                field.error_messages["invalid_choice"] = f'"{{input}}" is not one of {choices}.'
+        return fields
+
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping):
             known = self._writable_names

@@ -34,6 +34,11 @@ def test_an_event_type_is_made_read_changed_and_deleted(manager: Caller) -> None
     refused(manager.get("event-types/TeamForge.Artifact.Create"), 404, "not-found")
 
 
+def test_a_refused_choice_names_the_possible_ones(manager: Caller) -> None:
+    detail = refused(manager.post("event-types", {"name": "A", "kind": "TOPICS"}), 400)["detail"]
+    assert detail == 'kind: "TOPICS" is not one of TOPIC, QUEUE, SYNC.'
+
+
 def test_every_change_is_in_the_configuration_log_with_the_key_that_made_it(db: None) -> None:
     from tests.unit.subscriptions.api.client import caller
 
