@@ -44,6 +44,7 @@ def q_cluster(*, workers: int) -> dict[str, Any]:
     return {
         "name": "inturn",
         "orm": "default",
+        "broker_class": "delivery.cluster.broker.WorkersQueue",
         "workers": workers,
         # Our tasks have no time-out, and their rows are deleted as they start; django-q2 requires
         # both.
@@ -53,8 +54,8 @@ def q_cluster(*, workers: int) -> dict[str, Any]:
         "max_attempts": 1,
         # A finished task is not worth a row.
         "save_limit": -1,
-        # The longest delay in seconds before a queued task is picked up.
-        "poll": 0.5,
+        # The broker itself waits for tasks.
+        "poll": 0,
         # The longest delay in seconds before a dead worker is replaced.
         "guard_cycle": 0.5,
         "scheduler": False,

@@ -7,7 +7,6 @@ thread of their own, so that they do not delay failure reports. Mail and chat ha
 own, too, because they wait for servers of others; a duty starts those while any alerts are due.
 """
 
-import time
 from collections.abc import Sequence
 from threading import Thread
 
@@ -16,7 +15,7 @@ from django.utils import timezone
 
 from delivery.chores.duties import QUICK, SLOW
 from delivery.chores.duty import Duty
-from delivery.cluster.loops import connections_of, pause_until
+from delivery.cluster.loops import connections_of
 from delivery.cluster.stopping import stopping
 from delivery.database.connections import TCP_TIMEOUTS
 from delivery.incidents.alerts import AlertThreads, are_due
@@ -45,6 +44,6 @@ def _run_duties(duties: Sequence[Duty], poll_seconds: float) -> None:
         try:
             while not stopping.is_set():
                 if not sum([duty.run_part(timezone.now()) for duty in duties]):
-                    pause_until(time.monotonic() + poll_seconds)
+                    stopping.wait(poll_seconds)
         finally:
             connection.close()

@@ -1,8 +1,7 @@
-"""Named connections and interruptible pauses, for the loops of chores and of the pipeline."""
+"""Named connections, for the loops of chores and of the pipeline."""
 
 import os
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,10 +9,6 @@ from typing import Any
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
-
-from delivery.cluster.stopping import stopping
-
-LOOK_SECONDS = 0.5
 
 
 @contextmanager
@@ -38,11 +33,3 @@ def connections_of(name: str, *, settings: str) -> Iterator[None]:
         yield
     finally:
         connection_created.disconnect(arrange)
-
-
-def pause_until(until: float) -> None:
-    """Wait for that reading of the monotonic clock, or until Inturn stops."""
-    # Polls instead of waiting for the event: a process killed while it waits would prevent others
-    # from setting it.
-    while not stopping.is_set() and time.monotonic() < until:
-        time.sleep(LOOK_SECONDS)

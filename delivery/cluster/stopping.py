@@ -4,6 +4,6 @@ django-q2 does not notify a busy worker that the cluster stops, so the top proce
 which is created before the fork, and every loop checks it.
 """
 
-from multiprocessing import get_context
+from delivery.cluster.events import ForkedEvent
 
-stopping = get_context("fork").Event()
+stopping = ForkedEvent()

@@ -9,7 +9,7 @@ import time
 from django.db import Error, connection
 from django.utils import timezone
 
-from delivery.cluster.loops import connections_of, pause_until
+from delivery.cluster.loops import connections_of
 from delivery.cluster.stopping import stopping
 from delivery.database.connections import TCP_TIMEOUTS
 from delivery.models import SOLE_STEPS, PipelineRun, RunState
@@ -42,7 +42,7 @@ class Loop:
         try:
             while not stopping.is_set():
                 self._turn()
-                pause_until(time.monotonic() + POLL_SECONDS)
+                stopping.wait(POLL_SECONDS)
         finally:
             if self._child is not None:
                 self._child.stop()
