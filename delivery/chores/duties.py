@@ -47,8 +47,8 @@ QUICK = (
 )
 # These wait for the archive or remove many rows.
 SLOW = (
-    Duty("replays", deliver.advance_replay),
-    Duty("retention", retention.advance_pass),
-    Duty("ranges", make_ranges),
+    Duty("replays", deliver.advance_replay, is_due=deliver.is_due),
+    Duty("retention", retention.advance_pass, is_due=retention.is_due),
+    Duty("ranges", make_ranges, is_due=ranges.is_due),
 )
 DUTIES = (*QUICK, *SLOW)

@@ -8,6 +8,7 @@ again later. `maintenance/README.md` has the details.
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 
 from django.db import OperationalError, connection, transaction
 
@@ -26,6 +27,11 @@ LOCK_NOT_AVAILABLE = "55P03"
 
 class RangeBusyError(Exception):
     """Another transaction holds a needed lock; a later try may succeed."""
+
+
+def is_due(_: datetime) -> bool:
+    """Return whether `make_ahead` has something to do."""
+    return queries.is_true("is_range_due")
 
 
 def make_ahead() -> int:

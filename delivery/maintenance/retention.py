@@ -56,6 +56,11 @@ def start_pass(*, actor: str, now: datetime) -> RetentionRun:
     return run
 
 
+def is_due(now: datetime) -> bool:
+    """Return whether `advance_pass` has something to do."""
+    return queries.is_true("is_pass_due", {"until": now - EVERY})
+
+
 def advance_pass(now: datetime) -> int:
     """Execute the next part of the current or due pass; return 0 if there is none.
 

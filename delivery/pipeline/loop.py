@@ -5,12 +5,14 @@ Several machines may run it. Each run has a process of its own; the loop itself 
 
 import logging
 import time
+from datetime import datetime
 
 from django.db import Error, connection
 from django.utils import timezone
 
 from delivery.cluster.loops import connections_of
 from delivery.cluster.stopping import stopping
+from delivery.database import queries
 from delivery.database.connections import TCP_TIMEOUTS
 from delivery.models import SOLE_STEPS, PipelineRun, RunState
 from delivery.pipeline import cleanup, runs, schedules
@@ -50,6 +52,8 @@ class Loop:
     def _turn(self) -> None:
         now = timezone.now()
         try:
+            if self._child is None and not is_turn_due(now):
+                return
             cleanup.end_orphaned_runs(now)
             if schedules.request_due_runs(now):
                 cleanup.remove_old_runs(now)
@@ -85,6 +89,11 @@ class Loop:
             error = NOT_BEGUN.format(starts=self._failed_starts, code=code)
             runs.refuse_run(run, error=error, now=timezone.now())
             self._failed_starts = 0
+
+
+def is_turn_due(now: datetime) -> bool:
+    """Return whether a run is open or a schedule due: a turn without a child does nothing else."""
+    return queries.is_true("is_turn_due", {"now": now})
 
 
 def next_run() -> PipelineRun | None:

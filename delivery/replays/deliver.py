@@ -41,6 +41,11 @@ class Made:
     lane_ids: Sequence[int]
 
 
+def is_due(now: datetime) -> bool:
+    """Return whether `advance_replay` may find something."""
+    return queries.is_true("is_replay_due", {"now": now, "until": now - ITEMS_KEPT})
+
+
 def advance_replay(now: datetime) -> int:
     """Run the next batch of the replay that has been due longest; return its number of messages.
 

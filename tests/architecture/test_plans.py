@@ -24,6 +24,11 @@ READS_WHOLE = {
     "endpoints": {"subscriptions_commonscript"},
     "forget_configuration_transactions": {"subscriptions_configurationtransaction"},
     "forget_dedup_keys": {"subscriptions_subscription"},
+    "is_range_due": {"delivery_message_id_seq"},
+    # People start replays; there are a few.
+    "is_replay_due": {"delivery_replay"},
+    # One row for each step.
+    "is_turn_due": {"delivery_pipelineschedule"},
     "kept_in_range": {
         "delivery_message_id_seq",
         "delivery_resubmission",

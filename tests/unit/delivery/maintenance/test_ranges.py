@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from delivery.database.connections import connection_parameters
 from delivery.maintenance import ranges
@@ -40,9 +41,11 @@ def one_range_ahead(db: None) -> Iterator[None]:
 class TestMakingAhead:
     def test_a_whole_range_is_always_ahead_of_the_newest_message(self) -> None:
         before = newest()
+        assert not ranges.is_due(timezone.now())
         assert ranges.make_ahead() == 0
         go_on_from(before.first_id)
         message = factories.message()
+        assert ranges.is_due(timezone.now())
         assert partition_of(message) == f"delivery_message_{before.first_id}"
         assert ranges.make_ahead() == 1
         assert newest().first_id == before.until_id

@@ -188,11 +188,9 @@ class TestWholeMessages:
 class TestPasses:
     def test_a_pass_starts_each_hour(self) -> None:
         now = timezone.now()
-        passed = [
-            retention.advance_pass(now + timedelta(minutes=minutes)) > 0
-            for minutes in (0, 0, 59, 60, 61)
-        ]
-        assert passed == [True, False, False, True, False]
+        times = [now + timedelta(minutes=minutes) for minutes in (0, 0, 59, 60, 61)]
+        passed = [(retention.is_due(time), retention.advance_pass(time) > 0) for time in times]
+        assert passed == [(due, due) for due in (True, False, False, True, False)]
         assert RetentionRun.objects.count() == 2
 
     def test_a_pass_goes_in_batches_with_its_progress(
@@ -203,6 +201,7 @@ class TestPasses:
         assert retention.advance_pass(timezone.now()) == 1
         run = RetentionRun.objects.get()
         assert (run.state, run.messages, run.position) == ("RUNNING", 2, rows[1].message_id)
+        assert retention.is_due(timezone.now())
         assert run.share == pytest.approx(2 / 5)
         assert [is_there(row) for row in rows] == [False, False, True, True, True]
         assert run_whole().messages == 5

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
-from delivery.models import PipelineRun, RunState, Step
-from delivery.pipeline.loop import MOST_STARTS, Loop, next_run
+from delivery.models import PipelineRun, PipelineSchedule, RunState, Step
+from delivery.pipeline.loop import MOST_STARTS, Loop, is_turn_due, next_run
 from tests.unit.delivery.pipeline import rows
 
 pytestmark = pytest.mark.django_db
@@ -31,6 +33,25 @@ def test_a_report_delays_no_other_run() -> None:
     rows.run(Step.REPORT, RunState.RUNNING)
     rollup = rows.run(Step.ROLLUP)
     assert next_run() == rollup
+
+
+def test_a_turn_is_due_while_a_run_is_open_or_a_schedule_is_due() -> None:
+    now = timezone.now()
+    PipelineSchedule.objects.update(next_at=now + timedelta(minutes=1))
+    assert not is_turn_due(now)
+    assert is_turn_due(now + timedelta(minutes=1))
+    PipelineSchedule.objects.update(is_on=False)
+    assert not is_turn_due(now + timedelta(minutes=1))
+    rows.run(Step.REPORT, RunState.DONE)
+    assert not is_turn_due(now)
+    rows.run(Step.REPORT)
+    assert is_turn_due(now)
+
+
+def test_a_turn_is_due_while_a_run_may_have_been_killed() -> None:
+    PipelineSchedule.objects.update(is_on=False)
+    rows.run(Step.REPORT, RunState.RUNNING)
+    assert is_turn_due(timezone.now())
 
 
 def test_a_run_that_cannot_start_fails_with_its_reason() -> None:

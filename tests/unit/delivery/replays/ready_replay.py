@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from delivery.models import Delivery, Message, Replay, ReplayItem, ReplayState
-from delivery.replays.deliver import advance_replay
+from delivery.replays.deliver import advance_replay, is_due
 from subscriptions.models import EventType, Subscription
 from tests.support import factories
 from tests.unit.delivery.history.archived import AT, message, seconds, write
@@ -59,8 +59,10 @@ def running(subscription: Subscription, ids: Sequence[int], **fields: Any) -> Re
 
 def step(replay: Replay) -> int:
     """Run one batch, as the duty does."""
+    due = is_due(timezone.now())
     with transaction.atomic():
         done = advance_replay(timezone.now())
+    assert due or not done
     replay.refresh_from_db()
     return done
 
