@@ -170,14 +170,17 @@ def _networks(reached: Iterable[Reached]) -> Iterator[CheckResult]:
         one for one in needed if isinstance(one, ipaddress.IPv6Network)
     )
     collapsed = [str(network) for network in (*ipv4, *ipv6)]
+    advice = (
+        "Add these networks, or wider ones that hold them, and restart Inturn; "
+        "or correct the endpoints."
+    )
+    if any(network.is_loopback for network in needed):
+        advice += " After `up --demo`, which allows 127.0.0.0/8, set it for this command only."
     yield CheckResult(
         check="networks",
         severity=Severity.FAILED,
         text=f"INTURN_ALLOWED_NETWORKS lacks {', '.join(collapsed)}",
-        advice=(
-            "Add these networks, or wider ones that hold them, and restart Inturn; "
-            "or correct the endpoints."
-        ),
+        advice=advice,
     )
 
 

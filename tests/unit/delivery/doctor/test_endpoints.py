@@ -3,7 +3,7 @@
 import contextlib
 import ipaddress
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -36,7 +36,7 @@ def secured(
         yield port
 
 
-def failed(findings: list[CheckResult]) -> dict[str, CheckResult]:
+def failed(findings: Iterable[CheckResult]) -> dict[str, CheckResult]:
     return {found.check: found for found in findings if found.severity is Severity.FAILED}
 
 
@@ -80,6 +80,8 @@ def test_networks_that_are_needed_are_listed_once_and_nothing_is_sent(receiver: 
     factories.subscription(endpoint="http://10.9.9.9/hook", status=SubscriptionStatus.INACTIVE)
     findings = list(check_endpoints(allowed_networks=LOOPBACK))
     assert failed(findings)["networks"].text == "INTURN_ALLOWED_NETWORKS lacks 10.1.2.2/31"
+    assert "--demo" not in failed(findings)["networks"].advice
+    assert "--demo" in failed(check_endpoints(allowed_networks=()))["networks"].advice
     assert findings[-1].text == "1 of 3 hosts are reached"
     assert hook.received == []
 
