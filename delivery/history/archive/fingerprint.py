@@ -5,7 +5,7 @@ faults, not against forgery. `history/README.md` has the formula and its reasons
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -28,6 +28,9 @@ _FIRST_SHIFT, _SHIFT_APART = 11, 3
 # An odd number with well-distributed bits (the golden ratio), and the shifts that move a product's
 # upper bits down (as in SplitMix64).
 _SPREADING_FACTOR, _SPREADING_BITS = 0x9E3779B97F4A7C15, (30, 27)
+_NO_NAMES: Mapping[str, str] = {}
+# Appended to a time's name: its column of microseconds.
+_WHOLE = "_whole"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +44,38 @@ class Fingerprint:
         return Fingerprint(self.rows + other.rows, (self.checksum + other.checksum) & _MASK)
 
 
-def fingerprint_sql(columns: Sequence[Column]) -> str:
-    """Return the SQL expression of a row's checksum over columns with these names."""
-    values = [_whole(column) for column in _numbers(columns)]
+def fingerprint_sql(
+    columns: Sequence[Column],
+    *,
+    named: Mapping[str, str] = _NO_NAMES,
+    shared: Mapping[str, str | bytes] | None = None,
+) -> str:
+    """Return the SQL expression of a row's checksum over columns with these names.
+
+    Its row also needs the columns of `whole_times_sql`. `named` has other names in the statement
+    for some columns; `shared` has the texts and bytes, if all rows have the same.
+    """
+    values = [_whole(column, named.get(column.name, column.name)) for column in _numbers(columns)]
     laid = [f"{value} # ({value} << {_shift(place)})" for place, value in enumerate(values)]
-    digest = f"substr(md5({_joined(columns)}), 1, {2 * _DIGEST_BYTES})"
-    return " # ".join([*laid, f"('x' || {digest})::bit({8 * _DIGEST_BYTES})::bigint"])
+    if shared is None:
+        text = f"substr(md5({_joined(columns)}), 1, {2 * _DIGEST_BYTES})"
+        digest = f"('x' || {text})::bit({8 * _DIGEST_BYTES})::bigint"
+    else:
+        digest = f"x'{_md5(_joined_values(columns, shared)):016x}'::bigint"
+    return " # ".join([*laid, digest])
+
+
+def whole_times_sql(columns: Sequence[Column]) -> list[str]:
+    """Return SQL columns with the times as microseconds since 1970.
+
+    Computed once, because PostgreSQL takes longer for that than for the rest of a number's share.
+    Floating point is exact to the microsecond until 2106.
+    """
+    return [
+        f"(date_part('epoch', {column.name}) * 1000000)::bigint AS {column.name}{_WHOLE}"
+        for column in columns
+        if column.type == "timestamp"
+    ]
 
 
 def fingerprint_of(checksums: pa.Array) -> Fingerprint:
@@ -108,15 +137,15 @@ def _md5(value: bytes) -> int:
     return int.from_bytes(hashlib.md5(value, usedforsecurity=False).digest()[:_DIGEST_BYTES])
 
 
-def _whole(column: Column) -> str:
-    """Return a column as bigint; a time becomes microseconds since 1970.
+def _joined_values(columns: Sequence[Column], values: Mapping[str, str | bytes]) -> bytes:
+    """Return the texts and bytes of a row as one value."""
+    found = [values[column.name] for column in (*_texts(columns), *_bytes(columns))]
+    return _BETWEEN.join(value.encode() if isinstance(value, str) else value for value in found)
 
-    Floating point is exact to the microsecond until 2106.
-    """
-    if column.type == "timestamp":
-        value = f"(date_part('epoch', {column.name}) * 1000000)::bigint"
-    else:
-        value = f"{column.name}::bigint"
+
+def _whole(column: Column, name: str) -> str:
+    """Return a column as bigint."""
+    value = f"{name}{_WHOLE}" if column.type == "timestamp" else f"{name}::bigint"
     return f"coalesce({value}, {_NO_NUMBER})" if column.is_nullable else value
 
 

@@ -23,11 +23,22 @@ from delivery.history.archive.fingerprint import (
     Fingerprint,
     fingerprint_of,
     fingerprint_of_batches,
-    fingerprint_sql,
 )
 from delivery.history.postgres.names import Names
+from delivery.history.postgres.sent import sent_statement
 from delivery.history.postgres.source import Piece, read_batches
-from delivery.history.schemas import ATTEMPTS, BY_NAME, DAY, Column, Table, arrow_schema
+from delivery.history.postgres.successes import OWN, SENT, RowSuccesses, success_checksum_sql
+from delivery.history.schemas import (
+    ATTEMPTS,
+    BY_NAME,
+    DAY,
+    DELIVERIES,
+    Column,
+    Table,
+    arrow_schema,
+)
+
+_NOTHING = Fingerprint()
 
 
 class IncompleteError(RuntimeError):
@@ -52,23 +63,46 @@ class Extraction:
     archive: Archive
     chunk: Chunk
 
-    def write(self, numbered: Numbered) -> "Extracted":
-        """Write a piece into the staging folder, one file per day; return its summary."""
-        table = BY_NAME[numbered.piece.table]
-        received = ArrivingRows(table)
+    def write(self, numbered: Numbered) -> "list[Extracted]":
+        """Write a piece into the staging folder, one file per day; return summaries by table.
+
+        Attempts are written with the piece of their deliveries.
+        """
+        piece = numbered.piece
+        table = BY_NAME[piece.table]
+        if table is not DELIVERIES:
+            schema = arrow_schema((*table.bare, Column(CHECKSUM, "bigint")))
+            received = ArrivingRows(table)
+            rows = received.rows(self._read(sent_statement(table, piece.select), schema))
+            return [self._write(table, numbered.number, rows, received)]
+        successes = RowSuccesses()
+        received = ArrivingRows(DELIVERIES)
+        select = sent_statement(DELIVERIES, piece.select, OWN, success_checksum_sql())
+        rows = received.rows(successes.taken(self._read(select, SENT)))
+        deliveries = self._write(DELIVERIES, numbered.number, rows, received)
+        schema = arrow_schema((*ATTEMPTS.bare, Column(CHECKSUM, "bigint")))
+        received = ArrivingRows(ATTEMPTS, successes.sent)
+        select = sent_statement(ATTEMPTS, piece.of_attempts.select)
+        rows = successes.among(received.rows(self._read(select, schema)))
+        return [deliveries, self._write(ATTEMPTS, numbered.number, rows, received)]
+
+    def _read(self, select: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        return read_batches(select, schema, conninfo=self.conninfo, snapshot=self.snapshot)
+
+    def _write(
+        self,
+        table: Table,
+        number: int,
+        batches: Iterable[pa.RecordBatch],
+        received: "ArrivingRows",
+    ) -> "Extracted":
+        """Write the received rows, and return their summary."""
         files: dict[date, _File] = {}
         with ExitStack() as closing:
-            for batch in received.rows(
-                read_batches(
-                    _sent(table, numbered.piece.select),
-                    arrow_schema((*table.bare, Column(CHECKSUM, "bigint"))),
-                    conninfo=self.conninfo,
-                    snapshot=self.snapshot,
-                )
-            ):
+            for batch in batches:
                 for day, rows in rows_by_day(batch, table.at):
                     if day not in files:
-                        file = _File(self.archive, table, self._named(table, day, numbered.number))
+                        file = _File(self.archive, table, self._named(table, day, number))
                         files[day] = closing.enter_context(file)
                     files[day].write(self.names.completed(table, rows))
         written = [file.written(table, day) for day, file in files.items()]
@@ -156,12 +190,15 @@ def fingerprints_by_table(
 
 
 class ArrivingRows:
-    """The rows of a piece as they arrive: their fingerprint, and their number by PostgreSQL."""
+    """The rows of a piece as they arrive: their fingerprint, and their number by PostgreSQL.
 
-    def __init__(self, table: Table) -> None:
+    `before` is that of rows that have arrived before.
+    """
+
+    def __init__(self, table: Table, before: Fingerprint = _NOTHING) -> None:
         self._table = table
-        self.sent = Fingerprint()
-        self.counted = 0
+        self.sent = before
+        self.counted = before.rows
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the batches without PostgreSQL's number, the last row of a counted table.
@@ -174,10 +211,10 @@ class ArrivingRows:
             rows = batch
             if awaits_count and len(batch) and not batch.column(key)[len(batch) - 1].is_valid:
                 awaits_count = False
-                self.counted = batch.column(CHECKSUM)[len(batch) - 1].as_py()
+                self.counted += batch.column(CHECKSUM)[len(batch) - 1].as_py()
                 rows = batch.slice(0, len(batch) - 1)
             self.sent += fingerprint_of(rows.column(CHECKSUM))
-            yield rows
+            yield rows.drop_columns(CHECKSUM)
         if awaits_count:
             raise IncompleteError(f"PostgreSQL's {self._table.name} ended without their number.")
 
@@ -227,27 +264,6 @@ class _File:
         self._writer.close()
         self._bytes = self._sink.tell()
         self._sink.close()
-
-
-def _sent(table: Table, select: str) -> str:
-    """Return the statement that selects the rows in their order, each with its checksum.
-
-    After attempts, which the export has not counted, a row without a key has their number in place
-    of the checksum.
-    """
-    order = f"ORDER BY {', '.join(table.key)}"
-    # The inner ORDER BY sorts rows before the checksum widens them, by an index if there is one;
-    # then the outer one costs nothing more. All parts of the statement are ours.
-    checksum = f"{fingerprint_sql(table.bare)} AS {CHECKSUM}"
-    rows = f"SELECT *, {checksum} FROM ({select} {order}) AS found {order}"  # noqa: S608
-    if table is not ATTEMPTS:
-        return rows
-    # PostgreSQL keeps the rows for the count: to execute the statement again would take longer.
-    empty = ", ".join(f"NULL AS {column.name}" for column in table.bare)
-    return (
-        f"WITH sent AS MATERIALIZED ({rows}) SELECT * FROM sent "  # noqa: S608
-        f"UNION ALL SELECT {empty}, count(*) FROM sent"
-    )
 
 
 def rows_by_day(batch: pa.RecordBatch, at: str) -> Iterator[tuple[date, pa.RecordBatch]]:

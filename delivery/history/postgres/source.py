@@ -10,12 +10,12 @@ pushed down into the statement: for rows that are not archived yet, if there are
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from importlib.util import find_spec
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 import pyarrow as pa
@@ -23,7 +23,7 @@ from psycopg import sql
 from pyspark.sql import datasource as spark
 
 from delivery.database.statements import statement
-from delivery.history.schemas import BY_NAME, Table, arrow_schema
+from delivery.history.schemas import ATTEMPTS, BY_NAME, Table, arrow_schema
 
 FORMAT = "inturn"
 # Ids have 63 bits.
@@ -60,11 +60,19 @@ class Piece:
 
     @property
     def select(self) -> str:
-        """The statement for the table's own columns, with literals: COPY takes no parameters."""
+        """The statement for the table's own columns, with literals: COPY takes no parameters.
+
+        Of deliveries it has more columns, and of attempts not all rows: see `successes`.
+        """
         values = {"since": self.since, "until": self.until, "first": self.first, "last": self.last}
         return statement(_STATEMENTS[self.table]) % {
             name: literal(value) for name, value in values.items()
         }
+
+    @property
+    def of_attempts(self) -> Self:
+        """The attempts of a piece of deliveries."""
+        return replace(self, table=ATTEMPTS.name)
 
 
 class InturnSource(spark.DataSource):

@@ -1,4 +1,5 @@
--- Selects the attempts to archive: of deliveries settled in an interval, in a range of their ids.
+-- Selects the attempts to archive that are not in the rows of the statement `archive_deliveries`:
+-- of deliveries settled in an interval, in a range of their ids.
 -- Each settlement has the attempts since the previous one, by their numbers: clocks may go back. A
 -- settlement that a later attempt amended was archived only if an export saw it, which its chunk's
 -- snapshot shows. One that ended after its chunk was certainly seen, even if the database was
@@ -29,6 +30,11 @@ WITH earlier AS MATERIALIZED (
         subscription_id, started_at, duration_ms, status_code
     FROM delivery_settled
     WHERE settled_at >= %(since)s AND settled_at < %(until)s AND id >= %(first)s AND id < %(last)s
+        AND (
+            started_at IS NULL OR attempts > 1 OR EXISTS (
+                SELECT FROM delivery_earliersettlement WHERE delivery_id = delivery_settled.id
+            )
+        )
     UNION ALL
     SELECT
         delivery_id, settled_at, settled_before, attempts, false, message_id, subscription_id,
@@ -47,13 +53,15 @@ WITH earlier AS MATERIALIZED (
     )
     GROUP BY settled.delivery_id, settled.settled_at, settled.settled_before
 ), attempts AS (
-    -- Most deliveries have only the attempt that delivered them, in their own row.
+    -- A success in the row of a delivery with earlier settlements: it may be archived with one.
     SELECT
         delivery_id, settled_at, settled_before, stands, message_id, subscription_id,
         attempts AS settled_attempts, attempts AS number, started_at, duration_ms,
         'SUCCESS'::varchar(16) AS outcome, status_code, ''::text AS error, ''::bytea AS excerpt
     FROM settled
-    WHERE started_at IS NOT NULL
+    WHERE started_at IS NOT NULL AND EXISTS (
+        SELECT FROM delivery_earliersettlement WHERE delivery_id = settled.delivery_id
+    )
     UNION ALL
     -- The others are looked up one by one, whatever the planner expects: a join would read the
     -- attempts of all older deliveries, too. A success in the row of a delivery belongs to the

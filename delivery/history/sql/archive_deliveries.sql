@@ -1,5 +1,7 @@
 -- Selects the deliveries to archive, without the columns that follow from their subscriptions:
--- settled in an interval, in a range of ids.
+-- settled in an interval, in a range of ids. The last three columns are the successful attempt in
+-- the delivery's own row; null if it has none, or has earlier settlements: it may be archived with
+-- one.
 -- Leans on delivery_settled_at and earlier_settlement_at. Each message is looked up: neighbouring
 -- deliveries have the same message or neighbouring ones.
 SELECT
@@ -7,14 +9,30 @@ SELECT
     message.published_at, settled.subscription_id, settled.queue_group::int AS queue_group,
     settled.callback_id, settled.replay_id, settled.attempts, settled.attempts_before,
     settled.settled_before, settled.redelivery, settled.reason, settled.receive_count,
-    message.body_bytes, output.output_sha256, message.transaction_id, message.seen_before
+    message.body_bytes, output.output_sha256, message.transaction_id, message.seen_before,
+    settled.started_at, settled.duration_ms, settled.status_code::int AS status_code
 FROM (
     -- Found by their times and sorted later, whatever the planner expects: in the order of ids it
     -- would read all older ones.
-    SELECT *
-    FROM delivery_settlement
-    WHERE settled_at >= %(since)s AND settled_at < %(until)s
-        AND delivery_id >= %(first)s AND delivery_id < %(last)s
+    SELECT
+        settled_at, status, attempts, attempts_before, settled_before, redelivery, reason,
+        receive_count, message_id, subscription_id, queue_group, callback_id, replay_id,
+        id AS delivery_id, duration_ms, status_code,
+        CASE
+            WHEN NOT EXISTS (
+                SELECT FROM delivery_earliersettlement WHERE delivery_id = delivery_settled.id
+            ) THEN started_at
+        END AS started_at
+    FROM delivery_settled
+    WHERE settled_at >= %(since)s AND settled_at < %(until)s AND id >= %(first)s AND id < %(last)s
+    UNION ALL
+    SELECT
+        settled_at, status, attempts, attempts_before, settled_before, redelivery, reason,
+        receive_count, message_id, subscription_id, queue_group, callback_id, replay_id,
+        delivery_id, NULL, NULL, NULL
+    FROM delivery_earliersettlement
+    WHERE settled_at >= %(since)s AND settled_at < %(until)s AND delivery_id >= %(first)s
+        AND delivery_id < %(last)s AND NOT is_amended
     OFFSET 0
 ) AS settled
 CROSS JOIN LATERAL (

@@ -10,13 +10,14 @@ in the whole installation: the caller holds the lock of the export.
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
-from itertools import pairwise
+from itertools import chain
 from typing import Any
 
 from delivery.database.statements import statement
 from delivery.history.archive import chunk as chunks
 from delivery.history.archive.fingerprint import Fingerprint
 from delivery.history.job import StepJob
+from delivery.history.postgres.division import divided
 from delivery.history.postgres.extract import (
     Extracted,
     Extraction,
@@ -25,32 +26,19 @@ from delivery.history.postgres.extract import (
     fingerprints_by_table,
 )
 from delivery.history.postgres.names import Names
-from delivery.history.postgres.source import ALL_IDS, Piece
+from delivery.history.postgres.source import Piece
 from delivery.history.postgres.window import (
     LAG,
     ROWS,
     ExportWindow,
-    Snapshot,
     is_certain,
     next_window,
     open_snapshot,
     read_horizon,
 )
-from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES, TABLES
+from delivery.history.schemas import TABLES
 from delivery.history.spark.workers import dealt_shares
 from delivery.history.steps import compaction
-
-# The rows that one worker writes at a time; fewer are not worth another worker, nor more files of a
-# day.
-_ROWS_A_PIECE = 50_000
-_MOST_PIECES = 4
-# The relations that are counted, with their id and time columns; attempts belong to their
-# deliveries.
-_RELATIONS = (
-    ("delivery_message", "id", "published_at", (MESSAGES,)),
-    ("delivery_settlement", "delivery_id", "settled_at", (DELIVERIES, ATTEMPTS)),
-    ("delivery_journalentry", "id", "at", (JOURNAL,)),
-)
 
 
 class MismatchError(RuntimeError):
@@ -98,7 +86,7 @@ def _export_window(job: StepJob, window: ExportWindow) -> dict[str, int] | None:
         chunks.forget_chunk(job.database, chunk)
         return None
     with open_snapshot(job.conninfo) as seen:
-        pieces, counted = _pieces(seen, window)
+        pieces, counted = divided(seen, window)
         if not pieces:
             job.database.execute(statement("archive_skip"), {"chunk": chunk.id})
             return {}
@@ -114,33 +102,6 @@ def _export_window(job: StepJob, window: ExportWindow) -> dict[str, int] | None:
     return counts
 
 
-def _pieces(seen: Snapshot, window: ExportWindow) -> tuple[list[Piece], Counter[str]]:
-    """Return the workers' pieces, of about equal size, and the number of rows by table.
-
-    Attempts are not counted. Together the pieces cover all possible ids, whatever was counted.
-    """
-    pieces, counted = [], Counter[str]()
-    for relation, id, at, tables in _RELATIONS:
-        text = statement("archive_bounds").format(relation=relation, id=id, at=at)
-        parameters = {
-            "since": window.since,
-            "until": window.until,
-            "rows": _ROWS_A_PIECE,
-            "most": _MOST_PIECES,
-        }
-        row = seen.connection.execute(text.encode(), parameters).fetchone()
-        assert row is not None
-        count, inner = row
-        counted[tables[0].name] = count
-        pieces += [
-            Piece(table=table.name, since=window.since, until=window.until, first=first, last=last)
-            for table in tables
-            for first, last in pairwise([ALL_IDS[0], *inner, ALL_IDS[1]])
-            if count
-        ]
-    return pieces, counted
-
-
 def _extracted(
     job: StepJob, extraction: Extraction, pieces: Sequence[Piece], *, rows: int
 ) -> list[Extracted]:
@@ -151,7 +112,7 @@ def _extracted(
     job.progress.doing(f"exporting events until {extraction.chunk.until:%Y-%m-%d %H:%M:%S}")
     numbered = [Numbered(number, piece) for number, piece in enumerate(pieces)]
     extracted = job.run_tasks(numbered, extraction.write, rows=rows)
-    return [Extracted.of_json(values) for values in extracted]
+    return [Extracted.of_json(values) for values in chain.from_iterable(extracted)]
 
 
 def _compared(

@@ -111,7 +111,7 @@ class TestArchivedRows:
     def test_an_export_in_parts_gives_the_same_rows(
         self, job: StepJob, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("delivery.history.steps.export._ROWS_A_PIECE", 2)
+        monkeypatch.setattr("delivery.history.postgres.division._ROWS_A_PIECE", 2)
         # One id far from the others: pieces have equal numbers of rows, not equal ranges of ids.
         far = factories.message(pk=10**9, published_at=timezone.now() - timedelta(days=1))
         ids = [*(settled().pk for _ in range(6)), settled(message=far).pk]

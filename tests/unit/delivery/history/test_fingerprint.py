@@ -15,6 +15,7 @@ from delivery.history.archive.fingerprint import (
     fingerprint_of,
     fingerprint_of_batches,
     fingerprint_sql,
+    whole_times_sql,
 )
 from delivery.history.schemas import ATTEMPTS, TABLES, Table
 from tests.support.quick import STRIDE
@@ -70,8 +71,9 @@ def by_postgresql(table: Table, rows: list[Row]) -> Fingerprint:
         for row in rows
     )
     checksum = sql.SQL(fingerprint_sql(table.columns))
-    select = sql.SQL("SELECT {} FROM (VALUES {}) AS found ({})").format(
-        checksum, values, sql.SQL(names)
+    whole = sql.SQL(", ".join(["*", *whole_times_sql(table.columns)]))
+    select = sql.SQL("SELECT {} FROM (SELECT {} FROM (VALUES {}) AS found ({})) AS found").format(
+        checksum, whole, values, sql.SQL(names)
     )
     with psycopg.connect(make_conninfo(**connection_parameters()), autocommit=True) as connection:
         sent = [row[0] for row in connection.execute(select).fetchall()]

@@ -13,8 +13,9 @@ from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In, IsNotNull, 
 from delivery.database.connections import connection_parameters
 from delivery.history.postgres import source
 from delivery.history.postgres.source import FORMAT, InturnSource, Piece
+from delivery.history.postgres.successes import OWN
 from delivery.history.postgres.window import open_snapshot
-from delivery.history.schemas import BY_NAME, TABLES, arrow_schema
+from delivery.history.schemas import BY_NAME, DELIVERIES, TABLES, arrow_schema
 from delivery.models import JournalEntry, JournalKind, Message
 from delivery.states import Status
 from tests.support import factories
@@ -100,7 +101,8 @@ def test_without_the_driver_of_arrow_the_rows_are_the_same(conninfo: str, table:
             status, message=factories.message(bytes(range(256)), headers={"a": "☃"})
         )
         JournalEntry.objects.create(kind=JournalKind.CANCELLED, text="Zoë", delivery_id=settled.pk)
-    schema = arrow_schema(BY_NAME[table].bare)
+    more = OWN if table == DELIVERIES.name else ()
+    schema = arrow_schema((*BY_NAME[table].bare, *more))
     select = Piece(table=table, since=SINCE, until=UNTIL).select
     with open_snapshot(conninfo) as seen:
         by_adbc, by_copy = (
