@@ -11,7 +11,7 @@ from config.embedded.postgres import Server
 from config.embedded.programs import PostgresError
 from config.env import ASSETS, CHECKOUT, Environment
 from config.up import processes
-from config.up.adopted import AdoptedProcess
+from config.up.adopted_process import AdoptedProcess
 from config.up.logfiles import open_log
 from config.web.connections import max_connections
 from delivery.cluster.orphans import end_with_parent

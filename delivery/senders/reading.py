@@ -52,7 +52,7 @@ async def read_on(lane: SenderLane, context: SenderContext) -> None:
         rows=rows, max_bytes=max_bytes, closed=closed, generation=generation, held=held
     )
     found = await (_read_in_order if lane.window.is_ordered else _read_due)(lane, context, reading)
-    lane.executed_scripts = bool(found.outputs)
+    lane.note_read(executed_scripts=bool(found.outputs))
     parcels = [parcel for group in found.groups for parcel in group.left]
     await context.load(parcel.subscription_id for parcel in parcels)
     if lane.window.is_ordered and parcels and lane.stock.generation == generation:

@@ -1,9 +1,10 @@
-"""The layout of the repository: the agreed top level, and every named document exists."""
+"""The layout of the repository: its top level, its documents, and where a lane's state is."""
 
 import re
 import subprocess
 
 from config.env import CHECKOUT
+from tests.architecture.source import production
 
 TOP = {
     "manage.py",
@@ -48,3 +49,14 @@ def test_every_document_that_is_named_is_in_the_repository() -> None:
     assert {
         (path, name) for path, name in named if not any(end.endswith(name) for end in ends)
     } == set()
+
+
+LANE_ASSIGNMENT = re.compile(r"^ *(?:\w+\.)*lane\.[\w.]+ [-+|]?= .*", re.MULTILINE)
+
+
+def test_the_state_of_a_lane_changes_only_in_the_lane() -> None:
+    assert [
+        f"{module.name}: {found}"
+        for module in production()
+        for found in LANE_ASSIGNMENT.findall(module.text)
+    ] == []

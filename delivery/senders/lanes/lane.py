@@ -61,7 +61,7 @@ class SenderLane:
         self.request: Request | None = None
         self.pace = Pace(row["catch_up_rate"])
         # Whether the last read executed scripts.
-        self.executed_scripts = False
+        self._executed_scripts = False
         # The number of deliveries in the run of an ordered lane that was recorded last.
         self._recorded = 0
         if self.stops.is_suspended:
@@ -208,7 +208,7 @@ class SenderLane:
         rows = self.window.rows(of_a_lane)
         if not self.window.is_ordered:
             return rows
-        if self.executed_scripts:
+        if self._executed_scripts:
             # No more than one batch of them: the rest would only be read again.
             rows = min(rows, MOST_OUTPUTS)
         return min(rows, ROWS_AFTER_FAILURE) if self.stops.failures else rows
@@ -217,6 +217,9 @@ class SenderLane:
         return self.stock.wants_more(
             closed, rows=rows, is_sending=self.is_sending, is_notified=self.notified.is_set()
         )
+
+    def note_read(self, *, executed_scripts: bool) -> None:
+        self._executed_scripts = executed_scripts
 
     def look_again(self) -> bool:
         """End all pauses, and read everything again. Return whether anything had been read."""
