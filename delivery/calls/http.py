@@ -206,10 +206,11 @@ def _sent(request: "Request") -> dict[str, str | bytes]:
 def _read(response: Response, call: GuardedCall, *, request: "Request") -> Called:
     """Read the whole answer, or return why it cannot be passed on."""
     body = bytearray()
-    fault = _read_into(body, response)
+    too_slow = OutcomeClass.TIMEOUT, f"no whole answer within {call.seconds:g} s"
+    fault = _read_into(body, response, too_slow)
     if call.is_over:
         # An answer that lasts until the connection ends looks complete when the connection is cut.
-        fault = OutcomeClass.TIMEOUT, f"no whole answer within {call.seconds:g} s"
+        fault = too_slow
     success_codes = request.endpoint.rules.success_codes
     outcome, words = fault or answer_class(response.status_code, success_codes=success_codes)
     result = Outcome(
@@ -230,7 +231,7 @@ def _headers(response: Response) -> tuple[tuple[str, str], ...]:
     return tuple((plain_text(name), plain_text(value)) for name, value in response.headers.items())
 
 
-def _read_into(body: bytearray, response: Response) -> Fault | None:
+def _read_into(body: bytearray, response: Response, too_slow: Fault) -> Fault | None:
     if words := _unusable(response):
         return OutcomeClass.SERVER_ERROR, words
     try:
@@ -246,7 +247,7 @@ def _read_into(body: bytearray, response: Response) -> Fault | None:
     except requests.RequestException as error:
         if isinstance(innermost(error), TimeoutError):
             # The thread that cuts the connection is late.
-            return OutcomeClass.TIMEOUT, "no whole answer in time"
+            return too_slow
         return OutcomeClass.UNREACHABLE, "its answer broke off"
     return None
 

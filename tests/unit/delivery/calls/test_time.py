@@ -70,7 +70,7 @@ def test_the_time_out_of_the_socket_is_a_time_out_too(monkeypatch: pytest.Monkey
     with raw_server(drip_without_length) as port:
         ended = called(f"http://127.0.0.1:{port}/", timeout_seconds=1)
     assert (outcome(ended), ended.answer) == (OutcomeClass.TIMEOUT, None)
-    assert ended.outcome.reason == "200: no whole answer in time"
+    assert ended.outcome.reason == "200: no whole answer within 1 s"
 
 
 def test_a_tls_handshake_that_never_ends_is_cut() -> None:
