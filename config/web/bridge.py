@@ -15,6 +15,7 @@ cannot be noticed; messages fetched by such a call do come back in that way.
 """
 
 import asyncio
+import faulthandler
 import logging
 import signal
 from collections.abc import Callable, Iterable
@@ -40,6 +41,8 @@ from subscriptions.api.problems import CONTENT_TYPE, Problem, unexpected_error
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT_SECONDS = 20.0
+# A process that stops later than this logs where its threads are, before granian kills it.
+LATE_STOP_SECONDS = 6.0
 
 Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
@@ -154,6 +157,7 @@ class Bridge:
 
     def _stop(self) -> None:
         """Answer the waiting clients, then stop granian, which stops for SIGINT as well."""
+        faulthandler.dump_traceback_later(LATE_STOP_SECONDS)
         self._waiters.stop()
         self._postponed.stop()
         signal.raise_signal(signal.SIGINT)

@@ -34,6 +34,9 @@ log = logging.getLogger(__name__)
 MAX_ANSWER_BYTES = 10 * 1024 * 1024
 # How long a call of Inturn itself waits for each part of the answer.
 ASKED_SECONDS = 60.0
+# The thread that cuts a call may be late. A socket's own time-out ends the call as well, but loses
+# the beginning of the answer.
+LATE_CUT_SECONDS = 2.0
 KEPT_HOSTS = 100
 KEPT_CONNECTIONS_A_HOST = 20
 
@@ -190,7 +193,7 @@ def _exchange(request: "Request", call: GuardedCall, *, session: _Session) -> Ca
     )
     # As it was saved; `requests` would write it in another form.
     prepared.url = request.url
-    timeout = (call.connect_seconds, call.seconds)
+    timeout = (call.connect_seconds, call.seconds + LATE_CUT_SECONDS)
     with session.send(prepared, stream=True, timeout=timeout, allow_redirects=False) as response:
         return _read(response, call, request=request)
 
@@ -246,7 +249,7 @@ def _read_into(body: bytearray, response: Response, too_slow: Fault) -> Fault | 
         return OutcomeClass.SERVER_ERROR, "its answer does not match its Content-Encoding"
     except requests.RequestException as error:
         if isinstance(innermost(error), TimeoutError):
-            # The thread that cuts the connection is late.
+            # The thread that cuts the connection is very late.
             return too_slow
         return OutcomeClass.UNREACHABLE, "its answer broke off"
     return None

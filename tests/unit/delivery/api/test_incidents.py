@@ -13,7 +13,7 @@ from tests.support import factories
 from tests.unit.delivery.incidents.watched import block, fail, turn
 from tests.unit.subscriptions.api.client import Caller, caller, refused
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("any_disk")]
 
 
 def test_incidents_are_listed_without_those_that_are_only_watched(manager: Caller) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import pytest
 from pytest_django.fixtures import Settings
 
-from delivery.models import IncidentKind, IncidentRule
 from tests.support.mail_server import MailServer
 
 
@@ -19,11 +18,3 @@ def mail_server(settings: Settings) -> Iterator[MailServer]:
         settings.EMAIL_USE_TLS = settings.EMAIL_USE_SSL = False
         settings.EMAIL_HOST_USER = settings.EMAIL_HOST_PASSWORD = ""
         yield server
-
-
-@pytest.fixture(autouse=True)
-def _any_disk(request: pytest.FixtureRequest) -> None:
-    """The disk of the machine may be nearly full, which is no matter of these tests."""
-    if "django_db" in request.keywords:
-        request.getfixturevalue("db")
-        IncidentRule.objects.filter(pk=IncidentKind.DISK).update(is_on=False)

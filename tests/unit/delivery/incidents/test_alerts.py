@@ -18,7 +18,7 @@ from tests.support.mail_server import MailServer
 from tests.support.receivers import Receiver
 from tests.unit.delivery.incidents.watched import block, pass_time, rule, turn, unblock
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("any_disk")]
 
 SUE = "sue@example.com"
 MAIL, CHAT = AlertChannel.MAIL, AlertChannel.CHAT

@@ -24,7 +24,7 @@ from subscriptions.models import Processing
 from tests.support import factories
 from tests.unit.delivery.incidents.watched import block, fail, rule, turn, unblock
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("any_disk")]
 
 Ending = Callable[[], object]
 

@@ -22,7 +22,7 @@ from tests.unit.delivery.incidents.watched import (
     unblock,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("any_disk")]
 
 
 def test_a_lane_blocked_for_long_is_one_incident_announced_once() -> None:
