@@ -28,6 +28,9 @@ from subscriptions.values.addresses import AddressRefusedError, Network, check_a
 from subscriptions.values.resolver import resolver
 
 CONNECT_SECONDS = 5.0
+# The thread that cuts a call may be late. A socket's own time-out ends the call as well, but loses
+# the beginning of the answer: so it comes later.
+LATE_CUT_SECONDS = 2.0
 # A server that closes idle connections may do so when one is used again: the call would be lost.
 KEEPALIVE_SECONDS = 30.0
 
@@ -67,6 +70,11 @@ class GuardedCall:
         _under_way.call = None
         with self._turn:
             self._forget()
+
+    @property
+    def timeout(self) -> tuple[float, float]:
+        """Return the time-outs of the socket, for connecting and for reading."""
+        return self.connect_seconds, self.seconds + LATE_CUT_SECONDS
 
     def watch(self, connected: socket.socket) -> None:
         """Cut this socket when the time is over."""

@@ -34,9 +34,6 @@ log = logging.getLogger(__name__)
 MAX_ANSWER_BYTES = 10 * 1024 * 1024
 # How long a call of Inturn itself waits for each part of the answer.
 ASKED_SECONDS = 60.0
-# The thread that cuts a call may be late. A socket's own time-out ends the call as well, but loses
-# the beginning of the answer.
-LATE_CUT_SECONDS = 2.0
 KEPT_HOSTS = 100
 KEPT_CONNECTIONS_A_HOST = 20
 
@@ -106,7 +103,7 @@ def post_guarded(
     """
     headers = {"Content-Type": "application/json"}
     with GuardedCall(seconds=seconds, allowed_networks=allowed_networks) as call:
-        timeout = (call.connect_seconds, call.seconds)
+        timeout = call.timeout
         try:
             with _session().post(
                 url, data=body, headers=headers, timeout=timeout, stream=True, allow_redirects=False
@@ -193,7 +190,7 @@ def _exchange(request: "Request", call: GuardedCall, *, session: _Session) -> Ca
     )
     # As it was saved; `requests` would write it in another form.
     prepared.url = request.url
-    timeout = (call.connect_seconds, call.seconds + LATE_CUT_SECONDS)
+    timeout = call.timeout
     with session.send(prepared, stream=True, timeout=timeout, allow_redirects=False) as response:
         return _read(response, call, request=request)
 
