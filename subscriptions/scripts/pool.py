@@ -1,7 +1,9 @@
 """The script pool of a process: a few workers, each used by its own thread.
 
-A slow script is moved to the slow worker until it is fast again. So runaway scripts queue behind
-each other, and delay other scripts only the first time.
+Batches are executed one at a time, so that scripts leave a core to everything else; only if one
+lasts long does the other worker take the next. A slow script is moved to the slow worker until it
+is fast again. So runaway scripts queue behind each other, and delay other scripts only the first
+time.
 """
 
 import atexit
@@ -23,6 +25,8 @@ QUICK_WORKERS = 2
 # Deliveries without a script, and the web server, come first.
 QUICK_NICENESS, SLOW_NICENESS = 5, 15
 SLOW_SECONDS = 0.1
+# A batch waits at most this long for the one before it.
+TURN_SECONDS = 0.2
 # A process that was killed from outside is not the script's fault: try the script once more.
 MOST_DEATHS = 2
 
@@ -41,6 +45,7 @@ class ScriptPool:
         self._quick = ThreadPoolExecutor(QUICK_WORKERS, "scripts")
         self._slow = ThreadPoolExecutor(1, "slow-scripts")
         self._own = threading.local()
+        self._turn = threading.Lock()
         self.workers: list[Worker] = []
         self._is_slow: set[str] = set()
 
@@ -49,7 +54,7 @@ class ScriptPool:
         quick = list(takewhile(lambda job: job.script not in self._is_slow, jobs))
         if not quick:
             return self._slow.submit(self._run, jobs[:1], seconds=seconds, niceness=SLOW_NICENESS)
-        return self._quick.submit(self._run, quick, seconds=seconds, niceness=QUICK_NICENESS)
+        return self._quick.submit(self._run_in_turn, quick, seconds=seconds)
 
     def try_out(self, job: Job) -> Result:
         """Execute a person's trial, apart from scripts that deliveries and publishers wait for."""
@@ -65,6 +70,14 @@ class ScriptPool:
         self._slow.shutdown()
         for worker in self.workers:
             worker.end()
+
+    def _run_in_turn(self, jobs: Sequence[Job], *, seconds: float) -> list[Result]:
+        has_turn = self._turn.acquire(timeout=TURN_SECONDS)
+        try:
+            return self._run(jobs, seconds=seconds, niceness=QUICK_NICENESS)
+        finally:
+            if has_turn:
+                self._turn.release()
 
     def _run(self, jobs: Sequence[Job], *, seconds: float, niceness: int) -> list[Result]:
         results: list[Result] = []

@@ -210,7 +210,7 @@ class SenderLane:
             return rows
         if self._executed_scripts:
             # No more than one batch of them: the rest would only be read again.
-            rows = min(rows, MOST_OUTPUTS)
+            rows = self.pace.rows_ahead(min(rows, MOST_OUTPUTS))
         return min(rows, ROWS_AFTER_FAILURE) if self.stops.failures else rows
 
     def wants_more(self, closed: Collection[Key], *, rows: int) -> bool:

@@ -7,6 +7,7 @@ import sys
 import termios
 import time
 from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, wait
 
 import orjson
 import pytest
@@ -157,6 +158,27 @@ def test_a_script_finds_nothing_of_what_another_left(pool: ScriptPool) -> None:
 def test_a_batch_ends_when_it_took_long_enough(pool: ScriptPool) -> None:
     results = pool.run([job("$outmessage = 1;")] * 1000, seconds=0.02).result()
     assert 1 <= len(results) < 1000
+
+
+def test_batches_are_executed_one_at_a_time(
+    pool: ScriptPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subscriptions.scripts.pool.TURN_SECONDS", 60)
+    many = pool.run([job("$outmessage = 1;")] * 200, seconds=60)
+    one = pool.run([job("$outmessage = 2;")], seconds=60)
+    wait([many, one], return_when=FIRST_COMPLETED)
+    assert many.done()
+    assert len(one.result()) == 1
+
+
+def test_a_batch_that_lasts_does_not_hold_up_the_next(
+    pool: ScriptPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subscriptions.scripts.pool.TURN_SECONDS", 0.01)
+    many = pool.run([job("$outmessage = 1;")] * 20_000, seconds=60)
+    assert made(run(pool, "$outmessage = 2;")).body == b"2"
+    assert not many.done()
+    assert len(many.result()) == 20_000
 
 
 def test_a_slow_script_is_executed_apart_until_it_is_quick_again(pool: ScriptPool) -> None:

@@ -191,6 +191,18 @@ class TestReportingEndpoints:
         assert concurrent().stops.report(parcel(1)) == []
 
 
+@pytest.mark.parametrize(
+    ("rate", "executed", "rows"),
+    [(None, True, 64), (50, True, 25), (0.1, True, 1), (1_000, True, 64), (50, False, 500)],
+)
+def test_an_ordered_lane_executes_the_scripts_of_half_a_second_of_its_pace(
+    rate: float | None, executed: bool, rows: int
+) -> None:
+    lane = concurrent(processing="", run_is_concurrent=False, catch_up_rate=rate)
+    lane.note_read(executed_scripts=executed)
+    assert lane.rows(500) == rows
+
+
 def test_notifications_are_checked_at_once() -> None:
     lane = concurrent()
     lane.notify()
