@@ -46,6 +46,8 @@ class ScriptPool:
         self._slow = ThreadPoolExecutor(1, "slow-scripts")
         self._own = threading.local()
         self._turn = threading.Lock()
+        # True while a batch lasts long: the others do not wait for it again.
+        self._is_late = False
         self.workers: list[Worker] = []
         self._is_slow: set[str] = set()
 
@@ -72,7 +74,8 @@ class ScriptPool:
             worker.end()
 
     def _run_in_turn(self, jobs: Sequence[Job], *, seconds: float) -> list[Result]:
-        has_turn = self._turn.acquire(timeout=TURN_SECONDS)
+        has_turn = self._turn.acquire(timeout=0 if self._is_late else TURN_SECONDS)
+        self._is_late = not has_turn
         try:
             return self._run(jobs, seconds=seconds, niceness=QUICK_NICENESS)
         finally:

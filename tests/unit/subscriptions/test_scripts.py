@@ -176,7 +176,12 @@ def test_a_batch_that_lasts_does_not_hold_up_the_next(
 ) -> None:
     monkeypatch.setattr("subscriptions.scripts.pool.TURN_SECONDS", 0.01)
     many = pool.run([job("$outmessage = 1;")] * 20_000, seconds=60)
-    assert made(run(pool, "$outmessage = 2;")).body == b"2"
+    # The first may come before the batch.
+    for _ in range(2):
+        assert made(run(pool, "$outmessage = 2;")).body == b"2"
+    # Once the batch is known to last, the next ones do not wait for it at all.
+    monkeypatch.setattr("subscriptions.scripts.pool.TURN_SECONDS", 60)
+    assert made(run(pool, "$outmessage = 3;")).body == b"3"
     assert not many.done()
     assert len(many.result()) == 20_000
 
