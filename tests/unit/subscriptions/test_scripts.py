@@ -7,16 +7,15 @@ import sys
 import termios
 import time
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, wait
 
-import orjson
 import pytest
 
 from subscriptions.checks.script import fault
 from subscriptions.scripts.includes import Library
 from subscriptions.scripts.jobs import Job, Output, ScriptFault
-from subscriptions.scripts.pool import Result, ScriptPool
+from subscriptions.scripts.pool import ScriptPool
 from subscriptions.scripts.worker import Worker, WorkerDiedError
+from tests.unit.subscriptions.script_runs import job, made, run
 
 
 @pytest.fixture(scope="module")
@@ -24,21 +23,6 @@ def pool() -> Iterator[ScriptPool]:
     pool = ScriptPool()
     yield pool
     pool.close()
-
-
-def job(script: str, message: object = None, **headers: str) -> Job:
-    text = orjson.dumps(message).decode()
-    return Job(script=script, message=text, is_json=True, headers=orjson.dumps(headers).decode())
-
-
-def run(pool: ScriptPool, script: str, message: object = None, **headers: str) -> Result:
-    (result,) = pool.run([job(script, message, **headers)], seconds=0).result()
-    return result
-
-
-def made(result: Result) -> Output:
-    assert isinstance(result, Output), result
-    return result
 
 
 @pytest.mark.parametrize(
@@ -158,32 +142,6 @@ def test_a_script_finds_nothing_of_what_another_left(pool: ScriptPool) -> None:
 def test_a_batch_ends_when_it_took_long_enough(pool: ScriptPool) -> None:
     results = pool.run([job("$outmessage = 1;")] * 1000, seconds=0.02).result()
     assert 1 <= len(results) < 1000
-
-
-def test_batches_are_executed_one_at_a_time(
-    pool: ScriptPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("subscriptions.scripts.pool.TURN_SECONDS", 60)
-    many = pool.run([job("$outmessage = 1;")] * 200, seconds=60)
-    one = pool.run([job("$outmessage = 2;")], seconds=60)
-    wait([many, one], return_when=FIRST_COMPLETED)
-    assert many.done()
-    assert len(one.result()) == 1
-
-
-def test_a_batch_that_lasts_does_not_hold_up_the_next(
-    pool: ScriptPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("subscriptions.scripts.pool.TURN_SECONDS", 0.01)
-    many = pool.run([job("$outmessage = 1;")] * 20_000, seconds=60)
-    # The first may come before the batch.
-    for _ in range(2):
-        assert made(run(pool, "$outmessage = 2;")).body == b"2"
-    # Once the batch is known to last, the next ones do not wait for it at all.
-    monkeypatch.setattr("subscriptions.scripts.pool.TURN_SECONDS", 60)
-    assert made(run(pool, "$outmessage = 3;")).body == b"3"
-    assert not many.done()
-    assert len(many.result()) == 20_000
 
 
 def test_a_slow_script_is_executed_apart_until_it_is_quick_again(pool: ScriptPool) -> None:
