@@ -12,7 +12,7 @@ from tests.support.receivers import OK, Hold, Receiver
 from tests.system.faults import pgbouncer
 from tests.system.faults.observed import Observed
 from tests.system.faults.promises import insist, outcomes
-from tests.system.operation.installation import eventually, kill
+from tests.system.operation.installation import eventually, kill, stop
 
 pytestmark = [
     pytest.mark.skipif(
@@ -74,7 +74,7 @@ def test_lanes_of_a_frozen_sender_continue(
 ) -> None:
     lanes, published = held
     pid = observed.sender_of(lanes[0])
-    processes.send_signal(signal.SIGSTOP, [pid])
+    stop(pid)
     try:
         for of in lanes:
             of.endpoint.wait_for_count(11, seconds=TAKEN_OVER_SECONDS)

@@ -12,7 +12,7 @@ from tests.support.product import Flow
 from tests.support.receivers import OK, Hold, Receiver
 from tests.system.faults.observed import Observed
 from tests.system.faults.promises import insist, outcomes
-from tests.system.operation.installation import eventually
+from tests.system.operation.installation import eventually, stop
 
 # Promised are 10 s; a loaded machine gets some grace.
 TAKEN_OVER_SECONDS = 30.0
@@ -20,7 +20,7 @@ TAKEN_OVER_SECONDS = 30.0
 
 @contextmanager
 def frozen(pid: int) -> Iterator[None]:
-    processes.send_signal(signal.SIGSTOP, [pid])
+    stop(pid)
     try:
         yield
     finally:

@@ -5,21 +5,19 @@ the answer, where everything is stored and the publisher has no answer. In both 
 requests with the same keys, and each message is published once.
 """
 
-import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import requests
 
-from config.up import processes
 from tests.support.product import Flow, Product, StartedSubscription
 from tests.support.receivers import Receiver
 from tests.support.rest import ProductClient
 from tests.system.faults.gate import gate
 from tests.system.faults.promises import insist
 from tests.system.flows.test_replies import post as reply
-from tests.system.operation.installation import eventually, kill
+from tests.system.operation.installation import eventually, kill, stop
 
 Publish = Callable[[Flow], list[str]]
 
@@ -94,7 +92,7 @@ def test_after_a_kill_between_commit_and_answer_a_retry_gets_the_stored_answer(
         unanswered = pool.submit(publish, flow)
         closed.wait_for_one()
         web = product.whole("web")
-        processes.send_signal(signal.SIGSTOP, web)
+        stop(*web)
         try:
             closed.open()
             least = MESSAGES if publish is publish_batch else 1
@@ -116,7 +114,7 @@ def test_a_reply_whose_202_was_lost_by_a_kill_is_repeated_and_published_once(
         unanswered = pool.submit(reply, request)
         closed.wait_for_one()
         web = product.whole("web")
-        processes.send_signal(signal.SIGSTOP, web)
+        stop(*web)
         try:
             closed.open()
             eventually(lambda: closed.stored() == 1, "it is committed")

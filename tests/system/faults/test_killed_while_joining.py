@@ -8,7 +8,6 @@ once, with both halves, and no half is left.
 """
 
 import secrets
-import signal
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,11 +17,10 @@ import orjson
 import pytest
 import requests
 
-from config.up import processes
 from tests.support.product import Flow, Product, StartedSubscription
 from tests.support.receivers import Receiver
 from tests.system.faults.gate import gate
-from tests.system.operation.installation import eventually, kill
+from tests.system.operation.installation import eventually, kill, stop
 
 IDS = ["A", "B", "C"]
 
@@ -123,7 +121,7 @@ def test_killed_between_commit_and_answer_a_retry_completes_no_join_again(
         unanswered = pool.submit(halves.publish_second)
         closed.wait_for_one()
         web = product.whole("web")
-        processes.send_signal(signal.SIGSTOP, web)
+        stop(*web)
         try:
             closed.open()
             eventually(lambda: closed.stored() == len(IDS), "it is committed")

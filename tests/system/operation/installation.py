@@ -10,6 +10,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from config.env import CHECKOUT
@@ -149,6 +150,28 @@ def kill(*pids: int | None) -> None:
     for pid in pids:
         assert pid is not None
         processes.send_signal(signal.SIGKILL, [pid])
+
+
+def stop(*pids: int) -> None:
+    """Stop processes by SIGSTOP; return when no thread of theirs runs any more.
+
+    One thread takes the signal: until it is scheduled, the others continue.
+    """
+    processes.send_signal(signal.SIGSTOP, pids)
+    for pid in pids:
+        eventually(partial(_is_stopped, pid), f"process {pid} is stopped")
+
+
+def _is_stopped(pid: int) -> bool:
+    threads = Path(f"/proc/{pid}/task").glob("*/stat")
+    return all(_state(thread) in ("T", "Z") for thread in threads)
+
+
+def _state(thread: Path) -> str:
+    try:
+        return thread.read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "Z"
 
 
 def eventually(
