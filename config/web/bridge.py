@@ -41,7 +41,7 @@ from subscriptions.api.problems import CONTENT_TYPE, Problem, unexpected_error
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT_SECONDS = 20.0
-# A process that stops later than this logs where its threads are, before granian kills it.
+# A process that stops later than this prints where its threads are, before granian kills it.
 LATE_STOP_SECONDS = 6.0
 
 Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]

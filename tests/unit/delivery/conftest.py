@@ -1,4 +1,4 @@
-"""What tests of several subjects share."""
+"""Fixtures of several subjects."""
 
 import pytest
 

@@ -73,6 +73,21 @@ def test_the_time_out_of_the_socket_is_a_time_out_too(monkeypatch: pytest.Monkey
     assert ended.outcome.reason == "200: no whole answer within 1 s"
 
 
+def test_a_cut_that_comes_late_keeps_the_beginning_of_the_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    end = GuardedCall._end
+
+    def end_late(call: GuardedCall) -> None:
+        time.sleep(0.5)
+        end(call)
+
+    monkeypatch.setattr(GuardedCall, "_end", end_late)
+    with raw_server(drip_without_length) as port:
+        ended = called(f"http://127.0.0.1:{port}/", timeout_seconds=1)
+    assert (outcome(ended), ended.outcome.excerpt) == (OutcomeClass.TIMEOUT, b"all is ")
+
+
 def test_a_tls_handshake_that_never_ends_is_cut() -> None:
     with raw_server(wait_for_more) as port:
         ended = called(f"https://127.0.0.1:{port}/", timeout_seconds=LATE)
