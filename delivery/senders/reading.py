@@ -1,5 +1,6 @@
 """Reading on for a lane when little is left, by the statement of its window."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -56,6 +57,9 @@ async def read_on(lane: SenderLane, context: SenderContext) -> None:
     parcels = [parcel for group in found.groups for parcel in group.left]
     await context.load(parcel.subscription_id for parcel in parcels)
     if lane.window.is_ordered and parcels and lane.stock.generation == generation:
+        if not lane.is_sending:
+            # Runs while this task waits for the commit.
+            asyncio.get_running_loop().call_soon(lane.prepare, context.make_request, parcels[0])
         await context.commit(lane, lane.run(parcels), *found.outputs)
         if lane.stock.generation != generation:
             # Nothing of the run is sent.

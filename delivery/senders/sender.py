@@ -24,7 +24,7 @@ from delivery.senders.commits.settler import Settler
 from delivery.senders.context import SenderContext
 from delivery.senders.http.client import HttpClient
 from delivery.senders.notifications import Notification, NotificationListener
-from delivery.senders.reader import Reader
+from delivery.senders.reader import MAX_REQUESTS, Reader
 from delivery.tracing.traces import flush_traces
 from subscriptions.values.own_receivers import own_receivers
 
@@ -203,10 +203,14 @@ class Sender:
     async def _notify_lanes(
         self, context: SenderContext, claims: Claims, lane_ids: Collection[int]
     ) -> None:
-        for lane_id in lane_ids:
+        for number, lane_id in enumerate(lane_ids, start=1):
             lane = context.lanes.get(lane_id)
             if lane is not None:
                 lane.notify()
+            if number % MAX_REQUESTS == 0:
+                # Let these lanes request their reads, and the reader begin, while others wake.
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
         await claims.serve(lane_ids)
 
     async def _notice_changes(self, context: SenderContext, claims: Claims) -> None:

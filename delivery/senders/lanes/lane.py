@@ -170,18 +170,18 @@ class SenderLane:
         if self.pace.keep(rate):
             self.changed.set()
 
-    def prepare(self, make: Callable[[Parcel], Request | None]) -> None:
-        """Make the next request of an ordered lane ahead.
+    def prepare(
+        self, make: Callable[[Parcel], Request | None], parcel: Parcel | None = None
+    ) -> None:
+        """Make the next request of an ordered lane ahead: of `parcel`, or of the next in memory.
 
         A lane that keeps a pace sends it only after a while, and the request contains the time:
         none is made then.
         """
-        if (
-            self.window.is_ordered
-            and not self.pace.is_kept
-            and (parcel := self.stock.first()) is not None
-        ):
-            self.request = make(parcel)
+        if self.window.is_ordered and not self.pace.is_kept:
+            parcel = parcel or self.stock.first()
+            if parcel is not None:
+                self.request = make(parcel)
 
     def run(self, ahead: Sequence[Parcel] = ()) -> Run:
         """Return the run to record: attempts under way and, in an ordered lane, all that follow."""
