@@ -45,7 +45,10 @@ def server_error(request: HttpRequest) -> HttpResponse:
 @csrf_exempt
 def nothing_here(request: HttpRequest) -> HttpResponse:
     """Answer 404. It is also a URL under /api/, because DEBUG would show its own page there."""
-    return _answer(request, Problem(404, "not-found", f"There is nothing at {request.path[:200]}."))
+    text = f"There is nothing at {request.path[:200]}."
+    if request.path.startswith(API_PREFIX):
+        text += " /api/docs/ lists the addresses of the API."
+    return _answer(request, Problem(404, "not-found", text))
 
 
 def _answer(request: HttpRequest, problem: Problem) -> HttpResponse:

@@ -89,7 +89,12 @@ def problem_of(error: BaseException | None) -> Problem | None:
         case APIException():
             return _of_framework(error)
         case Http404():
-            return Problem(404, "not-found", "There is nothing of that name or id here.")
+            return Problem(
+                404,
+                "not-found",
+                "There is nothing of that name or id here, or not for this key. A GET of the list, "
+                "without name or id, shows what there is.",
+            )
         case PermissionDenied():
             return Problem(403, "forbidden", "This is not allowed.")
         case ProtectedError():
