@@ -1,17 +1,21 @@
 """The text of a guide page: as HTML with an anchor at each heading, and as sections to search."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from django.template.loader import render_to_string
 from django.utils.text import slugify
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
 from markdown_it.token import Token
 
 # HTML in a source text is shown as text, not rendered.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 _LEAVES = ("inline", "fence", "code_block")
+_OPTION = re.compile(r"(?<!\S)--[a-z][a-z-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,15 @@ def guide_text(name: str) -> GuideText:
     for tag in ("pre", "table"):
         html = html.replace(f"<{tag}>", f'<{tag} tabindex="0">')
     return GuideText(html=html, sections=list(_sections(tokens)))
+
+
+def _inline_code(_renderer: Any, tokens: Sequence[Token], place: int, *_: Any) -> str:
+    """Render code; on narrow screens an option such as `--name` keeps its hyphens."""
+    code = _OPTION.sub(r'<span class="option">\g<0></span>', escapeHtml(tokens[place].content))
+    return f"<code>{code}</code>"
+
+
+_MARKDOWN.add_render_rule("code_inline", _inline_code)
 
 
 def _add_anchors(tokens: Sequence[Token]) -> None:

@@ -43,6 +43,12 @@ def test_markdown_tables_become_html_tables(ann: Client) -> None:
     assert '<table tabindex="0">' in ann.get("/guide/speed/").text
 
 
+def test_an_option_is_not_broken_after_its_hyphens_and_code_is_escaped() -> None:
+    html = guide_text("compare").html
+    assert '<code><span class="option">--status-column</span></code>' in html
+    assert "compared-run&lt;number&gt;.csv" in html
+
+
 def test_anonymous_readers_are_sent_to_the_login_page(client: Client) -> None:
     for address in ("/guide/", "/guide/speed/", "/guide/?q=lane"):
         answer = client.get(address)
