@@ -169,7 +169,7 @@ def web_command(environment: Environment) -> list[str]:
         ["--ssl-certificate", tls.certificate, "--ssl-keyfile", tls.key, *OLDEST_TLS] if tls else []
     )
     return [
-        *(sys.executable, "-m", "granian", "config.web.rsgi:application"),
+        *(sys.executable, "-m", "config.web.granian", "config.web.rsgi:application"),
         *SERVING,
         *("--http1-header-read-timeout", str(SILENT_MILLISECONDS)),
         *("--host", str(environment.listen), "--port", str(environment.port), "--workers", workers),

@@ -100,10 +100,11 @@ def _become(name: str, order: Order, *, launcher: int, gc_threshold: tuple[int, 
 
 
 def _serve(command: list[str]) -> None:
-    from granian.cli import entrypoint
+    from config.web.granian import serve
 
-    sys.argv = command[command.index("granian") :]
-    entrypoint()  # type: ignore[no-untyped-call]
+    # Without the interpreter and its option `-m`.
+    sys.argv = command[2:]
+    serve()
 
 
 def _run_cluster(command: list[str]) -> None:

@@ -1,0 +1,42 @@
+"""The main process of the web server: granian, whose new workers SIGTERM ends at once.
+
+A forked worker has the main process's handler of SIGTERM, without effect there, until it sets its
+own. A SIGTERM in that millisecond was lost, and granian killed the worker after 8 s. That happened
+when worker and main process got SIGTERM together, as systemd sends it: the worker ended first, and
+was replaced.
+"""
+
+import os
+import signal
+
+
+def serve() -> None:
+    """Run granian with the arguments of this process."""
+    from granian.cli import entrypoint
+
+    make_new_workers_end()
+    entrypoint()  # type: ignore[no-untyped-call]
+
+
+def make_new_workers_end() -> None:
+    """Let SIGTERM end every process forked from now on, until it sets a handler of its own."""
+    os.register_at_fork(
+        before=_hold_back, after_in_parent=_let_through, after_in_child=_end_by_default
+    )
+
+
+def _hold_back() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+
+def _let_through() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+
+
+def _end_by_default() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _let_through()
+
+
+if __name__ == "__main__":
+    serve()
