@@ -100,11 +100,11 @@ def _become(name: str, order: Order, *, launcher: int, gc_threshold: tuple[int, 
 
 
 def _serve(command: list[str]) -> None:
-    from config.web.granian import serve
+    from config.web.granian import run_granian
 
     # Without the interpreter and its option `-m`.
     sys.argv = command[2:]
-    serve()
+    run_granian()
 
 
 def _run_cluster(command: list[str]) -> None:

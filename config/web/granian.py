@@ -10,7 +10,7 @@ import os
 import signal
 
 
-def serve() -> None:
+def run_granian() -> None:
     """Run granian with the arguments of this process."""
     from granian.cli import entrypoint
 
@@ -39,4 +39,4 @@ def _end_by_default() -> None:
 
 
 if __name__ == "__main__":
-    serve()
+    run_granian()
