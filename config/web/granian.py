@@ -1,9 +1,8 @@
 """The main process of the web server: granian, whose new workers SIGTERM ends at once.
 
 A forked worker has the main process's handler of SIGTERM, without effect there, until it sets its
-own. A SIGTERM in that millisecond was lost, and granian killed the worker after 8 s. That happened
-when worker and main process got SIGTERM together, as systemd sends it: the worker ended first, and
-was replaced.
+own. When a stop came in the millisecond after a worker's start, that worker never noticed, and
+granian killed it 8 s later.
 """
 
 import os
