@@ -9,6 +9,7 @@ wakes up late sends nothing before it has called the server, and that call shows
 over.
 """
 
+import asyncio
 import contextlib
 import logging
 import os
@@ -39,6 +40,8 @@ BRIEF_LOCK_TIMEOUT = "10ms"
 # also `delivery.senders.shards.silence`.
 IDLE_TIMEOUT = "7s"
 LEASE_SECONDS = 5.0
+# A server process that is ended exits this fast.
+EXIT_SECONDS = 0.01
 
 # A killed sender whose commit waits for a row must lose its locks before it gets that row.
 _SETTINGS = f"""
@@ -69,7 +72,11 @@ class Session:
         self._owner = uuid.uuid4()
         self._silence = Silence()
         self._last_statement_at = float("-inf")
+        # The beginning of each name of this sender's connections.
+        self._own = f"inturn sender {os.getpid()} "
         self._name = ""
+        # The server process of the connection: its id and beginning.
+        self._process: dict[str, Any] | None = None
         self.slot: int | None = None
         self.server_started_at: datetime | None = None
 
@@ -90,15 +97,18 @@ class Session:
     async def take_slot(self) -> bool:
         """Connect again and take the previous slot, or the first free one for its number.
 
-        Return False if all are taken.
+        The locks of the previous connection are free when this returns. Return False if all slots
+        are taken.
         """
         await self.close()
         began = seconds_since_boot()
         self._connection = connection = await connect_sender("inturn")
         self._cursor = connection.cursor()
         await connection.execute(_SETTINGS, prepare=False)
-        cursor = await connection.execute("SELECT pg_postmaster_start_time()")
-        (self.server_started_at,) = await cursor.fetchone() or (None,)
+        await self._end_previous()
+        (process,) = await self.fetch("server_process", {})
+        self.server_started_at = process.pop("server_started_at")
+        self._process = process
         slots = [*([] if self.slot is None else [self.slot]), *slots_for(self._number)]
         rows = await self.fetch("take_slot", {"slot": slots, "lock_class": MEMBER_LOCKS})
         slot: int | None = rows[0]["slot"] if rows else None
@@ -109,13 +119,27 @@ class Session:
         self._last_statement_at = began
         return slot is not None
 
+    async def _end_previous(self) -> None:
+        """End the previous session and wait until its locks are free.
+
+        The server may not have noticed that its client is gone, and a session that ends reports so
+        before it releases its locks. Without this wait the sender would not get its shards back.
+        """
+        try:
+            while self._process and await self.fetch(
+                "end_previous", {**self._process, "name": self._own}
+            ):
+                await asyncio.sleep(EXIT_SECONDS)
+        except InsufficientPrivilege as error:
+            log.warning("the previous session has another role", extra={"error": str(error)})
+
     async def members(self, *, busy_percent: int, sharing: int) -> tuple[Member, list[Member]]:
         """Publish this sender's values, and return them and those of the running senders.
 
         Sessions of frozen senders are ended.
         """
         myself = Member(self.slot or 0, busy_percent, sharing)
-        self._name = f"inturn sender {os.getpid()} {myself.slot} {busy_percent} {sharing}"
+        self._name = f"{self._own}{myself.slot} {busy_percent} {sharing}"
         rows = await self.fetch("members", {"name": self._name})
         waiting = [(row["pid"], row["state_change"]) for row in rows if row["is_waiting"]]
         if frozen := self._silence.frozen(waiting, now=seconds_since_boot()):
