@@ -40,6 +40,10 @@ from subscriptions.models.api_key import new_key
 
 _numbers = itertools.count(1)
 
+# A delivery is settled so long after its message was published, which by default was that long ago:
+# whatever a test does afterwards is later.
+SETTLED_AFTER = timedelta(milliseconds=20)
+
 _OUTCOMES = {
     Status.DELIVERED: (OutcomeClass.SUCCESS, 200),
     Status.REJECTED: (OutcomeClass.CLIENT_ERROR, 404),
@@ -97,7 +101,7 @@ def message(body: bytes = b'{"number": 1}', **fields: Any) -> Message:
         fields["publisher"] = publisher()
     fields.setdefault("content_type", "application/json")
     fields.setdefault("headers", {"content-type": fields["content_type"]})
-    fields.setdefault("published_at", timezone.now())
+    fields.setdefault("published_at", timezone.now() - SETTLED_AFTER)
     return Message.objects.create(body=body, **fields)
 
 
@@ -211,7 +215,7 @@ def api_key(scope: Scope = Scope.MANAGE, **fields: Any) -> tuple[ApiKey, str]:
 
 
 def _implied(status: Status, of: Message) -> dict[str, Any]:
-    settled_at = of.published_at + timedelta(milliseconds=20)
+    settled_at = of.published_at + SETTLED_AFTER
     implied: dict[str, Any] = {} if status in OPEN else {"settled_at": settled_at}
     if status in _OUTCOMES:
         implied["attempts"] = 1
