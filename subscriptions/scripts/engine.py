@@ -96,8 +96,7 @@ def main() -> None:
     connection = socket.socket(fileno=sys.stdin.fileno())
     while (request := receive(connection)) is not None:
         if "check" in request:
-            send_value(connection, checked(request["check"]))
-            send_value(connection, None)
+            send_values(connection, checked(request["check"]), None)
         else:
             answer_all(connection, request)
 
@@ -118,10 +117,11 @@ def answer_all(connection: socket.socket, request: dict) -> None:  # type: ignor
         started = time.process_time()
         answer = executed(request["scripts"][job["script"]], job)
         answer["seconds"] = time.process_time() - started
-        send_value(connection, answer)
-        if time.monotonic() >= until:
-            break
-    send_value(connection, None)
+        if job is request["jobs"][-1] or time.monotonic() >= until:
+            send_values(connection, answer, None)
+            return
+        # At once: the next script may end the process.
+        send_values(connection, answer)
 
 
 def executed(script: str, job: dict) -> dict:  # type: ignore[type-arg]
@@ -216,9 +216,9 @@ def read_exactly(connection: socket.socket, size: int) -> "bytes | None":
     return b"".join(parts)
 
 
-def send_value(connection: socket.socket, answer: object) -> None:
-    text = json.dumps(answer).encode()
-    connection.sendall(LENGTH.pack(len(text)) + text)
+def send_values(connection: socket.socket, *answers: object) -> None:
+    texts = [json.dumps(answer).encode() for answer in answers]
+    connection.sendall(b"".join(LENGTH.pack(len(text)) + text for text in texts))
 
 
 if __name__ == "__main__":

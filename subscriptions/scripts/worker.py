@@ -4,17 +4,22 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from subscriptions.scripts.engine import LENGTH, read_exactly
+from subscriptions.scripts.engine import LENGTH
 
 _ENGINE = Path(__file__).with_name("engine.py")
 # Far more than a script may take: after such a silence the process is stopped, or the machine is.
 SILENCE_SECONDS = 20.0
+# Answers of so much time are read together: each time that a thread wakes up, it takes the
+# interpreter from the event loop.
+COLLECT_SECONDS = 0.001
+MOST_BYTES = 1 << 20
 
 
 class WorkerDiedError(Exception):
@@ -49,14 +54,14 @@ class Worker:
         text = orjson.dumps(request)
         try:
             connection.sendall(LENGTH.pack(len(text)) + text)
-            while True:
-                head = read_exactly(connection, LENGTH.size)
-                answer = head and read_exactly(connection, LENGTH.unpack(head)[0])
-                if answer is None:
-                    break
-                if (read := orjson.loads(answer)) is None:
-                    return
-                yield read
+            unread = bytearray()
+            while piece := connection.recv(MOST_BYTES):
+                unread += piece
+                for answer in _take_whole(unread):
+                    if answer is None:
+                        return
+                    yield answer
+                time.sleep(COLLECT_SECONDS)
         except OSError:
             pass
         except GeneratorExit:
@@ -91,3 +96,18 @@ class Worker:
             ours.settimeout(SILENCE_SECONDS)
             self._socket = ours
         return self._socket
+
+
+def _take_whole(unread: bytearray) -> list[Any]:
+    """Take the complete values off the beginning, and return them."""
+    values: list[Any] = []
+    at = 0
+    while len(unread) >= at + LENGTH.size:
+        begin = at + LENGTH.size
+        end = begin + LENGTH.unpack_from(unread, at)[0]
+        if len(unread) < end:
+            break
+        values.append(orjson.loads(bytes(unread[begin:end])))
+        at = end
+    del unread[:at]
+    return values
