@@ -22,7 +22,8 @@ def flow(product: Product) -> Flow:
 
 @pytest.fixture
 def brief(product: Product) -> Flow:
-    return product.flow("Brief", ttl_seconds=1)
+    """An event type whose messages are sent within their TTL, and outlived by its test."""
+    return product.flow("Brief", ttl_seconds=4)
 
 
 def expire(flow: Flow, *of: StartedSubscription) -> None:
@@ -62,7 +63,7 @@ def test_an_undelivered_message_expires_and_is_reported(brief: Flow, receiver: R
     message = brief.publish()
     assert brief.wait_until_settled(of) == ["EXPIRED"]
     delivery = brief.delivery(of, message)
-    assert delivery["reason"] == "not delivered within its time to live of 1 s"
+    assert delivery["reason"] == "not delivered within its time to live of 4 s"
     (request,) = listening.wait_for_count(1)
     assert b'"status":"EXPIRED"' in request.body
     assert b'"outcome":"UNREACHABLE"' in request.body
