@@ -26,10 +26,10 @@ def shared(product: Product) -> Iterator[str]:
     """The address of the common script `shared`; deleted afterwards."""
     product.rest.post("common-scripts", {"name": "shared", "text": text("first")})
     yield "common-scripts/shared"
-    for subscription in product.rest.get("subscriptions?limit=200")["results"]:
+    for subscription in product.rest.all("subscriptions"):
         if "$include$shared" in subscription["script"]:
             product.rest.patch(f"subscriptions/{subscription['id']}", {"script": ""})
-    product.rest.ask("DELETE", "common-scripts/shared")
+    assert product.rest.ask("DELETE", "common-scripts/shared").ok
 
 
 def test_a_change_of_a_common_script_reaches_the_senders(

@@ -34,6 +34,18 @@ from tests.unit.delivery.console.blocking import block, suspend
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kept_sequences")]
 
 
+@pytest.fixture(autouse=True)
+def _no_sender(db: None) -> None:
+    """End the senders' connections of earlier tests: the server notices a closed one later."""
+    # In the test's own transaction the view would not change any more.
+    with psycopg.connect(**connection_parameters(), autocommit=True) as own:
+        own.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND application_name = %s",
+            [restored_database.SENDER],
+        )
+
+
 def marked(*, hours: float = 1, nothing_sent_since: bool = False) -> MarkedRestore:
     now = timezone.now()
     return mark_restored(
