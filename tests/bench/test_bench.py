@@ -86,9 +86,11 @@ def insist_that_each_number_stands_beside_its_limit(report: dict[str, Any]) -> N
         (1, "MB"),
         (0.9, "/s"),
     ]
-    # With one round the median is that round's ratio.
+    # With one round the median is that round's ratio. Before it, two numbers were rounded.
     for result in report["results"]:
-        assert result["ratio"] == pytest.approx(result["value"] / result["limit"], rel=0.01)
+        value, limit = result["value"], result["limit"]
+        assert result["ratio"] >= (value - 0.05) / (limit + 0.05) - 0.001
+        assert result["ratio"] <= (value + 0.05) / (limit - 0.05) + 0.001
 
 
 def insist_that_everything_came_once_and_in_order(report: dict[str, Any]) -> None:
