@@ -75,9 +75,9 @@ class Jvm:
     """The start options of a JVM.
 
     `memory` is its heap, such as `1g`. `cache` makes later starts fast; if it is to be written, the
-    JVM records its classes into the file `recording`, unless that is None. An `is_brief` JVM has
-    little work itself: costly optimizations do not pay off. With `nice` 0 it has the priority of
-    this process.
+    JVM records its classes into the file `recording`, unless that is None. `scratch` is the folder
+    of its temporary files, instead of the machine's. An `is_brief` JVM has little work itself:
+    costly optimizations do not pay off. With `nice` 0 it has the priority of this process.
     """
 
     memory: str
@@ -86,6 +86,7 @@ class Jvm:
     is_brief: bool = False
     cache: ClassCache | None = None
     recording: Path | None = None
+    scratch: Path | None = None
     log: Path
 
     def start(self, options: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -144,6 +145,7 @@ class Jvm:
             *self._java(),
             *([] if self.cache is None else self.cache.options(self.recording)),
             f"-Dlog4j2.configurationFile={logging}",
+            *([] if self.scratch is None else [f"-Djava.io.tmpdir={self.scratch}"]),
             "org.apache.spark.deploy.SparkSubmit",
             *(word for name, value in options.items() for word in ("--conf", f"{name}={value}")),
             "pyspark-shell",

@@ -1,4 +1,4 @@
-"""The folder for the files of one Spark session: rows that do not fit into its memory.
+"""The folder for the files of one Spark session: rows that do not fit, and what its JVM unpacks.
 
 Spark removes them when its JVM ends, but not when the JVM is killed. So each session has a folder
 of its own, which is removed with the session. If its process is killed, the next session removes

@@ -96,6 +96,7 @@ def _session_and_jvm(
             is_brief=spark.is_brief,
             cache=None if spark.cache is None else class_cache(spark.cache),
             recording=None if scratch is None or spark.is_brief else scratch / "classes",
+            scratch=scratch,
             log=spark.log,
         )
         process = jvm.start(_options(spark, scratch))
