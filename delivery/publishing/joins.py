@@ -28,6 +28,9 @@ The races:
   locked in the order of ids, as everywhere.
 - A subscription of the join becomes INACTIVE: it remains one of the join. The others wait for it,
   and expire.
+- A subscription of the join becomes SHADOW: it is none of the join. Its waiting parts expire.
+- A subscription of the join becomes HELD: its parts wait like others. The joined message is a
+  delivery of the first one, and waits while that is HELD.
 - The key's row is deleted: only after the last of its parts has expired.
 
 The joined message's first subscription by position sends it: by its endpoint, policy and script.
@@ -51,7 +54,7 @@ from delivery.publishing.dedup import identity_at_path
 from delivery.publishing.drafts import Draft
 from subscriptions.filters import Document
 from subscriptions.matching.match import Candidate
-from subscriptions.models import JoinMode, Subscription
+from subscriptions.models import JoinMode, Subscription, SubscriptionStatus
 
 ACTIVATION = "activation"
 _PATH_OF_HEADER = f"$$->'Header'->>'{ACTIVATION}'"
@@ -146,6 +149,7 @@ def _complete(one: Arrived, parts: dict[int, list[tuple[int, int]]]) -> list[Joi
         Subscription.objects.filter(
             subscriber=one.candidate.subscriber_id, join_mode=JoinMode.ALL, join_name=name
         )
+        .exclude(status=SubscriptionStatus.SHADOW)
         .select_related("event_type", "subscriber")
         .order_by("position", "id")
     )

@@ -25,6 +25,7 @@ from subscriptions.models import (
     Scope,
     Subscriber,
     Subscription,
+    SubscriptionStatus,
 )
 from tests.support import factories
 from tests.unit.delivery.publishing.posting import Posting, with_intake
@@ -101,6 +102,25 @@ class TestAll:
         send(second, None)
         assert statuses() == ["PENDING"] * 4
         assert joined(first) == []
+
+    def test_a_shadow_subscription_is_none_of_the_join(self, owner: Subscriber) -> None:
+        first, second = joining(owner, "a.A"), joining(owner, "b.B")
+        tried = joining(owner, "c.C", status=SubscriptionStatus.SHADOW)
+        send(first)
+        assert send(tried).status == Status.SHADOW
+        send(second)
+        (whole,) = joined(first)
+        assert len(json.loads(bytes(whole.message.body))["messages"]) == 2
+
+    def test_a_joined_message_waits_while_its_first_subscription_is_held(
+        self, owner: Subscriber
+    ) -> None:
+        held, other = joining(owner, "a.A", status=SubscriptionStatus.HELD), joining(owner, "b.B")
+        send(other)
+        send(held)
+        (whole,) = joined(held)
+        assert whole.status == Status.PENDING
+        assert joined(other) == []
 
     def test_each_half_is_used_once_and_the_oldest_first(self, owner: Subscriber) -> None:
         first, second = joining(owner, "a.A"), joining(owner, "b.B")
