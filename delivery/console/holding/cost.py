@@ -19,11 +19,11 @@ def cost_of_subscribers(ids: Collection[int]) -> dict[int, str]:
 
 def _costs(parameters: dict[str, list[int]], ids: Collection[int]) -> dict[int, str]:
     rows = named_rows("messages_a_day", parameters | {"limit": LIMIT}) if ids else []
-    costs = {row["owner_id"]: cost_in_words(row["messages"], row["hours"]) for row in rows}
-    return {id: costs.get(id, cost_in_words(0, 24)) for id in ids}
+    costs = {row["owner_id"]: _cost_in_words(row["messages"], row["hours"]) for row in rows}
+    return {id: costs.get(id, _cost_in_words(0, 24)) for id in ids}
 
 
-def cost_in_words(messages: int, hours: float) -> str:
+def _cost_in_words(messages: int, hours: float) -> str:
     """Return a sentence with the number of messages that would not be kept."""
     if not messages:
         return "Messages published meanwhile will not be kept; none came in the last 24 hours."

@@ -64,8 +64,13 @@ def release_all(request: HttpRequest) -> HttpResponse:
     if not may_hold_all(request.user):
         raise PermissionDenied
     form = HoldForm(request.POST, now=timezone.now())
-    rate = form.cleaned_data["catch_up_rate"] if form.is_valid() else None
-    toggle.activate_owner(holdings.installation(), actor=actor_of(request), catch_up_rate=rate)
+    if not form.is_valid():
+        return _back(request, f"Nothing was done. {form.mistakes}", level=messages.ERROR)
+    toggle.activate_owner(
+        holdings.installation(),
+        actor=actor_of(request),
+        catch_up_rate=form.cleaned_data["catch_up_rate"],
+    )
     return _back(request, "All sending is released: waiting deliveries are sent in order.")
 
 

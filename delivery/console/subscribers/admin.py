@@ -70,9 +70,10 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, BaseSubscriberAd
         ids, now = [row.pk for row in rows], timezone.now()
         fetched = mailboxes.mailboxes_of_subscribers(ids, now=now)
         healths = health.health_of_subscribers(ids, now=now)
+        costs = cost.cost_of_subscribers(ids)
         for row in rows:
             row.health = healths[row.pk]
-            row.cost = cost.cost_in_words(row.health.settled, 24)
+            row.cost = costs[row.pk]
             row.mailbox = fetched.get(row.pk)
             row.shown_lane = lanes.get(row.pk)
             row.waiting = counted.get(row.shown_lane.pk) if row.shown_lane else None

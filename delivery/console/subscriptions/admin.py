@@ -85,11 +85,11 @@ class SubscriptionAdmin(
         ids = [row.pk for row in rows]
         counted = waiting_counts.waiting_of_subscriptions(ids)
         healths = health.health_of_subscriptions(ids, now=timezone.now())
+        costs = cost.cost_of_subscriptions(ids)
         for row in rows:
             row.waiting = counted.get(row.pk)
             row.health = healths[row.pk]
-            # Uses counts that are loaded already, so it adds no query to the page.
-            row.cost = cost.cost_in_words(row.health.settled, 24)
+            row.cost = costs[row.pk]
 
     @admin.display(description="subscription", ordering="subscriber__name")
     def full_name(self, row: Subscription) -> SafeString:

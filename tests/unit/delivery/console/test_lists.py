@@ -22,8 +22,8 @@ from tests.unit.delivery.replays.ready_replay import finish, made, running
 
 # Session and user are two of each.
 QUERIES = {
-    "subscriptions/subscriber": 9,
-    "subscriptions/subscription": 11,
+    "subscriptions/subscriber": 10,
+    "subscriptions/subscription": 12,
     "subscriptions/eventtype": 7,
     "subscriptions/publisher": 7,
     "subscriptions/apikey": 6,

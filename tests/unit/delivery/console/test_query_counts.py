@@ -62,8 +62,8 @@ QUERIES = {
     "subscriptions.policy": 5,
     "subscriptions.publisher": 7,
     "subscriptions.signin": 7,
-    "subscriptions.subscriber": 10,
-    "subscriptions.subscription": 11,
+    "subscriptions.subscriber": 11,
+    "subscriptions.subscription": 12,
 }
 FEW, MANY = 2, 8
 

@@ -2,11 +2,12 @@
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from delivery.models import Delivery, JournalEntry, JournalKind, Lane, Resubmission
 from delivery.states import Status
 from delivery.support import toggle
-from subscriptions.models import ConfigurationChange, SubscriptionStatus
+from subscriptions.models import ConfigurationChange, Installation, SubscriptionStatus
 from tests.support import factories
 from tests.unit.delivery.console.blocking import block, suspend
 from tests.unit.delivery.support.test_bulk_resubmissions import finish
@@ -37,6 +38,22 @@ def test_made_inactive_and_undone_with_two_posts(ann: Client, head: Delivery) ->
     subscription.refresh_from_db()
     assert subscription.status == "ACTIVE"
     assert [change.actor for change in ConfigurationChange.objects.all()] == ["ann", "ann"]
+
+
+def test_lists_count_waiting_messages_in_the_cost_of_deactivating(
+    ann: Client, head: Delivery
+) -> None:
+    for name in ("subscription", "subscriber"):
+        page = ann.get(f"/admin/subscriptions/{name}/").text
+        assert "About 1 message an hour will not be kept." in page
+
+
+def test_all_sending_is_not_released_at_a_rate_that_is_none(ann: Client) -> None:
+    installation = Installation.objects.update_or_create(pk=1, defaults={"sending": "HELD"})[0]
+    page = messages_after(ann, reverse("admin:sending_release"), catch_up_rate="fast")
+    installation.refresh_from_db()
+    assert installation.sending == "HELD"
+    assert "Nothing was done. Enter a number." in page
 
 
 def test_chosen_rows_are_held_and_undone_with_two_posts(ann: Client, head: Delivery) -> None:
