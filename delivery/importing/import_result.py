@@ -38,6 +38,11 @@ class Imported:
             self.taken.append(f"{section.noun} {'/'.join(key)}")
         return is_new
 
+    def report_impossible(self, line: str) -> None:
+        """Add a line to the part "impossible", once."""
+        if line not in self.impossible:
+            self.impossible.append(line)
+
     def reference(self, *parts: str) -> str:
         """Return the name of an environment variable for a secret; no two secrets have the same."""
         base = _NOT_IN_A_REFERENCE.sub("_", "_".join(parts).upper()).strip("_")

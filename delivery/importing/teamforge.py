@@ -80,9 +80,21 @@ def _add_event_type(imported: Imported, row: Row, name: str) -> None:
         "kind": kind,
         "content_type": row.get("ContentType") or "application/json",
     }
-    imported.add("event_types", entry)
+    if not imported.add("event_types", entry):
+        _warn_of_difference(imported, entry, row)
     if row.get("EventFormat"):
         _add_sample(imported, imported.entries["event_types"][(name,)], row["EventFormat"])
+
+
+def _warn_of_difference(imported: Imported, entry: dict[str, Any], row: Row) -> None:
+    """Report a row that gives an event type another kind or content type than the first row."""
+    first = imported.entries["event_types"][(entry["name"],)]
+    for column, field in (("EventType", "kind"), ("ContentType", "content_type")):
+        if row.get(column) and entry[field] != first[field]:
+            imported.report_impossible(
+                f"event type {entry['name']}: it is {first[field]} in an earlier row; "
+                f"{column} {entry[field][:50]} is not taken over"
+            )
 
 
 def _add_sample(imported: Imported, entry: dict[str, Any], text: str) -> None:
@@ -90,12 +102,10 @@ def _add_sample(imported: Imported, entry: dict[str, Any], text: str) -> None:
     try:
         entry.setdefault("sample", json.loads(text))
     except ValueError:
-        line = (
+        imported.report_impossible(
             f"event type {entry['name']}: its EventFormat is not JSON; "
             "give it a sample in the console"
         )
-        if line not in imported.impossible:
-            imported.impossible.append(line)
 
 
 def _add_publisher(imported: Imported, row: Row, event_type: str) -> None:
@@ -108,21 +118,26 @@ def _add_publisher(imported: Imported, row: Row, event_type: str) -> None:
     if event_type not in allowed:
         allowed.append(event_type)
         allowed.sort()
-    if row.get("PublisherID") and PUBLISH_ID not in entry:
+    if row.get("PublisherID"):
         _add_publish_id(imported, entry, row["PublisherID"])
 
 
 def _add_publish_id(imported: Imported, entry: dict[str, Any], text: str) -> None:
     """Its publish addresses stay. The id is a credential: the document gets a reference."""
     label = f"publisher {entry['name']}"
+    if PUBLISH_ID in entry:
+        if text != imported.secrets[entry[PUBLISH_ID]["from"].removeprefix("env:")]:
+            imported.report_impossible(
+                f"{label}: it has another PublisherID in an earlier row; the addresses with "
+                f"{text[:6]}… change"
+            )
+        return
     try:
         check_text(text)
     except PublishIdRefusedError as refused:
-        line = (
+        imported.report_impossible(
             f"{label}: its PublisherID cannot be kept, so its publish addresses change. {refused}"
         )
-        if line not in imported.impossible:
-            imported.impossible.append(line)
         return
     place = imported.reference(entry["name"], PUBLISH_ID)
     imported.secrets[place] = text
@@ -159,7 +174,7 @@ def _add_subscription(imported: Imported, row: Row, names: tuple[str, str, str])
         return
     if text != written:
         imported.differently.append(f"{label}: curly quotes of its filter are straight")
-    status = "INACTIVE" if row.get("Status", "").upper() == "INACTIVE" else "ACTIVE"
+    status = _status(imported, row, label)
     entry = {
         "subscriber": subscriber,
         "name": name,
@@ -174,6 +189,17 @@ def _add_subscription(imported: Imported, row: Row, names: tuple[str, str, str])
     if (script or endpoint == INTERNAL) and not _add_script(imported, entry, script, label):
         return
     imported.add("subscriptions", entry)
+
+
+def _status(imported: Imported, row: Row, label: str) -> str:
+    """Return the status; INACTIVE for one that TeamForge does not have, so that nothing is sent."""
+    given = row.get("Status", "").upper() or "ACTIVE"
+    if given in ("ACTIVE", "INACTIVE"):
+        return given
+    imported.differently.append(
+        f"{label}: its Status {row['Status'][:50]} is neither Active nor Inactive; it is INACTIVE"
+    )
+    return "INACTIVE"
 
 
 def _add_script(imported: Imported, entry: dict[str, Any], script: str, label: str) -> bool:

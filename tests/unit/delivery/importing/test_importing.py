@@ -65,6 +65,28 @@ def test_an_event_format_becomes_the_sample() -> None:
     ]
 
 
+def test_what_a_later_row_says_otherwise_is_reported() -> None:
+    first = {"EventName": "Build", "PublisherName": "ci", "PublisherID": "a" * 20}
+    later = first | {"EventType": "QUEUE", "ContentType": "text/xml", "PublisherID": "b" * 20}
+    imported = import_teamforge(json.dumps([first, first, later, later]))
+    assert imported.impossible == [
+        "event type Build: it is TOPIC in an earlier row; EventType QUEUE is not taken over",
+        "event type Build: it is application/json in an earlier row; "
+        "ContentType text/xml is not taken over",
+        "publisher ci: it has another PublisherID in an earlier row; "
+        "the addresses with bbbbbb… change",
+    ]
+
+
+def test_a_status_that_teamforge_does_not_have_sends_nothing() -> None:
+    row = {"EventName": "Build", "SubscriberName": "crm", "WebhookEndpoint": "https://8.8.8.8/"}
+    imported = import_teamforge(json.dumps([row | {"Status": "Disabled"}]))
+    assert imported.document()["subscriptions"][0]["status"] == "INACTIVE"
+    assert imported.differently == [
+        "subscription crm/Build: its Status Disabled is neither Active nor Inactive; it is INACTIVE"
+    ]
+
+
 def test_teamforges_rows_become_subscriptions() -> None:
     document = import_teamforge(TEAMFORGE).document()
     create = "TeamForge.Artifact.Create"
