@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from delivery.configuration.applying import apply_document, checked_document, plan_document
-from delivery.configuration.effect import Effect, effects_of
+from delivery.configuration.effect import Effect, Effects, effects_of
 from delivery.models.message import public_id
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.bodies import DocumentBody
@@ -126,6 +126,9 @@ class PlanAnswer(serializers.Serializer[Any]):
         help_text="Event types that differ only in case, for example.",
     )
     effects = EffectSerializer(many=True)
+    not_tried = serializers.IntegerField(
+        help_text="How many more subscriptions would have an effect to try."
+    )
 
 
 class DocumentQuery(Strict):
@@ -184,7 +187,7 @@ class PlanView(ApiView):
             plan = plan_document(_configuration_request(given))
         except RefusedDocumentError as error:
             raise refused(error) from None
-        return _answer(plan, warnings=plan_warnings(plan), effects=effects_of(plan).effects)
+        return _answer(plan, warnings=plan_warnings(plan), effects=effects_of(plan))
 
 
 class ApplyView(ApiView):
@@ -214,7 +217,7 @@ class ApplyView(ApiView):
             plan = apply_document(
                 _configuration_request(given), digest=digest, actor=actor_of(request)
             )
-            return _answer(plan, warnings=[], effects=[])
+            return _answer(plan, warnings=[], effects=Effects(effects=[], left_out=0))
         except RefusedDocumentError as error:
             raise refused(error) from None
         except PlanChangedError:
@@ -242,7 +245,7 @@ def _configuration_request(given: PlanRequest) -> ConfigurationRequest:
         raise refused(error) from None
 
 
-def _answer(plan: Plan, *, warnings: list[str], effects: list[Effect]) -> Response:
+def _answer(plan: Plan, *, warnings: list[str], effects: Effects) -> Response:
     changes = [
         {
             "verb": one.verb,
@@ -260,7 +263,8 @@ def _answer(plan: Plan, *, warnings: list[str], effects: list[Effect]) -> Respon
         "changes": changes,
         "kept": [f"{label}, {name}: {reference}" for label, name, reference in plan.kept],
         "warnings": warnings,
-        "effects": EffectSerializer(effects, many=True).data,
+        "effects": EffectSerializer(effects.effects, many=True).data,
+        "not_tried": effects.left_out,
     }
     return Response(content, headers={"ETag": f'"{plan.digest}"'})
 

@@ -26,8 +26,9 @@ def test_what_was_published_before_while_and_after_is_received_in_order_once(
     assert flow.statuses(of).count("PENDING") == 200
     assert len(of.endpoint.received) == 100
     flow.rest.patch(f"subscribers/{of.subscriber}", {"status": "ACTIVE"})
-    received = of.endpoint.wait_for_count(300, seconds=120)
-    assert [request.id for request in received] == published
+    of.endpoint.wait_for_count(300, seconds=120)
+    assert flow.wait_until_settled(of) == ["DELIVERED"] * 300
+    assert [request.id for request in of.endpoint.received] == published
 
 
 def test_one_that_was_under_way_when_all_was_killed_is_sent_again_after_the_release(
