@@ -119,17 +119,17 @@ def _add_publisher(imported: Imported, row: Row, event_type: str) -> None:
         allowed.append(event_type)
         allowed.sort()
     if row.get("PublisherID"):
-        _add_publish_id(imported, entry, row["PublisherID"])
+        _add_publish_id(imported, entry, row["PublisherID"], event_type)
 
 
-def _add_publish_id(imported: Imported, entry: dict[str, Any], text: str) -> None:
+def _add_publish_id(imported: Imported, entry: dict[str, Any], text: str, event_type: str) -> None:
     """Its publish addresses stay. The id is a credential: the document gets a reference."""
     label = f"publisher {entry['name']}"
     if PUBLISH_ID in entry:
         if text != imported.secrets[entry[PUBLISH_ID]["from"].removeprefix("env:")]:
             imported.report_impossible(
-                f"{label}: it has another PublisherID in an earlier row; the addresses with "
-                f"{text[:6]}… change"
+                f"{label}: its PublisherID for {event_type} is not that of an earlier row; "
+                "the addresses with it change"
             )
         return
     try:

@@ -73,8 +73,8 @@ def test_what_a_later_row_says_otherwise_is_reported() -> None:
         "event type Build: it is TOPIC in an earlier row; EventType QUEUE is not taken over",
         "event type Build: it is application/json in an earlier row; "
         "ContentType text/xml is not taken over",
-        "publisher ci: it has another PublisherID in an earlier row; "
-        "the addresses with bbbbbb… change",
+        "publisher ci: its PublisherID for Build is not that of an earlier row; "
+        "the addresses with it change",
     ]
 
 
