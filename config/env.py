@@ -1,4 +1,4 @@
-"""The only reader of the environment: every setting, its unit, its range and its default.
+"""The settings, read from the environment: each with its unit, its range and its default.
 
 A setting `NAME` may also be given as `NAME_FILE`, the path of a file with its value, which is how
 containers receive secrets.

@@ -13,6 +13,9 @@ A delivery:
                          ├─▶ DUPLICATE
                          └─▶ SHADOW (of a SHADOW subscription: never open outside its publication)
 
+Not drawn: IN_FLIGHT → PENDING, DELIVERED, REJECTED, FAILED (`mailbox/README.md`); publication →
+IN_DOUBT (SYNC, or possibly a duplicate); IN_DOUBT → DELIVERED, CANCELLED (a person).
+
 All states to the right of and below PENDING and IN_FLIGHT are settled; only a person reopens a
 settled delivery. A push delivery stays PENDING while it is being sent: its lane's run records which
 deliveries may be under way (see `delivery.models.lane`), so that sending costs one commit.

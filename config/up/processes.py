@@ -1,8 +1,8 @@
 """The processes of an installation: how to find and end them. Stdlib only.
 
-Every process that `up` starts has MARKER in its environment, and its children inherit it. That
-finds orphans regardless of process groups, sessions and parents. It needs /proc; without it only
-process groups can be ended.
+Every process that `up` starts, except the guardian and PostgreSQL, has MARKER in its environment,
+and its children inherit it. That finds orphans regardless of process groups, sessions and parents.
+It needs /proc; without it only process groups can be ended.
 """
 
 import os

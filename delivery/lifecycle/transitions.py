@@ -1,8 +1,7 @@
-"""Every change of a delivery's status by a person.
+"""Changes of a delivery's status that people request, and those of `import delivered`.
 
-Senders make their changes in `delivery/senders/sql/settle.sql`, clients of a mailbox in `fetch.sql`
-and `end_fetches.sql`. Each change is a conditional statement, and only its row count shows whether
-it happened.
+`delivery/README.md` lists the statements of all others. Each change is a conditional statement, and
+only its row count shows whether it happened.
 """
 
 from collections.abc import Collection, Mapping

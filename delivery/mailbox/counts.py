@@ -23,9 +23,10 @@ class Figures:
 
     Each count stops slightly above the limit of the request. `available` counts the deliveries that
     the next fetch may return (except those expiring at this moment), `delayed` those released with
-    a delay, `in_flight` the leased ones, `held` those of INACTIVE subscriptions, which nobody can
-    fetch. `oldest_at` is when the oldest message that is not acknowledged was published. The rates
-    cover the last full minute, and always the whole mailbox.
+    a delay, `in_flight` the leased ones, `held` those of subscriptions that are not ACTIVE, by
+    themselves or as a whole, or are being cancelled: nobody can fetch them. `oldest_at` is when the
+    oldest message that is not acknowledged was published. The rates cover the last full minute, and
+    always the whole mailbox.
     """
 
     subscriber_id: int

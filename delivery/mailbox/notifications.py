@@ -48,11 +48,11 @@ class MailboxNotifications:
                 await self._listen()
             except _LOST as error:
                 if not self._is_loss_logged:
-                    log.warning("cannot hear of mailboxes", extra={"error": str(error)})
+                    log.warning("cannot listen for new messages", extra={"error": str(error)})
                 self._is_loss_logged = True
             except Exception:
                 # Without this the waiting clients would never be notified again.
-                log.exception("cannot hear of mailboxes")
+                log.exception("cannot listen for new messages")
             await asyncio.sleep(RECONNECT_SECONDS)
 
     async def _listen(self) -> None:

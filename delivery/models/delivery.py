@@ -69,13 +69,12 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
 
 
 class Delivery(models.Model):
-    """A delivery, whose status only statements of `lifecycle`, `senders` and `mailbox` change.
+    """A delivery; `delivery/README.md` lists the statements that change its status.
 
-    They include those in `delivery.lifecycle.transitions`. The table has two partitions by status,
-    `delivery_waiting` and `delivery_settled`; the migration that creates them has their indexes and
-    constraints. To settle a delivery is to delete its row in the one and to insert it into the
-    other. A statement that waits for the lock of a row that is settled meanwhile does not get it:
-    the row is gone from that partition.
+    The table has two partitions by status, `delivery_waiting` and `delivery_settled`; the migration
+    that creates them has their indexes and constraints. To settle a delivery is to delete its row
+    in the one and to insert it into the other. A statement that waits for the lock of a row that is
+    settled meanwhile does not get it: the row is gone from that partition.
 
     `attempts` counts the recorded attempts; of those, `attempts_before` do not count against the
     policy's `max_attempts`: they were made before a person resubmitted it. `settled_before` counts

@@ -88,13 +88,13 @@ class LaneQuerySet(models.QuerySet["Lane"]):
 
 
 class Lane(models.Model):
-    """Written by the sender that holds its shard, with two exceptions.
+    """Written by the sender that holds its shard, with three exceptions.
 
-    A person may change `next_try_at`, and `delivery.support.releases` writes the catch-up columns.
-    `state` is never SENDING: that follows from the run (`with_shown_state`), and is not written for
-    each message. `failures` counts the unsuccessful tries in a row: the pause follows from it. For
-    a CONCURRENT subscriber the row describes the endpoint that is down longest; see
-    `EndpointHealth` for all.
+    A person's action (`delivery.support.unblock`) writes `state`, `since` and `next_try_at`, a hold
+    and its end the catch-up columns, and a restore all of them. `state` is never SENDING: that
+    follows from the run (`with_shown_state`), and is not written for each message. `failures`
+    counts the unsuccessful tries in a row: the pause follows from it. For a CONCURRENT subscriber
+    the row describes the endpoint that is down longest; see `EndpointHealth` for all.
     """
 
     kind = models.CharField(max_length=8, choices=LaneKind)

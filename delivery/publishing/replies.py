@@ -12,7 +12,7 @@ then `accept.sql`). Of several replies at one moment one inserts the row; the ot
 commit. The same body then gets the first answer, another body is refused (409). The endpoints of a
 QUEUE group have one reply together, as one of them is to do the work. A resubmitted delivery is the
 same delivery: another reply is a repetition, or refused. An edited copy is a delivery of its own,
-with a reply of its own. A replay wants no replies, as it has no callbacks.
+with a reply of its own. A replay gets no replies, as it has no callbacks.
 
 **Which deliveries.** Token and receipt prove that the delivery was attempted, whatever its status:
 a reply may come before the attempt's outcome is recorded, for a delivery that is IN_DOUBT, FAILED

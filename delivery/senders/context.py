@@ -79,8 +79,8 @@ class SenderContext:
     async def load(self, subscription_ids: Iterable[int]) -> None:
         """Load these subscriptions unless they are loaded.
 
-        Thousands of lanes begin at once: one statement serves all that have asked by then, and all
-        of them continue after it.
+        Thousands of lanes begin at once: one statement serves all that are requested by then, and
+        all of them continue after it.
         """
         unknown = {id for id in subscription_ids if id not in self.endpoints}
         self._requested |= unknown

@@ -15,7 +15,7 @@ MOST_OUTPUTS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
-    """The outcome of one attempt; `number` is the attempt's, counted from 1.
+    """An outcome with its verdict; `number` is the attempt's, counted from 1.
 
     `circuit` is the subscription whose URL's health the outcome changes, if its policy uses the
     circuit breaker; `successes_before` are earlier successes there that are not written yet.
@@ -99,7 +99,7 @@ class FreshBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptOutputMade:
-    """The output of a version of a script for a delivery that was never attempted."""
+    """The output of a version of a script, for a delivery of which no attempt has sent another."""
 
     lane_id: int
     delivery_id: int
@@ -117,7 +117,7 @@ Entry = Settlement | Run | Change | Redundant | FreshBudget | ScriptOutputMade
 def settlement_of(
     parcel: Parcel, endpoint: Endpoint, *, lane_id: int, verdict: Verdict, outcome: Outcome
 ) -> Settlement:
-    """Return the outcome of the attempt that follows those counted in the parcel.
+    """Return the settlement of the attempt that follows those counted in the parcel.
 
     An attempt that went to another URL than the endpoint's does not count for the endpoint's URL.
     """

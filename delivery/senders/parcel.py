@@ -33,7 +33,7 @@ class Parcel:
     `origin`, goes there instead of to the endpoint's URL. It is not sent after the `deadline`, in
     seconds since boot. A VOLATILE one is sent only under the database server start recorded in
     `server_started_at`. `headers` are the message's, read only if the subscription forwards
-    some, or if the message wants a reply or is one.
+    some, or if the message was published with `ReplyTo` or is a reply.
     """
 
     delivery_id: int

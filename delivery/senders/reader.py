@@ -179,7 +179,7 @@ def _columns(requests: Sequence[RunRequest]) -> dict[str, Any]:
 
 
 def groups_of(
-    rows: Sequence[dict[str, Any]], *, asked_at: float, generation: int = 0
+    rows: Sequence[dict[str, Any]], *, requested_at: float, generation: int = 0
 ) -> list[Group]:
     """Make groups from rows of `read_groups.sql`, or one group for each row of `read_due.sql`.
 
@@ -195,18 +195,18 @@ def groups_of(
         if group is None:
             groups[key] = group = Group(row["message_id"], number, left=[], generation=generation)
         body = group.left[0].body if group.left else row["body"]
-        group.left.append(_parcel(row, body, asked_at=asked_at))
+        group.left.append(_parcel(row, body, requested_at=requested_at))
     return list(groups.values())
 
 
 def _by_request(rows: Sequence[dict[str, Any]], *, requested_at: float) -> dict[int, list[Parcel]]:
     parcels: defaultdict[int, list[Parcel]] = defaultdict(list)
     for row in rows:
-        parcels[row["number"]].append(_parcel(row, row["body"], asked_at=requested_at))
+        parcels[row["number"]].append(_parcel(row, row["body"], requested_at=requested_at))
     return parcels
 
 
-def _parcel(row: dict[str, Any], body: bytes, *, asked_at: float) -> Parcel:
+def _parcel(row: dict[str, Any], body: bytes, *, requested_at: float) -> Parcel:
     seconds_left = row["seconds_left"]
     return Parcel(
         delivery_id=row["id"],
@@ -223,7 +223,7 @@ def _parcel(row: dict[str, Any], body: bytes, *, asked_at: float) -> Parcel:
         url=row.get("callback_url") or "",
         origin=row.get("callback_origin") or "",
         seconds_since_first=row.get("seconds_since_first"),
-        deadline=None if seconds_left is None else asked_at + seconds_left,
+        deadline=None if seconds_left is None else requested_at + seconds_left,
         server_started_at=row["server_started_at"],
         replay_id=row["replay_id"],
         headers=row["headers"],

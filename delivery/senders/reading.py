@@ -116,7 +116,7 @@ async def _read_due(lane: SenderLane, context: SenderContext, reading: ReadReque
     # otherwise.
     groups = [
         group
-        for group in groups_of(rows, asked_at=requested_at, generation=reading.generation)
+        for group in groups_of(rows, requested_at=requested_at, generation=reading.generation)
         if reading.held.isdisjoint(parcel.delivery_id for parcel in group.left)
     ]
     is_cut = (

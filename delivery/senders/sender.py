@@ -1,8 +1,8 @@
 """A sender: one process that serves lanes, from its start until Inturn stops.
 
-It is an endless task of the django-q2 cluster: a worker runs it as long as it lives. It polls every
-second for changes of which a notification may have been lost, less often while thousands of lanes
-have work. It looks for other senders twice a second, and acts on notifications in between.
+It is an endless task of the django-q2 cluster: a worker runs it until the worker ends. It polls
+every second for changes of which a notification may have been lost, less often while thousands of
+lanes have work. It looks for other senders twice a second, and acts on notifications in between.
 """
 
 import asyncio
@@ -241,7 +241,7 @@ class Sender:
 
 
 class Busy:
-    """The load of this process, measured about every poll."""
+    """The load of this process, measured about twice a second."""
 
     def __init__(self) -> None:
         self._percent = 0

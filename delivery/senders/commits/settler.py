@@ -192,7 +192,7 @@ class Settler:
                 await self._recover(error)
                 groups = self._served_groups(groups)
             except psycopg.Error as error:
-                # An entry of the group cannot be stored: no caller may believe that it was.
+                # An entry of the group cannot be stored: no caller may go on as if it were.
                 await self._commit_singly(groups, error)
                 return
             else:

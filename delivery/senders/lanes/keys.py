@@ -199,9 +199,9 @@ class Keys:
     def choose(self, parcels: Collection[Parcel]) -> Parcel | None:
         """Choose the parcel to try.
 
-        Parcels in doubt come first, keys that failed recently last; otherwise the key whose last
-        turn is the longest ago is chosen. So the endpoints of a group share evenly, and one that
-        recovers gets no more than its share.
+        Parcels that may have been sent before come first, keys that failed recently last; otherwise
+        the key whose last turn is the longest ago is chosen. So the endpoints of a group share
+        evenly, and one that recovers gets no more than its share.
         """
         candidates = [parcel for parcel in parcels if self.may_try(self.key_of(parcel))]
         if len(candidates) < 2:

@@ -271,10 +271,7 @@ class Stops:
 
     @property
     def down(self) -> Collection[Key]:
-        """The endpoints that are down.
-
-        None for an ordered lane, which reads again to see if it is stopped.
-        """
+        """The endpoints that are down; none of an ordered lane, whose next read shows its stops."""
         return [] if self._window.is_ordered else list(self._known)
 
     @property

@@ -4,8 +4,8 @@
 -- delivery_pending, one probe a subscription, so that deliveries held back by an INACTIVE one are
 -- never scanned. Skipped deliveries are read on delivery_due, least recently tried first: read by
 -- id, some that always fail would keep later ones out of every run. Headers are read only for
--- subscriptions that forward some, and of messages that want a reply or are one. Expired
--- deliveries, and VOLATILE ones of an earlier server start, are left for
+-- subscriptions that forward some, and of messages that were published with `ReplyTo` or are
+-- replies. Expired deliveries, and VOLATILE ones of an earlier server start, are left for
 -- `delivery.maintenance.expiry`.
 SELECT
     wanted.number, run.id, run.subscription_id, run.attempts, run.attempts_before, run.skipped,

@@ -1,4 +1,4 @@
--- Stores script outputs of deliveries that were never attempted.
+-- Stores script outputs of deliveries of which no attempt has sent another output.
 -- A stored output stays, so that each attempt sends the same; only the output of a later version of
 -- the script replaces one that no attempt has sent.
 INSERT INTO delivery_scriptoutput (delivery_id, script_version, body, content_type, headers, path)
