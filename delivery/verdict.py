@@ -53,7 +53,7 @@ class Rules:
     name: str
     success_codes: frozenset[int] | None
     actions: dict[OutcomeClass, str]
-    holds_in_doubt: bool
+    stays_in_doubt: bool
     blocks_when_overloaded: bool
     pause_seconds: float
     pause_max_seconds: float
@@ -165,7 +165,7 @@ def judge_lost(rules: Rules, *, is_only: bool = False) -> Verdict:
     """
     if is_only:
         return Verdict(status=Status.EXPIRED, step=NextStep.NEXT)
-    if rules.holds_in_doubt:
+    if rules.stays_in_doubt:
         return Verdict(status=Status.IN_DOUBT, step=NextStep.NEXT)
     return Verdict(status=Status.PENDING, step=NextStep.NEXT, wait_seconds=0.0)
 
@@ -177,7 +177,7 @@ def pause_seconds(rules: Rules, *, failures: int) -> float:
     return min(doubled, rules.pause_max_seconds) * random.uniform(1 - JITTER, 1 + JITTER)
 
 
-def asked_seconds(outcome: Outcome, rules: Rules) -> float | None:
+def requested_pause(outcome: Outcome, rules: Rules) -> float | None:
     """Return the pause that the endpoint requested, as far as the policy honours it."""
     is_honoured = rules.blocks_when_overloaded and outcome.outcome in _OVERLOADED
     if not is_honoured or outcome.retry_after_seconds is None:
@@ -213,7 +213,7 @@ def _scheduled(schedule: RetrySchedule, tries: Tries, *, step: NextStep) -> Verd
 
 def _overloaded(outcome: Outcome, rules: Rules) -> Verdict:
     return Verdict(
-        status=Status.PENDING, step=NextStep.BLOCK, wait_seconds=asked_seconds(outcome, rules)
+        status=Status.PENDING, step=NextStep.BLOCK, wait_seconds=requested_pause(outcome, rules)
     )
 
 

@@ -41,7 +41,7 @@ MAX_SHOWN = 150
 _SIGN_IN_LOCKS = 0x494E0004
 
 
-class HeldBackError(Exception):
+class ThrottledError(Exception):
     """Too many failures: no password is checked before `until`."""
 
     def __init__(self, until: datetime) -> None:
@@ -73,11 +73,11 @@ class Visitor:
 def begin_sign_in(visitor: Visitor, *, now: datetime) -> SignIn:
     """Record an attempt before the password is checked.
 
-    Raises HeldBackError after too many failures.
+    Raises ThrottledError after too many failures.
     """
     with transaction.atomic():
         _lock(visitor.account, visitor.origin)
-        until = held_back_until(visitor, now=now)
+        until = throttled_until(visitor, now=now)
         if until is None:
             return _write(visitor, SignInKind.FAILED, now=now)
         # One row is enough to show that the attempts go on; a flood of rows would only be in the
@@ -85,7 +85,7 @@ def begin_sign_in(visitor: Visitor, *, now: datetime) -> SignIn:
         latest = SignIn.objects.filter(origin=visitor.origin).order_by("-id").first()
         if latest is None or latest.kind != SignInKind.REFUSED:
             _write(visitor, SignInKind.REFUSED, now=now)
-    raise HeldBackError(until)
+    raise ThrottledError(until)
 
 
 def complete_sign_in(attempt: SignIn) -> None:
@@ -107,7 +107,7 @@ def forgive_failures(failure: SignIn) -> int:
     return SignIn.objects.filter(is_related, counts=True).update(counts=False)
 
 
-def held_back_until(visitor: Visitor, *, now: datetime) -> datetime | None:
+def throttled_until(visitor: Visitor, *, now: datetime) -> datetime | None:
     """Return the time from which they may try again, or None if they may now."""
     account, origin = Q(account=visitor.account), Q(origin=visitor.origin)
     limits = [(account & origin, MOST_OF_ACCOUNT_FROM_ORIGIN), (origin, MOST_FROM_ORIGIN)]

@@ -215,7 +215,7 @@ def _nothing_known_of_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _leave_no_connection(django_db_setup: None) -> Iterator[None]:
     """Disconnect the thread that wakes senders: otherwise the test database cannot be dropped."""
-    from delivery.lifecycle import wake
+    from delivery.lifecycle import notifier
 
     yield
-    wake.disconnect_notifier()
+    notifier.disconnect_notifier()

@@ -20,21 +20,21 @@ def run_granian() -> None:
 def make_new_workers_end() -> None:
     """Let SIGTERM end every process forked from now on, until it sets a handler of its own."""
     os.register_at_fork(
-        before=_hold_back, after_in_parent=_let_through, after_in_child=_end_by_default
+        before=_block_signals, after_in_parent=_unblock_signals, after_in_child=_end_by_default
     )
 
 
-def _hold_back() -> None:
+def _block_signals() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
 
-def _let_through() -> None:
+def _unblock_signals() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
 
 def _end_by_default() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    _let_through()
+    _unblock_signals()
 
 
 if __name__ == "__main__":

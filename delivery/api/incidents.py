@@ -104,8 +104,8 @@ class IncidentViews(ApiView, GenericViewSet[Incident]):
 
     def list(self, request: Request) -> Response:
         """List incidents, newest first."""
-        asked = {name: self.query[name] for name in ("state", "kind") if name in self.query}
-        page = self.paginate_queryset(self.get_queryset().filter(**asked))
+        wanted = {name: self.query[name] for name in ("state", "kind") if name in self.query}
+        page = self.paginate_queryset(self.get_queryset().filter(**wanted))
         return self.get_paginated_response(IncidentSerializer(page, many=True).data)
 
     def retrieve(self, request: Request, pk: str) -> Response:

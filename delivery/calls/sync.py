@@ -122,24 +122,24 @@ def exchange_message(publisher: Publisher, draft: Draft, *, credential: str = ""
     draft = checked_draft(draft, publisher=publisher)
     # An endpoint that hangs must not stop the web server.
     with call_slot("sync", most=settings.ENVIRONMENT.web_threads * 3 // 4):
-        message_id, delivery_id, asked = _store(publisher, draft)
+        message_id, delivery_id, target = _store(publisher, draft)
         if (tracing := traces()) is not None:
             times = began_ns, time.time_ns()
             tracing.record_publish(message_id, draft.event_type.name, draft.headers, times=times)
-        if asked is None:
+        if target is None:
             return Exchange(message_id=message_id)
-        parcel = _parcel(draft, asked, message_id=message_id, delivery_id=delivery_id)
-        is_held = not asked.endpoint.is_active
+        parcel = _parcel(draft, target, message_id=message_id, delivery_id=delivery_id)
+        is_held = not target.endpoint.is_active
         called = (
             Called(unsendable_outcome(HELD, now=timezone.now()))
             if is_held
-            else _call(parcel, asked.endpoint, draft.headers, credential=credential)
+            else _call(parcel, target.endpoint, draft.headers, credential=credential)
         )
         if tracing is not None and not is_held:
             tracing.record_attempt(traced_attempt(parcel), called.outcome, phases={})
         _record(delivery_id, called.outcome)
     return Exchange(
-        message_id=message_id, subscription=asked.subscription, called=called, is_held=is_held
+        message_id=message_id, subscription=target.subscription, called=called, is_held=is_held
     )
 
 
@@ -179,7 +179,7 @@ def _store_again(publisher: Publisher, draft: Draft) -> tuple[int, int, SyncTarg
 
 def _store_matched(publisher: Publisher, draft: Draft) -> tuple[int, int, SyncTarget | None]:
     qualified = _qualified(draft)
-    asked = _first_there(qualified)
+    target = _first_there(qualified)
     row = first_row(
         "accept_sync",
         {
@@ -190,16 +190,16 @@ def _store_matched(publisher: Publisher, draft: Draft) -> tuple[int, int, SyncTa
             "body": draft.body,
             "destination": draft.destination.name,
             "named": draft.destination.subscription_id,
-            "why_not": "" if asked else why_unmatched(draft, ()),
-            "subscription": asked and asked.subscription.pk,
+            "why_not": "" if target else why_unmatched(draft, ()),
+            "subscription": target and target.subscription.pk,
             "qualified": [str(subscription) for subscription in qualified],
             "reason": UNRECORDED,
-            "seconds": asked and asked.endpoint.timeout_seconds + RECORDING_SECONDS,
+            "seconds": target and target.endpoint.timeout_seconds + RECORDING_SECONDS,
         },
     )
     if row is None:
         raise IntegrityError("the subscription has just been deleted")
-    return row[0], row[1] or 0, asked
+    return row[0], row[1] or 0, target
 
 
 def _qualified(draft: Draft) -> list[Subscription]:
@@ -220,11 +220,11 @@ def _first_there(qualified: Sequence[Subscription]) -> SyncTarget | None:
     return None
 
 
-def _parcel(draft: Draft, asked: SyncTarget, *, message_id: int, delivery_id: int) -> Parcel:
+def _parcel(draft: Draft, target: SyncTarget, *, message_id: int, delivery_id: int) -> Parcel:
     is_traced = TRACEPARENT in draft.headers
     return Parcel(
         delivery_id=delivery_id,
-        subscription_id=asked.subscription.pk,
+        subscription_id=target.subscription.pk,
         message_id=message_id,
         attempts=0,
         attempts_before=0,
@@ -233,7 +233,7 @@ def _parcel(draft: Draft, asked: SyncTarget, *, message_id: int, delivery_id: in
         event=draft.event_type.name,
         content_type=draft.content_type,
         body=draft.body,
-        headers=draft.headers if asked.endpoint.forward_headers or is_traced else None,
+        headers=draft.headers if target.endpoint.forward_headers or is_traced else None,
     )
 
 

@@ -46,7 +46,7 @@ def delay_seconds(receive_count: int) -> int:
 
 @dataclass(slots=True, kw_only=True)
 class MailboxListener:
-    """The messages `held` were fetched, and those `handled` were passed on.
+    """The messages `fetched` are not acknowledged yet, those `handled` were passed on.
 
     The rest of them is released and acknowledged at the end. `at_once` messages are fetched
     together, and all of them have to be taken within `visibility` seconds. `say` informs a person,
@@ -61,7 +61,7 @@ class MailboxListener:
     pause: Callable[[float], None] = time.sleep
     acknowledged: int = 0
     released: int = 0
-    held: list[FetchedMessage] = field(default_factory=list)
+    fetched: list[FetchedMessage] = field(default_factory=list)
     handled: list[FetchedMessage] = field(default_factory=list)
     _gives_up: bool = False
     _failures: int = 0
@@ -92,10 +92,10 @@ class MailboxListener:
 
         `end` releases all of them.
         """
-        self.held = self.mailbox.fetch(most=min(most, MOST_AT_ONCE), visibility=self.visibility)
-        for message in self.held:
+        self.fetched = self.mailbox.fetch(most=min(most, MOST_AT_ONCE), visibility=self.visibility)
+        for message in self.fetched:
             self.handle(message)
-        return len(self.held)
+        return len(self.fetched)
 
     def end(self) -> None:
         """Acknowledge the messages taken and release the others.
@@ -105,24 +105,24 @@ class MailboxListener:
         try:
             if receipts := [message.receipt for message in self.handled]:
                 self._count_acknowledged(self.mailbox.acknowledge(receipts))
-            if receipts := [message.receipt for message in self.held]:
+            if receipts := [message.receipt for message in self.fetched]:
                 self.released += len(receipts) - len(self.mailbox.release(receipts))
         except ClientError as error:
-            count = len(self.handled) + len(self.held)
+            count = len(self.handled) + len(self.fetched)
             self.say(f"{error}\n{count} fetched messages return within {self.visibility} s.")
 
     def _handle_batch(self, most: int, *, wait: int) -> int:
-        self.held = self._retry(
+        self.fetched = self._retry(
             lambda: self.mailbox.fetch(most=most, wait=wait, visibility=self.visibility)
         )
-        count = len(self.held)
-        while self.held:
-            message = self.held[0]
+        count = len(self.fetched)
+        while self.fetched:
+            message = self.fetched[0]
             if reason := self.handle(message):
                 self._release(message, reason)
             else:
                 self.handled.append(message)
-                self.held.pop(0)
+                self.fetched.pop(0)
                 self._failed_in_row = 0
         self._acknowledge()
         return count
@@ -143,8 +143,8 @@ class MailboxListener:
     def _release(self, message: FetchedMessage, reason: str) -> None:
         delay = delay_seconds(message.receive_count)
         late = self._retry(lambda: self.mailbox.release([message.receipt], delay=delay))
-        # Before the pause, which Ctrl-C may end: `end` releases only the messages in `held`.
-        self.held.pop(0)
+        # Before the pause, which Ctrl-C may end: `end` releases only the messages in `fetched`.
+        self.fetched.pop(0)
         self.released += not late
         result = late.get(message.receipt) or f"released, and returns in {delay} s"
         self.say(f"{message.id} was not taken ({reason}): {result}")

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.conf import settings
 
-from delivery.lifecycle import wake
+from delivery.lifecycle import notifier
 from delivery.support import toggle
 from subscriptions.configuration import apply as applied
 from subscriptions.configuration.document_json import check_entries
@@ -57,7 +57,7 @@ def apply_document(document: ConfigurationRequest, *, digest: str, actor: str) -
         digest=digest,
         actor=actor,
         set_status=set_status,
-        notify=wake.notify_of_change,
+        notify=notifier.notify_of_change,
         allowed_networks=settings.ENVIRONMENT.allowed_networks,
         own_receivers=own_receivers(settings.ENVIRONMENT.base_url),
     )

@@ -108,7 +108,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
         answer: HttpResponse = super().login(request, extra_context)
         shown = answer.context_data if isinstance(answer, TemplateResponse) else None
         form = (shown or {}).get("form")
-        seconds = getattr(form, "held_back_seconds", None)
+        seconds = getattr(form, "throttled_seconds", None)
         if seconds is not None:
             answer.status_code = HTTPStatus.TOO_MANY_REQUESTS
             answer.headers["Retry-After"] = str(seconds)

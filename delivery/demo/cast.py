@@ -211,7 +211,7 @@ def _has_old_port(subscription: Subscription, selection: DemoSubscription, ports
 def _record(
     action: str, row: Named | Subscription, *, before: dict[str, Any] | None = None
 ) -> None:
-    # This also wakes the senders: see `delivery.lifecycle.signals`.
+    # This also notifies the senders: see `delivery.lifecycle.signals`.
     changes.record_change(
         actor=ACTOR, action=action, instance=row, before=before, after=changes.snapshot(row)
     )

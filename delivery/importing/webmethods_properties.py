@@ -71,7 +71,7 @@ class Properties:
         if resolver:
             self.note(
                 self.impossible,
-                f"its document resolver {resolver}; doubtful messages wait for a person",
+                f"its document resolver {resolver}; IN_DOUBT deliveries wait for a person",
             )
         seconds = self.number("dupHistoryTTL", 0) // 1000
         window = min(max(seconds, 1), LONGEST_WINDOW_SECONDS) if seconds else LONGEST_WINDOW_SECONDS

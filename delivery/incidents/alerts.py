@@ -49,7 +49,7 @@ class AlertThreads:
         return 0
 
     def wait(self) -> None:
-        """Wait until the threads have sent what they claimed, after Inturn was asked to stop."""
+        """Wait until the threads have sent what they claimed, after Inturn began to stop."""
         for thread in self._threads.values():
             thread.join()
 

@@ -4,7 +4,7 @@
        ▲                                                 │  └─ the server fails ─▶ unsent, due later
        └────────────────── the sender died ──────────────┘
 
-Claiming and noting are short transactions of their own; nothing is locked while a server is asked.
+Claiming and noting are short transactions of their own; nothing is locked while a server answers.
 The alerts of a recipient are sent in order: newer ones wait while the oldest unsent one is claimed,
 or pauses after a failure. Otherwise "over" would arrive before the alert that it ends.
 A process that dies after the server took an alert, and before it notes that, lets another send it

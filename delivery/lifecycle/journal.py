@@ -24,5 +24,4 @@ def record_entry(
 
 
 def record_of_message(kind: JournalKind, text: str, *, actor: str, message_id: int) -> JournalEntry:
-    """Add an entry about a message."""
     return JournalEntry.objects.create(kind=kind, text=text, actor=actor, message_id=message_id)

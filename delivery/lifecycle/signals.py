@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models.signals import post_save
 from django.dispatch import receiver
 
-from delivery.lifecycle import wake
+from delivery.lifecycle import notifier
 from delivery.models import Lane, LaneKind
 from subscriptions.models import ConfigurationChange, Subscriber
 
@@ -18,4 +18,4 @@ def make_lane(*, instance: Subscriber, created: bool, **_: Any) -> None:
 
 @receiver(post_save, sender=ConfigurationChange)
 def notify_senders(**_: Any) -> None:
-    wake.notify_of_change()
+    notifier.notify_of_change()

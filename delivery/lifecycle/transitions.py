@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from delivery.database import queries
-from delivery.lifecycle import journal, wake
+from delivery.lifecycle import journal, notifier
 from delivery.models import Delivery, JournalKind, Status
 from delivery.models.moment import ArchiveClock
 from subscriptions.values.counts import counted
@@ -67,8 +67,8 @@ def cancel_some(delivery_ids: Collection[int], *, reason: str, are_read: bool = 
     """
     with transaction.atomic():
         cancelled = _cancel(delivery_ids, reason=reason)
-        doubtful = Delivery.objects.filter(pk__in=delivery_ids, status=Status.IN_DOUBT)
-        cancelled += doubtful.update(
+        in_doubt = Delivery.objects.filter(pk__in=delivery_ids, status=Status.IN_DOUBT)
+        cancelled += in_doubt.update(
             status=Status.CANCELLED, **_SETTLED_AGAIN, reason=f"in doubt, {reason}"
         )
         if cancelled and are_read:
@@ -114,8 +114,8 @@ def reopen_deliveries(delivery_ids: Collection[int], *, reason: str) -> list[int
         rows = queries.rows("reopen", chosen)
         lane_ids = {lane_id for _, lane_id, _ in rows if lane_id is not None}
         mailboxes = {subscriber_id for _, lane_id, subscriber_id in rows if lane_id is None}
-        transaction.on_commit(lambda: wake.notify_of_work(lane_ids))
-        transaction.on_commit(lambda: wake.notify_of_messages(mailboxes))
+        transaction.on_commit(lambda: notifier.notify_of_work(lane_ids))
+        transaction.on_commit(lambda: notifier.notify_of_messages(mailboxes))
     return sorted(id for id, *_ in rows)
 
 
@@ -170,7 +170,7 @@ def _notify_senders(delivery_ids: Collection[int]) -> None:
         .exclude(lane=None)
         .values_list("lane_id", flat=True)
     )
-    wake.nudge_lanes(*lanes.distinct().order_by())
+    notifier.nudge_lanes(*lanes.distinct().order_by())
 
 
 def _cancel(

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from django.db import transaction
 
 from delivery.database.queries import planned_rows
-from delivery.lifecycle import wake
+from delivery.lifecycle import notifier
 from delivery.mailbox import receipts
 from delivery.mailbox.receipts import Receipt
 from delivery.models import Delivery, OutcomeClass, Status
@@ -105,7 +105,7 @@ def release_receipts(subscriber_id: int, texts: Sequence[str], *, delay: int) ->
     """
     results = _end(subscriber_id, texts, OutcomeClass.RELEASED, delay=delay)
     if not delay and not all(result.error for result in results):
-        transaction.on_commit(lambda: wake.notify_of_messages([subscriber_id]))
+        transaction.on_commit(lambda: notifier.notify_of_messages([subscriber_id]))
     return results
 
 

@@ -70,7 +70,7 @@ class Waiters:
             waiter.turn.set_result(False)
         elif (notified_at := self._notified_at.get(mailbox)) is not None and notified_at >= since:
             queue.has_messages = True
-            _wake(queue)
+            _give_turn(queue)
         return waiter
 
     def notify(self, mailboxes: Iterable[int]) -> None:
@@ -80,7 +80,7 @@ class Waiters:
             self._notified_at[mailbox] = now
             if queue := self._queues.get(mailbox):
                 queue.has_messages = True
-                _wake(queue)
+                _give_turn(queue)
         if len(self._notified_at) > REMEMBERED:
             self._notified_at = {
                 mailbox: at for mailbox, at in self._notified_at.items() if at > now - FETCH_SECONDS
@@ -95,7 +95,7 @@ class Waiters:
         if self._is_stopped:
             waiter.turn.set_result(False)
         else:
-            _wake(queue)
+            _give_turn(queue)
 
     def leave(self, waiter: Waiter, *, may_be_more: bool) -> None:
         """Remove a client.
@@ -108,7 +108,7 @@ class Waiters:
             queue.has_messages |= may_be_more
         else:
             queue.waiting.remove(waiter)
-        _wake(queue)
+        _give_turn(queue)
         if queue.looking is None and not queue.waiting:
             del self._queues[waiter.mailbox]
 
@@ -125,7 +125,7 @@ def _turn() -> asyncio.Future[bool]:
     return asyncio.get_running_loop().create_future()
 
 
-def _wake(queue: _Queue) -> None:
+def _give_turn(queue: _Queue) -> None:
     if queue.has_messages and queue.looking is None and queue.waiting:
         queue.has_messages = False
         queue.looking = queue.waiting.popleft()

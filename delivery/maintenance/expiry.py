@@ -15,7 +15,7 @@ import orjson
 from django.db import transaction
 
 from delivery.database import queries
-from delivery.lifecycle import journal, wake
+from delivery.lifecycle import journal, notifier
 from delivery.models import JournalKind, Status
 from subscriptions.values.counts import counted
 
@@ -43,7 +43,7 @@ def settle_overdue(*, limit: int) -> int:
         return 0
     settled = _settle(overdue)
     _record([row for row in overdue if row["id"] in settled])
-    _wake({lane_id for lane_id in settled.values() if lane_id is not None})
+    _notify({lane_id for lane_id in settled.values() if lane_id is not None})
     return len(settled)
 
 
@@ -122,10 +122,10 @@ def _range_of_durations(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return [shortest if shortest == longest else f"{shortest} to {longest}"]
 
 
-def _wake(lane_ids: set[int]) -> None:
+def _notify(lane_ids: set[int]) -> None:
     """Wake the lanes whose stopping delivery is settled.
 
     Their senders read again, or a process takes a lane that has no sender.
     """
-    wake.nudge_lanes(*lane_ids)
-    transaction.on_commit(lambda: wake.notify_of_work(lane_ids))
+    notifier.nudge_lanes(*lane_ids)
+    transaction.on_commit(lambda: notifier.notify_of_work(lane_ids))

@@ -29,7 +29,7 @@ def _row(run: PipelineRun, *, now: datetime) -> str:
     rows = f"{run.done:,}" if run.done else "–"
     rate = f"{run.done / seconds:,.0f}" if run.done and seconds else "–"
     took = f"{seconds:.1f}" if seconds is not None else "–"
-    text = visible_text(run.error or run.doing or f"asked for by {run.asked_by or 'the schedule'}")[
+    text = visible_text(run.error or run.doing or f"requested by {run.asked_by or 'the schedule'}")[
         :_TEXT_LENGTH
     ]
     return _FORMAT.format(

@@ -28,7 +28,7 @@ class RunOpenError(Exception):
             )
         else:
             message = (
-                f"{run} was asked for at {run.asked_at:%Y-%m-%d %H:%M:%S} UTC "
+                f"{run} was requested at {run.asked_at:%Y-%m-%d %H:%M:%S} UTC "
                 "and waits for its turn."
             )
         super().__init__(message)

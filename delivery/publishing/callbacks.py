@@ -24,7 +24,7 @@ from django.conf import settings
 from django.db import transaction
 
 from delivery.database import queries
-from delivery.lifecycle import wake
+from delivery.lifecycle import notifier
 from delivery.models import Callback
 from delivery.models.lane import CALLBACK_EVENT_TYPE
 from delivery.publishing.callback_tokens import callback_key, read_token
@@ -142,7 +142,7 @@ def _store(
         return None
     message_id: int
     message_id, lane_id = row
-    wake.notify_of_work([lane_id])
+    notifier.notify_of_work([lane_id])
     return message_id
 
 

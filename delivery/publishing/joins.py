@@ -114,7 +114,7 @@ def join_messages(found: Sequence[Arrived]) -> list[Joined]:
     waiting = [one for one in found if one.candidate.join_mode == JoinMode.ALL]
     if not waiting:
         return []
-    queries.execute_statement("hold_parts", _columns(waiting))
+    queries.execute_statement("make_parts_wait", _columns(waiting))
     keys = {one.key: one for one in waiting}
     parts: defaultdict[bytes, dict[int, list[tuple[int, int]]]] = defaultdict(
         lambda: defaultdict(list)

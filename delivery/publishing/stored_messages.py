@@ -10,7 +10,7 @@ from django.conf import settings
 
 from delivery.database.connections import CHANNEL
 from delivery.database.queries import array, planned_rows
-from delivery.lifecycle import wake
+from delivery.lifecycle import notifier
 from delivery.publishing.drafts import Draft
 from delivery.publishing.owed_deliveries import Owed, Targets
 from delivery.tracing.traces import Traces, traces
@@ -44,8 +44,8 @@ class NewWork:
     subscriber_ids: Collection[int] = ()
 
     def notify(self) -> None:
-        wake.notify_of_work(self.lane_ids)
-        wake.notify_of_messages(self.subscriber_ids)
+        notifier.notify_of_work(self.lane_ids)
+        notifier.notify_of_messages(self.subscriber_ids)
 
 
 def why_unmatched(draft: Draft, matches: Sequence[Candidate]) -> str:
@@ -78,7 +78,7 @@ def store_messages(
     targets = Targets(owed)
     tracing = traces()
     began_ns = time.time_ns() if tracing else 0
-    notifies = is_alone and sum(len(one.matches) for one in owed) <= wake.IDS_A_PAYLOAD
+    notifies = is_alone and sum(len(one.matches) for one in owed) <= notifier.IDS_A_PAYLOAD
     ((message_ids, lane_ids, _),) = planned_rows(
         "accept",
         {

@@ -1,4 +1,4 @@
-"""How a built-in receiver asks the web server for a late answer, or for none.
+"""How a built-in receiver requests a late answer, or none, from the web server.
 
 A late answer holds no thread: `config.web.postponed_answers` reads AFTER_HEADER, which it removes,
 and sends the answer after so many seconds; with CLOSE it closes the connection instead. Without

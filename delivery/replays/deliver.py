@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import transaction
 
 from delivery.database import queries
-from delivery.lifecycle import journal, wake
+from delivery.lifecycle import journal, notifier
 from delivery.models import JournalKind, Replay, ReplayItem, ReplayState
 from delivery.models.message import public_id
 from delivery.replays.restore import NotRestoredError, restore_messages
@@ -88,7 +88,7 @@ def _deliver(replay: Replay, ids: Sequence[int]) -> None:
     replay.made += len(made.message_ids)
     if left_out := sorted(set(ids) - set(made.message_ids)):
         _record(replay, f"Not delivered, for {_reason(left_out)}")
-    _wake(replay.subscription, made)
+    _notify(replay.subscription, made)
 
 
 def _made(replay: Replay, ids: Sequence[int]) -> Made:
@@ -111,11 +111,11 @@ def _reason(left_out: Sequence[int]) -> str:
     return f"their event type is gone, or they are in the archive no more: {names}{more}."
 
 
-def _wake(subscription: "Subscription", made: Made) -> None:
+def _notify(subscription: "Subscription", made: Made) -> None:
     if made.lane_ids:
-        transaction.on_commit(lambda: wake.notify_of_work(made.lane_ids))
+        transaction.on_commit(lambda: notifier.notify_of_work(made.lane_ids))
     elif made.message_ids:
-        transaction.on_commit(lambda: wake.notify_of_messages([subscription.subscriber_id]))
+        transaction.on_commit(lambda: notifier.notify_of_messages([subscription.subscriber_id]))
 
 
 def _move(replay: Replay, ids: Sequence[int], *, now: datetime) -> None:

@@ -73,8 +73,8 @@ class SendingJob:
         """
         lane, context = self._lane, self._context
         endpoint = context.endpoints[parcel.subscription_id]
-        is_doubtful = not endpoint.is_active or endpoint.is_disabled
-        if is_doubtful and not await context.may_send(parcel.subscription_id):
+        needs_check = not endpoint.is_active or endpoint.is_disabled
+        if needs_check and not await context.may_send(parcel.subscription_id):
             await self._set_aside(group, parcel)
             return False
         if endpoint.fault and not parcel.is_volatile:
@@ -82,7 +82,7 @@ class SendingJob:
             # sibling may still accept the message.
             lane.under_way.remove(parcel)
             await context.commit(
-                lane, *lane.stops.learn_fault(parcel, endpoint.rules, fault=endpoint.fault)
+                lane, *lane.stops.record_fault(parcel, endpoint.rules, fault=endpoint.fault)
             )
             return False
         outcome = await self._send(group, parcel)
@@ -144,7 +144,9 @@ class SendingJob:
             parcel, endpoint, lane_id=lane.id, verdict=verdict, outcome=outcome
         )
         settlement = context.successes.see(settlement, endpoint)
-        changes: list[Entry] = [*lane.stops.learn(parcel, outcome, verdict, endpoint.rules)]
+        changes: list[Entry] = [
+            *lane.stops.record_outcome(parcel, outcome, verdict, endpoint.rules)
+        ]
         if verdict.step is NextStep.SUSPEND:
             changes.append(suspend_lane(lane, settlement, endpoint))
         if verdict.status is Status.DELIVERED and group.number is not None:
@@ -195,7 +197,7 @@ class SendingJob:
         """End the run; the lane may have to pause, or has nothing more to read."""
         if batch.leaves_nothing:
             self._lane.stock.exhaust()
-        await self._context.commit(self._lane, *self._lane.stops.learn_of_batch(batch))
+        await self._context.commit(self._lane, *self._lane.stops.record_batch(batch))
 
 
 def _as_lost(settlement: Settlement, rules: Rules, *, is_only: bool) -> Settlement:

@@ -78,7 +78,7 @@ class SkippedPause:
         self._failures = 0
         self._due = 0.0
 
-    def learn(self, batch: RunBatch) -> None:
+    def record_batch(self, batch: RunBatch) -> None:
         """Update the pause from the result of a whole run."""
         if batch.skipped_settled:
             self._failures = 0

@@ -30,7 +30,7 @@ from delivery.senders.entries import Run, Settlement
 from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.lanes.window import window_of
 from delivery.senders.serve import serve_lane
-from delivery.senders.shards.holding import LaneLostError
+from delivery.senders.shards.claimed_shards import LaneLostError
 from delivery.senders.shards.sharing import Sharing, shards_of
 from delivery.verdict import judge_lost
 
@@ -73,12 +73,12 @@ class Claims:
         if (shared := (sharing.slots, own.slot)) != self._shared:
             self._shared = shared
             self._wanted = shards_of(own.slot, sharing.slots)
-        self._wake_lost_lanes()
+        self._give_back_lost_lanes()
         if self._is_closed:
             return
-        await self._leave(set(settler.holding.shards) - self._wanted)
-        if time.monotonic() >= settler.holding.may_claim_at:
-            await self._claim(self._wanted.difference(settler.holding.shards))
+        await self._leave(set(settler.claimed.shards) - self._wanted)
+        if time.monotonic() >= settler.claimed.may_claim_at:
+            await self._claim(self._wanted.difference(settler.claimed.shards))
 
     async def serve(self, lane_ids: Iterable[int]) -> None:
         """Begin to serve those of these lanes that are ours and have no task yet."""
@@ -86,7 +86,7 @@ class Claims:
         wanted = [id for id in dict.fromkeys(lane_ids) if self._is_wanted(id)]
         if not wanted:
             return
-        epochs = {id: self._context.settler.holding.epoch_of(id) for id in wanted}
+        epochs = {id: self._context.settler.claimed.epoch_of(id) for id in wanted}
         # Keeps concurrent calls from beginning the same lanes.
         self._beginning.update(wanted)
         try:
@@ -97,7 +97,7 @@ class Claims:
         for row in rows:
             # The row is valid only while the shard is ours in the epoch in which it was read.
             epoch = epochs[row["id"]]
-            if self._is_wanted(row["id"]) and epoch == self._context.settler.holding.epoch_of(
+            if self._is_wanted(row["id"]) and epoch == self._context.settler.claimed.epoch_of(
                 row["id"]
             ):
                 assert epoch is not None
@@ -175,16 +175,16 @@ class Claims:
 
     def _are_hanging(self, lanes: Iterable[SenderLane], *, since: float) -> bool:
         """True if a lane has waited for an answer or a locked row since before `since`."""
-        held_up = self._context.settler.held_up
-        return any(lane.id in held_up or lane.under_way.is_hanging(since=since) for lane in lanes)
+        locked = self._context.settler.locked_lanes
+        return any(lane.id in locked or lane.under_way.is_hanging(since=since) for lane in lanes)
 
-    def _wake_lost_lanes(self) -> None:
+    def _give_back_lost_lanes(self) -> None:
         """Wake the lanes that another sender has now.
 
         Otherwise they would notice only when they commit.
         """
         for lane in self._context.lanes.values():
-            if not self._context.settler.holding.is_serving(lane.id):
+            if not self._context.settler.claimed.is_serving(lane.id):
                 lane.give_back()
 
     def _lanes_by_shard(self) -> Mapping[int, list[SenderLane]]:
@@ -198,7 +198,7 @@ class Claims:
     ) -> None:
         lane = SenderLane(row)
         self._context.lanes[lane.id] = lane
-        self._context.settler.holding.begin(lane.id, epoch=epoch)
+        self._context.settler.claimed.begin(lane.id, epoch=epoch)
         unfinished: list[Settlement | Run] = [*settlements, _no_run(row)] if row["run_ids"] else []
         lane.serve_in(self._tasks.create_task(self._serve(lane, unfinished)))
 
@@ -214,7 +214,7 @@ class Claims:
             # A fault of ours in one lane must not end the others; the lane is begun again.
             log.exception("lane failed", extra={"lane": lane.id})
         finally:
-            self._context.settler.holding.end(lane.id)
+            self._context.settler.claimed.end(lane.id)
             del self._context.lanes[lane.id]
             if lane.notified.is_set():
                 # The notification came while the lane was being given back, when no task read it.
@@ -247,7 +247,7 @@ class Claims:
     def _is_wanted(self, lane_id: int) -> bool:
         is_known = lane_id in self._context.lanes or lane_id in self._beginning
         shard = shard_of(lane_id)
-        is_ours = shard in self._context.settler.holding.shards and shard not in self._leaving
+        is_ours = shard in self._context.settler.claimed.shards and shard not in self._leaving
         return is_ours and not is_known and not self._is_closed
 
 

@@ -52,14 +52,14 @@ class SenderContext:
         """
         endpoint = self.endpoints[parcel.subscription_id]
         while True:
-            if not self.settler.holding.may_send(lane_id):
-                await self.settler.holding.wait_until_it_may_send(lane_id)
+            if not self.settler.claimed.may_send(lane_id):
+                await self.settler.claimed.wait_until_it_may_send(lane_id)
             try:
                 return await self.client.send(
                     parcel,
                     endpoint,
                     request=request,
-                    may_begin=partial(self.settler.holding.may_send, lane_id),
+                    may_begin=partial(self.settler.claimed.may_send, lane_id),
                 )
             except NotBegunError:
                 continue

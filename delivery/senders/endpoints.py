@@ -74,7 +74,7 @@ def rules_of(row: Mapping[str, Any]) -> Rules:
             OutcomeClass.CLIENT_ERROR: row["on_client_error"],
             OutcomeClass.REDIRECT: row["on_redirect"],
         },
-        holds_in_doubt=row["in_doubt"] == InDoubt.HOLD,
+        stays_in_doubt=row["in_doubt"] == InDoubt.HOLD,
         blocks_when_overloaded=row["blocks_when_overloaded"],
         pause_seconds=row["pause_seconds"],
         pause_max_seconds=row["pause_max_seconds"],

@@ -1,4 +1,4 @@
-"""The entries that a sender commits; `delivery.senders.commits.group_statements` writes them."""
+"""The entries that a sender commits; `delivery.senders.commits.commit_statements` writes them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

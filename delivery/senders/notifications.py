@@ -36,7 +36,7 @@ class NotificationListener:
 
     def __init__(self, *, name: str) -> None:
         self._name = name
-        self._calls: asyncio.Queue[str] = asyncio.Queue()
+        self._payloads: asyncio.Queue[str] = asyncio.Queue()
         self._has_listened = False
         self._connection: psycopg.AsyncConnection | None = None
 
@@ -56,11 +56,11 @@ class NotificationListener:
         """
         try:
             async with asyncio.timeout(seconds):
-                payloads = [await self._calls.get()]
+                payloads = [await self._payloads.get()]
         except TimeoutError:
             return None
-        while not self._calls.empty():
-            payloads.append(self._calls.get_nowait())
+        while not self._payloads.empty():
+            payloads.append(self._payloads.get_nowait())
         return notification_of(payloads)
 
     async def close(self) -> None:
@@ -71,10 +71,10 @@ class NotificationListener:
         self._connection = await connect_sender(self._name)
         await self._connection.execute(f"LISTEN {CHANNEL}")
         if self._has_listened:
-            self._calls.put_nowait(GAP)
+            self._payloads.put_nowait(GAP)
         self._has_listened = True
         async for notification in self._connection.notifies():
-            self._calls.put_nowait(notification.payload)
+            self._payloads.put_nowait(notification.payload)
 
 
 def notification_of(payloads: list[str]) -> Notification:

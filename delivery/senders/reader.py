@@ -45,7 +45,7 @@ class RunRequest:
     rows: int
     skipped_rows: int
     max_bytes: int
-    held: tuple[int, ...] = ()
+    in_memory: tuple[int, ...] = ()
 
 
 class Reader:
@@ -153,7 +153,7 @@ def is_all_of_lane(request: RunRequest, parcels: Sequence[Parcel]) -> bool:
     skipped = sum(parcel.is_skipped for parcel in parcels)
     size = sum(len(parcel.body) for parcel in parcels)
     is_cut = len(parcels) >= request.rows or size >= request.max_bytes
-    return not (is_cut or request.held or skipped >= request.skipped_rows)
+    return not (is_cut or request.in_memory or skipped >= request.skipped_rows)
 
 
 def requests_together(requests: int, *, rows: int, size: int = 0, waiting: int = 0) -> int:
@@ -174,7 +174,7 @@ def _columns(requests: Sequence[RunRequest]) -> dict[str, Any]:
         "rows": [request.rows for request in requests],
         "skipped_rows": [request.skipped_rows for request in requests],
         "bytes": [request.max_bytes for request in requests],
-        "held": ["{" + ",".join(map(str, request.held)) + "}" for request in requests],
+        "in_memory": ["{" + ",".join(map(str, request.in_memory)) + "}" for request in requests],
     }
 
 

@@ -19,13 +19,13 @@ from delivery.senders.script_runs import transformed_parcels
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadRequest:
-    """The limits of one read: rows and bytes, no closed keys, and no deliveries held in memory."""
+    """The limits of one read: rows, bytes, no closed keys, no deliveries that are in memory."""
 
     rows: int
     max_bytes: int
     closed: set[Key]
     generation: int
-    held: frozenset[int]
+    in_memory: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +48,9 @@ async def read_on(lane: SenderLane, context: SenderContext) -> None:
     if not lane.wants_more(closed, rows=rows):
         return
     lane.notified.clear()
-    generation, held = lane.stock.begin_reading()
+    generation, in_memory = lane.stock.begin_reading()
     reading = ReadRequest(
-        rows=rows, max_bytes=max_bytes, closed=closed, generation=generation, held=held
+        rows=rows, max_bytes=max_bytes, closed=closed, generation=generation, in_memory=in_memory
     )
     found = await (_read_in_order if lane.window.is_ordered else _read_due)(lane, context, reading)
     lane.note_read(executed_scripts=bool(found.outputs))
@@ -81,7 +81,7 @@ async def _read_in_order(lane: SenderLane, context: SenderContext, reading: Read
         rows=reading.rows,
         skipped_rows=lane.stops.skipped.rows(reading.rows),
         max_bytes=reading.max_bytes,
-        held=tuple(reading.held),
+        in_memory=tuple(reading.in_memory),
     )
     read = await context.reader.parcels(request)
     parcels, outputs = await transformed_parcels(read, context, max_bytes=reading.max_bytes)
@@ -107,17 +107,17 @@ async def _read_due(lane: SenderLane, context: SenderContext, reading: ReadReque
         "rows": reading.rows,
         "most": most,
         "bytes": reading.max_bytes,
-        "held": list(reading.held),
+        "in_memory": list(reading.in_memory),
         "excluded": [key for key in reading.closed if isinstance(key, int)],
         "excluded_origins": [key for key in reading.closed if isinstance(key, str)],
     }
     rows = await context.reader.fetch(lane.window.statement, parameters)
-    # A delivery held in memory during the read may be settled by now, although its row says
+    # A delivery that was in memory during the read may be settled by now, although its row says
     # otherwise.
     groups = [
         group
         for group in groups_of(rows, requested_at=requested_at, generation=reading.generation)
-        if reading.held.isdisjoint(parcel.delivery_id for parcel in group.left)
+        if reading.in_memory.isdisjoint(parcel.delivery_id for parcel in group.left)
     ]
     is_cut = (
         len(rows) == most

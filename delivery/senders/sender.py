@@ -141,7 +141,7 @@ class Sender:
             lanes, deliveries, failures = map(list, zip(*pauses, strict=True))
             parameters = {"lane": lanes, "delivery": deliveries, "failures": failures}
             for row in await context.reader.fetch("due_lanes", parameters):
-                _wake(context, row["id"])
+                _nudge(context, row["id"])
         if self._may_look or self._has_claimed:
             await self._look_for_work(context, claims)
 
@@ -153,12 +153,12 @@ class Sender:
     @property
     def _has_claimed(self) -> bool:
         """True if shards were claimed since the last look for lanes with work."""
-        return not self._settler.holding.claims <= self._looked_into
+        return not self._settler.claimed.claims <= self._looked_into
 
     async def _look_for_work(self, context: SenderContext, claims: Claims) -> None:
         began = time.monotonic()
-        self._looked_into = self._settler.holding.claims
-        if shards := list(self._settler.holding.shards):
+        self._looked_into = self._settler.claimed.claims
+        if shards := list(self._settler.claimed.shards):
             rows = await context.reader.fetch("lanes_with_work", {"shard": shards})
             taken = time.monotonic() - began
             self._work_due_at = began + min(taken / WORK_SHARE, MOST_WORK_SECONDS)
@@ -181,24 +181,24 @@ class Sender:
         due = time.monotonic() + MEMBERS_SECONDS
         while (seconds := due - time.monotonic()) > 0 and not self._must_stop():
             look = LOOK_SECONDS if claims.is_leaving else MEMBERS_SECONDS
-            call = await listener.next(seconds=min(seconds, look))
+            notification = await listener.next(seconds=min(seconds, look))
             await claims.release_left()
-            if call is not None:
-                await self._handle_notification(call, context, claims)
+            if notification is not None:
+                await self._handle_notification(notification, context, claims)
 
     async def _handle_notification(
-        self, call: Notification, context: SenderContext, claims: Claims
+        self, notification: Notification, context: SenderContext, claims: Claims
     ) -> None:
         # First, because it takes no time: from here on nothing that was cancelled is sent.
-        for lane_id in list(context.lanes) if call.is_gap else call.nudged:
-            _wake(context, lane_id)
-        if call.is_release:
+        for lane_id in list(context.lanes) if notification.is_gap else notification.nudged:
+            _nudge(context, lane_id)
+        if notification.is_release:
             await self._update_members(context, claims)
-        if call.is_gap:
+        if notification.is_gap:
             self._work_due_at = float("-inf")
-        if call.is_change or call.is_gap:
+        if notification.is_change or notification.is_gap:
             await self._notice_changes(context, claims)
-        await self._notify_lanes(context, claims, call.lanes)
+        await self._notify_lanes(context, claims, notification.lanes)
 
     async def _notify_lanes(
         self, context: SenderContext, claims: Claims, lane_ids: Collection[int]
@@ -214,7 +214,7 @@ class Sender:
         await claims.serve(lane_ids)
 
     async def _notice_changes(self, context: SenderContext, claims: Claims) -> None:
-        if not (self._settler.holding.claims or context.lanes):
+        if not (self._settler.claimed.claims or context.lanes):
             # A sender at rest needs no connection for reading. Its first look for shards that it
             # claims finds all changes since its last one.
             await self._reader.close()
@@ -225,10 +225,10 @@ class Sender:
         if changed.is_held != context.is_held:
             context.is_held = changed.is_held
             for lane in context.lanes.values():
-                lane.wake()
+                lane.nudge()
         if stale := context.stale(changed):
             for lane in context.lanes_of(await context.refresh(stale)):
-                lane.wake()
+                lane.nudge()
 
     async def _cut_off(self, context: SenderContext) -> None:
         """Wait only a limited time for answers when Inturn stops; then record that none came."""
@@ -256,10 +256,10 @@ class Busy:
         return self._percent
 
 
-def _wake(context: SenderContext, lane_id: int) -> None:
+def _nudge(context: SenderContext, lane_id: int) -> None:
     lane = context.lanes.get(lane_id)
     if lane is not None:
-        lane.wake()
+        lane.nudge()
 
 
 def collect_garbage_rarely() -> None:

@@ -46,7 +46,7 @@ async def _serve(lane: SenderLane, context: SenderContext) -> None:
         is_ended = not lane.is_sending
     if lane.fault is None:
         await _forget(lane, context, had_more=lane.stock.forget())
-        await _review(lane, context, lane.stops.doubtful)
+        await _review(lane, context, lane.stops.untried)
 
 
 async def _serve_until_yielding(lane: SenderLane, context: SenderContext) -> None:
@@ -60,7 +60,7 @@ async def _serve_until_yielding(lane: SenderLane, context: SenderContext) -> Non
         if lane.stops.is_suspended:
             await check_suspension(lane, context)
             continue
-        if lane.nudge.is_set():
+        if lane.nudged.is_set():
             await _forget(lane, context, had_more=lane.look_again())
             await _review(lane, context, lane.stops.down)
         is_review_due = lane.stops.is_review_due
@@ -70,7 +70,7 @@ async def _serve_until_yielding(lane: SenderLane, context: SenderContext) -> Non
         await read_on(lane, context)
         _begin(lane, context)
         if is_review_due:
-            await _review(lane, context, lane.stops.doubtful)
+            await _review(lane, context, lane.stops.untried)
         await context.commit(lane, *lane.settle_down())
         is_busy = lane.is_busy or lane.stops.is_blocked
         if is_busy or was_busy:

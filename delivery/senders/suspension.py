@@ -42,8 +42,8 @@ async def check_suspension(lane: SenderLane, context: SenderContext) -> None:
         await _wait_for_nudge(lane, seconds)
     if lane.is_yielding:
         return
-    was_nudged = lane.nudge.is_set()
-    lane.nudge.clear()
+    was_nudged = lane.nudged.is_set()
+    lane.nudged.clear()
     (row,) = await context.reader.fetch("suspension", {"lane": lane.id})
     if row["state"] != LaneState.SUSPENDED:
         lane.stops.go_on_blocked(row["delivery_id"], reason=row["reason"])
@@ -61,7 +61,7 @@ async def check_suspension(lane: SenderLane, context: SenderContext) -> None:
 
 async def _wait_for_nudge(lane: SenderLane, seconds: float) -> None:
     try:
-        await asyncio.wait_for(lane.nudge.wait(), None if seconds == math.inf else seconds)
+        await asyncio.wait_for(lane.nudged.wait(), None if seconds == math.inf else seconds)
     except TimeoutError:
         return
 

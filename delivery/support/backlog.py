@@ -18,7 +18,7 @@ that one.
 from django.db import connection, transaction
 
 from delivery.database import queries
-from delivery.lifecycle import wake
+from delivery.lifecycle import notifier
 from delivery.models import Lane
 from delivery.models.delivery import ids_of_message
 from delivery.models.moment import Clock
@@ -60,9 +60,9 @@ def next_of_backlog(subscription_id: int, *, after: int, until: int, limit: int)
 def hold_backlog(subscription: Subscription, *, cancellation_id: int) -> None:
     """Stop sending and handing out its deliveries until that job has ended."""
     _set(subscription.pk, cancellation_id)
-    # Senders also drop the deliveries that they have read: see `delivery.lifecycle.wake`.
-    wake.notify_of_change()
-    wake.nudge_lanes(*_lane_ids(subscription))
+    # Senders also drop the deliveries that they have read: see `delivery.lifecycle.notifier`.
+    notifier.notify_of_change()
+    notifier.nudge_lanes(*_lane_ids(subscription))
 
 
 def end_hold(subscription_id: int, *, cancellation_id: int) -> None:
@@ -72,23 +72,23 @@ def end_hold(subscription_id: int, *, cancellation_id: int) -> None:
     ).first()
     if subscription is not None:
         _set(subscription_id, None)
-        wake_senders(subscription)
+        notify_senders(subscription)
 
 
-def wake_senders(subscription: Subscription) -> None:
+def notify_senders(subscription: Subscription) -> None:
     """Notify senders or mailboxes of deliveries of the subscription."""
     lane_ids = _lane_ids(subscription)
-    wake.notify_of_change()
-    transaction.on_commit(lambda: wake.notify_of_work(lane_ids))
+    notifier.notify_of_change()
+    transaction.on_commit(lambda: notifier.notify_of_work(lane_ids))
     if subscription.mode == Mode.PULL:
-        transaction.on_commit(lambda: wake.notify_of_messages([subscription.subscriber_id]))
+        transaction.on_commit(lambda: notifier.notify_of_messages([subscription.subscriber_id]))
 
 
 def _set(subscription_id: int, cancellation_id: int | None) -> None:
     Subscription.objects.filter(pk=subscription_id).update(
         cancellation_id=cancellation_id, updated_at=Clock()
     )
-    wake.notify_of_change()
+    notifier.notify_of_change()
 
 
 def _lane_ids(subscription: Subscription) -> list[int]:

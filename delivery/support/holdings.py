@@ -11,7 +11,7 @@ from collections.abc import Collection
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
-from delivery.lifecycle import wake
+from delivery.lifecycle import notifier
 from delivery.models import Lane, LaneKind
 from delivery.support import backlog
 from subscriptions.models import Installation, Kind, Mode, Subscriber, Subscription
@@ -63,26 +63,26 @@ def set_catch_up_rate(owner: Held, *, rate: float | None) -> None:
         cursor.execute("SET LOCAL lock_timeout = DEFAULT")
 
 
-def wake_senders(owner: Held) -> None:
+def notify_senders(owner: Held) -> None:
     """Notify senders and mailboxes of deliveries of the object."""
     match owner:
         case Subscription():
-            backlog.wake_senders(owner)
+            backlog.notify_senders(owner)
         case Subscriber():
-            wake.notify_of_change()
+            notifier.notify_of_change()
             lanes = Lane.objects.filter(subscriber=owner)
             lane_ids = list(lanes.values_list("pk", flat=True))
-            transaction.on_commit(lambda: wake.notify_of_work(lane_ids))
-            _wake_mailboxes([owner.pk])
+            transaction.on_commit(lambda: notifier.notify_of_work(lane_ids))
+            _notify_mailboxes([owner.pk])
         case Installation():
-            # Each sender wakes the lanes that it serves, and finds others at its next poll.
-            wake.notify_of_change()
-            _wake_mailboxes(list(_fetching().values_list("subscriber", flat=True).distinct()))
+            # Each sender nudges the lanes that it serves, and finds others at its next poll.
+            notifier.notify_of_change()
+            _notify_mailboxes(list(_fetching().values_list("subscriber", flat=True).distinct()))
 
 
 def _fetching() -> QuerySet[Subscription]:
     return Subscription.objects.filter(mode=Mode.PULL)
 
 
-def _wake_mailboxes(subscriber_ids: Collection[int]) -> None:
-    transaction.on_commit(lambda: wake.notify_of_messages(subscriber_ids))
+def _notify_mailboxes(subscriber_ids: Collection[int]) -> None:
+    transaction.on_commit(lambda: notifier.notify_of_messages(subscriber_ids))

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from delivery.database import queries
-from delivery.lifecycle import journal, wake
+from delivery.lifecycle import journal, notifier
 from delivery.models import JournalKind, UrlHealth, UrlState
 
 
@@ -18,7 +18,7 @@ class NotStoppedError(Exception):
 
 
 def release_url(url: str, *, actor: str) -> None:
-    """Make the URL ENABLED with its counters at zero, and wake the lanes that wait for it.
+    """Make the URL ENABLED with its counters at zero, and nudge the lanes that wait for it.
 
     `last_success_at` is unchanged. Raises UrlHealth.DoesNotExist for an unknown URL, and
     NotStoppedError.
@@ -42,10 +42,10 @@ def release_url(url: str, *, actor: str) -> None:
 
 
 def _notify_senders(lane_ids: list[int]) -> None:
-    wake.notify_of_change()
-    wake.nudge_lanes(*lane_ids)
+    notifier.notify_of_change()
+    notifier.nudge_lanes(*lane_ids)
     # No sender serves a lane that had nothing to send.
-    transaction.on_commit(lambda: wake.notify_of_work(lane_ids))
+    transaction.on_commit(lambda: notifier.notify_of_work(lane_ids))
 
 
 def _lanes(url: str) -> list[int]:

@@ -18,7 +18,7 @@ from django.conf import settings
 from django.db import transaction
 
 from delivery.database.queries import first_row
-from delivery.lifecycle import journal, transitions, wake
+from delivery.lifecycle import journal, notifier, transitions
 from delivery.maintenance import failures
 from delivery.models import Delivery, JournalKind, Message, Status
 from delivery.models.message import public_id
@@ -107,7 +107,7 @@ def resubmit_edited(delivery: Delivery, edit: Edit, *, actor: str) -> Copy:
             JournalKind.RESUBMITTED, text, actor=actor, delivery_id=copy.delivery_id
         )
         _log_copy(copy, delivery, actor=actor)
-        _wake(lane_id, subscriber_id)
+        _notify(lane_id, subscriber_id)
     return copy
 
 
@@ -180,14 +180,14 @@ def _nudge(delivery_id: int) -> None:
     """End the pause of its lane, because a person waits; mailboxes are notified already."""
     lane_id = Delivery.objects.values_list("lane_id", flat=True).get(pk=delivery_id)
     if lane_id is not None:
-        wake.nudge_lanes(lane_id)
+        notifier.nudge_lanes(lane_id)
 
 
-def _wake(lane_id: int | None, subscriber_id: int) -> None:
+def _notify(lane_id: int | None, subscriber_id: int) -> None:
     if lane_id is None:
-        transaction.on_commit(lambda: wake.notify_of_messages([subscriber_id]))
+        transaction.on_commit(lambda: notifier.notify_of_messages([subscriber_id]))
     else:
-        transaction.on_commit(lambda: wake.notify_of_work([lane_id]))
+        transaction.on_commit(lambda: notifier.notify_of_work([lane_id]))
 
 
 def _columns(delivery: Delivery, edit: Edit) -> dict[str, object]:

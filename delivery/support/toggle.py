@@ -20,7 +20,7 @@ from typing import Any, Literal
 from django.db import transaction
 from django.utils import timezone
 
-from delivery.lifecycle import journal, wake
+from delivery.lifecycle import journal, notifier
 from delivery.models import JournalKind, Resubmission
 from delivery.support import bulk_jobs, holdings
 from delivery.support.holdings import Held
@@ -126,7 +126,7 @@ def activate_owner(
         _change(owner, ACTIVE, actor=actor)
         holdings.set_catch_up_rate(owner, rate=None if jobs else rate)
         _record(owner, JournalKind.ACTIVATED, _activated(owner, jobs, rate), actor=actor)
-        holdings.wake_senders(owner)
+        holdings.notify_senders(owner)
     return jobs
 
 
@@ -225,4 +225,4 @@ def _logged_values(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _record(owner: Held, kind: JournalKind, text: str, *, actor: str) -> None:
     journal.record_entry(kind, text, actor=actor, **holdings.journal_subject(owner))
-    wake.notify_of_change()
+    notifier.notify_of_change()

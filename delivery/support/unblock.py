@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from delivery.lifecycle import journal, transitions, wake
+from delivery.lifecycle import journal, notifier, transitions
 from delivery.models import Delivery, EndpointHealth, JournalKind, Lane, LaneState
 
 
@@ -116,9 +116,9 @@ def _go_on(stopped: Lane) -> None:
     if not Lane.objects.filter(pk=stopped.pk, state=stopped.state).update(**changed):
         raise NotBlockedError
     EndpointHealth.objects.filter(lane_id=stopped.pk).update(next_try_at=timezone.now())
-    wake.nudge_lanes(stopped.pk)
+    notifier.nudge_lanes(stopped.pk)
     # A lane that was suspended and has nothing else to send has no sender, so all are notified.
-    transaction.on_commit(lambda: wake.notify_of_work([stopped.pk]))
+    transaction.on_commit(lambda: notifier.notify_of_work([stopped.pk]))
 
 
 def _record(kind: JournalKind, text: str, stopped: Lane, *, actor: str) -> None:

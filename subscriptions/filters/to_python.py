@@ -129,24 +129,24 @@ def _test(tree: Condition, *, expected: bool) -> Test:
 
 
 def _all(tests: list[Test]) -> Test:
-    def all_hold(document: Document) -> bool:
+    def all_true(document: Document) -> bool:
         # A loop, because all() with a generator takes twice the time.
         for test in tests:
             if not test(document):
                 return False
         return True
 
-    return tests[0] if len(tests) == 1 else all_hold
+    return tests[0] if len(tests) == 1 else all_true
 
 
 def _any(tests: list[Test]) -> Test:
-    def one_holds(document: Document) -> bool:
+    def one_true(document: Document) -> bool:
         for test in tests:
             if test(document):
                 return True
         return False
 
-    return tests[0] if len(tests) == 1 else one_holds
+    return tests[0] if len(tests) == 1 else one_true
 
 
 def _never(_document: Document) -> bool:

@@ -90,14 +90,14 @@ class ScriptPool:
                 for answer in self._answers(jobs, seconds=seconds, niceness=niceness):
                     script = jobs[len(results)].script
                     results.append(_result(answer, script))
-                    self._learn(script, is_slow=answer["seconds"] >= SLOW_SECONDS)
+                    self._record_speed(script, is_slow=answer["seconds"] >= SLOW_SECONDS)
             except WorkerDiedError as error:
                 deaths += 1
                 if results:
                     # The job that ended the process is the first of the next batch.
                     break
                 if error.is_runaway:
-                    self._learn(jobs[0].script, is_slow=True)
+                    self._record_speed(jobs[0].script, is_slow=True)
                     return [ScriptFault(text=_RUNAWAY)]
                 if deaths >= MOST_DEATHS:
                     return [
@@ -136,7 +136,7 @@ class ScriptPool:
         worker: Worker = self._own.worker
         return worker
 
-    def _learn(self, script: str, *, is_slow: bool) -> None:
+    def _record_speed(self, script: str, *, is_slow: bool) -> None:
         if is_slow:
             self._is_slow.add(script)
         else:

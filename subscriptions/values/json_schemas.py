@@ -59,7 +59,7 @@ def check_json_schema(schema: Any) -> None:
 def _check_patterns(schema: Any) -> None:
     """Refuse patterns that cannot be searched in linear time."""
     parts = [(pointer, part) for pointer, part in _places(schema, ()) if isinstance(part, Mapping)]
-    if _hold(parts, "patternProperties") and _hold(parts, "unevaluatedProperties"):
+    if _has(parts, "patternProperties") and _has(parts, "unevaluatedProperties"):
         raise JSONSchemaError(
             "#: patternProperties together with unevaluatedProperties is not supported; "
             "use additionalProperties."
@@ -77,7 +77,7 @@ def _check_patterns(schema: Any) -> None:
                 ) from None
 
 
-def _hold(parts: Iterable[tuple[Pointer, Mapping[str, Any]]], keyword: str) -> bool:
+def _has(parts: Iterable[tuple[Pointer, Mapping[str, Any]]], keyword: str) -> bool:
     return any(keyword in part for _, part in parts)
 
 

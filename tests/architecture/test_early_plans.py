@@ -17,7 +17,7 @@ from django.db import connection
 
 from delivery.database.statements import numbered
 from delivery.outcome import Outcome
-from delivery.senders.commits.group_statements import group_statements
+from delivery.senders.commits.commit_statements import commit_statements
 from delivery.senders.entries import Settlement
 from delivery.states import OutcomeClass, Status
 from delivery.verdict import NextStep, Verdict
@@ -47,10 +47,10 @@ GROWING = {
 }
 # None of them is prepared: each execution is planned for the tables as they are then.
 READS_WHOLE = {
-    "doubt_restored": {"delivery_waiting"},
+    "note_restored_in_doubt": {"delivery_waiting"},
     "ended_failures": {"delivery_settled"},
     "find_causes": {"delivery_waiting"},
-    "hold_parts": {"delivery_joinkey", "delivery_waiting"},
+    "make_parts_wait": {"delivery_joinkey", "delivery_waiting"},
     "incident_facts": {"delivery_settled", "delivery_waiting"},
     "incident_outcomes": {"delivery_settled", "delivery_waiting"},
     "lock_groups": {"delivery_settled", "delivery_waiting"},
@@ -116,7 +116,7 @@ def _settle_many() -> bytes:
         Settlement(lane_id=1, delivery_id=number, number=1, verdict=verdict, outcome=outcome)
         for number in (1, 2)
     ]
-    ((text, _),) = group_statements(settlements)
+    ((text, _),) = commit_statements(settlements)
     return text.replace("%(rows)s", "$1").encode()
 
 

@@ -11,7 +11,7 @@ from statistics import median
 from typing import TypeVar
 
 from delivery.configuration.applying import apply_document, checked_document, plan_document
-from delivery.lifecycle import wake
+from delivery.lifecycle import notifier
 from subscriptions.configuration.export import export_configuration
 from subscriptions.configuration.secrets import lookup_of_mapping
 from subscriptions.models import Subscription
@@ -73,7 +73,7 @@ class ConfiguredProduct:
         yield "filtered: a message, p99", Cost(percentile(times, 99), "ms")
         row = Subscription.objects.filter(event_type=cast.event_type).order_by("-id")[0]
         Subscription.objects.filter(pk=row.pk).update(timeout_seconds=29)
-        wake.notify_of_change()
+        notifier.notify_of_change()
         yield "filtered: first after a change", Cost(max(self._published(cast, seconds=0)), "ms")
 
     def everybody(self, cast: BenchSetup) -> Iterator[tuple[str, Cost]]:

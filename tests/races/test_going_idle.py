@@ -1,4 +1,4 @@
-"""An ordered lane goes idle without a second read; whatever commits meanwhile wakes it."""
+"""An ordered lane goes idle without a second read; whatever commits meanwhile notifies it."""
 
 import asyncio
 from ipaddress import ip_network

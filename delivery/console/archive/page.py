@@ -39,12 +39,12 @@ class ArchivedTable:
 class ArchivePage:
     url: str
     until: datetime | None
-    holdings: Sequence[ArchivedTable]
+    tables: Sequence[ArchivedTable]
     is_moving: bool
 
     @property
     def bytes(self) -> int:
-        return sum(holding.bytes for holding in self.holdings)
+        return sum(table.bytes for table in self.tables)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ def read_archive_page() -> ArchivePage:
     return ArchivePage(
         url=str(settings.ENVIRONMENT.history_url),
         until=Archived.objects.values_list("until", flat=True).first(),
-        holdings=[tables.get(table, ArchivedTable(table=table)) for table in _TABLES],
+        tables=[tables.get(table, ArchivedTable(table=table)) for table in _TABLES],
         is_moving=ArchiveChunk.objects.exclude(state=ChunkState.DONE).exists(),
     )
 

@@ -13,7 +13,7 @@ from django.db.models import Model
 from django.urls import reverse
 
 from delivery.console.omnibox.hits import (
-    HitGroup,
+    HitSection,
     OmniboxHit,
     add_address,
     first_by_likeness,
@@ -47,7 +47,7 @@ class _Verb:
     hits: Callable[[str, str], list[OmniboxHit]]
 
 
-def actions_in(text: str, user: User) -> Iterator[HitGroup]:
+def actions_in(text: str, user: User) -> Iterator[HitSection]:
     """Yield the actions that the text begins, of those that the user may do."""
     word, _, rest = text.strip().partition(" ")
     if len(word) < _FEWEST_LETTERS:
@@ -61,7 +61,7 @@ def actions_in(text: str, user: User) -> Iterator[HitGroup]:
     ]
     hits += _creations(word, rest.strip(), user)
     if hits:
-        yield HitGroup("Actions", hits)
+        yield HitSection("Actions", hits)
 
 
 def _publish(_verb: str, rest: str) -> list[OmniboxHit]:

@@ -19,7 +19,7 @@ class OmniboxHit:
 
 
 @dataclass(frozen=True, slots=True)
-class HitGroup:
+class HitSection:
     """Results of one kind under a heading."""
 
     title: str

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from delivery.console.guide.search import search_guide
 from delivery.console.navigation import sidebar
-from delivery.console.omnibox.hits import HitGroup, OmniboxHit
+from delivery.console.omnibox.hits import HitSection, OmniboxHit
 
 SHOWN_SECTIONS = 4
 # Other words for a page than those of the menu.
@@ -33,7 +33,7 @@ _ALIASES = {
 }
 
 
-def pages_in(text: str, request: HttpRequest) -> Iterator[HitGroup]:
+def pages_in(text: str, request: HttpRequest) -> Iterator[HitSection]:
     """Yield the pages of the menu that the user may see, and the guide's best sections."""
     words = text.casefold().split()
     if not words:
@@ -44,7 +44,7 @@ def pages_in(text: str, request: HttpRequest) -> Iterator[HitGroup]:
         if _matches(item["title"], words)
     ]
     if hits:
-        yield HitGroup("Pages", hits)
+        yield HitSection("Pages", hits)
     sections = [
         OmniboxHit(
             hit.heading,
@@ -54,7 +54,7 @@ def pages_in(text: str, request: HttpRequest) -> Iterator[HitGroup]:
         for hit in search_guide(text)[:SHOWN_SECTIONS]
     ]
     if sections:
-        yield HitGroup("Guide", sections)
+        yield HitSection("Guide", sections)
 
 
 def _items(request: HttpRequest) -> Iterator[tuple[str, dict[str, Any]]]:

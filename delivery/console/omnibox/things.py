@@ -10,7 +10,7 @@ from django.db.models.functions import Concat
 
 from delivery.console.archive.page import may_have_message
 from delivery.console.omnibox.hits import (
-    HitGroup,
+    HitSection,
     OmniboxHit,
     first_by_likeness,
     may_view,
@@ -47,7 +47,7 @@ _KINDS: dict[str, type[Model]] = {
 }
 
 
-def ids_in(text: str, user: User) -> Iterator[HitGroup]:
+def ids_in(text: str, user: User) -> Iterator[HitSection]:
     """Yield the rows with the id in the text; a bare number may be of several kinds."""
     found = _ID.match(text)
     if found is None:
@@ -57,7 +57,7 @@ def ids_in(text: str, user: User) -> Iterator[HitGroup]:
     for model in [_KINDS[kind]] if kind else [Message, Delivery, Resubmission, Replay]:
         hits += _row(model, pk, user)
     if hits:
-        yield HitGroup("Ids", hits)
+        yield HitSection("Ids", hits)
 
 
 def _row(model: type[Model], pk: int, user: User) -> list[OmniboxHit]:
@@ -105,15 +105,15 @@ _DETAILS: dict[type[Model], Callable[[int], tuple[str, str]]] = {
 }
 
 
-def names_in(text: str, user: User) -> Iterator[HitGroup]:
+def names_in(text: str, user: User) -> Iterator[HitSection]:
     """Yield the configured objects whose name contains the text, in any letter case."""
     if not text or len(text) > LONGEST_NAME or "\0" in text:
         return
     if may_view(user, Subscription):
         if hits := _subscriptions(text):
-            yield HitGroup("Subscriptions", hits)
+            yield HitSection("Subscriptions", hits)
         if hits := _endpoints(text):
-            yield HitGroup("Endpoints", hits)
+            yield HitSection("Endpoints", hits)
     for model, title, page in (
         (Subscriber, "Subscribers", "status"),
         (EventType, "Event types", "change"),
@@ -123,7 +123,7 @@ def names_in(text: str, user: User) -> Iterator[HitGroup]:
     ):
         rows: QuerySet[Any] = model._default_manager.only("name")
         if may_view(user, model) and (found := first_by_likeness(rows, "name", text, count=SHOWN)):
-            yield HitGroup(
+            yield HitSection(
                 title,
                 [OmniboxHit(row.name, "", page_address(model, row.pk, page)) for row in found],
             )

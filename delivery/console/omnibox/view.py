@@ -10,7 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from delivery.console.omnibox.actions import actions_in
-from delivery.console.omnibox.hits import HitGroup
+from delivery.console.omnibox.hits import HitSection
 from delivery.console.omnibox.lists import lists_of
 from delivery.console.omnibox.pages import pages_in
 from delivery.console.omnibox.query import QueryError, is_query, parse_query
@@ -32,13 +32,13 @@ def omnibox_results(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"groups": [group.as_json() for group in groups], "mistake": ""})
 
 
-def _groups(text: str, request: HttpRequest) -> list[HitGroup]:
+def _groups(text: str, request: HttpRequest) -> list[HitSection]:
     user: Any = person(request)
     if not text:
         return []
     if is_query(text):
         hits = lists_of(parse_query(text), user)
-        return [HitGroup("Lists with these filters", hits)]
+        return [HitSection("Lists with these filters", hits)]
     return [
         *ids_in(text, user),
         *actions_in(text, user),

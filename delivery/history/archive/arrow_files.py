@@ -58,21 +58,21 @@ def frame_of_files(
 ) -> "DataFrame":
     """Return these columns of the files' rows."""
     spark.dataSource.register(ArrowFiles)
-    asked = {
+    options = {
         "table": table.name,
         "columns": ", ".join(f"{column.name} {column.type}" for column in columns),
         "names": _json([column.name for column in columns]),
         "paths": _json(paths),
     }
-    return spark.read.format(FORMAT).options(url=archive.url, **asked).load()
+    return spark.read.format(FORMAT).options(url=archive.url, **options).load()
 
 
 def write_frame(frame: "DataFrame", archive: "Archive", folder: str) -> None:
     """Write a Parquet file for each partition that has rows; the folder has no others then."""
     frame.sparkSession.dataSource.register(ArrowFiles)
     archive.clear(folder)
-    asked = {"url": archive.url, "folder": folder}
-    frame.write.format(FORMAT).mode("append").options(**asked).save()
+    options = {"url": archive.url, "folder": folder}
+    frame.write.format(FORMAT).mode("append").options(**options).save()
 
 
 def _json(texts: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ def ordered_deliveries(known: "DataFrame", held: "DataFrame") -> "DataFrame":
     """Return the deliveries that have a promised order: tried ones, and ones waiting to be tried.
 
     Adds `replay` (0: none), `holds` (those that concern the delivery), `due_at`, and
-    `holds_others`, false if a later delivery may overtake it by one of the explanations.
+    `keeps_place`, false if a later delivery may overtake it by one of the explanations.
     """
     from pyspark.sql import functions as sql
 
@@ -49,17 +49,17 @@ def ordered_deliveries(known: "DataFrame", held: "DataFrame") -> "DataFrame":
             sql.coalesce(holds, none).alias("holds"),
             end.alias("end"),
             sql.col("is_untried").alias("was_untried"),
-            ((sql.col("is_untried") == 0) & (sql.col("is_volatile") == 0)).alias("holds_others"),
+            ((sql.col("is_untried") == 0) & (sql.col("is_volatile") == 0)).alias("keeps_place"),
         )
         .withColumn("due_at", sql.least("end", sql.get("holds", sql.lit(0))["since"]))
     )
 
 
-def mark_doubtful(in_turn: "DataFrame") -> "DataFrame":
-    """Add `is_doubted`: tried before one of a message with a smaller id was tried or given up.
+def mark_suspects(in_turn: "DataFrame") -> "DataFrame":
+    """Add `is_suspect`: tried before one of a message with a smaller id was tried or given up.
 
-    A message accepted before another has the smaller id, too. So every late delivery is doubted,
-    and a sound history has few doubted ones.
+    A message accepted before another has the smaller id, too. So every late delivery is suspect,
+    and a sound history has few suspects.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
@@ -67,16 +67,14 @@ def mark_doubtful(in_turn: "DataFrame") -> "DataFrame":
     before = (
         Window.partitionBy(*_LANE).orderBy("message_id").rangeBetween(Window.unboundedPreceding, -1)
     )
-    stands = sql.when(sql.col("holds_others") & _is_proof(), sql.col("end"))
-    is_doubted = (sql.max(stands).over(before) > sql.col("first_at")) & _is_proof()
-    return in_turn.withColumn("is_doubted", sql.coalesce(is_doubted, sql.lit(False)))
+    stands = sql.when(sql.col("keeps_place") & _is_proof(), sql.col("end"))
+    is_suspect = (sql.max(stands).over(before) > sql.col("first_at")) & _is_proof()
+    return in_turn.withColumn("is_suspect", sql.coalesce(is_suspect, sql.lit(False)))
 
 
-def deliveries_of_doubted_lanes(doubted: "DataFrame") -> "DataFrame":
-    """Return all deliveries in the lanes with a doubted one: the input of `late_deliveries`."""
-    return doubted.join(
-        doubted.filter("is_doubted").select(*_LANE).distinct(), [*_LANE], "left_semi"
-    )
+def deliveries_of_suspect_lanes(turns: "DataFrame") -> "DataFrame":
+    """Return all deliveries in the lanes with a suspect: the input of `late_deliveries`."""
+    return turns.join(turns.filter("is_suspect").select(*_LANE).distinct(), [*_LANE], "left_semi")
 
 
 def late_deliveries(in_turn: "DataFrame") -> "DataFrame":
@@ -89,7 +87,7 @@ def overtaken_deliveries(late: "DataFrame", in_turn: "DataFrame") -> "DataFrame"
     """Return the late deliveries with the one that each overtook, as `broken`."""
     from pyspark.sql import functions as sql
 
-    due = in_turn.filter("holds_others").select(
+    due = in_turn.filter("keeps_place").select(
         *_LANE,
         *(
             sql.col(name).alias(f"due_{name}")
@@ -115,12 +113,12 @@ def overtaken_deliveries(late: "DataFrame", in_turn: "DataFrame") -> "DataFrame"
 
 
 def order_counts() -> "Column":
-    """Aggregate `mark_doubtful` to the numbers of checked, doubted and explained attempts."""
+    """Aggregate `mark_suspects` to the numbers of checked, suspect and explained attempts."""
     from pyspark.sql import functions as sql
 
     return sql.struct(
         sql.count_if(_is_proof() & sql.col("first_at").isNotNull()).alias("checked"),
-        sql.count_if("is_doubted").alias("doubted"),
+        sql.count_if("is_suspect").alias("suspects"),
         sql.count_if(sql.size("holds") > 0).alias("held"),
         sql.count_if(sql.col("was_untried") == 1).alias("sent_again"),
         sql.count_if(~_is_proof()).alias("not_provable"),
@@ -142,7 +140,7 @@ def _by_transaction(rows: "DataFrame") -> "DataFrame":
     # rows of transaction `seen_before`. `written` adds the delivery at its own transaction, in the
     # order of its batch.
     question = _event(place="seen_before", nth=sql.lit(0), stands=sql.lit(None))
-    stands = sql.when(sql.col("holds_others"), sql.col("due_at"))
+    stands = sql.when(sql.col("keeps_place"), sql.col("due_at"))
     written = _event(place="transaction_id", nth=sql.col("message_id"), stands=stands)
     events = rows.select(*_LANE, *_NAMED, sql.inline(sql.array(question, written)))
     before = (
@@ -183,7 +181,7 @@ def _since_held(rows: "DataFrame") -> "DataFrame":
     from pyspark.sql import functions as sql
 
     after = (
-        rows.filter("holds_others AND size(holds) > 0")
+        rows.filter("keeps_place AND size(holds) > 0")
         .select(*_LANE, "transaction_id", sql.inline(_dues()))
         # The time before the first hold is handled by `_by_transaction`.
         .filter("since IS NOT NULL")

@@ -45,12 +45,12 @@ _BATCH_ROWS = 1_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def compare_logs(job: StepJob, **asked: Unpack[ComparisonOptions]) -> dict[str, Any]:
+def compare_logs(job: StepJob, **options: Unpack[ComparisonOptions]) -> dict[str, Any]:
     """Compare, and return the counts by result, examples, and the `path` of the file with all rows.
 
     Only deliveries up to `until`, no later than the watermark, are compared.
     """
-    wanted = read_comparison_request(asked)
+    wanted = read_comparison_request(options)
     archived = ledger.archived_until(job.database)
     if archived is None:
         raise ComparisonError(

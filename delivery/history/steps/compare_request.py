@@ -62,33 +62,33 @@ class ComparisonRequest:
         return self.theirs if urlsplit(self.theirs).scheme else f"file://{self.theirs}"
 
 
-def read_comparison_request(asked: ComparisonOptions) -> ComparisonRequest:
+def read_comparison_request(options: ComparisonOptions) -> ComparisonRequest:
     """Return the request; raises ComparisonError, and FilterError for its key."""
-    form = asked.get("format", "csv")
+    form = options.get("format", "csv")
     if form not in FORMATS:
         raise ComparisonError(f"The file is {' or '.join(FORMATS)}, not {form}.")
-    since, until = _moment(asked.get("since")), _moment(asked.get("until"))
+    since, until = _moment(options.get("since")), _moment(options.get("until"))
     if since is not None and until is not None and since >= until:
         raise ComparisonError("since has to be before until.")
     names = {status.upper(): status for status in KNOWN_STATUSES}
-    statuses = dict(asked.get("statuses", {}))
+    statuses = dict(options.get("statuses", {}))
     for word, status in statuses.items():
         if status.upper() not in names:
             raise ComparisonError(
                 f"{word}={status}: the status is one of {', '.join(KNOWN_STATUSES)}."
             )
     return ComparisonRequest(
-        theirs=asked["theirs"],
-        key=parse_path(asked["key"]),
-        columns=asked.get("columns", {}),
+        theirs=options["theirs"],
+        key=parse_path(options["key"]),
+        columns=options.get("columns", {}),
         statuses={word.strip().upper(): names[status.upper()] for word, status in statuses.items()},
-        time_format=asked.get("time_format", ""),
-        subscription=asked.get("subscription", ""),
-        subscription_id=asked.get("subscription_id"),
+        time_format=options.get("time_format", ""),
+        subscription=options.get("subscription", ""),
+        subscription_id=options.get("subscription_id"),
         since=since,
         until=until,
         format=form,
-        to=asked.get("to", ""),
+        to=options.get("to", ""),
     )
 
 

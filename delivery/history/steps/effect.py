@@ -32,16 +32,16 @@ class EffectOptions(TypedDict):
     changes: Sequence[Mapping[str, Any]]
 
 
-def measure_effect(job: StepJob, **asked: Unpack[EffectOptions]) -> dict[str, Any]:
+def measure_effect(job: StepJob, **options: Unpack[EffectOptions]) -> dict[str, Any]:
     """Return `since`, `until` (the watermark), and `effects`, one for each change, in order."""
-    since = datetime.fromisoformat(asked["since"])
+    since = datetime.fromisoformat(options["since"])
     until = ledger.archived_until(job.database)
     if until is None:
         raise EffectError(
             "Nothing is archived yet, and this reads the archive: run the export first."
         )
     period = {"since": since.isoformat(), "until": until.isoformat()}
-    changes = [_change(one) for one in asked["changes"]]
+    changes = [_change(one) for one in options["changes"]]
     if since >= until or not changes:
         return period | {"effects": []}
     last = (until - timedelta(microseconds=1)).date()
@@ -51,7 +51,7 @@ def measure_effect(job: StepJob, **asked: Unpack[EffectOptions]) -> dict[str, An
     return period | {
         "effects": [
             {"subscription": one["subscription"], **_figures(found[number])}
-            for number, one in enumerate(asked["changes"])
+            for number, one in enumerate(options["changes"])
         ]
     }
 

@@ -25,9 +25,9 @@ from delivery.history.checks.attempts import check_attempts, tried_counts
 from delivery.history.checks.finding import COLUMNS, GAPS, KINDS, broken_counts, findings
 from delivery.history.checks.groups import check_groups, group_counts
 from delivery.history.checks.order import (
-    deliveries_of_doubted_lanes,
+    deliveries_of_suspect_lanes,
     late_deliveries,
-    mark_doubtful,
+    mark_suspects,
     order_counts,
     ordered_deliveries,
     overtaken_deliveries,
@@ -50,7 +50,7 @@ PROVEN, BROKEN = "proven", "broken here"
 Counts = dict[str, int]
 
 
-class DoubtError(Exception):
+class FullCheckError(Exception):
     """The new rows since a proof are not proven: the whole history has to be checked.
 
     The message says why.
@@ -99,15 +99,15 @@ def verify_history(job: StepJob, *, whole: bool = False) -> dict[str, Any]:
         return _verified(job, None)
     try:
         return _nothing_new(job, proof) or _verified(job, proof)
-    except (DoubtError, ProofLostError) as error:
-        doubt = str(error)
-    job.progress.doing(f"checking everything: {doubt}")
+    except (FullCheckError, ProofLostError) as error:
+        reason = str(error)
+    job.progress.doing(f"checking everything: {reason}")
     result = _verified(job, None)
-    return result | {"covers": f"{result['covers']}, because {doubt}"}
+    return result | {"covers": f"{result['covers']}, because {reason}"}
 
 
 def _verified(job: StepJob, proof: HistoryProof | None) -> dict[str, Any]:
-    """Check everything, or the new rows since the proof; raises DoubtError, ProofLostError."""
+    """Check everything, or the new rows since the proof; raises FullCheckError, ProofLostError."""
     judgement = Judgement()
     with checked_history(job, proof) as history:
         judgement.add(GAPS, history.losses)
@@ -147,11 +147,11 @@ def _verified(job: StepJob, proof: HistoryProof | None) -> dict[str, Any]:
 
 
 def _require_sound(proof: HistoryProof, broken: Counts, left: DeliverySet) -> None:
-    """Raise DoubtError if something is broken, or if `left` differs from the proof's rest."""
+    """Raise FullCheckError if something is broken, or if `left` differs from the proof's rest."""
     if any(broken.values()):
-        raise DoubtError(f"something is broken since the proof of run {proof.run_id}")
+        raise FullCheckError(f"something is broken since the proof of run {proof.run_id}")
     if left != proof.unarchived:
-        raise DoubtError(
+        raise FullCheckError(
             f"the deliveries that were not archived at the proof of run {proof.run_id} are not "
             "all there"
         )
@@ -170,11 +170,11 @@ def _checked(
     attempts = judgement.judge(check_attempts(history.judged), sql.struct(*counted))
     job.progress.advance(attempts["tried"]["attempts"], attempts["tried"]["attempts"])
     job.progress.doing("checking the order of each subscriber")
-    turns = mark_doubtful(ordered_deliveries(history.known, history.holds))
+    turns = mark_suspects(ordered_deliveries(history.known, history.holds))
     order = _counts(turns, order_counts())
-    if order.pop("doubted"):
+    if order.pop("suspects"):
         job.progress.doing("checking suspected violations of order")
-        _judge_order(judgement, deliveries_of_doubted_lanes(turns))
+        _judge_order(judgement, deliveries_of_suspect_lanes(turns))
     job.progress.doing("checking groups")
     groups = judgement.judge(check_groups(history.judged), group_counts())
     job.progress.doing("checking that nothing is missing")

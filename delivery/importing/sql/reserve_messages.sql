@@ -1,4 +1,4 @@
--- Draws as many consecutive message ids as asked, and returns the first. A sequence cannot be
+-- Draws as many consecutive message ids as requested, and returns the first. A sequence cannot be
 -- locked: another transaction may draw ids between `nextval` and `setval`. They are within the
 -- margin, so none is in the result.
 SELECT setval(

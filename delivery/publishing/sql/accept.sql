@@ -15,7 +15,7 @@
 -- if one of the subscriptions was deleted: they are locked here once, where a foreign key of the
 -- deliveries would look up each.
 --
--- With a channel it notifies the senders itself: see `delivery.lifecycle.wake`.
+-- With a channel it notifies the senders itself: see `delivery.lifecycle.notifier`.
 --
 -- A target has the values that the deliveries of many messages share; a match is a message (by its
 -- place) and a target.
@@ -146,10 +146,10 @@ WITH held AS MATERIALIZED (
     WHERE owed = 0 AND publisher_id IS NOT NULL
 )
 SELECT
-    (SELECT ids FROM answered) AS message_ids, woken.lane_ids,
-    CASE WHEN %(channel)s::text <> '' AND woken.lane_ids IS NOT NULL
-        THEN pg_notify(%(channel)s::text, 'work ' || array_to_string(woken.lane_ids, ','))
+    (SELECT ids FROM answered) AS message_ids, notified.lane_ids,
+    CASE WHEN %(channel)s::text <> '' AND notified.lane_ids IS NOT NULL
+        THEN pg_notify(%(channel)s::text, 'work ' || array_to_string(notified.lane_ids, ','))
     END
 FROM (
     SELECT array_agg(DISTINCT lane_id) AS lane_ids FROM deliveries WHERE lane_id IS NOT NULL
-) AS woken
+) AS notified

@@ -1,7 +1,7 @@
 """Group commit: the one connection on which a sender holds its shards' locks and commits.
 
 All lanes of a process hand their entries to one committer. A sender that lost its locks cannot
-commit, because both are on one connection. A group that meets a row lock is held up, and no other
+commit, because both are on one connection. A request that meets a row lock waits, and no other
 lane is. See *Group commit* in `senders/README.md`.
 """
 
@@ -15,10 +15,10 @@ import psycopg
 from psycopg.errors import LockNotAvailable, ReadOnlySqlTransaction
 
 from delivery.database.connections import AWAY, may_write
-from delivery.senders.commits.group_statements import group_statements
-from delivery.senders.commits.groups import EntryGroup, HeldUp, fail_groups
+from delivery.senders.commits.commit_requests import CommitRequest, LockedRequests, fail_requests
+from delivery.senders.commits.commit_statements import commit_statements
 from delivery.senders.entries import Entry
-from delivery.senders.shards.holding import LaneLostError, ShardHolding
+from delivery.senders.shards.claimed_shards import ClaimedShards, LaneLostError
 from delivery.senders.shards.session import Session
 from delivery.senders.shards.sharing import Member
 
@@ -29,12 +29,12 @@ Answer = TypeVar("Answer")
 RETRY_SECONDS = 0.2
 # The interval of the heartbeat: without it the server and other senders treat us as frozen.
 HEARTBEAT_SECONDS = 1.0
-# Groups that met a lock are tried again at this interval.
-HELD_UP_SECONDS = 0.5
+# Requests that met a lock are tried again at this interval.
+LOCKED_SECONDS = 0.5
 # Entries for which nothing else of their lane waits are committed after this time at the latest:
 # the answers to one message's deliveries arrive together, and share a flush of the WAL.
 GATHER_SECONDS = 0.002
-# At most so many groups are committed together: a part of `settle.sql`, the join of verdicts and
+# At most so many requests are committed together: a part of `settle.sql`, the join of verdicts and
 # deliveries, grows with their square. That part is a twelfth of its time with 128; 4,000 took it
 # 2.3 s. The others follow at once.
 MOST_TOGETHER = 128
@@ -45,12 +45,12 @@ class Settler:
 
     def __init__(self, *, number: int = 0) -> None:
         self._session = Session(number=number)
-        self._waiting: list[EntryGroup] = []
+        self._waiting: list[CommitRequest] = []
         self._arrived = asyncio.Event()
         self._turn = asyncio.Lock()
         self._were_many = False
-        self._held_up = HeldUp()
-        self.holding = ShardHolding(self._session)
+        self._locked = LockedRequests()
+        self.claimed = ClaimedShards(self._session)
 
     async def commit(self, lane_id: int, *entries: Entry, is_urgent: bool = True) -> None:
         """Return when the entries are on disk.
@@ -60,29 +60,29 @@ class Settler:
         are committed with the first that are. Cancelling the call aborts the commit, so only a
         sender that ends may do so.
         """
-        group = self._group(lane_id, entries)
+        request = self._request(lane_id, entries)
         if not is_urgent:
-            self._waiting.append(group)
+            self._waiting.append(request)
             self._loop.call_later(GATHER_SECONDS, self._arrived.set)
         elif self._waiting or self._were_many or self._turn.locked():
-            self._waiting.append(group)
+            self._waiting.append(request)
             self._arrived.set()
         else:
             async with self._turn:
-                await self._commit_groups(self._held_up.join(self._served_groups([group])))
-        await group.committed
+                await self._commit_together(self._locked.join(self._served([request])))
+        await request.committed
 
     async def run(self) -> None:
         """Commit arriving entries until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._commit_arriving())
-            tasks.create_task(self._commit_held_up())
+            tasks.create_task(self._commit_locked())
             tasks.create_task(self._send_heartbeats())
 
     @property
-    def held_up(self) -> Sequence[int]:
+    def locked_lanes(self) -> Sequence[int]:
         """The lanes that wait for a row locked by somebody else."""
-        return self._held_up.lane_ids
+        return self._locked.lane_ids
 
     async def _commit_arriving(self) -> None:
         while True:
@@ -91,42 +91,42 @@ class Settler:
                 self._arrived.clear()
                 if not self._waiting:
                     continue
-                groups, self._waiting = (
+                requests, self._waiting = (
                     self._waiting[:MOST_TOGETHER],
                     self._waiting[MOST_TOGETHER:],
                 )
                 if self._waiting:
                     self._arrived.set()
-                self._were_many = len(groups) > 1
+                self._were_many = len(requests) > 1
                 # Only a task that reads on is cancelled: the run that it would have recorded is
                 # void.
-                wanted = [group for group in groups if not group.committed.cancelled()]
-                await self._commit_groups(self._held_up.join(self._served_groups(wanted)))
+                wanted = [request for request in requests if not request.committed.cancelled()]
+                await self._commit_together(self._locked.join(self._served(wanted)))
 
-    async def _commit_held_up(self) -> None:
+    async def _commit_locked(self) -> None:
         while True:
-            await self._held_up.is_any.wait()
-            for lane_id in self._held_up.lane_ids:
-                while await self._commit_first_held_up(lane_id):
+            await self._locked.is_any.wait()
+            for lane_id in self._locked.lane_ids:
+                while await self._commit_first_locked(lane_id):
                     continue
-            if self._held_up.lane_ids:
-                await asyncio.sleep(HELD_UP_SECONDS)
+            if self._locked.lane_ids:
+                await asyncio.sleep(LOCKED_SECONDS)
 
     async def _send_heartbeats(self) -> None:
         """Send the server a statement if no commit does, however long that lasts."""
         while True:
             await asyncio.sleep(HEARTBEAT_SECONDS)
             if self._session.seconds_silent >= HEARTBEAT_SECONDS:
-                await self._retry(lambda: self._session.fetch("speak", {}))
+                await self._retry(lambda: self._session.fetch("heartbeat", {}))
 
-    async def _commit_first_held_up(self, lane_id: int) -> bool:
-        """Try the lane's first group; False if there is none, or it still meets a lock."""
+    async def _commit_first_locked(self, lane_id: int) -> bool:
+        """Try the lane's first request; False if there is none, or it still meets a lock."""
         async with self._turn:
-            group = self._held_up.take(lane_id)
-            if group is None:
+            request = self._locked.take(lane_id)
+            if request is None:
                 return False
-            await self._commit_groups(self._served_groups([group]), was_held_up=True)
-            return group.committed.done()
+            await self._commit_together(self._served([request]), was_locked=True)
+            return request.committed.done()
 
     async def connect(self) -> bool:
         """Connect and take a slot; False if all are taken."""
@@ -146,7 +146,7 @@ class Settler:
         """Claim those of these shards that nobody holds, and return them."""
         async with self._turn:
             try:
-                return await self.holding.claim(shards)
+                return await self.claimed.claim(shards)
             except AWAY as error:
                 await self._recover(error)
                 return set()
@@ -155,7 +155,7 @@ class Settler:
         """Give shards back; a lane of theirs that is still served is lost."""
         async with self._turn:
             try:
-                await self.holding.release(shards)
+                await self.claimed.release(shards)
             except AWAY as error:
                 await self._recover(error)
 
@@ -167,36 +167,41 @@ class Settler:
     def server_started_at(self) -> datetime | None:
         return self._session.server_started_at
 
-    def _group(self, lane_id: int, entries: tuple[Entry, ...]) -> EntryGroup:
-        if not self.holding.is_serving(lane_id):
+    def _request(self, lane_id: int, entries: tuple[Entry, ...]) -> CommitRequest:
+        if not self.claimed.is_serving(lane_id):
             raise LaneLostError
-        return EntryGroup(lane_id, entries, self._loop.create_future())
+        return CommitRequest(lane_id, entries, self._loop.create_future())
 
-    async def _commit_groups(self, groups: list[EntryGroup], *, was_held_up: bool = False) -> None:
-        """Commit the groups together, however long the database is away.
+    async def _commit_together(
+        self, requests: list[CommitRequest], *, was_locked: bool = False
+    ) -> None:
+        """Commit the requests together, however long the database is away.
 
-        Fail lanes lost meanwhile. Groups that meet a lock go to `HeldUp`.
+        Fail lanes lost meanwhile. Requests that meet a lock go to `LockedRequests`.
         """
-        while groups:
-            statements = group_statements([entry for group in groups for entry in group.entries])
+        while requests:
+            statements = commit_statements(
+                [entry for request in requests for entry in request.entries]
+            )
             try:
-                await self._session.execute(statements, briefly=was_held_up)
+                await self._session.execute(statements, briefly=was_locked)
             except LockNotAvailable:
-                if not was_held_up:
+                if not was_locked:
                     log.warning(
-                        "a row is locked", extra={"lanes": [group.lane_id for group in groups]}
+                        "a row is locked",
+                        extra={"lanes": [request.lane_id for request in requests]},
                     )
-                self._held_up.put_back(groups)
+                self._locked.put_back(requests)
                 return
             except AWAY as error:
                 await self._recover(error)
-                groups = self._served_groups(groups)
+                requests = self._served(requests)
             except psycopg.Error as error:
-                # An entry of the group cannot be stored: no caller may go on as if it were.
-                await self._commit_singly(groups, error)
+                # An entry of a request cannot be stored: no caller may go on as if it were.
+                await self._commit_singly(requests, error)
                 return
             else:
-                _finish(groups)
+                _finish(requests)
                 return
 
     async def _recover(self, error: Exception) -> None:
@@ -211,21 +216,21 @@ class Settler:
         if isinstance(error, ReadOnlySqlTransaction) and await may_write():
             await self._session.give_up()
         if self._session.is_broken:
-            await self.holding.reconnect()
+            await self.claimed.reconnect()
         else:
             await asyncio.sleep(RETRY_SECONDS)
 
-    async def _commit_singly(self, groups: list[EntryGroup], error: psycopg.Error) -> None:
-        """Commit one group at a time.
+    async def _commit_singly(self, requests: list[CommitRequest], error: psycopg.Error) -> None:
+        """Commit one request at a time.
 
         An entry that cannot be stored must not cost other lanes their outcomes.
         """
-        if len(groups) > 1:
-            for group in groups:
-                await self._commit_groups(self._held_up.join([group]))
+        if len(requests) > 1:
+            for request in requests:
+                await self._commit_together(self._locked.join([request]))
             return
-        log.error("not committed", exc_info=error, extra={"lane": groups[0].lane_id})
-        fail_groups(groups, error)
+        log.error("not committed", exc_info=error, extra={"lane": requests[0].lane_id})
+        fail_requests(requests, error)
 
     async def _retry(self, query: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
         """Query the database; repeat it after a lost connection is back."""
@@ -237,17 +242,17 @@ class Settler:
                     # The locks were lost with the connection; take them back before anything else.
                     await self._recover(error)
 
-    def _served_groups(self, groups: Iterable[EntryGroup]) -> list[EntryGroup]:
-        """Fail the groups of lanes that were lost meanwhile, and return the others."""
-        served: list[EntryGroup] = []
-        lost: list[EntryGroup] = []
-        for group in groups:
-            (served if self.holding.is_serving(group.lane_id) else lost).append(group)
-        fail_groups(lost, LaneLostError())
+    def _served(self, requests: Iterable[CommitRequest]) -> list[CommitRequest]:
+        """Fail the requests of lanes that were lost meanwhile, and return the others."""
+        served: list[CommitRequest] = []
+        lost: list[CommitRequest] = []
+        for request in requests:
+            (served if self.claimed.is_serving(request.lane_id) else lost).append(request)
+        fail_requests(lost, LaneLostError())
         return served
 
 
-def _finish(groups: Iterable[EntryGroup]) -> None:
-    for group in groups:
-        if not group.committed.done():
-            group.committed.set_result(None)
+def _finish(requests: Iterable[CommitRequest]) -> None:
+    for request in requests:
+        if not request.committed.done():
+            request.committed.set_result(None)

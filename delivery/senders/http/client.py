@@ -128,7 +128,7 @@ class HttpClient:
             exchange = self._exchange_for(url)
             target = exchange.target("GET", url)
             written = target.written({}, None)
-            status = await exchange.ask(
+            status = await exchange.request(
                 target, written, _status, seconds=seconds, may_begin=_always
             )
             return "" if class_of(status) is OutcomeClass.SUCCESS else str(status)
@@ -147,7 +147,7 @@ class HttpClient:
         endpoint, url = request.endpoint, request.url
         exchange = self._exchange_for(url)
         target = exchange.target(endpoint.method, url)
-        return await exchange.ask(
+        return await exchange.request(
             target,
             target.written(request.headers, request.parcel.body),
             partial(_read, now=now, success_codes=endpoint.rules.success_codes),

@@ -106,7 +106,7 @@ class HttpExchange:
     def target(self, method: str, url: str) -> Target:
         return self._targets(method, url)
 
-    async def ask(
+    async def request(
         self,
         target: Target,
         written: Sequence[bytes],

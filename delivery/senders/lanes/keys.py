@@ -15,7 +15,7 @@ from delivery.outcome import Outcome
 from delivery.senders.lanes.window import WHOLE_LANE, Window
 from delivery.senders.parcel import Key, Parcel
 from delivery.states import NEVER_CALLED, OutcomeClass, Status
-from delivery.verdict import NextStep, Rules, Verdict, asked_seconds, pause_seconds
+from delivery.verdict import NextStep, Rules, Verdict, pause_seconds, requested_pause
 
 # For this long a failed endpoint is tried after its siblings.
 TRIED_LAST_SECONDS = 60.0
@@ -99,7 +99,7 @@ class KeyHealth:
         self.blocked_until = min(self.blocked_until, time.monotonic())
 
 
-def learn_in_order(health: KeyHealth, verdict: Verdict, rules: Rules) -> bool:
+def record_in_order(health: KeyHealth, verdict: Verdict, rules: Rules) -> bool:
     """Update the key from an attempt of an ordered lane; return True if it blocks the lane.
 
     A skipped delivery says nothing about the lane. An endpoint is never called earlier than it
@@ -118,7 +118,9 @@ def learn_in_order(health: KeyHealth, verdict: Verdict, rules: Rules) -> bool:
     return verdict.step in (NextStep.AGAIN, NextStep.BLOCK)
 
 
-def learn_of_endpoint(health: KeyHealth, outcome: Outcome, verdict: Verdict, rules: Rules) -> None:
+def record_for_endpoint(
+    health: KeyHealth, outcome: Outcome, verdict: Verdict, rules: Rules
+) -> None:
     """Update the key from an attempt at its endpoint.
 
     An attempt that was never made changes nothing. A failure of an endpoint that is blocked already
@@ -134,7 +136,7 @@ def learn_of_endpoint(health: KeyHealth, outcome: Outcome, verdict: Verdict, rul
         return
     elif outcome.outcome in _UNREACHABLE or health.failures + 1 >= FAILURES_UNTIL_BLOCKED:
         pause = pause_seconds(rules, failures=health.failures + 1)
-        health.block(max(asked_seconds(outcome, rules) or 0.0, pause))
+        health.block(max(requested_pause(outcome, rules) or 0.0, pause))
     else:
         health.failed()
 

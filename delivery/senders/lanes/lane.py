@@ -22,7 +22,7 @@ from delivery.senders.lanes.stops import Stops
 from delivery.senders.lanes.under_way import Jobs, UnderWay
 from delivery.senders.lanes.window import WHOLE_LANE, window_of
 from delivery.senders.parcel import Group, Key, Parcel
-from delivery.senders.shards.holding import LaneLostError
+from delivery.senders.shards.claimed_shards import LaneLostError
 
 # Lanes without order check this often for ended pauses and postponed deliveries.
 LOOK_SECONDS = 0.5
@@ -35,7 +35,7 @@ SHORT_RUN = 8
 class SenderLane:
     """The state of serving one lane; state that must outlive the process is in the database.
 
-    `notified` is set when there is new work. `nudge` is set when waiting deliveries should be
+    `notified` is set when there is new work. `nudged` is set when waiting deliveries should be
     checked again, because a person requested it or a subscription changed. `changed` is set
     whenever there may be something to do.
     """
@@ -45,7 +45,7 @@ class SenderLane:
         # Never changes: a lane whose subscriber needs another window is given back, and begun
         # again.
         self.window = window_of(row["kind"], row)
-        self.notified, self.nudge, self.changed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.notified, self.nudged, self.changed = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.task: asyncio.Task[None] | None = None
         self.fault: Exception | None = None
         self._is_given_back = self._is_quiescing = False
@@ -66,7 +66,7 @@ class SenderLane:
         self._recorded = 0
         if self.stops.is_suspended:
             # The new sender must read the reason before it can be notified of a change to it.
-            self.nudge.set()
+            self.nudged.set()
 
     # Waking and ending the lane.
 
@@ -78,10 +78,10 @@ class SenderLane:
         self.notified.set()
         self.changed.set()
 
-    def wake(self) -> None:
+    def nudge(self) -> None:
         """Check all again and end a pause; deliveries read before are stale."""
         self.stock.outdate()
-        self.nudge.set()
+        self.nudged.set()
         self.notify()
 
     @property
@@ -92,25 +92,25 @@ class SenderLane:
     def give_back(self) -> None:
         """End the lane after the attempts that are under way."""
         self._is_given_back = True
-        self.wake()
+        self.nudge()
 
     def quiesce(self) -> None:
         """Do the same, but allow `resume` until the lane has ended."""
         self._is_quiescing = True
-        self.wake()
+        self.nudge()
 
     def resume(self) -> None:
         """Continue if the lane was quiesced and has not ended yet."""
         if self._is_quiescing:
             self._is_quiescing = False
-            self.wake()
+            self.nudge()
 
     def fail(self, fault: Exception) -> None:
         """End the lane because of a fault. If the lane is lost, no answer is of any use."""
         self.fault = self.fault or fault
         if isinstance(fault, LaneLostError):
             self.under_way.cut_off()
-        self.nudge.set()
+        self.nudged.set()
         self.changed.set()
 
     # Sending.
@@ -125,7 +125,7 @@ class SenderLane:
 
         An ordered lane acts on a nudge between two attempts.
         """
-        is_nudged = self.window.is_ordered and self.nudge.is_set()
+        is_nudged = self.window.is_ordered and self.nudged.is_set()
         return self.is_sending and (self.is_yielding or self.stops.is_suspended or is_nudged)
 
     def _end_job(self, fault: Exception | None) -> None:
@@ -223,7 +223,7 @@ class SenderLane:
 
     def look_again(self) -> bool:
         """End all pauses, and read everything again. Return whether anything had been read."""
-        self.nudge.clear()
+        self.nudged.clear()
         self.notified.set()
         self.keys.try_now()
         return self.stock.forget()

@@ -79,7 +79,6 @@ class Ready:
         return frozenset[Key]().union(*self._groups)
 
     def parcels(self) -> list[Parcel]:
-        """Return all ready parcels."""
         return [
             parcel for groups in self._groups.values() for group in groups for parcel in group.left
         ]

@@ -24,7 +24,7 @@ class Stock:
         self._window = window
         self._keys = keys
         self._ready = Ready()
-        self._held: dict[int, Group] = {}
+        self._in_memory: dict[int, Group] = {}
         self.generation = 0
         self._ready_generation = 0
         self.more: set[Key] = {WHOLE_LANE}
@@ -83,7 +83,7 @@ class Stock:
     def begin_reading(self) -> tuple[int, frozenset[int]]:
         """Return the generation of the read, and the deliveries in memory, which it leaves out."""
         self._read_at = time.monotonic()
-        return self.generation, frozenset(self._held)
+        return self.generation, frozenset(self._in_memory)
 
     def add(self, groups: Collection[Group], *, more: set[Key], is_full: bool = False) -> None:
         """Add the groups of a read."""
@@ -92,7 +92,9 @@ class Stock:
         self._ready_generation = self.generation
         for group in groups:
             self._batch = group.batch
-            self._held.update(dict.fromkeys((parcel.delivery_id for parcel in group.left), group))
+            self._in_memory.update(
+                dict.fromkeys((parcel.delivery_id for parcel in group.left), group)
+            )
             self._ready.add(group, self._window.keys_of(group))
 
     def take(self) -> tuple[Group, Parcel] | None:
@@ -111,7 +113,6 @@ class Stock:
         return None if parcel is None else (group, parcel)
 
     def parcels(self) -> list[Parcel]:
-        """Return all ready parcels."""
         return self._ready.parcels()
 
     def first(self) -> Parcel | None:
@@ -149,6 +150,6 @@ class Stock:
         return bool(forgotten)
 
     def release(self, parcels: Iterable[Parcel]) -> None:
-        """Note that the lane no longer holds these parcels."""
+        """Forget these parcels: the lane has settled them or dropped them."""
         for parcel in parcels:
-            self._held.pop(parcel.delivery_id, None)
+            self._in_memory.pop(parcel.delivery_id, None)

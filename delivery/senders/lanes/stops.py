@@ -24,7 +24,13 @@ from typing import Any
 from delivery.outcome import Outcome
 from delivery.senders.batch import RunBatch, SkippedPause
 from delivery.senders.entries import Change, EndpointChange, LaneChange
-from delivery.senders.lanes.keys import Failure, KeyHealth, Keys, learn_in_order, learn_of_endpoint
+from delivery.senders.lanes.keys import (
+    Failure,
+    KeyHealth,
+    Keys,
+    record_for_endpoint,
+    record_in_order,
+)
 from delivery.senders.lanes.window import WHOLE_LANE, Window
 from delivery.senders.parcel import Key, Parcel
 from delivery.states import NEVER_CALLED, LaneState, Status
@@ -73,7 +79,7 @@ class Stops:
             self.stay_suspended(row["wait_seconds"])
         if is_stopped and window.is_ordered:
             self._begin_blocked(WHOLE_LANE, row)
-        if window.learns and not (window.is_ordered or was_in_order):
+        if window.blocks_keys and not (window.is_ordered or was_in_order):
             for down in row["down"] or []:
                 self._begin_blocked(down["subscription_id"], down)
         self._is_stopped_for_nothing = is_stopped and not self._known
@@ -114,7 +120,7 @@ class Stops:
         """The number of fruitless tries of an ordered lane in a row."""
         return self.keys.health(WHOLE_LANE).failures
 
-    def learn(
+    def record_outcome(
         self, parcel: Parcel, outcome: Outcome, verdict: Verdict, rules: Rules
     ) -> list[Change]:
         """Update the stops from the result of an attempt."""
@@ -122,16 +128,16 @@ class Stops:
         health = self.keys.health(key)
         if self._window.is_ordered:
             self.is_on_trial &= verdict.status is not Status.DELIVERED
-            if learn_in_order(health, verdict, rules):
+            if record_in_order(health, verdict, rules):
                 return self._block(parcel.delivery_id, reason=outcome.reason)
             return self.end(key) if verdict.step in _FREEING else []
-        if self._window.learns or verdict.status is Status.DELIVERED:
-            learn_of_endpoint(health, outcome, verdict, rules)
+        if self._window.blocks_keys or verdict.status is Status.DELIVERED:
+            record_for_endpoint(health, outcome, verdict, rules)
         if verdict.status is Status.DELIVERED:
             return self.end(key)
         return self.report(parcel, reason="" if outcome.outcome in NEVER_CALLED else outcome.reason)
 
-    def learn_fault(self, parcel: Parcel, rules: Rules, *, fault: str) -> list[Change]:
+    def record_fault(self, parcel: Parcel, rules: Rules, *, fault: str) -> list[Change]:
         """Block a key whose endpoint cannot be sent to by a fault of ours, until that is fixed."""
         health = self.keys.health_of(parcel)
         if not health.is_blocked():
@@ -140,10 +146,10 @@ class Stops:
             return self._block(parcel.delivery_id, reason=fault)
         return self.report(parcel, reason=fault)
 
-    def learn_of_batch(self, batch: RunBatch) -> list[Change]:
+    def record_batch(self, batch: RunBatch) -> list[Change]:
         """Pause at the end of a run that settled nothing; see `RunBatch`."""
         health = self.keys.health(WHOLE_LANE)
-        self.skipped.learn(batch)
+        self.skipped.record_batch(batch)
         if not batch.is_fruitless or batch.rules is None or batch.failed is None:
             return []
         if not batch.fresh and not health.failures:
@@ -170,7 +176,7 @@ class Stops:
         """
         key = self.keys.key_of(parcel)
         health = self.keys.health(key)
-        if not self._window.learns or isinstance(key, str):
+        if not self._window.blocks_keys or isinstance(key, str):
             return []
         if not health.failures:
             return self.end(key)
@@ -275,7 +281,7 @@ class Stops:
         return [] if self._window.is_ordered else list(self._known)
 
     @property
-    def doubtful(self) -> Collection[Key]:
+    def untried(self) -> Collection[Key]:
         """The endpoints that are down, could be tried now, and are not."""
         return [
             key

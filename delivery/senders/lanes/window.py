@@ -39,10 +39,10 @@ class Window:
     """The limits and rules by which a lane is served.
 
     At most `size` attempts are under way; of one key `per_key`, or an even share of the window if
-    that is None. `learns`: a key that fails is blocked for a while. `reports`: the lane is BLOCKED
-    then. `moves`: deliveries go to the retry lane when the policy says so. At most `capacity`
-    deliveries are read at a time, when no more than `refill_level` are left, if those are set. An
-    endpoint may hold no more of the deliveries in memory than its share, computed for at least
+    that is None. `blocks_keys`: a key that fails is blocked for a while. `reports`: the lane is
+    BLOCKED then. `moves`: deliveries go to the retry lane when the policy says so. At most
+    `capacity` deliveries are read at a time, when no more than `refill_level` are left, if those
+    are set. Of the deliveries in memory an endpoint has at most its share, computed for at least
     `least_keys` endpoints.
     """
 
@@ -51,7 +51,7 @@ class Window:
     size: int = MOST_UNDER_WAY
     per_key: int | None = PLACES
     least_keys: int = 4
-    learns: bool = True
+    blocks_keys: bool = True
     reports: bool = False
     moves: bool = False
     capacity: int | None = None
@@ -87,7 +87,7 @@ class Window:
 # time. Each delivery has its own time there, so an endpoint gets no further protection.
 _WINDOWS = {
     LaneKind.QUEUE: Window(statement="read_groups"),
-    LaneKind.RETRY: Window(statement="read_due", per_key=1, learns=False),
+    LaneKind.RETRY: Window(statement="read_due", per_key=1, blocks_keys=False),
     LaneKind.CALLBACK: Window(statement="read_due"),
 }
 

@@ -27,7 +27,7 @@ from delivery.database.statements import statement
 from delivery.models.lane import MEMBER_LOCKS, SHARD_LOCKS
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.shards.sharing import Member, member_of, slots_for
-from delivery.senders.shards.silence import Heard, Silence
+from delivery.senders.shards.silence import Silence, Waiting
 
 log = logging.getLogger(__name__)
 
@@ -146,7 +146,7 @@ class Session:
             await self._end(frozen)
         return myself, [member_of(row) for row in rows]
 
-    async def _end(self, frozen: Sequence[Heard]) -> None:
+    async def _end(self, frozen: Sequence[Waiting]) -> None:
         pids, state_changes = zip(*frozen, strict=True)
         try:
             ended = await self.fetch(

@@ -16,17 +16,17 @@ FROZEN_SECONDS = 6.0
 GAP_SECONDS = 2.0
 
 # A session: its backend's process id, and the time of its last change of state.
-Heard = tuple[int, datetime]
+Waiting = tuple[int, datetime]
 
 
 class Silence:
     """One sender's observations of sessions that wait for their clients."""
 
     def __init__(self) -> None:
-        self._since: dict[Heard, float] = {}
+        self._since: dict[Waiting, float] = {}
         self._checked_at = float("-inf")
 
-    def frozen(self, waiting: Collection[Heard], *, now: float) -> list[Heard]:
+    def frozen(self, waiting: Collection[Waiting], *, now: float) -> list[Waiting]:
         """Return the sessions that have waited too long at `now`, by `seconds_since_boot`."""
         previous = self._since if now - self._checked_at <= GAP_SECONDS else {}
         self._checked_at = now

@@ -34,7 +34,7 @@ WITH RECURSIVE places AS (
             FROM delivery_waiting
             WHERE lane_id = %(lane)s AND subscription_id = subscription.id
                 AND status = 'PENDING' AND next_attempt_at <= now()
-                AND id <> ALL (%(held)s::bigint[])
+                AND id <> ALL (%(in_memory)s::bigint[])
                 AND (expires_at IS NULL OR expires_at > now())
                 AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
             ORDER BY next_attempt_at
@@ -46,7 +46,7 @@ WITH RECURSIVE places AS (
             FROM delivery_waiting
             WHERE lane_id = %(lane)s AND NOT skipped AND subscription_id = subscription.id
                 AND status = 'PENDING' AND next_attempt_at IS NULL
-                AND id <> ALL (%(held)s::bigint[])
+                AND id <> ALL (%(in_memory)s::bigint[])
                 AND (expires_at IS NULL OR expires_at > now())
                 AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
             ORDER BY id
@@ -58,7 +58,7 @@ WITH RECURSIVE places AS (
             FROM delivery_waiting
             WHERE lane_id = %(lane)s AND subscription_id = subscription.id
                 AND status = 'PENDING' AND priority IS NOT NULL AND next_attempt_at IS NULL
-                AND id <> ALL (%(held)s::bigint[])
+                AND id <> ALL (%(in_memory)s::bigint[])
                 AND (expires_at IS NULL OR expires_at > now())
                 AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
             ORDER BY priority DESC, id

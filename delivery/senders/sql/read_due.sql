@@ -47,7 +47,7 @@ WITH RECURSIVE places AS (
             ) AS callback ON true
             WHERE waiting.lane_id = %(lane)s AND waiting.subscription_id = subscription.id
                 AND waiting.status = 'PENDING' AND waiting.next_attempt_at <= now()
-                AND waiting.id <> ALL (%(held)s::bigint[])
+                AND waiting.id <> ALL (%(in_memory)s::bigint[])
                 AND (waiting.expires_at IS NULL OR waiting.expires_at > now())
                 AND (
                     waiting.server_started_at IS NULL
@@ -71,7 +71,7 @@ WITH RECURSIVE places AS (
             WHERE fresh.lane_id = %(lane)s AND NOT fresh.skipped
                 AND fresh.subscription_id = subscription.id
                 AND fresh.status = 'PENDING' AND fresh.next_attempt_at IS NULL
-                AND fresh.id <> ALL (%(held)s::bigint[])
+                AND fresh.id <> ALL (%(in_memory)s::bigint[])
                 AND (fresh.expires_at IS NULL OR fresh.expires_at > now())
                 AND (
                     fresh.server_started_at IS NULL

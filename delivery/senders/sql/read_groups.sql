@@ -44,7 +44,7 @@ WITH RECURSIVE places AS (
             FROM delivery_waiting waiting
             WHERE NOT places.skipped AND lane_id = %(lane)s AND NOT skipped
                 AND subscription_id = places.subscription_id
-                AND status = 'PENDING' AND id <> ALL (%(held)s::bigint[])
+                AND status = 'PENDING' AND id <> ALL (%(in_memory)s::bigint[])
                 AND (expires_at IS NULL OR expires_at > now())
                 AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
                 AND NOT EXISTS (
@@ -63,7 +63,7 @@ WITH RECURSIVE places AS (
             FROM delivery_waiting waiting
             WHERE places.skipped AND lane_id = %(lane)s AND skipped
                 AND subscription_id = places.subscription_id
-                AND status = 'PENDING' AND id <> ALL (%(held)s::bigint[])
+                AND status = 'PENDING' AND id <> ALL (%(in_memory)s::bigint[])
                 AND (expires_at IS NULL OR expires_at > now())
                 AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
                 AND next_attempt_at <= now()

@@ -14,8 +14,8 @@ SELECT
     extract(epoch FROM run.expires_at - now())::float8 AS seconds_left
 FROM unnest(
     %(lane)s::bigint[], %(rows)s::int[], %(skipped_rows)s::int[], %(bytes)s::bigint[],
-    %(held)s::text[]
-) WITH ORDINALITY AS wanted (lane_id, rows, skipped_rows, bytes, held, number)
+    %(in_memory)s::text[]
+) WITH ORDINALITY AS wanted (lane_id, rows, skipped_rows, bytes, in_memory, number)
 JOIN delivery_lane lane ON lane.id = wanted.lane_id
 CROSS JOIN LATERAL (
     SELECT
@@ -38,7 +38,7 @@ CROSS JOIN LATERAL (
                     expires_at, server_started_at, replay_id, next_attempt_at
                 FROM delivery_waiting
                 WHERE lane_id = wanted.lane_id AND NOT skipped AND subscription_id = subscription.id
-                    AND status = 'PENDING' AND id <> ALL (wanted.held::bigint[])
+                    AND status = 'PENDING' AND id <> ALL (wanted.in_memory::bigint[])
                     AND (expires_at IS NULL OR expires_at > now())
                     AND (
                         server_started_at IS NULL OR server_started_at = pg_postmaster_start_time()
@@ -61,7 +61,7 @@ CROSS JOIN LATERAL (
                 FROM delivery_waiting
                 WHERE lane_id = wanted.lane_id AND skipped AND subscription_id = subscription.id
                     AND status = 'PENDING' AND next_attempt_at IS NOT NULL
-                    AND id <> ALL (wanted.held::bigint[])
+                    AND id <> ALL (wanted.in_memory::bigint[])
                     AND (expires_at IS NULL OR expires_at > now())
                     AND (
                         server_started_at IS NULL OR server_started_at = pg_postmaster_start_time()

@@ -3,7 +3,7 @@
 -- moves a row from `delivery_waiting` to `delivery_settled`; a success is recorded in the row
 -- itself, every other attempt is logged. A delivery that a person settled meanwhile is no longer
 -- waiting: `delivery_amend` adds the attempt to its history.
--- `delivery.senders.commits.group_statements` replaces the placeholder of the verdicts by one row
+-- `delivery.senders.commits.commit_statements` replaces the placeholder of the verdicts by one row
 -- of parameters, or by many rows as JSON. `= ANY` finds rows by the index, even with a plan made
 -- while the table was nearly empty.
 WITH verdict AS MATERIALIZED (

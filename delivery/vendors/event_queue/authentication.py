@@ -25,7 +25,7 @@ from subscriptions.api.problems import Problem
 from subscriptions.matching.lookups import key_by_hash
 from subscriptions.models import ApiKey, Scope, Subscriber
 from subscriptions.models.api_key import hash_of
-from subscriptions.sign_in import HeldBackError, Visitor
+from subscriptions.sign_in import ThrottledError, Visitor
 from subscriptions.values.client_address import client_address
 from subscriptions.values.names import is_name
 
@@ -94,8 +94,8 @@ def _check(visitor: Visitor, password: str, *, stored: str) -> None:
     now = timezone.now()
     try:
         attempt = sign_in.begin_sign_in(visitor, now=now)
-    except HeldBackError as held_back:
-        seconds = max(int((held_back.until - now).total_seconds()), 0) + 1
+    except ThrottledError as throttled:
+        seconds = max(int((throttled.until - now).total_seconds()), 0) + 1
         detail = (
             "Too many wrong passwords came from here or for this name. "
             "Try again later, or use a fetch key."

@@ -123,10 +123,10 @@ def _shown(fetched: LeasedMessage, *, folder: str) -> dict[str, Any]:
 
 def _answer(request: Request, content: Mapping[str, Any]) -> HttpResponse:
     """Answer in the requested media type: the Event Queue's, of any version, or plain JSON."""
-    asked = _VENDOR_JSON.search(request.META.get("HTTP_ACCEPT", ""))
+    wanted = _VENDOR_JSON.search(request.META.get("HTTP_ACCEPT", ""))
     return HttpResponse(
         orjson.dumps(content),
         # Without a charset: one known client accepts as JSON only types that end in json.
-        content_type=asked.group() if asked else JSON,
+        content_type=wanted.group() if wanted else JSON,
         headers={"Cache-Control": "no-store"},
     )

@@ -15,7 +15,7 @@ from subscriptions import sign_in
 from subscriptions.api.authentication import is_usable, usable_key
 from subscriptions.api.problems import Problem
 from subscriptions.models import ApiKey, Publisher, Scope
-from subscriptions.sign_in import HeldBackError, Visitor
+from subscriptions.sign_in import ThrottledError, Visitor
 from subscriptions.values.names import is_name
 
 SESSION_SECONDS = 3600
@@ -36,8 +36,8 @@ def log_in(username: str, password: str, *, address: str | None, now: datetime) 
         sign_in.begin_sign_in(
             Visitor(username=name, address=address, shown=name if is_known else ""), now=now
         )
-    except HeldBackError as held_back:
-        seconds = max(int((held_back.until - now).total_seconds()), 0) + 1
+    except ThrottledError as throttled:
+        seconds = max(int((throttled.until - now).total_seconds()), 0) + 1
         detail = "Too many logins failed from here or for this publisher. Try again later."
         raise Problem(
             429, "too-many-failures", detail, headers={"Retry-After": str(seconds)}

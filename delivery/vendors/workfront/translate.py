@@ -103,10 +103,10 @@ def _of_object(document: Mapping[str, Any]) -> list[Condition]:
     """
     if not document.get("objId"):
         return []
-    asked = [
+    conditions = [
         Comparison(_path(state, ("ID",)), Operator.EQUAL, document["objId"]) for state in (NEW, OLD)
     ]
-    return [Or(tuple(asked)) if document["eventType"] == "DELETE" else asked[0]]
+    return [Or(tuple(conditions)) if document["eventType"] == "DELETE" else conditions[0]]
 
 
 def _not_parsed(text: str) -> list[Reason]:

@@ -42,7 +42,7 @@ class RoleForm(forms.ModelForm[Group]):
         field = self.fields["sentences"]
         assert isinstance(field, forms.MultipleChoiceField)
         field.choices = [(key, words) for key, (words, _) in self._bundles.items()]
-        held = _held(self.instance)
+        held = _permissions(self.instance)
         self.initial["sentences"] = [
             key for key, (_, ids) in self._bundles.items() if ids and ids <= held
         ]
@@ -62,7 +62,7 @@ class RoleForm(forms.ModelForm[Group]):
         return cleaned
 
 
-def _held(role: Group) -> set[int]:
+def _permissions(role: Group) -> set[int]:
     return set(role.permissions.values_list("pk", flat=True)) if role.pk else set()
 
 

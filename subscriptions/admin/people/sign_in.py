@@ -47,7 +47,7 @@ class SignInAdmin(ExportedAdmin):
         Since,
         Until,
     ]
-    list_before_template = "console/held_back.html"
+    list_before_template = "console/throttled.html"
 
     def get_urls(self) -> list[URLPattern]:
         let_in = self.admin_site.admin_view(require_POST(self.let_in))
@@ -58,7 +58,7 @@ class SignInAdmin(ExportedAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         shown = {
-            "held_back": held_back(now=timezone.now()),
+            "throttled": throttled(now=timezone.now()),
             "may_let_in": self.may_change_rows(request),
             **(extra_context or {}),
         }
@@ -100,7 +100,7 @@ def who(row: SignIn) -> str:
     return f"{row.username or 'An unknown user'} from {row.address or 'an unknown address'}"
 
 
-def held_back(*, now: datetime) -> list[SignIn]:
+def throttled(*, now: datetime) -> list[SignIn]:
     """Return the latest failure of each blocked account and origin, with `until`, newest first."""
     counted = SignIn.objects.filter(counts=True, at__gt=now - sign_in.WINDOW)
     latest = _latest_of(counted, "account", "origin", most=sign_in.MOST_OF_ACCOUNT_FROM_ORIGIN)

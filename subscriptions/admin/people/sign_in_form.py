@@ -9,14 +9,14 @@ from unfold.forms import AuthenticationForm
 
 from subscriptions import sign_in
 from subscriptions.admin.shared.times import duration
-from subscriptions.sign_in import HeldBackError, Visitor
+from subscriptions.sign_in import ThrottledError, Visitor
 from subscriptions.values.client_address import client_address
 
 
 class SignInForm(AuthenticationForm):  # type: ignore[misc]  # Unfold has no types
-    """`held_back_seconds` is the remaining wait, if too many failures are the reason of refusal."""
+    """`throttled_seconds` is the remaining wait, if too many failures are the reason of refusal."""
 
-    held_back_seconds: int | None = None
+    throttled_seconds: int | None = None
 
     def clean(self) -> dict[str, Any]:
         username, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
@@ -26,16 +26,16 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # Unfold has no typ
         visitor = Visitor(username=username, address=client_address(self.request))
         try:
             attempt = sign_in.begin_sign_in(visitor, now=now)
-        except HeldBackError as held_back:
-            raise self._refusal(held_back.until, now=now) from None
+        except ThrottledError as throttled:
+            raise self._refusal(throttled.until, now=now) from None
         cleaned: dict[str, Any] = super().clean()
         sign_in.complete_sign_in(attempt)
         return cleaned
 
     def _refusal(self, until: datetime, *, now: datetime) -> ValidationError:
-        self.held_back_seconds = max(int((until - now).total_seconds()), 0) + 1
+        self.throttled_seconds = max(int((until - now).total_seconds()), 0) + 1
         return ValidationError(
             f"Too many sign-ins failed. Try again in {duration(until - now)}, at {until:%H:%M:%S} "
             "UTC, or ask an administrator to end the wait.",
-            code="held_back",
+            code="throttled",
         )

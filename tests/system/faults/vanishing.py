@@ -147,7 +147,7 @@ def connected() -> Iterator[dict[str, Callable[[], Any]]]:
     from django.test import Client
 
     from delivery.database.connections import connect_sender
-    from delivery.lifecycle import wake
+    from delivery.lifecycle import notifier
     from delivery.pipeline import settings
 
     def in_django() -> None:
@@ -174,7 +174,7 @@ def connected() -> Iterator[dict[str, Callable[[], Any]]]:
             pass
 
     sender, listener = on_loop(connect_sender("sender")), on_loop(connect_sender("listener"))
-    waker = wake._connect()
+    notifying = notifier._connect()
     reader = psycopg.connect(settings.conninfo("reader"), autocommit=True)
     arrow = adbc_driver_postgresql.dbapi.connect(settings.conninfo("arrow"), autocommit=True)
     cursor = arrow.cursor()
@@ -184,7 +184,7 @@ def connected() -> Iterator[dict[str, Callable[[], Any]]]:
         "django": lambda: own.execute("SELECT 1"),
         "sender": lambda: on_loop(sender.execute("SELECT 1")),
         "listener": lambda: on_loop(hear(listener)),
-        "wake": lambda: waker.execute("SELECT 1"),
+        "notifier": lambda: notifying.execute("SELECT 1"),
         "pipeline": lambda: reader.execute("SELECT 1"),
         "arrow": lambda: cursor.execute("SELECT 1"),
         "request": lambda: web.submit(asked).result(),

@@ -51,7 +51,7 @@ WEBMETHODS = replace(
     name="webmethods",
     actions=dict.fromkeys(IN_PLACE, "IN_PLACE")
     | {OutcomeClass.CLIENT_ERROR: "REJECT", OutcomeClass.REDIRECT: "REJECT"},
-    holds_in_doubt=True,
+    stays_in_doubt=True,
     schedule=RetrySchedule(
         seconds=10, is_exponential=False, jitter=0, max_attempts=5, suspends=False
     ),

@@ -32,7 +32,7 @@ TEAMFORGE = Rules(
         OutcomeClass.CLIENT_ERROR: "REJECT",
         OutcomeClass.REDIRECT: "UNSUPPORTED",
     },
-    holds_in_doubt=False,
+    stays_in_doubt=False,
     blocks_when_overloaded=False,
     pause_seconds=1,
     pause_max_seconds=60,
@@ -53,7 +53,7 @@ STRICT = replace(
         OutcomeClass.SERVER_ERROR: "BLOCK",
         OutcomeClass.RATE_LIMITED: "BLOCK",
     },
-    holds_in_doubt=True,
+    stays_in_doubt=True,
 )
 SWITCHED = replace(TEAMFORGE, blocks_when_overloaded=True)
 

@@ -92,7 +92,7 @@ def test_a_connection_lost_during_the_call_does_not_lose_the_record(
         )
         # Vacuum's workers belong to no user, and are left alone.
         others += " AND usename = current_user AND pid <> pg_backend_pid()"
-        own.execute(f"{others} AND application_name <> 'inturn wake'".encode())
+        own.execute(f"{others} AND application_name <> 'inturn notifier'".encode())
 
     rules.always(ActingReceiver(terminate, Answer(200)))
     assert status_answered(exchange(publisher, event_type)) == 200

@@ -60,7 +60,7 @@ class TestListing:
         rows.run(Step.ROLLUP, asked_by="ann")
         _, rollup, export, verify = history("runs").splitlines()
         assert "WAITING" in rollup
-        assert "asked for by ann" in rollup
+        assert "requested by ann" in rollup
         assert "\x1b" not in export
         assert "room" in export
         assert verify.split()[2:] == [

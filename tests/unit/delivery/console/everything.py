@@ -68,7 +68,7 @@ def make_everything() -> dict[str, dict[str, Any]]:
         "subscriptions_commonscript": _common_script().pk,
         "subscriptions_apikey": factories.api_key()[0].pk,
         "subscriptions_configurationchange": _change().pk,
-        "subscriptions_signin": _held_back().pk,
+        "subscriptions_signin": _throttled().pk,
         "delivery_builtinreceiver": BuiltInReceiver.objects.create(name="mine").pk,
         "delivery_message": rejected.message_id,
         "delivery_delivery": rejected.pk,
@@ -208,7 +208,7 @@ def _change() -> ConfigurationChange:
     )
 
 
-def _held_back() -> SignIn:
+def _throttled() -> SignIn:
     visitor = Visitor(username="uma", address="198.51.100.7")
     failures = [
         sign_in.begin_sign_in(visitor, now=timezone.now())

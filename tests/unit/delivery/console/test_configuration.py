@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
-from delivery.lifecycle import wake
+from delivery.lifecycle import notifier
 from subscriptions.admin.subscriptions import header_lines
 from subscriptions.changes import MASKED
 from subscriptions.models import ConfigurationChange, EventType, Publisher, Subscriber, Subscription
@@ -164,7 +164,7 @@ class TestSubscription:
         django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
     ) -> None:
         reported: list[str] = []
-        monkeypatch.setattr(wake, "notify_of_change", lambda: reported.append("changed"))
+        monkeypatch.setattr(notifier, "notify_of_change", lambda: reported.append("changed"))
         ann.post(f"{ROOT}/subscription/add/", values)
         subscription = Subscription.objects.get()
         ann.post(

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
 
-from delivery.lifecycle import wake
+from delivery.lifecycle import notifier
 from subscriptions.models import ConfigurationChange, Mode, Subscription
 from subscriptions.rewriting import Replacement, RewriteError
 from tests.support import factories
@@ -132,7 +132,7 @@ class TestRewritingPage:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         reported: list[str] = []
-        monkeypatch.setattr(wake, "notify_of_change", lambda: reported.append("changed"))
+        monkeypatch.setattr(notifier, "notify_of_change", lambda: reported.append("changed"))
         page = self.preview(ann)
         with django_capture_on_commit_callbacks(execute=True):
             answer = self.post(ann, page)

@@ -13,9 +13,9 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from subscriptions import sign_in
-from subscriptions.admin.people.sign_in import held_back
+from subscriptions.admin.people.sign_in import throttled
 from subscriptions.models import ConfigurationChange, SignIn
-from subscriptions.sign_in import HeldBackError, Visitor
+from subscriptions.sign_in import ThrottledError, Visitor
 
 PASSWORD = "correct horse battery"
 OTHER = "198.51.100.7"
@@ -134,14 +134,14 @@ class TestThrottling:
         now = timezone.now()
         for number in range(30):
             sign_in.begin_sign_in(Visitor(username=f"name{number}", address=OTHER), now=now)
-        with pytest.raises(HeldBackError):
+        with pytest.raises(ThrottledError):
             sign_in.begin_sign_in(Visitor(username="una", address=OTHER), now=now)
 
     def test_an_account_that_is_tried_from_everywhere_waits(self, una: User) -> None:
         now = timezone.now()
         for number in range(100):
             sign_in.begin_sign_in(Visitor(username="una", address=f"198.51.{number}.1"), now=now)
-        with pytest.raises(HeldBackError):
+        with pytest.raises(ThrottledError):
             sign_in.begin_sign_in(Visitor(username="una", address="127.0.0.1"), now=now)
 
     def test_an_account_that_is_tried_from_everywhere_does_not_wait_where_it_is_at_home(
@@ -159,7 +159,7 @@ class TestThrottling:
             sign_in.begin_sign_in(
                 Visitor(username="una", address=f"2001:db8:1:2::{number}"), now=now
             )
-        with pytest.raises(HeldBackError):
+        with pytest.raises(ThrottledError):
             sign_in.begin_sign_in(Visitor(username="una", address="2001:db8:1:2:ffff::1"), now=now)
         sign_in.begin_sign_in(Visitor(username="una", address="2001:db8:1:3::1"), now=now)
 
@@ -187,12 +187,12 @@ class TestEndingTheWait:
         self, una: User, ann: Client, client: Client
     ) -> None:
         fail(client, 5, REMOTE_ADDR=OTHER)
-        (waits,) = held_back(now=timezone.now())
+        (waits,) = throttled(now=timezone.now())
         page = ann.get("/admin/subscriptions/signin/").text
         assert "Locked out" in page
         assert f"/admin/subscriptions/signin/{waits.pk}/let-in/" in page
         ann.post(f"/admin/subscriptions/signin/{waits.pk}/let-in/")
-        assert held_back(now=timezone.now()) == []
+        assert throttled(now=timezone.now()) == []
         assert try_to(client, password=PASSWORD, REMOTE_ADDR=OTHER).status_code == 302
         change = ConfigurationChange.objects.get()
         assert (change.actor, change.action, change.before) == ("ann", "let in", {"failures": 5})
@@ -220,7 +220,7 @@ def test_guesses_at_the_same_moment_count_each_other() -> None:
         try:
             barrier.wait()
             begun.append(sign_in.begin_sign_in(Visitor(username="una", address=OTHER), now=now))
-        except HeldBackError as error:
+        except ThrottledError as error:
             refused.append(error)
         finally:
             connection.close()

@@ -10,7 +10,7 @@ from delivery.history.job import StepJob
 from delivery.history.schemas import ATTEMPTS, DELIVERIES
 from delivery.history.steps.verify import verify_history
 from delivery.models import Delivery, OutcomeClass, PipelineRun, Step
-from delivery.senders.commits.group_statements import group_statements
+from delivery.senders.commits.commit_statements import commit_statements
 from delivery.states import Status
 from delivery.support import bulk_jobs, resubmit
 from delivery.verdict import NextStep, Verdict
@@ -33,7 +33,7 @@ def try_once(delivery: Delivery, status: Status) -> None:
     verdict = Verdict(status=status, step=NextStep.NEXT)
     entry = settlement(delivery, verdict=verdict, outcome=outcome, status_code=status_code)
     with psycopg.connect(make_conninfo(**connection_parameters())) as sender:
-        for text, parameters in group_statements([entry]):
+        for text, parameters in commit_statements([entry]):
             sender.execute(text.encode(), parameters)
 
 

@@ -11,9 +11,9 @@ from delivery.history.checks.finding import findings
 from delivery.history.checks.holds import times_of_holds
 from delivery.history.checks.known_deliveries import known_deliveries, places
 from delivery.history.checks.order import (
-    deliveries_of_doubted_lanes,
+    deliveries_of_suspect_lanes,
     late_deliveries,
-    mark_doubtful,
+    mark_suspects,
     order_counts,
     ordered_deliveries,
     overtaken_deliveries,
@@ -23,7 +23,7 @@ from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL
 from tests.unit.delivery.history.archived import Row, attempt, delivery, entry, frame, seconds
 
 Found = list[tuple[str, int, int]]
-IGNORED = {"checked", "doubted"}
+IGNORED = {"checked", "suspects"}
 
 
 def history(
@@ -57,13 +57,13 @@ def owners(rows: DataFrame) -> DataFrame:
 
 
 def found(turns: DataFrame) -> Found:
-    some = deliveries_of_doubted_lanes(mark_doubtful(turns)).cache()
+    some = deliveries_of_suspect_lanes(mark_suspects(turns)).cache()
     rows = findings(overtaken_deliveries(late_deliveries(some).cache(), some)).collect()
     return sorted((row.kind, row.delivery_id, row.other_delivery_id) for row in rows)
 
 
 def explained(turns: DataFrame) -> dict[str, int]:
-    row = mark_doubtful(turns).agg(order_counts().alias("counts")).first()
+    row = mark_suspects(turns).agg(order_counts().alias("counts")).first()
     assert row is not None
     return {
         name: count

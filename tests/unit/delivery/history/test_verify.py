@@ -109,10 +109,10 @@ def test_rows_twice_in_the_archive_are_found(tmp_path: Path, spark: SparkSession
 
 @pytest.mark.slow
 def test_unarchived_rows_count(tmp_path: Path, spark: SparkSession) -> None:
-    held_back = factories.delivery()
+    throttled = factories.delivery()
     settled = factories.delivery(Status.DELIVERED)
     archived = [
-        message(held_back.message_id, owed=1, published_at=seconds(0)),
+        message(throttled.message_id, owed=1, published_at=seconds(0)),
         message(settled.message_id, owed=1, published_at=seconds(0)),
     ]
     write(tmp_path, messages=archived, until=timezone.now() - timedelta(hours=1))

@@ -32,7 +32,7 @@ from delivery.models import (
 )
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish_own
-from delivery.senders.commits.group_statements import group_statements
+from delivery.senders.commits.commit_statements import commit_statements
 from delivery.states import OPEN
 from delivery.support import resolve
 from delivery.verdict import NextStep, Verdict
@@ -57,7 +57,7 @@ def commit(*deliveries: Delivery, status: Status = Status.DELIVERED) -> None:
     verdict = Verdict(status=status, step=NextStep.NEXT)
     entries = [settlement(delivery, verdict=verdict, outcome=outcome) for delivery in deliveries]
     with psycopg.connect(make_conninfo(**connection_parameters())) as sender:
-        for text, parameters in group_statements(entries):
+        for text, parameters in commit_statements(entries):
             sender.execute(text.encode(), parameters)
 
 

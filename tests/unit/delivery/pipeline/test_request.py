@@ -23,7 +23,7 @@ def test_a_run_waits_for_its_turn() -> None:
 def test_a_second_one_is_refused_while_the_first_waits(step: Step) -> None:
     first = request_run(step, now=timezone.now())
     with pytest.raises(
-        RunOpenError, match=rf"{step.label} {first.pk} was asked for at .* and waits"
+        RunOpenError, match=rf"{step.label} {first.pk} was requested at .* and waits"
     ) as refused:
         request_run(step, now=timezone.now())
     assert refused.value.run == first

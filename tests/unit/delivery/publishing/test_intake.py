@@ -11,7 +11,7 @@ from django.db import connection
 from django.utils import timezone
 
 from delivery.database.connections import CHANNEL, connection_parameters
-from delivery.lifecycle import wake
+from delivery.lifecycle import notifier
 from delivery.models import Delivery, IdempotencyKey, Message
 from delivery.models.message import parse_public_id
 from delivery.senders.notifications import notification_of
@@ -165,7 +165,7 @@ def test_senders_are_notified_once_of_a_post_that_is_alone(key: str, wanted: Eve
     with psycopg.connect(**connection_parameters(), autocommit=True) as listening:
         listening.execute(f"LISTEN {CHANNEL}")
         with_intake(scenario)
-        wake.notify_of_work([0])
+        notifier.notify_of_work([0])
         for notification in listening.notifies(timeout=30):
             if notification.payload == "work 0":
                 break

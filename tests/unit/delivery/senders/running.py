@@ -34,9 +34,9 @@ async def serve_lanes(settler: Settler, lane_ids: Sequence[int]) -> None:
     """Claim these lanes for the settler, as a sender does that begins to serve them."""
     await settler.claim(list({shard_of(lane_id) for lane_id in lane_ids}))
     for lane_id in lane_ids:
-        epoch = settler.holding.epoch_of(lane_id)
+        epoch = settler.claimed.epoch_of(lane_id)
         assert epoch is not None
-        settler.holding.begin(lane_id, epoch=epoch)
+        settler.claimed.begin(lane_id, epoch=epoch)
 
 
 def end_sessions() -> None:

@@ -46,11 +46,11 @@ def test_a_delivery_cancelled_after_it_was_read_is_not_sent(
             other.execute("SELECT FROM delivery_lane WHERE id = %s FOR NO KEY UPDATE", [lane_id])
             await claims.serve([lane_id])
             async with asyncio.timeout(SECONDS):
-                while not context.settler.held_up:
+                while not context.settler.locked_lanes:
                     await context.settler.members()
             await elsewhere(lambda: transitions.cancel_deliveries(cancelled, actor="ann"))
             # As when it is notified of the commit.
-            context.lanes[lane_id].wake()
+            context.lanes[lane_id].nudge()
         async with asyncio.timeout(SECONDS):
             while await elsewhere(Delivery.objects.pending().exists):
                 await asyncio.sleep(0.02)

@@ -40,7 +40,7 @@ def lane() -> Lane:
 
 def test_a_sender_that_is_alone_has_all_shards() -> None:
     async def scenario(claims: Claims, context: SenderContext) -> None:
-        assert set(context.settler.holding.shards) == set(range(SHARDS))
+        assert set(context.settler.claimed.shards) == set(range(SHARDS))
         assert await elsewhere(locked_shards) == SHARDS
 
     with_claims(scenario)
@@ -69,13 +69,13 @@ def test_a_lane_that_is_read_while_claims_close_is_not_begun(lane: Lane) -> None
 
 def test_a_sender_that_lost_the_database_lets_others_claim_first(lane: Lane) -> None:
     async def scenario(claims: Claims, context: SenderContext) -> None:
-        await context.settler.release(list(context.settler.holding.shards))
-        context.settler.holding.may_claim_at = float("inf")
+        await context.settler.release(list(context.settler.claimed.shards))
+        context.settler.claimed.may_claim_at = float("inf")
         await claims.update_members()
-        assert not list(context.settler.holding.shards)
-        context.settler.holding.may_claim_at = 0.0
+        assert not list(context.settler.claimed.shards)
+        context.settler.claimed.may_claim_at = 0.0
         await claims.update_members()
-        assert set(context.settler.holding.shards) == set(range(SHARDS))
+        assert set(context.settler.claimed.shards) == set(range(SHARDS))
 
     with_claims(scenario)
 
@@ -112,7 +112,7 @@ def test_a_shard_that_another_sender_is_to_have_is_released_when_its_lanes_have_
         await claims.release_left()
         await claims.serve([others.pk])
         assert not context.lanes
-        assert set(context.settler.holding.shards) == shards_of(0, {0, 1})
+        assert set(context.settler.claimed.shards) == shards_of(0, {0, 1})
         assert await other.claim(list(range(SHARDS))) == shards_of(1, {0, 1})
         await other.close()
 
@@ -135,7 +135,7 @@ def test_no_lane_of_a_shard_begins_while_that_waits_to_be_released(others: Lane)
             await claims.serve([others.pk])
             assert not context.lanes
         await releasing
-        assert shard_of(others.pk) not in context.settler.holding.shards
+        assert shard_of(others.pk) not in context.settler.claimed.shards
         await other.close()
 
     with_claims(scenario)
@@ -150,7 +150,7 @@ def test_a_shard_is_kept_while_one_of_its_lanes_waits_for_an_answer(others: Lane
         other = await share(claims)
         await claims.update_members()
         assert not hanging.is_yielding
-        assert set(context.settler.holding.shards) == shards_of(0, {0, 1}) | {shard_of(others.pk)}
+        assert set(context.settler.claimed.shards) == shards_of(0, {0, 1}) | {shard_of(others.pk)}
         await other.close()
 
     with_claims(scenario)

@@ -39,7 +39,7 @@ def test_the_previous_session_is_ended(firewall: Firewall) -> None:
         await session.members(busy_percent=0, sharing=1)
         assert firewall.reset_all()
         with pytest.raises(psycopg.OperationalError):
-            await session.fetch("speak", {})
+            await session.fetch("heartbeat", {})
         assert await lock_all(session) == slot
         await session.close()
 

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from delivery.database.connections import CHANNEL, connect_sender, connection_parameters
-from delivery.lifecycle import transitions, wake
+from delivery.lifecycle import notifier, transitions
 from delivery.models import Delivery, Lane, LaneState
 from delivery.support import resubmit, toggle, unblock
 from subscriptions import changes
@@ -59,13 +59,13 @@ def received_notifications(listening: psycopg.Connection) -> str:
 
 
 def test_a_notification_that_failed_is_repeated(listening: psycopg.Connection) -> None:
-    wake.notify_of_work([1])
+    notifier.notify_of_work([1])
     assert received_notifications(listening) == "work 1"
     listening.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-        "WHERE datname = current_database() AND application_name = 'inturn wake'"
+        "WHERE datname = current_database() AND application_name = 'inturn notifier'"
     )
-    wake.notify_of_work([2])
+    notifier.notify_of_work([2])
     assert received_notifications(listening) == "work 2"
 
 

@@ -14,7 +14,7 @@ from delivery.database.statements import statement
 from delivery.models import Delivery, EndpointHealth, Lane, LaneState, OutcomeClass
 from delivery.models.shard import shard_of
 from delivery.senders.claims import Claims
-from delivery.senders.commits.group_statements import group_statements
+from delivery.senders.commits.commit_statements import commit_statements
 from delivery.senders.commits.settler import Settler
 from delivery.senders.context import SenderContext
 from delivery.senders.entries import EndpointChange, Entry, LaneChange
@@ -141,7 +141,7 @@ class TestRows:
             run_of(row),
             settlement(row, outcome=OutcomeClass.SERVER_ERROR),
         ]
-        written = {text for text, _ in group_statements(entries)}
+        written = {text for text, _ in commit_statements(entries)}
         assert written.isdisjoint({statement("endpoints_up"), statement("endpoints_down")})
 
 
@@ -211,7 +211,7 @@ class TestBeginning:
                 tried["b"],
             ]
             # A person ends the pauses: each endpoint is tried, takes one, and is up again.
-            served.wake()
+            served.nudge()
             await _eventually(lambda: rows() == [])
 
         serving(again)

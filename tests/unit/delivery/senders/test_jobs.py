@@ -9,7 +9,7 @@ from delivery.models import Attempt, Delivery, Lane, Status
 from delivery.senders.claims import Claims
 from delivery.senders.context import SenderContext
 from delivery.senders.lanes.under_way import Jobs
-from delivery.senders.shards.holding import LaneLostError
+from delivery.senders.shards.claimed_shards import LaneLostError
 from subscriptions.models import Processing
 from tests.support import factories
 from tests.support.receivers import Hold, Receiver

@@ -87,7 +87,7 @@ def test_the_oldest_delivery_of_all_subscriptions_is_first(subscription: Subscri
         ({"skipped_rows": 2}, True),
         ({"skipped_rows": 1}, False),
         ({"skipped_rows": 0}, False),
-        ({"held": (1,)}, False),
+        ({"in_memory": (1,)}, False),
     ],
 )
 def test_a_read_that_no_limit_cut_has_all_of_the_lane(
@@ -152,7 +152,7 @@ def test_while_old_failures_pause_only_new_deliveries_are_read(subscription: Sub
 
 def test_deliveries_in_memory_are_not_read_again(subscription: Subscription) -> None:
     rows = [row.pk for row in pending(subscription, 5)]
-    assert ids(read(subscription.subscriber.lane.pk, held=tuple(rows[:2]))) == rows[2:]
+    assert ids(read(subscription.subscriber.lane.pk, in_memory=tuple(rows[:2]))) == rows[2:]
 
 
 def test_a_cancelled_request_adds_nothing_to_the_next(subscription: Subscription) -> None:

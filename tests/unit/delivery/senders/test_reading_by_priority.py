@@ -30,7 +30,7 @@ def by_priority(**fields: Any) -> Subscriber:
 
 def parameters(owner: Subscriber, most: int, **fields: Any) -> dict[str, Any]:
     given: dict[str, Any] = {"lane": owner.lane.pk, "rows": most, "most": most, "bytes": 1_000_000}
-    return given | {"held": [], "excluded": [], "excluded_origins": []} | fields
+    return given | {"in_memory": [], "excluded": [], "excluded_origins": []} | fields
 
 
 def read(owner: Subscriber, most: int = 8, **fields: Any) -> list[int]:
@@ -96,7 +96,7 @@ class TestReadingByPriority:
     def test_held_taken_and_excluded_deliveries_are_left_out(self, owner: Subscriber) -> None:
         one, two = self.waiting(owner, 9, 8)
         of = owner.subscriptions.get()
-        assert read(owner, held=[one]) == [two]
+        assert read(owner, in_memory=[one]) == [two]
         assert read(owner, excluded=[of.pk]) == []
         toggle.hold_owner(of, actor="ann")
         assert read(owner) == []

@@ -27,7 +27,13 @@ def jobs() -> EventType:
 
 
 def parameters(lane: Lane, **fields: Any) -> dict[str, Any]:
-    return {"lane": lane.pk, "rows": 10, "bytes": 1_000_000, "held": [], "excluded": []} | fields
+    return {
+        "lane": lane.pk,
+        "rows": 10,
+        "bytes": 1_000_000,
+        "in_memory": [],
+        "excluded": [],
+    } | fields
 
 
 def read(lane: Lane, **fields: Any) -> list[int]:

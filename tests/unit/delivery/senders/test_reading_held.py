@@ -36,7 +36,7 @@ def read_independent(name: str, lane_id: int | None) -> list[int]:
         "lane": lane_id,
         "rows": 10,
         "bytes": 1_000_000,
-        "held": [],
+        "in_memory": [],
         "most": None,
     }
     parameters |= {"excluded": [], "excluded_origins": []}

@@ -8,7 +8,7 @@ import pytest
 from delivery.models import Attempt, Lane
 from delivery.senders.commits.settler import Settler
 from delivery.senders.entries import Run
-from delivery.senders.shards.holding import LaneLostError
+from delivery.senders.shards.claimed_shards import LaneLostError
 from tests.support import factories
 from tests.unit.delivery.senders.entries import run_of, settlement
 from tests.unit.delivery.senders.running import serve_lanes, with_settler
@@ -58,7 +58,7 @@ def test_a_lane_that_commits_alone_learns_that_it_was_lost() -> None:
     async def scenario(settler: Settler) -> None:
         await serve_lanes(settler, [row.lane_id or 0])
         await settler.commit(row.lane_id or 0, settlement(row))
-        settler.holding.end(row.lane_id or 0)
+        settler.claimed.end(row.lane_id or 0)
         with pytest.raises(LaneLostError):
             await settler.commit(row.lane_id or 0, settlement(row))
 

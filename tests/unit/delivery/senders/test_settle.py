@@ -21,7 +21,7 @@ from delivery.models import (
 from delivery.models.shard import shard_of
 from delivery.senders.commits.settler import Settler
 from delivery.senders.entries import LaneChange
-from delivery.senders.shards.holding import LaneLostError
+from delivery.senders.shards.claimed_shards import LaneLostError
 from delivery.verdict import NextStep, Verdict
 from tests.support import factories
 from tests.unit.delivery.senders.entries import run_of, settlement
@@ -118,8 +118,8 @@ def test_a_lane_is_served_by_one_sender_at_a_time() -> None:
         assert await other.connect()
         assert await other.claim([shard]) == set()
         with pytest.raises(LaneLostError):
-            other.holding.begin(lane_id, epoch=1)
-        settler.holding.end(lane_id)
+            other.claimed.begin(lane_id, epoch=1)
+        settler.claimed.end(lane_id)
         await settler.release([shard])
         assert await other.claim([shard]) == {shard}
         await other.close()
@@ -145,7 +145,7 @@ def test_a_lane_is_lost_when_its_shard_is_released() -> None:
     async def scenario(settler: Settler) -> None:
         await serve_lanes(settler, [lane_id])
         await settler.release([shard_of(lane_id)])
-        assert not settler.holding.may_send(lane_id)
+        assert not settler.claimed.may_send(lane_id)
         with pytest.raises(LaneLostError):
             await settler.commit(lane_id, settlement(row))
 
@@ -186,7 +186,7 @@ def test_lanes_of_a_shard_taken_by_another_sender_are_lost() -> None:
         await usurper.close()
         with pytest.raises(LaneLostError):
             await settler.commit(lane_id, settlement(row))
-        assert not settler.holding.may_send(lane_id)
+        assert not settler.claimed.may_send(lane_id)
         await settler.commit(other.lane_id or 0, settlement(other))
 
     with_settler(scenario)
@@ -199,7 +199,7 @@ def test_after_a_reconnect_nothing_is_sent_before_the_shards_are_claimed() -> No
 
     async def scenario(settler: Settler) -> None:
         await serve_lanes(settler, [lane_id])
-        assert settler.holding.may_send(lane_id)
+        assert settler.claimed.may_send(lane_id)
         with psycopg.connect(**connection_parameters()) as holder:
             # The sender connects again, locks its shards, and waits to claim them.
             holder.execute(
@@ -210,9 +210,9 @@ def test_after_a_reconnect_nothing_is_sent_before_the_shards_are_claimed() -> No
             async with asyncio.timeout(SECONDS):
                 while not await elsewhere(_is_waited_for, holder.info.backend_pid):
                     continue
-            assert not settler.holding.may_send(lane_id)
+            assert not settler.claimed.may_send(lane_id)
         await committing
-        assert settler.holding.may_send(lane_id)
+        assert settler.claimed.may_send(lane_id)
 
     with_settler(scenario)
 

@@ -69,9 +69,9 @@ def test_only_the_lane_that_wants_the_row_waits(table: str) -> None:
                     await settler.commit(lane_of(row), run_of(row))
                 await settler.members()
             assert not first.done()
-            assert settler.held_up == [lane_of(wants)]
+            assert settler.locked_lanes == [lane_of(wants)]
         await first
-        assert settler.held_up == []
+        assert settler.locked_lanes == []
 
     with_settler(scenario)
     assert {row.status for row in Delivery.objects.all()} == {Status.DELIVERED}
@@ -96,7 +96,7 @@ def test_an_outcome_submitted_during_the_wait_is_committed_afterwards() -> None:
                 await started(settler.commit(lane_id, last)),
             ]
             async with asyncio.timeout(SECONDS):
-                while not settler.held_up:
+                while not settler.locked_lanes:
                     await settler.members()
             assert await elsewhere(_run, lane_id) == [row.pk for row in rows]
         await asyncio.gather(*commits)

@@ -119,7 +119,7 @@ def test_a_lane_that_forgets_its_run_reads_again_though_nothing_was_left() -> No
     fill(lane, 1, is_full=False)
     send_all(lane)
     lane.stock.exhaust()
-    lane.wake()
+    lane.nudge()
     lane.look_again()
     assert wants_more(lane)
 
@@ -162,7 +162,7 @@ def test_the_run_of_other_lanes_names_only_deliveries_in_flight() -> None:
 def test_a_wake_up_and_a_discarded_run_invalidate_a_pending_read() -> None:
     lane = serial()
     before, _ = lane.stock.begin_reading()
-    lane.wake()
+    lane.nudge()
     woken, _ = lane.stock.begin_reading()
     lane.stock.forget()
     assert before != woken != lane.stock.generation
@@ -204,7 +204,7 @@ def test_a_stale_run_sends_nothing_more_and_stays_recorded_until_its_attempt_end
     fill(lane, 3)
     taken = lane.take()
     assert taken is not None
-    lane.wake()
+    lane.nudge()
     lane.leave(taken[1])
     assert lane.take() is None
     assert lane.run().ids == (1, 2)

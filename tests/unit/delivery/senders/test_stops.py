@@ -25,7 +25,9 @@ BLOCKED: dict[str, Any] = {
 
 def learn(lane: SenderLane, kind: OutcomeClass, *, rules: Any = STRICT) -> list[LaneChange]:
     one, found = parcel(1, delivery_id=7), outcome(kind)
-    return lanes(lane.stops.learn(one, found, lane.window.judge(found, rules, one.tries), rules))
+    return lanes(
+        lane.stops.record_outcome(one, found, lane.window.judge(found, rules, one.tries), rules)
+    )
 
 
 def lanes(changes: list[Change]) -> list[LaneChange]:
@@ -87,7 +89,7 @@ def test_a_run_in_which_new_deliveries_failed_and_none_settled_blocks_the_lane()
     batch = RunBatch(fresh=2, skipped=0)
     for id in (7, 8):
         batch.count_failed(id, reason="500", rules=TEAMFORGE)
-    (change,) = lanes(lane.stops.learn_of_batch(batch))
+    (change,) = lanes(lane.stops.record_batch(batch))
     assert (change.state, change.delivery_id) == (LaneState.BLOCKED, 7)
 
 
@@ -95,7 +97,7 @@ def test_skipped_ones_that_fail_again_pause_by_themselves() -> None:
     lane = serial()
     batch = RunBatch(fresh=0, skipped=1)
     batch.count_failed(7, reason="500", rules=TEAMFORGE)
-    assert lane.stops.learn_of_batch(batch) == []
+    assert lane.stops.record_batch(batch) == []
     assert lane.stops.skipped.rows(10) == 0
     # After a pause of the whole lane they are tried, too.
     learn(lane, OutcomeClass.TIMEOUT)
@@ -107,7 +109,7 @@ def test_a_suspended_lane_sends_nothing_and_its_head_does_not_free_it() -> None:
     fill(lane, 3)
     verdict = Verdict(status=Status.REJECTED, step=NextStep.SUSPEND)
     found = outcome(OutcomeClass.CLIENT_ERROR)
-    assert lane.stops.learn(parcel(1), found, verdict, TEAMFORGE) == []
+    assert lane.stops.record_outcome(parcel(1), found, verdict, TEAMFORGE) == []
     change = lane.stops.suspend(7, reason="404", wait_seconds=None)
     assert (change.state, change.failures, change.wait_seconds) == (LaneState.SUSPENDED, 4, None)
     fill(lane, 3)

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from delivery.models import Delivery, OutcomeClass, UrlHealth
-from delivery.senders.commits.group_statements import group_statements
+from delivery.senders.commits.commit_statements import commit_statements
 from delivery.senders.entries import Settlement
 from delivery.senders.parcel import Endpoint
 from delivery.senders.reader import Reader
@@ -62,7 +62,7 @@ def test_a_success_is_committed_by_itself_and_counted_later(
 ) -> None:
     successes = Successes()
     for _ in range(3):
-        assert len(group_statements([successes.see(tried(delivery), endpoint)])) == 1
+        assert len(commit_statements([successes.see(tried(delivery), endpoint)])) == 1
     assert not UrlHealth.objects.exists()
     write(successes)
     write(successes)
@@ -77,7 +77,7 @@ def test_a_failure_is_judged_with_the_successes_before_it(
         successes.see(tried(delivery), endpoint)
     failed = successes.see(tried(delivery, OutcomeClass.SERVER_ERROR), endpoint)
     with connection.cursor() as cursor:
-        for text, columns in group_statements([failed]):
+        for text, columns in commit_statements([failed]):
             cursor.execute(text, columns)
     write(successes)
     health = UrlHealth.objects.get()

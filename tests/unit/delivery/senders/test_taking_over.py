@@ -37,7 +37,7 @@ def test_the_lanes_of_a_sender_that_ended_are_served_before_the_next_poll(
         async with asyncio.timeout(SECONDS):
             while heir._poll_due_at != float("inf"):
                 await asyncio.sleep(0)
-        assert not list(heir._settler.holding.shards)
+        assert not list(heir._settler.claimed.shards)
         # Without shards there is nothing to read.
         assert heir._reader.connected == 0
         await other.close()

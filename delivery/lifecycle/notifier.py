@@ -1,4 +1,4 @@
-"""Waking the senders, and web servers where clients wait at a mailbox.
+"""Notifying the senders, and web servers where clients wait at a mailbox.
 
 A NOTIFY inside a publishing transaction takes a lock of the whole database through the commit. So
 one thread a process collects publishers' notifications and sends them as one after the commit; if
@@ -73,7 +73,7 @@ class _Collector:
             self._is_disconnected = False
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
-                    target=self._notify_for_ever, name="wake", daemon=True
+                    target=self._notify_for_ever, name="notifier", daemon=True
                 )
                 self._thread.start()
             self._arrived.notify()
@@ -105,7 +105,7 @@ class _Collector:
                 if self._is_disconnected:
                     return
                 self._connection = None
-                log.warning("senders not woken yet", extra={"error": str(error)})
+                log.warning("senders not notified yet", extra={"error": str(error)})
                 with self._arrived:
                     self._words |= words
                 time.sleep(RECONNECT_SECONDS)
@@ -113,7 +113,7 @@ class _Collector:
 
 def _connect() -> psycopg.Connection:
     return psycopg.connect(
-        **connection_parameters(), autocommit=True, application_name="inturn wake"
+        **connection_parameters(), autocommit=True, application_name="inturn notifier"
     )
 
 

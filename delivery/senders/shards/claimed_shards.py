@@ -26,7 +26,7 @@ class LaneLostError(Exception):
     """Another sender has taken the lane: stop serving it, and record nothing."""
 
 
-class ShardHolding:
+class ClaimedShards:
     """The shards locked by one session. Await its coroutines one at a time: see `Settler`."""
 
     def __init__(self, session: Session) -> None:
@@ -36,7 +36,7 @@ class ShardHolding:
         self._lanes: set[int] = set()
         # Set after a reconnection until the shards are claimed again: another sender may have had
         # them meanwhile.
-        self._is_doubtful = False
+        self._is_reconnecting = False
         self.may_claim_at = float("-inf")
 
     @property
@@ -72,7 +72,7 @@ class ShardHolding:
 
         See `delivery.senders.shards.session`.
         """
-        return lane_id in self._lanes and self._session.is_leased and not self._is_doubtful
+        return lane_id in self._lanes and self._session.is_leased and not self._is_reconnecting
 
     async def wait_until_it_may_send(self, lane_id: int) -> None:
         """Wait until the server has answered; raise LaneLostError if the lane is lost by then."""
@@ -100,7 +100,7 @@ class ShardHolding:
 
     async def reconnect(self) -> None:
         """Connect again and take the shards back, however long the database is away."""
-        self._is_doubtful = True
+        self._is_reconnecting = True
         while True:
             try:
                 if await self._session.take_slot():
@@ -122,7 +122,7 @@ class ShardHolding:
         )
         self._epochs = kept
         self._drop_lost_lanes()
-        self._is_doubtful = False
+        self._is_reconnecting = False
 
     def _drop_lost_lanes(self) -> None:
         """Stop serving lanes whose shard is not ours."""

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery.database.connections import CHANNEL, MAILBOX_CHANNEL
-from delivery.lifecycle.wake import notifications
+from delivery.lifecycle.notifier import notifications
 from delivery.senders.notifications import GAP, Notification, notification_of
 
 ids = st.frozensets(st.integers(1, 2**40), max_size=2_000)

@@ -30,7 +30,7 @@ Query = tuple[str, dict[str, Any]]
 _INCONCLUSIVE = NEVER_CALLED | {OutcomeClass.LOST}
 
 
-def group_statements(entries: Sequence[Entry]) -> list[Query]:
+def commit_statements(entries: Sequence[Entry]) -> list[Query]:
     """Return the statements that commit these entries in one transaction.
 
     Of several runs or changes of a lane the last counts. Runs come before lane changes, because the
@@ -46,7 +46,7 @@ def group_statements(entries: Sequence[Entry]) -> list[Query]:
     changes = {entry.lane_id: entry for entry in entries if isinstance(entry, LaneChange)}
     columns = (
         (
-            statement("note_doubts"),
+            statement("note_in_doubt"),
             [row for entry, row in rows if entry.outcome.outcome is OutcomeClass.LOST],
         ),
         (
