@@ -18,6 +18,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
+from delivery.console.holding import cost
 from delivery.console.holding.form import HoldForm
 from delivery.console.shared.rights import may_toggle
 from delivery.models import Resubmission
@@ -99,8 +100,14 @@ class HoldingAdmin(ConsoleAdmin):
         owner = self.toggled(request, object_id)
         if backlog not in ("deliver", "cancel"):
             raise BadRequest("Choose to deliver or to cancel the backlog.")
+        form = HoldForm(request.POST, now=timezone.now())
+        if not form.is_valid():
+            return self.back(request, f"Nothing was done. {form.mistakes}", level=messages.ERROR)
         jobs = toggle.activate_owner(
-            owner, backlog=cast("Backlog", backlog), actor=actor_of(request)
+            owner,
+            backlog=cast("Backlog", backlog),
+            actor=actor_of(request),
+            catch_up_rate=form.cleaned_data["catch_up_rate"],
         )
         return self.back(request, _cancelling(owner, jobs) if jobs else _delivering(owner))
 
@@ -171,6 +178,7 @@ class HoldingAdmin(ConsoleAdmin):
             queryset,
             lambda owner: toggle.deactivate_owner(owner, actor=actor_of(request)),
             "INACTIVE",
+            words_for=cost.cost_of_all,
         )
 
     @admin.action(description="Activate: deliver held messages", permissions=["toggle"])
@@ -188,19 +196,28 @@ class HoldingAdmin(ConsoleAdmin):
         queryset: QuerySet[Any],
         verb: Callable[[Any], bool],
         status: str,
+        *,
+        words_for: Callable[[list[Any]], str] = lambda _: "",
     ) -> None:
-        """Change each row in its own transaction, in the order in which all code locks them."""
+        """Change each row in its own transaction, in the order in which all code locks them.
+
+        `words_for` returns a sentence about the changed rows, or an empty one.
+        """
         rows = list(queryset.order_by("pk"))
         before: dict[int, str] = {}
+        changed: list[Any] = []
         for row in rows:
             # Somebody may have changed it since the list was read.
             row.refresh_from_db(fields=["status"])
             earlier = row.status
             if verb(row):
                 before[row.pk] = earlier
+                changed.append(row)
         left = len(rows) - len(before)
         others = f" {left} had that status already." if left else ""
         text: str = f"{len(before)} of {len(rows)} are {status} now.{others}"
+        if changed:
+            text = f"{text} {words_for(changed)}".rstrip()
         if before and status != SubscriptionStatus.ACTIVE:
             text = self._with_undo_of_many(text, status, before)
         self.message_user(request, text, messages.SUCCESS if before else messages.WARNING)

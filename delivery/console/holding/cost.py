@@ -1,8 +1,10 @@
 """The cost of making a subscription or subscriber INACTIVE: its messages over the last day."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from delivery.database.queries import named_rows
+from subscriptions.models import Subscriber, Subscription
 
 # At most this many waiting deliveries are counted per lane and mailbox.
 LIMIT = 1_000
@@ -17,10 +19,24 @@ def cost_of_subscribers(ids: Collection[int]) -> dict[int, str]:
     return _costs({"subscriptions": [], "subscribers": list(ids)}, ids)
 
 
+def cost_of_all(owners: Sequence[Subscription] | Sequence[Subscriber]) -> str:
+    """Return the cost of all these subscriptions, or of all these subscribers, together."""
+    ids = [owner.pk for owner in owners]
+    kind = "subscribers" if isinstance(owners[0], Subscriber) else "subscriptions"
+    rows = _messages_a_day({"subscriptions": [], "subscribers": [], kind: ids})
+    messages = sum(row["messages"] for row in rows)
+    an_hour = sum(row["messages"] / row["hours"] for row in rows)
+    return _cost_in_words(messages, messages / an_hour if messages else 24)
+
+
 def _costs(parameters: dict[str, list[int]], ids: Collection[int]) -> dict[int, str]:
-    rows = named_rows("messages_a_day", parameters | {"limit": LIMIT}) if ids else []
+    rows = _messages_a_day(parameters) if ids else []
     costs = {row["owner_id"]: _cost_in_words(row["messages"], row["hours"]) for row in rows}
     return {id: costs.get(id, _cost_in_words(0, 24)) for id in ids}
+
+
+def _messages_a_day(parameters: dict[str, list[int]]) -> list[dict[str, Any]]:
+    return named_rows("messages_a_day", parameters | {"limit": LIMIT})
 
 
 def _cost_in_words(messages: int, hours: float) -> str:

@@ -1,4 +1,4 @@
-"""The options of a hold: the time when it ends by itself, and the rate of its backlog then."""
+"""The options of a hold and of a release: its end, and the rate of its backlog afterwards."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +10,7 @@ from subscriptions.models.holding import FASTEST_RATE, SLOWEST_RATE
 
 
 class HoldForm(forms.Form):
-    """Both fields are optional.
+    """Both fields are optional; a release has no end.
 
     Without them a person ends the hold, and its backlog is sent as fast as possible.
     """

@@ -7,7 +7,7 @@ from django.urls import reverse
 from delivery.models import Delivery, JournalEntry, JournalKind, Lane, Resubmission
 from delivery.states import Status
 from delivery.support import toggle
-from subscriptions.models import ConfigurationChange, Installation, SubscriptionStatus
+from subscriptions.models import ConfigurationChange, Installation, Subscription, SubscriptionStatus
 from tests.support import factories
 from tests.unit.delivery.console.blocking import block, suspend
 from tests.unit.delivery.support.test_bulk_resubmissions import finish
@@ -54,6 +54,36 @@ def test_all_sending_is_not_released_at_a_rate_that_is_none(ann: Client) -> None
     installation.refresh_from_db()
     assert installation.sending == "HELD"
     assert "Nothing was done. Enter a number." in page
+
+
+@pytest.mark.parametrize("status", [SubscriptionStatus.HELD, SubscriptionStatus.INACTIVE])
+def test_one_is_released_at_the_given_rate_and_not_at_a_wrong_one(
+    ann: Client, head: Delivery, status: SubscriptionStatus
+) -> None:
+    subscription = head.subscription
+    Subscription.objects.filter(pk=subscription.pk).update(status=status, catch_up_rate=None)
+    place = f"{SUBSCRIPTION}/{subscription.pk}"
+    assert 'name="catch_up_rate"' in ann.get(f"{place}/").text
+    page = messages_after(ann, f"{place}/activate/deliver/", catch_up_rate="0")
+    assert "Nothing was done." in page
+    subscription.refresh_from_db()
+    assert subscription.status == status
+    page = messages_after(ann, f"{place}/activate/deliver/", catch_up_rate="2.5")
+    assert "is ACTIVE again" in page
+    assert Lane.objects.get(subscriber=subscription.subscriber).catch_up_rate == 2.5
+
+
+@pytest.mark.parametrize("name", ["subscription", "subscriber"])
+def test_deactivating_chosen_rows_says_what_it_costs_of_all_together(
+    ann: Client, head: Delivery, name: str
+) -> None:
+    other = factories.delivery(Status.PENDING).subscription
+    quiet = factories.subscription()
+    rows = [head.subscription, other, quiet]
+    ids = [row.pk if name == "subscription" else row.subscriber_id for row in rows]
+    chosen = {"action": "deactivate_chosen", "_selected_action": ids}
+    page = ann.post(f"/admin/subscriptions/{name}/", chosen, follow=True).text
+    assert "3 of 3 are INACTIVE now. About 2 messages an hour will not be kept." in page
 
 
 def test_chosen_rows_are_held_and_undone_with_two_posts(ann: Client, head: Delivery) -> None:
