@@ -14,10 +14,7 @@ from pathlib import Path
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from config.embedded.postgres import running_url
-from config.env_values import EnvReader, wrong_value
-from config.kept_secrets import kept_secret
-from config.listening import (
+from config.addresses import (
     Address,
     TlsFiles,
     listen_address,
@@ -26,6 +23,9 @@ from config.listening import (
     require_encryption_agrees,
     tls_files,
 )
+from config.embedded.postgres import running_url
+from config.env_values import EnvReader, wrong_value
+from config.kept_secrets import kept_secret
 from config.mail import PORTS, MailSettings, check_mail_address
 from config.retention_days import retention_days
 from config.traces_url import traces_url

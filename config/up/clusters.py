@@ -22,7 +22,7 @@ from importlib import import_module
 from types import FrameType
 from typing import Any
 
-from delivery.cluster.stopping import stopping
+from delivery.cluster.stop_event import stopping
 
 SENDERS, CHORES, HISTORY = "senders", "chores", "history"
 # Module and function of each loop.

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from config.addresses import Address
 from config.env import Environment
-from config.listening import Address
 from config.up import processes
 
 

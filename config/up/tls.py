@@ -5,7 +5,7 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-from config.listening import CERTIFICATE, KEY, TlsFiles
+from config.addresses import CERTIFICATE, KEY, TlsFiles
 
 # The only format that the web server reads.
 PKCS8 = "-----BEGIN PRIVATE KEY-----"

@@ -28,7 +28,7 @@ from urllib.parse import parse_qs
 import orjson
 
 from config.web.answers import Answering, Head, Header, send_answer
-from config.web.closing import ConnectionCloser
+from config.web.connection_closer import ConnectionCloser
 from config.web.environ import Environ, RsgiScope, environ_of
 from config.web.postponed_answers import Postponed, PostponedAnswers
 from config.web.request_bodies import Bodies, Bounds, Streamed

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from config.web.answers import Answering, Header
-from config.web.closing import shut_down
+from config.web.connection_closer import shut_down
 from delivery.receivers.late_answers import CLOSE
 
 MOST_POSTPONED = 100

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from delivery.support import holdings, toggle
+from delivery.support import held_objects, toggle
 from delivery.support.toggle import Release
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.strict import Number, Strict
@@ -146,7 +146,7 @@ class InstallationViews(ApiView, GenericViewSet[Installation]):
         """
         serializer = InstallationSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        values, owner = serializer.validated_data, holdings.installation()
+        values, owner = serializer.validated_data, held_objects.installation()
         match values.get("sending", owner.sending):
             case Sending.HELD:
                 toggle.hold_owner(owner, actor=actor_of(request), release=release_of(owner, values))
@@ -154,4 +154,4 @@ class InstallationViews(ApiView, GenericViewSet[Installation]):
                 toggle.activate_owner(
                     owner, actor=actor_of(request), catch_up_rate=values.get("catch_up_rate")
                 )
-        return Response(InstallationSerializer(holdings.installation()).data)
+        return Response(InstallationSerializer(held_objects.installation()).data)

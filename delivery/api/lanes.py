@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from delivery.console.lanes import waiting_counts
-from delivery.console.shared.counting import WAITING_LIMIT, Bounded
+from delivery.console.shared.bounded_counts import WAITING_LIMIT, Bounded
 from delivery.models import Lane, LaneKind
 from delivery.models.reach import lanes_within
 from delivery.states import LaneState

@@ -10,7 +10,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from delivery.models import BuiltInReceiver, ReceiverAnswer
 from delivery.receivers.answers import receiver_response
-from delivery.receivers.keep import ArrivedRequest, keep_request
+from delivery.receivers.stored_requests import ArrivedRequest, keep_request
 from subscriptions.api.bodies import read_body
 from subscriptions.api.problems import Problem
 from subscriptions.filters import header_name

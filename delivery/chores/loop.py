@@ -15,8 +15,8 @@ from django.utils import timezone
 
 from delivery.chores.duties import QUICK, SLOW
 from delivery.chores.duty import Duty
-from delivery.cluster.loops import connections_of
-from delivery.cluster.stopping import stopping
+from delivery.cluster.named_connections import connections_of
+from delivery.cluster.stop_event import stopping
 from delivery.database.connections import TCP_TIMEOUTS
 from delivery.incidents.alerts import AlertThreads, are_due
 

@@ -12,7 +12,7 @@ from django.db import Error, connection
 from django_q.brokers.orm import ORM
 
 from delivery.cluster.events import ForkedEvent, wait_for_any
-from delivery.cluster.stopping import stopping
+from delivery.cluster.stop_event import stopping
 
 log = logging.getLogger(__name__)
 

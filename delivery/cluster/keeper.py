@@ -20,7 +20,7 @@ from django_q.models import OrmQ
 from django_q.signals import post_spawn, pre_execute
 from django_q.tasks import async_task
 
-from delivery.cluster.stopping import stopping
+from delivery.cluster.stop_event import stopping
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import REGISTRY, Collector
 
 from delivery.console.lanes import callback_lane, retry_lane
-from delivery.console.shared.counting import BACKLOG_LIMIT
+from delivery.console.shared.bounded_counts import BACKLOG_LIMIT
 from delivery.database.parts import running_sessions
 from delivery.database.queries import named_row, named_rows
 from delivery.incidents.open_incidents import open_counts

@@ -6,7 +6,7 @@ from typing import Any
 from delivery.database.queries import rows
 
 # Pattern of the names that each part gives its connections: see `members.sql` and
-# `delivery.cluster.loops.connections_of`.
+# `delivery.cluster.named_connections.connections_of`.
 _SESSIONS = {
     "senders": r"^inturn sender \d",
     "chores": r"^inturn chores \d",

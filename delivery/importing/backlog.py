@@ -15,7 +15,7 @@ from delivery.database import queries
 from delivery.importing.backlog_lines import BacklogLines, OldMessage
 from delivery.importing.lines import ImportLineError
 from delivery.importing.reservation import NoRoomError, take_ids
-from delivery.importing.taken_over import TakenOver
+from delivery.importing.takeover_report import TakenOver
 from delivery.models import ImportedKey, MessageReservation
 from delivery.publishing import dedup
 from delivery.publishing.owed_deliveries import Owed

@@ -12,8 +12,8 @@ from threading import Thread
 from django.db import connection
 from django.utils import timezone
 
-from delivery.cluster.loops import connections_of
-from delivery.cluster.stopping import stopping
+from delivery.cluster.named_connections import connections_of
+from delivery.cluster.stop_event import stopping
 from delivery.database.connections import TCP_TIMEOUTS
 from delivery.incidents.chat import ChatError, send_chat
 from delivery.incidents.claims import claim_alerts, due_channels, note_failed, note_sent

@@ -12,8 +12,8 @@ from delivery.history.spark.session import SparkSessions
 from delivery.management.history_bar import StepBar
 from delivery.management.terminal_user import terminal_user
 from delivery.models import PipelineRun, RunState, Step
-from delivery.pipeline import RunOpenError, running
-from delivery.pipeline.running import ExecutedRun
+from delivery.pipeline import RunOpenError, run_execution
+from delivery.pipeline.run_execution import ExecutedRun
 
 # Exit codes: failed or stopped; a run of the step is open already; verify found violations; 128
 # plus the signal's number, as in shells.
@@ -48,7 +48,7 @@ def run_step(
     """Run a step and write its result; raise CommandError."""
     try:
         with StepBar(step.label) as bar:
-            executed = running.run_now(
+            executed = run_execution.run_now(
                 step, options=options or {}, actor=terminal_user(), shown=[bar], sessions=sessions
             )
     except RunOpenError as error:
@@ -67,7 +67,7 @@ def run_requested(
     if run is None:
         raise CommandError(f"There is no run {id}; see `history runs`.")
     with StepBar(run.get_step_display()) as bar:
-        executed = running.run_waiting(id, shown=[bar], gives_back=gives_back)
+        executed = run_execution.run_waiting(id, shown=[bar], gives_back=gives_back)
     if executed is None:
         run.refresh_from_db()
         raise CommandError(

@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from delivery.importing.backlog import Backlog, ImportRefusedError
 from delivery.importing.backlog_lines import BacklogLines
-from delivery.importing.delivered import Delivered
+from delivery.importing.delivered_keys import Delivered
 from delivery.importing.reservation import MAX_MESSAGES, reservation_with_room, reserve_ids
-from delivery.importing.taken_over import TakenOver, taken_over_report
+from delivery.importing.takeover_report import TakenOver, taken_over_report
 from delivery.lifecycle import journal
 from delivery.management.terminal_user import terminal_user
 from delivery.models import Delivery, JournalKind, MessageReservation

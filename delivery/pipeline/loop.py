@@ -10,8 +10,8 @@ from datetime import datetime
 from django.db import Error, connection
 from django.utils import timezone
 
-from delivery.cluster.loops import connections_of
-from delivery.cluster.stopping import stopping
+from delivery.cluster.named_connections import connections_of
+from delivery.cluster.stop_event import stopping
 from delivery.database import queries
 from delivery.database.connections import TCP_TIMEOUTS
 from delivery.models import SOLE_STEPS, PipelineRun, RunState

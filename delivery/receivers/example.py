@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from django.db import models, transaction
 
 from delivery.models import BuiltInReceiver
-from delivery.receivers.keep import url_of
+from delivery.receivers.stored_requests import url_of
 from subscriptions import changes
 from subscriptions.models import (
     EventType,

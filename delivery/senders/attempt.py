@@ -17,11 +17,11 @@ from datetime import UTC, datetime
 import psycopg
 
 from delivery.outcome import Outcome, lost_outcome, script_failed, unsendable_outcome
-from delivery.senders.batch import RunBatch
 from delivery.senders.context import SenderContext
 from delivery.senders.entries import Change, Entry, Redundant, Settlement, settlement_of
 from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.parcel import Group, Parcel
+from delivery.senders.run_result import RunBatch
 from delivery.senders.suspension import suspend_lane
 from delivery.states import Status
 from delivery.verdict import NextStep, Rules, judge_lost, pause_seconds

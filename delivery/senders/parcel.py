@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from delivery.senders.batch import RunBatch
+from delivery.senders.run_result import RunBatch
 from delivery.verdict import Rules, Tries
 
 # The unit that waits after a failed attempt: a subscription, the scheme, host and port of a URL, or

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from delivery.senders.batch import RunBatch
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.context import SenderContext
 from delivery.senders.entries import ScriptOutputMade
@@ -14,6 +13,7 @@ from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.lanes.window import WHOLE_LANE
 from delivery.senders.parcel import Group, Key
 from delivery.senders.reader import RunRequest, groups_of, is_all_of_lane
+from delivery.senders.run_result import RunBatch
 from delivery.senders.script_runs import transformed_parcels
 
 

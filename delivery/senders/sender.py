@@ -16,7 +16,7 @@ import uvloop
 from django.conf import settings
 
 from delivery.cluster.file_limit import raise_file_limit
-from delivery.cluster.stopping import stopping
+from delivery.cluster.stop_event import stopping
 from delivery.database.connections import AWAY
 from delivery.senders.changes import Changes
 from delivery.senders.claims import Claims

@@ -22,8 +22,8 @@ from django.utils import timezone
 
 from delivery.lifecycle import journal, notifier
 from delivery.models import JournalKind, Resubmission
-from delivery.support import bulk_jobs, holdings
-from delivery.support.holdings import Held
+from delivery.support import bulk_jobs, held_objects
+from delivery.support.held_objects import Held
 from subscriptions import changes
 from subscriptions.models import Installation, Subscriber, Subscription, SubscriptionStatus
 
@@ -124,9 +124,9 @@ def activate_owner(
         rate = before.catch_up_rate if catch_up_rate is None else catch_up_rate
         jobs = list(_cancelling(owner, actor=actor)) if backlog == "cancel" else []
         _change(owner, ACTIVE, actor=actor)
-        holdings.set_catch_up_rate(owner, rate=None if jobs else rate)
+        held_objects.set_catch_up_rate(owner, rate=None if jobs else rate)
         _record(owner, JournalKind.ACTIVATED, _activated(owner, jobs, rate), actor=actor)
-        holdings.notify_senders(owner)
+        held_objects.notify_senders(owner)
     return jobs
 
 
@@ -224,5 +224,5 @@ def _logged_values(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _record(owner: Held, kind: JournalKind, text: str, *, actor: str) -> None:
-    journal.record_entry(kind, text, actor=actor, **holdings.journal_subject(owner))
+    journal.record_entry(kind, text, actor=actor, **held_objects.journal_subject(owner))
     notifier.notify_of_change()

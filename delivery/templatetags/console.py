@@ -12,7 +12,7 @@ from delivery.console.health.recent import RecentHealth
 from delivery.console.lanes import strip_blocks as blocks
 from delivery.console.lanes.strips import Strip
 from delivery.console.shared import labels, links
-from delivery.console.shared.counting import Bounded
+from delivery.console.shared.bounded_counts import Bounded
 from delivery.console.subscriptions import buttons
 from delivery.console.traces.event import Event
 from subscriptions.admin.shared import times

@@ -54,7 +54,7 @@ def explain_each(
 ) -> list[Explanation]:
     """Return what `explain_matches` does, for all subscriptions of the event type, given.
 
-    They may be those of another time: see `subscriptions.matching.as_it_was`.
+    They may be those of another time: see `subscriptions.matching.past_subscriptions`.
     """
     explanations = _explanations(event_type, subscriptions, document, to=to)
     return _with_first_only(explanations) if event_type.kind == Kind.SYNC else explanations

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from delivery.console.bulk_jobs.form import ResubmissionForm, selection_in_words
-from delivery.console.shared.counting import Bounded
+from delivery.console.shared.bounded_counts import Bounded
 from delivery.console.shared.job_page import WatchedAdmin
 from delivery.console.shared.labels import label
 from delivery.models import BulkVerb, Delivery, Resubmission, ResubmissionState

@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import Count, Min, Q
 
 from delivery.console.lanes import waiting_counts
-from delivery.console.shared.counting import WAITING_LIMIT, Bounded
+from delivery.console.shared.bounded_counts import WAITING_LIMIT, Bounded
 from delivery.database.queries import named_rows
 from delivery.models.message import public_id
 from subscriptions.models import EventType, Kind, Subscription, SubscriptionStatus

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from delivery.console.lanes import waiting_counts
-from delivery.console.shared.counting import Bounded
+from delivery.console.shared.bounded_counts import Bounded
 from delivery.database.queries import named_rows
 from subscriptions.models import Installation, Sending
 

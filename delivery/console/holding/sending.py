@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 from delivery.console.holding.form import HoldForm
 from delivery.console.holding.holds import sending_held
 from delivery.console.shared.rights import may_hold_all
-from delivery.support import holdings, toggle
+from delivery.support import held_objects, toggle
 from subscriptions.admin.shared.base import actor_of
 
 
@@ -50,7 +50,7 @@ def hold_all(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _back(request, f"Nothing was done. {form.mistakes}", level=messages.ERROR)
     if not toggle.hold_owner(
-        holdings.installation(), actor=actor_of(request), release=form.release
+        held_objects.installation(), actor=actor_of(request), release=form.release
     ):
         return _back(request, "All sending was HELD already.", level=messages.WARNING)
     return _back(
@@ -67,7 +67,7 @@ def release_all(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _back(request, f"Nothing was done. {form.mistakes}", level=messages.ERROR)
     toggle.activate_owner(
-        holdings.installation(),
+        held_objects.installation(),
         actor=actor_of(request),
         catch_up_rate=form.cleaned_data["catch_up_rate"],
     )

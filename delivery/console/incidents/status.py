@@ -9,7 +9,7 @@ from django.db.models import Q
 from delivery.console.lanes import stopped_lanes
 from delivery.console.lanes.stopped_lanes import BlockedLane
 from delivery.console.payloads.payload import Payload, log_view, may_see_payload, payload_of
-from delivery.console.shared.counting import Bounded
+from delivery.console.shared.bounded_counts import Bounded
 from delivery.incidents.facts import WAITING_LIMIT, IncidentFacts, read_facts
 from delivery.incidents.outcomes import FailureOutcomes, read_outcomes
 from delivery.models import (

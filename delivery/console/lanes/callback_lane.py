@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from delivery.console.shared.counting import WAITING_LIMIT, Bounded
+from delivery.console.shared.bounded_counts import WAITING_LIMIT, Bounded
 from delivery.database.queries import named_row
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from delivery.console.holding import cost
 from delivery.console.lanes.strips import Strip, read_strips
-from delivery.console.shared.counting import WAITING_LIMIT, Bounded
+from delivery.console.shared.bounded_counts import WAITING_LIMIT, Bounded
 from delivery.database.queries import named_rows
 from delivery.models.message import public_id
 from delivery.states import LaneState, Status

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from delivery.console.lanes import waiting_counts
-from delivery.console.shared.counting import Bounded
+from delivery.console.shared.bounded_counts import Bounded
 from delivery.database.queries import named_rows
 from delivery.models import Lane
 from delivery.models.message import public_id

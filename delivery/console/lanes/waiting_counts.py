@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from delivery.console.shared.counting import WAITING_LIMIT, Bounded
+from delivery.console.shared.bounded_counts import WAITING_LIMIT, Bounded
 from delivery.database.queries import named_rows
 
 

@@ -17,7 +17,7 @@ from delivery.console.messages.page import DELIVERY_RELATIONS, trace_of
 from delivery.console.traces.events import Trace
 from delivery.console.traces.rows import TraceRows
 from delivery.models import BuiltInReceiver, Delivery, Message
-from delivery.receivers.keep import receivers_at
+from delivery.receivers.stored_requests import receivers_at
 from delivery.states import OPEN
 
 TRACED_DELIVERIES = 20

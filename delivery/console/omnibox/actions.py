@@ -20,7 +20,7 @@ from delivery.console.omnibox.hits import (
     may_add,
     page_address,
 )
-from delivery.console.omnibox.things import named_subscriptions
+from delivery.console.omnibox.objects import named_subscriptions
 from delivery.console.shared.rights import may_hold_all, may_publish, may_toggle
 from delivery.models import BuiltInReceiver, BulkVerb, Replay, Resubmission
 from subscriptions.models import (

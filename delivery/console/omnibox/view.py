@@ -12,9 +12,9 @@ from django.views.decorators.http import require_GET
 from delivery.console.omnibox.actions import actions_in
 from delivery.console.omnibox.hits import HitSection
 from delivery.console.omnibox.lists import lists_of
+from delivery.console.omnibox.objects import ids_in, names_in
 from delivery.console.omnibox.pages import pages_in
 from delivery.console.omnibox.query import QueryError, is_query, parse_query
-from delivery.console.omnibox.things import ids_in, names_in
 from subscriptions.admin.shared.base import person
 
 LONGEST = 1_000

@@ -14,7 +14,7 @@ from delivery.console.lanes.callback_lane import CallbackLane
 from delivery.console.lanes.retry_lane import RetryLane
 from delivery.console.lanes.stopped_lanes import BlockedLane
 from delivery.console.lanes.strips import Strip
-from delivery.console.shared.counting import BACKLOG_LIMIT, Bounded
+from delivery.console.shared.bounded_counts import BACKLOG_LIMIT, Bounded
 from delivery.console.shared.rights import may_hold_all, may_toggle
 from delivery.console.subscribers import mailboxes
 from delivery.console.subscribers.mailboxes import MailboxFigures

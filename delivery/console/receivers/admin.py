@@ -17,8 +17,8 @@ from delivery.console.receivers.status import SHOWN_REQUESTS, read_receiver
 from delivery.console.shared.status_page import StatusAdmin
 from delivery.models import BuiltInReceiver, ReceiverAnswer
 from delivery.models.receiver import KEPT_REQUESTS, MOST_RECEIVERS
-from delivery.receivers.keep import url_of
 from delivery.receivers.signatures import subscriptions_to
+from delivery.receivers.stored_requests import url_of
 from subscriptions.admin.shared.base import actor_of, id_of
 from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.admin.shared.times import ago

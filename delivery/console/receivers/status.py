@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from delivery.console.payloads.payload import Payload, payload_of
 from delivery.models import BuiltInReceiver, ReceivedRequest
-from delivery.receivers.keep import url_of
 from delivery.receivers.signatures import subscriptions_to
+from delivery.receivers.stored_requests import url_of
 from subscriptions.models import Subscription
 
 SHOWN_REQUESTS = 20

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from delivery.console.shared.counting import Bounded
+from delivery.console.shared.bounded_counts import Bounded
 from delivery.database.queries import TimeUpError, statement_time_limit
 from subscriptions.admin.shared.base import id_of
 from subscriptions.admin.shared.keyset import KeysetAdmin

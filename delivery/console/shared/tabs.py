@@ -17,7 +17,7 @@ from django.shortcuts import render
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_GET
 
-from delivery.console.shared.counting import Bounded
+from delivery.console.shared.bounded_counts import Bounded
 from delivery.database.queries import TimeUpError, statement_time_limit
 from delivery.states import FAILURES, OPEN, Status
 from subscriptions.admin.shared.keyset import KeysetAdmin

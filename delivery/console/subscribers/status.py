@@ -9,7 +9,7 @@ from delivery.console.health.recent import RecentHealth
 from delivery.console.lanes import stopped_lanes, waiting_counts
 from delivery.console.lanes.stopped_lanes import BlockedLane
 from delivery.console.lanes.strips import Strip, read_strips
-from delivery.console.shared.counting import Bounded
+from delivery.console.shared.bounded_counts import Bounded
 from delivery.models import JournalEntry, Lane
 from subscriptions.models import ConfigurationChange, Subscriber, Subscription
 

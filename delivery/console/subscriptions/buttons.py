@@ -6,7 +6,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from delivery.console.shared.counting import Bounded
+from delivery.console.shared.bounded_counts import Bounded
 from subscriptions.models import Subscriber, Subscription, SubscriptionStatus
 
 Owner = Subscription | Subscriber

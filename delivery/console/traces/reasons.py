@@ -1,8 +1,8 @@
 """Why each subscription got a message or not: as it was configured then, and what is so today.
 
 A delivery is a fact; the reason beside it comes from the subscriptions as they were, which the
-configuration log has (`subscriptions.matching.as_it_was`). Where that is not possible, today's
-configuration explains, and the page says so.
+configuration log has (`subscriptions.matching.past_subscriptions`). Where that is not possible,
+today's configuration explains, and the page says so.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -11,14 +11,14 @@ from urllib.parse import urlencode
 
 from delivery.models import Delivery, Message
 from delivery.publishing.explain import explain_message_by
-from subscriptions.matching.as_it_was import (
+from subscriptions.matching.explanations import Explanation, subscriptions_of
+from subscriptions.matching.match import without_value
+from subscriptions.matching.past_subscriptions import (
     MOST_CHANGES,
     PastSubscriptions,
     TooManyChangesError,
     subscriptions_at,
 )
-from subscriptions.matching.explanations import Explanation, subscriptions_of
-from subscriptions.matching.match import without_value
 from subscriptions.models import ConfigurationChange, Subscription
 from subscriptions.values.names import UNSUBSCRIBABLE
 

@@ -25,7 +25,7 @@ from delivery.history.archive.fingerprint import (
     fingerprint_of_batches,
 )
 from delivery.history.postgres.names import Names
-from delivery.history.postgres.sent import sent_statement
+from delivery.history.postgres.sent_statements import sent_statement
 from delivery.history.postgres.source import Piece, read_batches
 from delivery.history.postgres.successes import OWN, SENT, RowSuccesses, success_checksum_sql
 from delivery.history.schemas import (

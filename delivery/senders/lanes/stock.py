@@ -7,11 +7,11 @@ generation.
 import time
 from collections.abc import Collection, Iterable
 
-from delivery.senders.batch import RunBatch
 from delivery.senders.lanes.keys import Keys
 from delivery.senders.lanes.ready import Ready
 from delivery.senders.lanes.window import WHOLE_LANE, Window
 from delivery.senders.parcel import Group, Key, Parcel
+from delivery.senders.run_result import RunBatch
 
 # With deliveries in memory, new work is read at this interval.
 READ_SECONDS = 0.1

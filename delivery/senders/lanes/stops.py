@@ -22,7 +22,6 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from delivery.outcome import Outcome
-from delivery.senders.batch import RunBatch, SkippedPause
 from delivery.senders.entries import Change, EndpointChange, LaneChange
 from delivery.senders.lanes.keys import (
     Failure,
@@ -33,6 +32,7 @@ from delivery.senders.lanes.keys import (
 )
 from delivery.senders.lanes.window import WHOLE_LANE, Window
 from delivery.senders.parcel import Key, Parcel
+from delivery.senders.run_result import RunBatch, SkippedPause
 from delivery.states import NEVER_CALLED, LaneState, Status
 from delivery.verdict import NextStep, Rules, Verdict, pause_seconds
 

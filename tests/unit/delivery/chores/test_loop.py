@@ -7,7 +7,7 @@ import pytest
 
 from delivery.chores import loop
 from delivery.chores.duty import Duty
-from delivery.cluster.stopping import stopping
+from delivery.cluster.stop_event import stopping
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,7 +9,7 @@ from django.db import connection
 from delivery.cluster import broker
 from delivery.cluster.broker import WorkersQueue, queued
 from delivery.cluster.events import ForkedEvent
-from delivery.cluster.stopping import stopping
+from delivery.cluster.stop_event import stopping
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from django_q.signals import post_spawn, pre_execute
 from django_q.signing import SignedPackage
 
 from delivery.cluster.keeper import NO_TIMEOUT, Keeper
-from delivery.cluster.stopping import stopping
+from delivery.cluster.stop_event import stopping
 
 # Starting a worker closes the connection of its starter.
 pytestmark = pytest.mark.django_db(transaction=True)

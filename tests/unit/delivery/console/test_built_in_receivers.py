@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from delivery.models import BuiltInReceiver, PayloadView, ReceivedRequest
 from delivery.models.receiver import MOST_RECEIVERS
-from delivery.receivers.keep import url_of
+from delivery.receivers.stored_requests import url_of
 from subscriptions.models import ConfigurationChange
 from tests.support import factories
 

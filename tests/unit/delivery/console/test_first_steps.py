@@ -11,7 +11,7 @@ from pytest_django.fixtures import Settings
 from delivery.console.first_steps.card import DISMISSED_COOKIE
 from delivery.models import BuiltInReceiver, TrafficMark
 from delivery.receivers import example
-from delivery.receivers.keep import url_of
+from delivery.receivers.stored_requests import url_of
 from delivery.states import Status
 from subscriptions.models import (
     ConfigurationChange,

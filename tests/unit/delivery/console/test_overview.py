@@ -10,8 +10,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from delivery.console.overview import page as overview
 from delivery.console.overview.page import Overview
-from delivery.console.shared import counting
-from delivery.console.shared.counting import Bounded
+from delivery.console.shared import bounded_counts
+from delivery.console.shared.bounded_counts import Bounded
 from delivery.models import Delivery, Lane, Message
 from delivery.states import Status
 from subscriptions.models import Installation, JoinMode, Mode, Subscription
@@ -268,8 +268,8 @@ class TestPage:
 
 
 def test_a_bounded_number_shows_that_there_are_more() -> None:
-    assert str(Bounded(10_001, counting.WAITING_LIMIT)) == "10,000+"
-    assert str(Bounded(10_000, counting.WAITING_LIMIT)) == "10,000"
+    assert str(Bounded(10_001, bounded_counts.WAITING_LIMIT)) == "10,000+"
+    assert str(Bounded(10_000, bounded_counts.WAITING_LIMIT)) == "10,000"
     assert Bounded(1, 10).of("message") == "1 message"
     assert not Bounded(0, 10)
 

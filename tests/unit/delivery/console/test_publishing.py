@@ -8,7 +8,7 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 
 from delivery.models import BuiltInReceiver, JournalEntry, JournalKind, Message
-from delivery.receivers.keep import url_of
+from delivery.receivers.stored_requests import url_of
 from delivery.states import Status
 from subscriptions.models import EventType, Publisher
 from tests.support import factories

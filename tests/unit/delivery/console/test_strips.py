@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from delivery.console.lanes.strip_blocks import strip_blocks
 from delivery.console.lanes.strips import Block, Strip
-from delivery.console.shared.counting import Bounded
+from delivery.console.shared.bounded_counts import Bounded
 from delivery.console.shared.links import address
 from delivery.models import Lane
 from delivery.states import LaneState

@@ -178,7 +178,7 @@ class TestMatchReasons:
     def test_after_too_many_changes_today_explains_and_says_so(
         self, traced: TracedMessage, monkeypatch: pytest.MonkeyPatch, ann: Client
     ) -> None:
-        monkeypatch.setattr("subscriptions.matching.as_it_was.MOST_CHANGES", 0)
+        monkeypatch.setattr("subscriptions.matching.past_subscriptions.MOST_CHANGES", 0)
         found = read_message_page(traced.message, WantedPage(may_see=True)).reasons
         assert "has been changed more than" in found.as_now
         assert {row.subscription.name: row.matched for row in found.rows} == {

@@ -4,8 +4,8 @@ import pytest
 
 from delivery.database.queries import rows
 from delivery.states import Status
-from delivery.support import holdings, toggle
-from delivery.support.holdings import Held
+from delivery.support import held_objects, toggle
+from delivery.support.held_objects import Held
 from tests.unit.delivery.mailbox.box import FilledMailbox, status_of
 
 
@@ -13,7 +13,7 @@ def owner(level: str, mailbox: FilledMailbox) -> Held:
     owners: dict[str, Held] = {
         "subscription": mailbox.subscription,
         "subscriber": mailbox.subscriber,
-        "installation": holdings.installation(),
+        "installation": held_objects.installation(),
     }
     return owners[level]
 

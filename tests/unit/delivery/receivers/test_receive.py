@@ -13,8 +13,8 @@ from delivery.maintenance import retention
 from delivery.models import BuiltInReceiver, ReceivedRequest, ReceiverAnswer, SignatureCheck
 from delivery.models.receiver import KEPT_BODY_BYTES, KEPT_HEADER_BYTES, KEPT_REQUESTS
 from delivery.receivers.answers import HANG_SECONDS
-from delivery.receivers.keep import url_of
 from delivery.receivers.late_answers import AFTER_HEADER, CLOSE
+from delivery.receivers.stored_requests import url_of
 from delivery.senders.http.signing import signature, signing_key
 from subscriptions.models import Subscription
 from subscriptions.models.subscription import MAX_TIMEOUT_SECONDS

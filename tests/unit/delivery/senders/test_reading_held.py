@@ -7,7 +7,7 @@ import pytest
 
 from delivery.database.statements import statement
 from delivery.models import Delivery, Lane, LaneKind
-from delivery.support import holdings, toggle
+from delivery.support import held_objects, toggle
 from subscriptions.models import Kind, Processing, Subscription
 from tests.support import factories
 from tests.unit.delivery.senders.reading import fetch
@@ -21,13 +21,13 @@ HOLDS: dict[str, Toggle] = {
     "subscription": lambda row: toggle.hold_owner(row, actor="ann"),
     "subscriber": lambda row: toggle.hold_owner(row.subscriber, actor="ann"),
     "inactive subscriber": lambda row: toggle.deactivate_owner(row.subscriber, actor="ann"),
-    "all sending": lambda _: toggle.hold_owner(holdings.installation(), actor="ann"),
+    "all sending": lambda _: toggle.hold_owner(held_objects.installation(), actor="ann"),
 }
 RELEASES: dict[str, Toggle] = {
     "subscription": lambda row: toggle.activate_owner(row, actor="ann"),
     "subscriber": lambda row: toggle.activate_owner(row.subscriber, actor="ann"),
     "inactive subscriber": lambda row: toggle.activate_owner(row.subscriber, actor="ann"),
-    "all sending": lambda _: toggle.activate_owner(holdings.installation(), actor="ann"),
+    "all sending": lambda _: toggle.activate_owner(held_objects.installation(), actor="ann"),
 }
 
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 from delivery.models import LaneKind
-from delivery.senders.batch import RunBatch
 from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.lanes.window import WHOLE_LANE
 from delivery.senders.parcel import Group
+from delivery.senders.run_result import RunBatch
 from delivery.states import LaneState
 from tests.unit.delivery.senders.parcels import parcel
 from tests.unit.delivery.senders.test_lane import ROW

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from delivery.senders.batch import RunBatch
 from delivery.senders.entries import Change, LaneChange
 from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.lanes.window import WHOLE_LANE
+from delivery.senders.run_result import RunBatch
 from delivery.states import LaneState, OutcomeClass, Status
 from delivery.verdict import NextStep, Verdict
 from tests.unit.delivery.senders.parcels import parcel

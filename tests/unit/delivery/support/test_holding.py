@@ -10,7 +10,7 @@ from delivery.models import Delivery, JournalEntry, JournalKind, Lane, Resubmiss
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
 from delivery.states import Status
-from delivery.support import holdings, releases, toggle
+from delivery.support import held_objects, releases, toggle
 from delivery.support.toggle import Release
 from subscriptions.models import (
     ConfigurationChange,
@@ -47,7 +47,7 @@ def test_each_hold_and_release_is_reported_once_with_actor_and_object(
     subscription: Subscription,
 ) -> None:
     lane_id = subscription.subscriber.lane.pk
-    for owner in (subscription, subscription.subscriber, holdings.installation()):
+    for owner in (subscription, subscription.subscriber, held_objects.installation()):
         assert toggle.hold_owner(owner, actor="ann")
         assert not toggle.hold_owner(owner, actor="bob")
         toggle.activate_owner(owner, actor="bob")
@@ -80,7 +80,7 @@ class TestEndOfHolds:
         for owner, seconds in (
             (subscription, -1),
             (subscription.subscriber, -1),
-            (holdings.installation(), -1),
+            (held_objects.installation(), -1),
             (other, 60),
         ):
             toggle.hold_owner(

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from delivery.database.connections import connection_parameters
 from delivery.models import Lane
-from delivery.support import holdings, releases, toggle
+from delivery.support import held_objects, releases, toggle
 from delivery.support.toggle import Release
 from subscriptions.api.problems import problem_of
 from subscriptions.models import Subscriber
@@ -38,12 +38,12 @@ def rates(lanes: list[Lane]) -> list[float | None]:
 
 @pytest.fixture(autouse=True)
 def short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holdings, "LOCK_MILLISECONDS", 10)
+    monkeypatch.setattr(held_objects, "LOCK_MILLISECONDS", 10)
 
 
 def test_a_locked_lane_keeps_its_rate_until_it_is_free(lanes: list[Lane]) -> None:
-    toggle.hold_owner(holdings.installation(), actor="ann")
-    toggle.activate_owner(holdings.installation(), actor="ann", catch_up_rate=5)
+    toggle.hold_owner(held_objects.installation(), actor="ann")
+    toggle.activate_owner(held_objects.installation(), actor="ann", catch_up_rate=5)
     with locked(lanes[1]), transaction.atomic(), connection.cursor() as cursor:
         # A duty that waits for the lock would hold the first lane's row meanwhile.
         cursor.execute("SET LOCAL lock_timeout = '10ms'")
@@ -54,15 +54,15 @@ def test_a_locked_lane_keeps_its_rate_until_it_is_free(lanes: list[Lane]) -> Non
 
 
 def test_all_sending_stays_held_while_a_lane_is_locked(lanes: list[Lane]) -> None:
-    toggle.hold_owner(holdings.installation(), actor="ann")
+    toggle.hold_owner(held_objects.installation(), actor="ann")
     with locked(lanes[1]), pytest.raises(OperationalError) as error:
-        toggle.activate_owner(holdings.installation(), actor="ann", catch_up_rate=5)
+        toggle.activate_owner(held_objects.installation(), actor="ann", catch_up_rate=5)
     problem = problem_of(error.value)
     assert problem is not None
     assert (problem.status_code, problem.code) == (503, "row-locked")
-    assert holdings.installation().sending == "HELD"
+    assert held_objects.installation().sending == "HELD"
     assert rates(lanes) == [None, None]
-    toggle.activate_owner(holdings.installation(), actor="ann", catch_up_rate=5)
+    toggle.activate_owner(held_objects.installation(), actor="ann", catch_up_rate=5)
     assert rates(lanes) == [5, 5]
 
 

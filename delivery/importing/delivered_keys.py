@@ -21,7 +21,7 @@ from delivery.importing.old_messages import (
     moment_of,
     names_of_line,
 )
-from delivery.importing.taken_over import TakenOver
+from delivery.importing.takeover_report import TakenOver
 from delivery.lifecycle.transitions import settle_as_duplicates
 from delivery.models import DedupKey
 from delivery.publishing import dedup

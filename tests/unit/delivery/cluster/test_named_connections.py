@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 
 from delivery.cluster.keeper import side_by_side
-from delivery.cluster.loops import connections_of
-from delivery.cluster.stopping import stopping
+from delivery.cluster.named_connections import connections_of
+from delivery.cluster.stop_event import stopping
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,8 @@ import pytest
 from django.db import connections
 
 from delivery.models import PipelineRun, RunState, Step
-from delivery.pipeline import RunOpenError, locks, running, stop_run
-from delivery.pipeline.running import run_now, run_waiting
+from delivery.pipeline import RunOpenError, locks, run_execution, stop_run
+from delivery.pipeline.run_execution import run_now, run_waiting
 from tests.system.operation.installation import eventually
 from tests.unit.delivery.pipeline import rows
 
@@ -157,7 +157,7 @@ def test_a_process_that_lost_its_lock_cannot_finish_the_run() -> None:
             connection.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                 "WHERE datname = current_database() AND application_name = %s",
-                [running.APPLICATION],
+                [run_execution.APPLICATION],
             )
 
     with acting_during_run(cut):

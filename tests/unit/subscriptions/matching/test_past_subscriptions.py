@@ -8,13 +8,13 @@ from django.db import models
 from django.utils import timezone
 
 from subscriptions import changes
-from subscriptions.matching import as_it_was
-from subscriptions.matching.as_it_was import (
+from subscriptions.matching import past_subscriptions
+from subscriptions.matching.explanations import subscriptions_of
+from subscriptions.matching.past_subscriptions import (
     PastSubscriptions,
     TooManyChangesError,
     subscriptions_at,
 )
-from subscriptions.matching.explanations import subscriptions_of
 from subscriptions.models import EventType, Subscription
 from tests.support import factories
 
@@ -121,7 +121,7 @@ def test_one_deleted_since_is_there_with_its_subscriber(row: Subscription) -> No
 def test_too_many_changes_are_not_undone(
     row: Subscription, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(as_it_was, "MOST_CHANGES", 2)
+    monkeypatch.setattr(past_subscriptions, "MOST_CHANGES", 2)
     then = timezone.now()
     for number in range(3):
         change(row, position=number + 1)
