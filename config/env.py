@@ -110,7 +110,7 @@ def read_environment(environment: Mapping[str, str] = os.environ) -> Environment
 
 
 def read_settings(reader: EnvReader) -> Environment:
-    """Read all settings by this reader, which then knows where each of them came from."""
+    """Read all settings by this reader, which records where each of them came from."""
     home = Path(reader.text("INTURN_HOME", default=DEFAULT_HOME)).expanduser().resolve()
     port = reader.integer("PORT", default=8000, least=1, most=65535)
     listen = listen_address(reader.text("INTURN_LISTEN", default="127.0.0.1"))

@@ -9,12 +9,14 @@ A delivery:
          fetched   │  │  │ ttl, a person                                        ├─▶ REJECTED
                    ▼  │  ├─▶ EXPIRED                                            ├─▶ 3xxNOTSUPPORTED
               IN_FLIGHT  ├─▶ CANCELLED                                          ├─▶ FAILED
-            (mailboxes)  ├─▶ REDUNDANT (a sibling, or its join)                └─▶ IN_DOUBT (held)
+            (mailboxes)  ├─▶ REDUNDANT (a sibling, or its join)                └─▶ IN_DOUBT
                          ├─▶ DUPLICATE
                          └─▶ SHADOW (of a SHADOW subscription: never open outside its publication)
 
 Not drawn: IN_FLIGHT → PENDING, DELIVERED, REJECTED, FAILED (`mailbox/README.md`); publication →
-IN_DOUBT (SYNC, or possibly a duplicate); IN_DOUBT → DELIVERED, CANCELLED (a person).
+IN_DOUBT (SYNC, or possibly a duplicate); IN_DOUBT → DELIVERED, CANCELLED (a person), → DELIVERED,
+REJECTED, 3xxNOTSUPPORTED, FAILED (SYNC, when the answer is recorded). Otherwise a delivery stays
+IN_DOUBT until a person decides.
 
 All states to the right of and below PENDING and IN_FLIGHT are settled; only a person reopens a
 settled delivery. A push delivery stays PENDING while it is being sent: its lane's run records which

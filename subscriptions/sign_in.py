@@ -5,7 +5,7 @@ right. So guesses in several web processes at the same moment count each other, 
 dies in between leaves one failure too many rather than one too few. Counting and recording hold
 locks of the account and of the origin; the password check takes a while and holds no lock.
 
-Only the failures of the last 15 minutes count, and there is no other state: a blocked visitor may
+Only the failures of the last 15 minutes count, and there is no other state: a throttled visitor may
 try again when the oldest of them is that old. The limit for one account from one origin is small.
 The limits for one origin with any accounts, and for one account from any origin, are larger: they
 are for distributed guesses, and must not let a stranger lock out everybody, or one person, with a

@@ -47,7 +47,7 @@ def limit_of(path: str, *, max_message_bytes: int, max_batch_bytes: int) -> int:
     return max_message_bytes if is_message else MOST_FOR_A_MESSAGE * max_message_bytes
 
 
-class Senders:
+class RequestClients:
     """Identifies a request's sender by its headers; authorization is left to the views.
 
     Only long bodies cause a query. The queries have their own thread, because all others may be

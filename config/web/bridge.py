@@ -5,7 +5,7 @@ sends its answer. So a client that sends slowly holds no thread, and when all th
 requests queue for them.
 
 For a long poll the application answers with the header WAIT_HEADER if this subscriber's mailbox is
-empty. Then the client becomes an entry in `delivery.mailbox.waiters` until there is news, and the
+empty. Then the client becomes an entry in `delivery.mailbox.waiters` until a notification, and the
 application is called again with the same request. This repeats until it has an answer, or until
 `wait` seconds after the beginning of the request. The header is never sent to a client.
 

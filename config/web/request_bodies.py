@@ -42,14 +42,14 @@ class Streamed(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """`limit_of` returns the longest body of a path, `sender_of` the sender, empty for a stranger.
+    """`limit_of` returns the longest body of a path, `client_of` the sender, empty for a stranger.
 
     A sender gets `share` bytes of the capacity; strangers share their own. A body may be silent or
     slow for `grace_seconds`; after that `bytes_per_second` must have arrived on average.
     """
 
     limit_of: Callable[[str], int]
-    sender_of: Callable[[Environ], Awaitable[str]]
+    client_of: Callable[[Environ], Awaitable[str]]
     capacity: int
     share: int
     capacity_of_strangers: int
@@ -79,9 +79,9 @@ class Bodies:
         finally:
             share.give_back()
             if (
-                capacity := self._capacities.get(share.sender)
+                capacity := self._capacities.get(share.client)
             ) is not None and capacity.free == self._bounds.share:
-                del self._capacities[share.sender]
+                del self._capacities[share.client]
 
     async def _read(self, environ: Environ, streamed: Streamed, share: "Share") -> bytes:
         limit = self._bounds.limit_of(environ["PATH_INFO"])
@@ -96,16 +96,16 @@ class Bodies:
             return b""
         if length is not None and length <= SHORT_BYTES:
             return await self._in_time(_whole(streamed), self._bounds.grace_seconds)
-        share.sender = await self._bounds.sender_of(environ)
-        share.capacities = self._capacities_of(share.sender)
+        share.client = await self._bounds.client_of(environ)
+        share.capacities = self._capacities_of(share.client)
         body = await self._read_pieces(streamed, limit, share)
         environ["CONTENT_LENGTH"] = str(len(body))
         return body
 
-    def _capacities_of(self, sender: str) -> "Sequence[Capacity]":
-        if not sender:
+    def _capacities_of(self, client: str) -> "Sequence[Capacity]":
+        if not client:
             return [self._capacity_of_strangers]
-        return [self._capacity, self._capacities.setdefault(sender, Capacity(self._bounds.share))]
+        return [self._capacity, self._capacities.setdefault(client, Capacity(self._bounds.share))]
 
     async def _read_pieces(self, streamed: Streamed, limit: int, share: "Share") -> bytes:
         body = bytearray()
@@ -156,7 +156,7 @@ class Share:
     """The part of the capacities that one body takes."""
 
     def __init__(self) -> None:
-        self.sender = ""
+        self.client = ""
         self.capacities: Sequence[Capacity] = ()
         self._taken = 0
 

@@ -10,7 +10,7 @@ from prometheus_client import Gauge
 from config.wsgi import application as wsgi_application
 
 # isort: split
-from config.web.body_limits import Senders, limit_of
+from config.web.body_limits import RequestClients, limit_of
 from config.web.bridge import Bridge
 from config.web.connections import max_connections
 from config.web.request_bodies import Bounds
@@ -27,7 +27,7 @@ application = Bridge(
             max_message_bytes=settings.ENVIRONMENT.max_message_bytes,
             max_batch_bytes=MAX_BATCH_BYTES,
         ),
-        sender_of=Senders(),
+        client_of=RequestClients(),
         # As much as all threads can handle at once.
         capacity=settings.ENVIRONMENT.web_threads * MAX_BATCH_BYTES,
         share=max(settings.ENVIRONMENT.web_threads // 4, 1) * MAX_BATCH_BYTES,

@@ -61,7 +61,7 @@ log = logging.getLogger(__name__)
 
 HELD = "HELD: it was not called"
 UNRECORDED = "called, and no answer is recorded"
-# This long after the time-out no answer will be recorded any more: then the doubt is reported.
+# This long after the time-out no answer will be recorded any more: then IN_DOUBT is reported.
 RECORDING_SECONDS = 30
 
 _STATUSES = {

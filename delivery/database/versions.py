@@ -1,4 +1,4 @@
-"""A database that this version does not know is refused, before anything writes to it.
+"""A database with unknown migrations is refused, before anything writes to it.
 
     unknown migrations | all of ours are applied | the database is
     none               | yes or no               | ours, or older: migrating makes it ours

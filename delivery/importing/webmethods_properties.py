@@ -127,7 +127,7 @@ def _add_priority(properties: Properties, entry: dict[str, Any]) -> None:
 
 
 def _status(properties: Properties) -> str:
-    """A disabled trigger gets nothing; of a suspended one documents wait."""
+    """A disabled trigger gets nothing; the documents of a suspended one wait."""
     if not properties.is_true("executeEnabled", default=True):
         return "INACTIVE"
     is_suspended = any(state.startswith("suspended") for state in properties.states.values())

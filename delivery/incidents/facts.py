@@ -72,7 +72,7 @@ def subject_of(incident: Incident, facts: IncidentFacts) -> str:
     place = facts.place
     match incident.kind:
         case IncidentKind.LANE:
-            # A lane that stops and goes on may be moving just now: it is called as before.
+            # The lane may be flowing at this moment: keep its earlier subject.
             is_stopped = facts.lane_state in (LaneState.BLOCKED, LaneState.SUSPENDED)
             called = f"{facts.lane} is {facts.lane_state if is_stopped else 'stopped'}"
             return called if is_stopped else incident.subject or called

@@ -14,10 +14,9 @@ from delivery.publishing.stored_messages import Accepted, Configuration, store_m
 def store_together(
     plain: Sequence[PlainPost], *, as_of: Configuration, is_alone: bool = False
 ) -> list[tuple[Post, bytes | None]] | None:
-    """Return the answer to each post.
+    """Return each post with its answer, None for one whose key was used: nothing of it is stored.
 
-    None if its idempotency key was used: none of it is stored. None as the result: the
-    configuration has changed since `as_of`, and nothing was stored.
+    Return None as a whole if the configuration has changed since `as_of`: nothing was stored.
 
     The statement leaves out single messages whose key was used. Half a batch must not stay: if a
     batch has keys, the statement runs in a transaction, which is rolled back, and the rest is

@@ -1,4 +1,4 @@
-"""The lanes of the queue senders: as many as the setting says, and never fewer than there were."""
+"""The queue lanes: as many as the setting says, and never fewer than there were."""
 
 from delivery.models import Lane, LaneKind
 

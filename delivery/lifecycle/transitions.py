@@ -49,7 +49,7 @@ def cancel_deliveries(
     with transaction.atomic():
         cancelled = _cancel(delivery_ids, reason=f"{reason} by {actor}")
         if cancelled:
-            _notify_senders(delivery_ids)
+            _nudge_lanes_of(delivery_ids)
             text = (
                 f"{counted(cancelled, 'delivery')} {'was' if cancelled == 1 else 'were'} {reason}."
             )
@@ -72,7 +72,7 @@ def cancel_some(delivery_ids: Collection[int], *, reason: str, are_read: bool = 
             status=Status.CANCELLED, **_SETTLED_AGAIN, reason=f"in doubt, {reason}"
         )
         if cancelled and are_read:
-            _notify_senders(delivery_ids)
+            _nudge_lanes_of(delivery_ids)
     return cancelled
 
 
@@ -87,7 +87,7 @@ def settle_as_duplicates(delivery_ids: Collection[int], *, reason: str) -> int:
     with transaction.atomic():
         settled = _cancel(delivery_ids, reason=reason, status=Status.DUPLICATE)
         if settled:
-            _notify_senders(delivery_ids)
+            _nudge_lanes_of(delivery_ids)
             text = f"{counted(settled, 'delivery')} became DUPLICATE: {reason}."
             journal.record_entry(JournalKind.DUPLICATE, text, actor="manage.py import")
     return settled
@@ -136,7 +136,7 @@ def mark_delivered(delivery_id: int, *, actor: str) -> bool:
     return True
 
 
-def cancel_doubt(delivery_id: int, *, actor: str) -> bool:
+def cancel_in_doubt(delivery_id: int, *, actor: str) -> bool:
     """Settle an IN_DOUBT delivery as CANCELLED; return False if it was not IN_DOUBT.
 
     The siblings of its QUEUE group go on.
@@ -150,7 +150,7 @@ def _decide(delivery_id: int, status: Status, *, actor: str, words: str) -> bool
         status=status, **_SETTLED_AGAIN, reason=f"in doubt, {words} by {actor}"
     )
     if decided:
-        _notify_senders([delivery_id])
+        _nudge_lanes_of([delivery_id])
         text = f"The delivery in doubt was {words}."
         journal.record_entry(JournalKind.RESOLVED, text, actor=actor, delivery_id=delivery_id)
     return bool(decided)
@@ -163,7 +163,7 @@ def _make_siblings_redundant(delivery_id: int) -> None:
         queries.execute_statement("make_redundant", {"rows": rows})
 
 
-def _notify_senders(delivery_ids: Collection[int]) -> None:
+def _nudge_lanes_of(delivery_ids: Collection[int]) -> None:
     """Make the lanes read again: a sender may still hold deliveries that it has read."""
     lanes = (
         Delivery.objects.filter(pk__in=delivery_ids)

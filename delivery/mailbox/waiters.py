@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 # The header by which a view informs the web server, and nobody else, that the mailbox of a waiting
 # client is empty.
 WAIT_HEADER = "inturn-wait"
-# Above this number of entries, news older than any running fetch is forgotten.
+# Above this number of entries, notifications older than any running fetch are dropped.
 REMEMBERED = 10_000
 FETCH_SECONDS = 60.0
 
@@ -74,7 +74,7 @@ class Waiters:
         return waiter
 
     def notify(self, mailboxes: Iterable[int]) -> None:
-        """Notify each of these mailboxes of news: its first waiting client may fetch."""
+        """Give the first waiting client of each of these mailboxes its turn to fetch."""
         now = asyncio.get_running_loop().time()
         for mailbox in mailboxes:
             self._notified_at[mailbox] = now
@@ -100,7 +100,7 @@ class Waiters:
     def leave(self, waiter: Waiter, *, may_be_more: bool) -> None:
         """Remove a client.
 
-        Wake the next one if there may be more messages, or if it did not use its turn.
+        Give the next one its turn if there may be more messages, or if this one did not fetch.
         """
         queue = self._queues[waiter.mailbox]
         if queue.looking is waiter:

@@ -123,7 +123,7 @@ def _range_of_durations(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _notify(lane_ids: set[int]) -> None:
-    """Wake the lanes whose stopping delivery is settled.
+    """Nudge the lanes whose stopping delivery is settled, and notify of their work.
 
     Their senders read again, or a process takes a lane that has no sender.
     """

@@ -75,7 +75,8 @@ def _publish(*, limit: int | None, deliveries: list[int] | None) -> int:
 def _leave_signs(failed: Sequence[Notice]) -> None:
     """Leave a sign of each failure for `delivery.incidents`.
 
-    Doubts have incidents of their own. A rule that rejects a SYNC message by its answer has none.
+    IN_DOUBT deliveries have incidents of their own. A rule that rejects a SYNC message by its
+    answer has none.
     """
     FailureSign.objects.bulk_create(
         FailureSign(

@@ -60,7 +60,7 @@ def mark_restored(*, made_at: datetime, nothing_sent_since: bool, now: datetime)
         last_id, of_a_day = queries.row("newest_ids", {})
         if nothing_sent_since:
             return MarkedRestore(in_doubt=0, jobs=0, next_message=last_id + 1)
-        in_doubt = _note_in_doubt(made_at)
+        in_doubt = _settle_in_doubt(made_at)
         _free_lanes(now=now)
         jobs = _cancel_jobs(now=now)
         next_message = _jump(last_id, of_a_day, now - made_at)
@@ -88,9 +88,9 @@ def _require_no_sender() -> None:
         )
 
 
-def _note_in_doubt(made_at: datetime) -> int:
+def _settle_in_doubt(made_at: datetime) -> int:
     reason = f"restored from a back-up of {made_at:%Y-%m-%d %H:%M %Z}: it may have been sent since"
-    (count,) = queries.row("note_restored_in_doubt", {"reason": reason})
+    (count,) = queries.row("settle_restored", {"reason": reason})
     return int(count)
 
 

@@ -72,7 +72,7 @@ class RunProgress:
     @contextmanager
     def followed(self) -> Iterator[None]:
         """Write progress during the block, which KeyboardInterrupt may end; main thread only."""
-        thread = threading.Thread(target=self._follow, name="course", daemon=True)
+        thread = threading.Thread(target=self._follow, name="progress", daemon=True)
         thread.start()
         try:
             yield

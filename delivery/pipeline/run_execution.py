@@ -123,32 +123,32 @@ def _run(
 ) -> ExecutedRun:
     # If the server restarts during the step, the next statement on this connection would fail.
     connection.close()
-    course = RunProgress(run.pk, database, shown=shown)
-    ending = _ending(run, course, interrupts, sessions)
+    progress = RunProgress(run.pk, database, shown=shown)
+    ending = _ending(run, progress, interrupts, sessions)
     if ending is not None:
         runs.end_run(run, ending, now=timezone.now())
         run.refresh_from_db()
         return ExecutedRun(run)
-    _end_interrupted(run, course, gives_back=gives_back)
+    _end_interrupted(run, progress, gives_back=gives_back)
     run.refresh_from_db()
-    return ExecutedRun(run, _signal(course, interrupts))
+    return ExecutedRun(run, _signal(progress, interrupts))
 
 
 def _ending(
-    run: PipelineRun, course: RunProgress, interrupts: Interrupts, sessions: SparkSessions | None
+    run: PipelineRun, progress: RunProgress, interrupts: Interrupts, sessions: SparkSessions | None
 ) -> Ending | None:
     """Execute the step and return how it ended; None if it was interrupted before its end."""
     ending: Ending | None = None
     try:
         with (
             interrupts.raising(),
-            course.followed(),
-            _job(run, course, interrupts, sessions) as step_job,
+            progress.followed(),
+            _job(run, progress, interrupts, sessions) as step_job,
         ):
-            _hold(run, step_job)
+            _lock_step(run, step_job)
             if run.step != Step.EXPORT:
                 words = "waiting until the archive is compacted"
-                ledger.read_files(step_job.database, before_waiting=partial(course.doing, words))
+                ledger.read_files(step_job.database, before_waiting=partial(progress.doing, words))
             ending = Ending(
                 state=RunState.DONE, result=steps.call_step(run.step, run.options, job=step_job)
             )
@@ -156,7 +156,7 @@ def _ending(
         # During the shutdown of Spark, which takes seconds, the step is done and `ending` is set.
         return ending
     except Exception as error:  # noqa: BLE001 - any error must be reported to the person who waits
-        if course.interruption is not None:
+        if progress.interruption is not None:
             return None
         return Ending(
             state=RunState.FAILED,
@@ -168,14 +168,14 @@ def _ending(
 
 @contextmanager
 def _job(
-    run: PipelineRun, course: RunProgress, interrupts: Interrupts, sessions: SparkSessions | None
+    run: PipelineRun, progress: RunProgress, interrupts: Interrupts, sessions: SparkSessions | None
 ) -> Iterator[StepJob]:
     with open_job(
         run_id=run.pk,
         conninfo=settings.conninfo(f"{APPLICATION} {run}"),
         archive_url=settings.archive_url(),
         spark=settings.spark_settings(run.step, is_shared=sessions is not None),
-        progress=course,
+        progress=progress,
         sessions=sessions,
     ) as step_job:
         start = step_job.start
@@ -191,7 +191,7 @@ def _job(
         release_locks(step_job.database)
 
 
-def _hold(run: PipelineRun, step_job: StepJob) -> None:
+def _lock_step(run: PipelineRun, step_job: StepJob) -> None:
     if run.step in SOLE_STEPS and not is_taken(step_job.database, step_lock(run.step)):
         raise StillRunningError(
             f"An earlier {run.get_step_display()}, whose run was presumed dead, is still running. "
@@ -199,12 +199,12 @@ def _hold(run: PipelineRun, step_job: StepJob) -> None:
         )
 
 
-def _end_interrupted(run: PipelineRun, course: RunProgress, *, gives_back: bool) -> None:
-    if course.interruption == Interruption.LOST:
+def _end_interrupted(run: PipelineRun, progress: RunProgress, *, gives_back: bool) -> None:
+    if progress.interruption == Interruption.LOST:
         error = "It lost the database. Unfinished work does not count: run it again."
         runs.end_run(run, Ending(state=RunState.FAILED, error=error), now=timezone.now())
         return
-    gives_back = gives_back and course.interruption is None
+    gives_back = gives_back and progress.interruption is None
     # Not if a person stopped the run just before.
     if not (
         gives_back
@@ -213,5 +213,5 @@ def _end_interrupted(run: PipelineRun, course: RunProgress, *, gives_back: bool)
         runs.end_run(run, Ending(state=RunState.CANCELLED), now=timezone.now())
 
 
-def _signal(course: RunProgress, interrupts: Interrupts) -> signal.Signals | None:
-    return interrupts.number if course.interruption is None else None
+def _signal(progress: RunProgress, interrupts: Interrupts) -> signal.Signals | None:
+    return interrupts.number if progress.interruption is None else None

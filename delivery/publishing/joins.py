@@ -1,13 +1,13 @@
 """Joins: messages of several subscriptions of a subscriber, with the same activation id.
 
-ALL, one message of each subscription is sent together, as one message:
+ALL: one message of each subscription is sent together, as one message:
 
     stored ─▶ waits (PENDING, in no lane)
                 ├─ the last one is stored ─▶ REDUNDANT: the joined message has its content
                 ├─ its time is over ───────▶ EXPIRED, by the duty that expires all others
                 └─ a person cancels it ────▶ CANCELLED
 
-ONLY ONE, the first message is sent, and the others with its activation id are REDUNDANT until its
+ONLY ONE: the first message is sent, and the others with its activation id are REDUNDANT until its
 time is over.
 
 All of it is part of the transaction that stores a message: a part is on disk with its message, and
@@ -26,9 +26,10 @@ The races:
 - A part is resubmitted after its end: it is sent by itself, in its subscriber's lane.
 - Two transactions have several keys: keys are taken in one order, and the parts of all of them are
   locked in the order of ids, as everywhere.
-- A subscription of the join becomes INACTIVE: it remains one of the join. The others wait for it,
-  and expire.
-- A subscription of the join becomes SHADOW: it is none of the join. Its waiting parts expire.
+- A subscription of the join becomes INACTIVE: it still belongs to the join. The others wait for
+  it, and expire.
+- A subscription of the join becomes SHADOW: it no longer belongs to the join. Its waiting parts
+  expire.
 - A subscription of the join becomes HELD: its parts wait like others. The joined message is a
   delivery of the first one, and waits while that is HELD.
 - The key's row is deleted: only after the last of its parts has expired.
@@ -102,7 +103,7 @@ def joins_of_message(
 
 
 def join_messages(found: Sequence[Arrived]) -> list[Joined]:
-    """Let the deliveries just stored wait, or settle them; return the messages that are complete.
+    """Take these deliveries out of their lanes, or settle them; return the complete messages.
 
     Call it in their transaction, store the messages, and then settle their parts.
     """

@@ -21,7 +21,7 @@ from delivery.senders.context import SenderContext
 from delivery.senders.entries import Change, Entry, Redundant, Settlement, settlement_of
 from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.parcel import Group, Parcel
-from delivery.senders.run_result import RunBatch
+from delivery.senders.run_result import RunResult
 from delivery.senders.suspension import suspend_lane
 from delivery.states import Status
 from delivery.verdict import NextStep, Rules, judge_lost, pause_seconds
@@ -50,7 +50,7 @@ class SendingJob:
     async def _deliver_group(self, group: Group, first: Parcel) -> None:
         """Try the endpoints of the group until one accepts the message.
 
-        `first` has its place already.
+        `first` is counted already.
         """
         lane = self._lane
         parcels = list(group.left)
@@ -64,7 +64,7 @@ class SendingJob:
                     lane.leave(parcel)
                 parcel = lane.take_sibling(group) if group.left and not is_delivered else None
         finally:
-            lane.stock.release(parcels)
+            lane.stock.drop(parcels)
 
     async def _try(self, group: Group, parcel: Parcel) -> bool:
         """Make one attempt and commit its result.
@@ -87,7 +87,7 @@ class SendingJob:
             return False
         outcome = await self._send(group, parcel)
         if outcome is None:
-            if group.batch is not None and group.generation == lane.stock.generation:
+            if group.run_result is not None and group.generation == lane.stock.generation:
                 # The rest of the run may be overdue as well.
                 lane.stock.forget()
             await context.commit(lane, lane.run(), *lane.stops.report(parcel))
@@ -103,11 +103,11 @@ class SendingJob:
         lane, context = self._lane, self._context
         lane.under_way.remove(parcel)
         lane.stock.set_aside(parcel.subscription_id)
-        if group.batch is not None:
-            group.batch.set_aside()
+        if group.run_result is not None:
+            group.run_result.set_aside()
             await context.commit(lane, lane.run())
-            if not group.batch.left:
-                await self._end_batch(group.batch)
+            if not group.run_result.left:
+                await self._end_run(group.run_result)
 
     async def _send(self, group: Group, parcel: Parcel) -> Outcome | None:
         """Make one attempt; return None if it must no longer be made once it is recorded.
@@ -124,7 +124,7 @@ class SendingJob:
             return script_failed(parcel.transformation.fault, now=datetime.now(UTC))
         try:
             if not lane.window.is_ordered:
-                lane.under_way.add(parcel, parcel.place)
+                lane.under_way.add(parcel, parcel.key)
                 await context.commit(lane, lane.run())
             if context.is_overdue(parcel) or group.generation != lane.stock.generation:
                 return None
@@ -152,12 +152,12 @@ class SendingJob:
         if verdict.status is Status.DELIVERED and group.number is not None:
             changes.append(_siblings(group, parcel, lane))
         is_stored = await self._record(settlement, parcel, changes)
-        if settlement.circuit is not None:
-            await context.update_circuit(settlement)
-        if group.batch is not None and verdict.step not in _STOPPING:
-            _count(group.batch, parcel, settlement, endpoint.rules)
-            if not group.batch.left:
-                await self._end_batch(group.batch)
+        if settlement.counted_subscription_id is not None:
+            await context.refresh_after_failure(settlement)
+        if group.run_result is not None and verdict.step not in _STOPPING:
+            _count(group.run_result, parcel, settlement, endpoint.rules)
+            if not group.run_result.left:
+                await self._end_run(group.run_result)
         return is_stored and verdict.status is Status.DELIVERED
 
     async def _record(
@@ -186,18 +186,18 @@ class SendingJob:
             rules = context.endpoints[parcel.subscription_id].rules
             # The changes of lane and endpoint that it carried may be out of date by now.
             is_change = any(isinstance(entry, Change) for entry in others)
-            changes = lane.stops.changes(parcel.place) if is_change else []
+            changes = lane.stops.changes(parcel.key) if is_change else []
             await context.commit(
                 lane, _as_lost(settlement, rules, is_only=parcel.is_volatile), *changes
             )
             return False
         return True
 
-    async def _end_batch(self, batch: RunBatch) -> None:
+    async def _end_run(self, result: RunResult) -> None:
         """End the run; the lane may have to pause, or has nothing more to read."""
-        if batch.leaves_nothing:
+        if result.leaves_nothing:
             self._lane.stock.exhaust()
-        await self._context.commit(self._lane, *self._lane.stops.record_batch(batch))
+        await self._context.commit(self._lane, *self._lane.stops.record_run(result))
 
 
 def _as_lost(settlement: Settlement, rules: Rules, *, is_only: bool) -> Settlement:
@@ -206,7 +206,10 @@ def _as_lost(settlement: Settlement, rules: Rules, *, is_only: bool) -> Settleme
         pause = pause_seconds(rules, failures=settlement.number)
         verdict = replace(verdict, step=NextStep.SKIP, wait_seconds=pause)
     return replace(
-        settlement, verdict=verdict, outcome=lost_outcome(datetime.now(UTC)), circuit=None
+        settlement,
+        verdict=verdict,
+        outcome=lost_outcome(datetime.now(UTC)),
+        counted_subscription_id=None,
     )
 
 
@@ -220,8 +223,8 @@ def _siblings(group: Group, parcel: Parcel, lane: SenderLane) -> Redundant:
     )
 
 
-def _count(batch: RunBatch, parcel: Parcel, settlement: Settlement, rules: Rules) -> None:
+def _count(result: RunResult, parcel: Parcel, settlement: Settlement, rules: Rules) -> None:
     if settlement.verdict.step is NextStep.SKIP:
-        batch.count_failed(parcel.delivery_id, reason=settlement.outcome.reason, rules=rules)
+        result.count_failed(parcel.delivery_id, reason=settlement.outcome.reason, rules=rules)
     else:
-        batch.count_settled(was_skipped=parcel.is_skipped)
+        result.count_settled(was_skipped=parcel.is_skipped)

@@ -37,7 +37,7 @@ class Changes:
         self._at: datetime | None = None
         self._connected = 0
 
-    async def look(self) -> Changed:
+    async def read(self) -> Changed:
         since = {"horizon": self._horizon, "at": self._at}
         rows = await self._reader.fetch("changed_subscriptions", since)
         lanes = await self._reader.fetch("changed_lanes", {"horizon": self._horizon})

@@ -73,7 +73,7 @@ class Claims:
         if (shared := (sharing.slots, own.slot)) != self._shared:
             self._shared = shared
             self._wanted = shards_of(own.slot, sharing.slots)
-        self._give_back_lost_lanes()
+        self._end_lost_lanes()
         if self._is_closed:
             return
         await self._leave(set(settler.claimed.shards) - self._wanted)
@@ -113,7 +113,7 @@ class Claims:
             rows = await self._context.reader.fetch("unfinished_lanes", {"shard": list(shards)})
             await self.serve(row["lane_id"] for row in rows)
 
-    def notice_windows(self, changed: Iterable[Mapping[str, Any]]) -> None:
+    def give_back_changed_windows(self, changed: Iterable[Mapping[str, Any]]) -> None:
         """Give back the lanes whose window has changed; they are begun again.
 
         So a lane is never served in two ways at once: the old way ends before the new one begins.
@@ -121,13 +121,13 @@ class Claims:
         for row in changed:
             lane = self._context.lanes.get(row["id"])
             if lane is not None and lane.window != window_of(LaneKind.TOPIC, row):
-                lane.give_back()
+                lane.end_after_attempts()
 
     def close(self) -> None:
         """Give all lanes back and begin no more."""
         self._is_closed = True
         for lane in self._context.lanes.values():
-            lane.give_back()
+            lane.end_after_attempts()
 
     async def _claim(self, shards: Collection[int]) -> None:
         if shards:
@@ -178,14 +178,14 @@ class Claims:
         locked = self._context.settler.locked_lanes
         return any(lane.id in locked or lane.under_way.is_hanging(since=since) for lane in lanes)
 
-    def _give_back_lost_lanes(self) -> None:
-        """Wake the lanes that another sender has now.
+    def _end_lost_lanes(self) -> None:
+        """End the lanes that another sender has now.
 
-        Otherwise they would notice only when they commit.
+        Otherwise they would end only at their next commit.
         """
         for lane in self._context.lanes.values():
             if not self._context.settler.claimed.is_serving(lane.id):
-                lane.give_back()
+                lane.end_after_attempts()
 
     def _lanes_by_shard(self) -> Mapping[int, list[SenderLane]]:
         lanes: defaultdict[int, list[SenderLane]] = defaultdict(list)

@@ -132,19 +132,19 @@ class SenderContext:
         return [
             lane
             for lane in self.lanes.values()
-            if lane.id in lane_ids or not subscription_ids.isdisjoint(lane.places)
+            if lane.id in lane_ids or not subscription_ids.isdisjoint(lane.known_keys)
         ]
 
-    async def update_circuit(self, settlement: Settlement) -> None:
+    async def refresh_after_failure(self, settlement: Settlement) -> None:
         """Check whether a counted failure has disabled the URL.
 
         If so, the next delivery is not sent.
         """
         if (
-            settlement.circuit is not None
+            settlement.counted_subscription_id is not None
             and settlement.outcome.outcome is not OutcomeClass.SUCCESS
         ):
-            await self.refresh([settlement.circuit])
+            await self.refresh([settlement.counted_subscription_id])
 
     async def may_send(self, subscription_id: int) -> bool:
         """Return whether the database allows sending to this subscription now.

@@ -17,8 +17,9 @@ MOST_OUTPUTS = 64
 class Settlement:
     """An outcome with its verdict; `number` is the attempt's, counted from 1.
 
-    `circuit` is the subscription whose URL's health the outcome changes, if its policy uses the
-    circuit breaker; `successes_before` are earlier successes there that are not written yet.
+    `counted_subscription_id` is the subscription whose URL's health the outcome changes, if its
+    policy uses the circuit breaker; `successes_before` are earlier successes there that are not
+    written yet.
     """
 
     lane_id: int
@@ -27,7 +28,7 @@ class Settlement:
     verdict: Verdict
     outcome: Outcome
     was_skipped: bool = False
-    circuit: int | None = None
+    counted_subscription_id: int | None = None
     successes_before: int = 0
 
 
@@ -127,7 +128,7 @@ def settlement_of(
         number=parcel.attempts + 1,
         verdict=verdict,
         outcome=outcome,
-        circuit=parcel.subscription_id
+        counted_subscription_id=parcel.subscription_id
         if endpoint.rules.breaks_circuit and not parcel.url
         else None,
     )

@@ -26,7 +26,7 @@ class Notification:
     lanes: frozenset[int] = frozenset()
     nudged: frozenset[int] = frozenset()
     is_change: bool = False
-    is_release: bool = False
+    has_released_shards: bool = False
     # We did not listen for a while: each lane has to check whether it was nudged.
     is_gap: bool = False
 
@@ -81,7 +81,7 @@ def notification_of(payloads: list[str]) -> Notification:
     """Parse payloads such as `work 1,2`, `nudge 3`, `released` and `changed`."""
     lanes: set[int] = set()
     nudged: set[int] = set()
-    is_change = is_release = is_gap = False
+    is_change = has_released_shards = is_gap = False
     for payload in payloads:
         word, _, ids = payload.partition(" ")
         numbers = {int(id) for id in ids.split(",") if id}
@@ -91,7 +91,7 @@ def notification_of(payloads: list[str]) -> Notification:
             case "nudge":
                 nudged |= numbers
             case "released":
-                is_release = True
+                has_released_shards = True
             case _ if word == GAP:
                 is_gap = True
             case _:
@@ -100,6 +100,6 @@ def notification_of(payloads: list[str]) -> Notification:
         lanes=frozenset(lanes),
         nudged=frozenset(nudged),
         is_change=is_change,
-        is_release=is_release,
+        has_released_shards=has_released_shards,
         is_gap=is_gap,
     )

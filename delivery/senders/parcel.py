@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from delivery.senders.run_result import RunBatch
+from delivery.senders.run_result import RunResult
 from delivery.verdict import Rules, Tries
 
 # The unit that waits after a failed attempt: a subscription, the scheme, host and port of a URL, or
@@ -68,7 +68,7 @@ class Parcel:
         )
 
     @property
-    def place(self) -> Key:
+    def key(self) -> Key:
         """The key of its health: the subscription, or the server of its own `url`."""
         return self.origin or self.subscription_id
 
@@ -78,18 +78,18 @@ class Group:
     """One QUEUE message and the deliveries of one of its groups that may still be tried.
 
     A delivery outside a queue is a group of its own, without a number. `generation` is its lane's
-    when it was read, `batch` the run of an ordered lane that it belongs to.
+    when it was read, `run_result` that of the run of an ordered lane that it belongs to.
     """
 
     message_id: int
     number: int | None
     left: list[Parcel]
     generation: int = 0
-    batch: RunBatch | None = None
+    run_result: RunResult | None = None
 
     @property
-    def places(self) -> frozenset[Key]:
-        return frozenset(parcel.place for parcel in self.left)
+    def keys(self) -> frozenset[Key]:
+        return frozenset(parcel.key for parcel in self.left)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,7 +55,7 @@ class Reader:
         self._name = name
         self._waiting: list[tuple[RunRequest, asyncio.Future[list[Parcel]]]] = []
         self._arrived = asyncio.Event()
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._together = MIN_REQUESTS
         self._connection: psycopg.AsyncConnection | None = None
         # The number of connections made so far.
@@ -122,7 +122,7 @@ class Reader:
         """
         refused = 0
         while True:
-            async with self._turn:
+            async with self._lock:
                 try:
                     return await self._fetch(name, parameters)
                 except psycopg.Error as error:

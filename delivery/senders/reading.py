@@ -13,7 +13,7 @@ from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.lanes.window import WHOLE_LANE
 from delivery.senders.parcel import Group, Key
 from delivery.senders.reader import RunRequest, groups_of, is_all_of_lane
-from delivery.senders.run_result import RunBatch
+from delivery.senders.run_result import RunResult
 from delivery.senders.script_runs import transformed_parcels
 
 
@@ -87,10 +87,10 @@ async def _read_in_order(lane: SenderLane, context: SenderContext, reading: Read
     parcels, outputs = await transformed_parcels(read, context, max_bytes=reading.max_bytes)
     skipped = sum(parcel.is_skipped for parcel in parcels)
     is_all = is_all_of_lane(request, read) and len(parcels) == len(read)
-    batch = RunBatch(fresh=len(parcels) - skipped, skipped=skipped, is_all=is_all)
+    result = RunResult(fresh=len(parcels) - skipped, skipped=skipped, is_all=is_all)
     return Found(
         groups=[
-            Group(parcel.message_id, None, [parcel], reading.generation, batch)
+            Group(parcel.message_id, None, [parcel], reading.generation, result)
             for parcel in parcels
         ],
         more={WHOLE_LANE} if parcels else set(),
@@ -140,7 +140,7 @@ async def _transformed_groups(
     done = [group for group in groups if all(parcel.delivery_id in made for parcel in group.left)]
     for group in done:
         group.left[:] = [made[parcel.delivery_id] for parcel in group.left]
-    left = {parcel.place for parcel in read if parcel.delivery_id not in made}
+    left = {parcel.key for parcel in read if parcel.delivery_id not in made}
     return done, left, outputs
 
 
@@ -155,8 +155,5 @@ def _keys_with_more(
         if is_cut or counts[row["subscription_id"]] >= row["share"]
     }
     return {
-        parcel.place
-        for group in groups
-        for parcel in group.left
-        if parcel.subscription_id in filled
+        parcel.key for group in groups for parcel in group.left if parcel.subscription_id in filled
     }

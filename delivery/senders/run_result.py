@@ -10,7 +10,7 @@ import time
 from delivery.verdict import Rules, pause_seconds
 
 
-class RunBatch:
+class RunResult:
     """The deliveries read for one run. `left` counts those neither tried nor set aside yet.
 
     `is_all`: when they were read the lane had no others that could be sent.
@@ -78,13 +78,13 @@ class SkippedPause:
         self._failures = 0
         self._due = 0.0
 
-    def record_batch(self, batch: RunBatch) -> None:
+    def record_run(self, result: RunResult) -> None:
         """Update the pause from the result of a whole run."""
-        if batch.skipped_settled:
+        if result.skipped_settled:
             self._failures = 0
-        elif batch.skipped and batch.rules:
+        elif result.skipped and result.rules:
             self._failures += 1
-            self._due = time.monotonic() + pause_seconds(batch.rules, failures=self._failures)
+            self._due = time.monotonic() + pause_seconds(result.rules, failures=self._failures)
 
     @property
     def seconds_left(self) -> float:

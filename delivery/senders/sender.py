@@ -44,9 +44,9 @@ LOOK_SECONDS = 0.25
 # When Inturn stops, an attempt under way has this long to get its answer.
 STOP_SECONDS = 5.0
 # This long after the stop request everything that can be recorded has been recorded.
-GIVE_UP_SECONDS = 10.0
+KILL_SECONDS = 10.0
 # The interval of checking whether that time has begun.
-OVERDUE_LOOK_SECONDS = 1.0
+KILL_CHECK_SECONDS = 1.0
 
 
 class Sender:
@@ -69,7 +69,7 @@ class Sender:
     async def run(self) -> None:
         raise_file_limit()
         collect_garbage_rarely()
-        overdue = asyncio.create_task(self._give_up_when_overdue())
+        overdue = asyncio.create_task(self._kill_after_stop_timeout())
         try:
             await self._connect()
             async with _http_client() as client:
@@ -82,14 +82,14 @@ class Sender:
             await self._settler.close()
             flush_traces()
 
-    async def _give_up_when_overdue(self) -> None:
+    async def _kill_after_stop_timeout(self) -> None:
         """End the process when it cannot stop in order, for example without a database.
 
         The attempts under way are left as a crash would leave them.
         """
         while not self._must_stop():
-            await asyncio.sleep(OVERDUE_LOOK_SECONDS)
-        await asyncio.sleep(GIVE_UP_SECONDS)
+            await asyncio.sleep(KILL_CHECK_SECONDS)
+        await asyncio.sleep(KILL_SECONDS)
         log.error("stopped before all was recorded: the database does not answer")
         os._exit(1)
 
@@ -131,7 +131,7 @@ class Sender:
         """Check for everything of which a notification may have been lost."""
         self._poll_due_at = time.monotonic() + POLL_SECONDS
         await context.successes.write(context.reader)
-        await self._notice_changes(context, claims)
+        await self._apply_changes(context, claims)
         pauses = [
             (lane.id, *pause)
             for lane in context.lanes.values()
@@ -169,7 +169,7 @@ class Sender:
         await claims.update_members(busy_percent=self._busy.percent())
         if self._has_claimed:
             # Before anything is read for the lanes of these shards.
-            await self._notice_changes(context, claims)
+            await self._apply_changes(context, claims)
         await claims.serve_unfinished()
         if time.monotonic() >= self._poll_due_at or (self._has_claimed and self._may_look):
             await self._poll(context, claims)
@@ -192,12 +192,12 @@ class Sender:
         # First, because it takes no time: from here on nothing that was cancelled is sent.
         for lane_id in list(context.lanes) if notification.is_gap else notification.nudged:
             _nudge(context, lane_id)
-        if notification.is_release:
+        if notification.has_released_shards:
             await self._update_members(context, claims)
         if notification.is_gap:
             self._work_due_at = float("-inf")
         if notification.is_change or notification.is_gap:
-            await self._notice_changes(context, claims)
+            await self._apply_changes(context, claims)
         await self._notify_lanes(context, claims, notification.lanes)
 
     async def _notify_lanes(
@@ -213,14 +213,14 @@ class Sender:
                 await asyncio.sleep(0)
         await claims.serve(lane_ids)
 
-    async def _notice_changes(self, context: SenderContext, claims: Claims) -> None:
+    async def _apply_changes(self, context: SenderContext, claims: Claims) -> None:
         if not (self._settler.claimed.claims or context.lanes):
             # A sender at rest needs no connection for reading. Its first look for shards that it
             # claims finds all changes since its last one.
             await self._reader.close()
             return
-        changed = await self._changes.look()
-        claims.notice_windows(changed.lanes)
+        changed = await self._changes.read()
+        claims.give_back_changed_windows(changed.lanes)
         context.pace(changed.rates)
         if changed.is_held != context.is_held:
             context.is_held = changed.is_held

@@ -71,7 +71,7 @@ async def _serve_until_yielding(lane: SenderLane, context: SenderContext) -> Non
         _begin(lane, context)
         if is_review_due:
             await _review(lane, context, lane.stops.untried)
-        await context.commit(lane, *lane.settle_down())
+        await context.commit(lane, *lane.end_idle_stop())
         is_busy = lane.is_busy or lane.stops.is_blocked
         if is_busy or was_busy:
             idle_until = time.monotonic() + LINGER_SECONDS
@@ -109,7 +109,7 @@ async def _wait(lane: SenderLane, *, linger: float) -> None:
         async with asyncio.timeout(lane.seconds_to_wait(linger)):
             await lane.changed.wait()
     except TimeoutError:
-        lane.notice_time()
+        lane.record_time()
 
 
 async def _wait_for_jobs(lane: SenderLane) -> None:

@@ -28,12 +28,14 @@ class Successes:
 
     def see(self, settlement: Settlement, endpoint: Endpoint) -> Settlement:
         """Return the settlement to commit: without a success counted here, or with earlier ones."""
-        if settlement.circuit is None:
+        if settlement.counted_subscription_id is None:
             return settlement
         if settlement.outcome.outcome is OutcomeClass.SUCCESS and not endpoint.is_disabled:
-            self._counts[settlement.circuit] += 1
-            return replace(settlement, circuit=None)
-        return replace(settlement, successes_before=self._counts.pop(settlement.circuit, 0))
+            self._counts[settlement.counted_subscription_id] += 1
+            return replace(settlement, counted_subscription_id=None)
+        return replace(
+            settlement, successes_before=self._counts.pop(settlement.counted_subscription_id, 0)
+        )
 
     async def write(self, reader: Reader) -> None:
         """Write the successes; those at a URL whose row is locked now stay for the next call."""

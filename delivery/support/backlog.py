@@ -57,7 +57,7 @@ def next_of_backlog(subscription_id: int, *, after: int, until: int, limit: int)
     return [id for (id,) in rows]
 
 
-def hold_backlog(subscription: Subscription, *, cancellation_id: int) -> None:
+def begin_cancellation(subscription: Subscription, *, cancellation_id: int) -> None:
     """Stop sending and handing out its deliveries until that job has ended."""
     _set(subscription.pk, cancellation_id)
     # Senders also drop the deliveries that they have read: see `delivery.lifecycle.notifier`.
@@ -65,7 +65,7 @@ def hold_backlog(subscription: Subscription, *, cancellation_id: int) -> None:
     notifier.nudge_lanes(*_lane_ids(subscription))
 
 
-def end_hold(subscription_id: int, *, cancellation_id: int) -> None:
+def end_cancellation(subscription_id: int, *, cancellation_id: int) -> None:
     """End this job's hold: newer deliveries are sent now, unless another job must end first."""
     subscription = Subscription.objects.filter(
         pk=subscription_id, cancellation_id=cancellation_id

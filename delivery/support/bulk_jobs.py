@@ -83,7 +83,7 @@ def start_backlog(subscription: Subscription, *, actor: str) -> Resubmission | N
         last_id=backlog.last_id(),
     )
     job.refresh_from_db(fields=["created_at", "next_at"])
-    backlog.hold_backlog(subscription, cancellation_id=job.pk)
+    backlog.begin_cancellation(subscription, cancellation_id=job.pk)
     _record(
         job,
         f"Begins: {deliveries_text(job, 'held')} of {subscription} to be cancelled.",
@@ -157,12 +157,12 @@ def done_to(job: Resubmission) -> str:
 def _next(job: Resubmission, *, size: int) -> list[int]:
     if job.is_backlog:
         return backlog.next_of_backlog(
-            _held_by(job), after=job.position, until=job.last_id, limit=size
+            _cancelled_by(job), after=job.position, until=job.last_id, limit=size
         )
     return list(_left(job)[:size])
 
 
-def _held_by(job: Resubmission) -> int:
+def _cancelled_by(job: Resubmission) -> int:
     return int(job.filter["subscription"])
 
 
@@ -200,7 +200,7 @@ def _end(job: Resubmission, *, now: datetime) -> None:
     job.state = ResubmissionState.DONE
     job.ended_at = now
     if job.is_backlog:
-        backlog.end_hold(_held_by(job), cancellation_id=job.pk)
+        backlog.end_cancellation(_cancelled_by(job), cancellation_id=job.pk)
     done = counted(job.done, "delivery")
     _record(job, f"Done: {job.changed:,} of {done} {done_to(job)}.", job.actor)
 

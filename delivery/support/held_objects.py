@@ -3,7 +3,7 @@
 A lane catches up while it has `catch_up_to`: deliveries up to that id may have been held, and the
 lane's sender starts at most `catch_up_rate` of them a second. When none of them waits any more, a
 duty of chores ends that (`delivery.support.releases`). Fetches from mailboxes have no such rate,
-nor have queue senders, the retry lane and the callback lane.
+nor have queue lanes, the retry lane and the callback lane.
 """
 
 from collections.abc import Collection

@@ -30,7 +30,7 @@ def cancel_delivery(delivery_id: int, *, actor: str) -> None:
     """Settle an open or IN_DOUBT delivery as CANCELLED; raises NotResolvedError."""
     is_done = (
         transitions.cancel_deliveries([delivery_id], actor=actor)
-        or _cancel_doubt(delivery_id, actor=actor)
+        or _cancel_in_doubt(delivery_id, actor=actor)
         # Again, because somebody may have resubmitted it between the two.
         or transitions.cancel_deliveries([delivery_id], actor=actor)
     )
@@ -41,10 +41,10 @@ def cancel_delivery(delivery_id: int, *, actor: str) -> None:
         )
 
 
-def _cancel_doubt(delivery_id: int, *, actor: str) -> bool:
+def _cancel_in_doubt(delivery_id: int, *, actor: str) -> bool:
     with transaction.atomic():
         failures.publish_notices_of([delivery_id])
-        return transitions.cancel_doubt(delivery_id, actor=actor)
+        return transitions.cancel_in_doubt(delivery_id, actor=actor)
 
 
 def _status(delivery_id: int) -> str:

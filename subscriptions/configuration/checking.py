@@ -159,7 +159,7 @@ class SubscriptionEntry(SubscriptionSerializer):
         """Do nothing: the table checks its constraints, see above."""
 
     def _refuse_sync_overlap(self, attrs: Mapping[str, Any]) -> None:
-        """Do nothing: `conflicts.rivals` checks all subscriptions at once."""
+        """Do nothing: `conflicts.conflicting_subscriptions` checks all subscriptions at once."""
 
 
 _SERIALIZERS: dict[str, type[StrictModel]] = {

@@ -47,7 +47,7 @@ GROWING = {
 }
 # None of them is prepared: each execution is planned for the tables as they are then.
 READS_WHOLE = {
-    "note_restored_in_doubt": {"delivery_waiting"},
+    "settle_restored": {"delivery_waiting"},
     "ended_failures": {"delivery_settled"},
     "find_causes": {"delivery_waiting"},
     "make_parts_wait": {"delivery_joinkey", "delivery_waiting"},

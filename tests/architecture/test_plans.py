@@ -20,7 +20,7 @@ READS_WHOLE = {
     # One row, and the common scripts, of which there are few.
     "changed_subscriptions": {"subscriptions_scriptlibrary"},
     # Once, before the restored database is used.
-    "note_restored_in_doubt": {"delivery_waiting"},
+    "settle_restored": {"delivery_waiting"},
     "endpoints": {"subscriptions_commonscript"},
     "forget_configuration_transactions": {"subscriptions_configurationtransaction"},
     "forget_dedup_keys": {"subscriptions_subscription"},

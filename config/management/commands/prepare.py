@@ -25,7 +25,7 @@ LOCK_ATTEMPTS = 60
 
 class Command(BaseCommand):
     help = (
-        "Migrate, make the lanes of the queue senders, create the administrator and the bootstrap "
+        "Migrate, make the queue lanes, create the administrator and the bootstrap "
         "key, collect static files. May be repeated."
     )
 

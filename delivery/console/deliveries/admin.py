@@ -253,7 +253,7 @@ def _next(next_try: NextTry, *, now: datetime) -> SafeString | str:
 
 
 def _where(row: Delivery, place: str) -> SafeString | str:
-    if place == "HELD" and row.lease_expires_at:
+    if place == "LEASED" and row.lease_expires_at:
         return format_html("held until {}", clock(row.lease_expires_at))
     return "not acknowledged" if place == "LAPSED" else "in the mailbox"
 

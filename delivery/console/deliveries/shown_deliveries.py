@@ -76,10 +76,10 @@ class ShownDelivery:
 
     @property
     def place(self) -> str:
-        """The state of an open delivery in a mailbox: `HELD`, `LAPSED`, `LATER` or `AVAILABLE`.
+        """The state of an open delivery in a mailbox: `LEASED`, `LAPSED`, `LATER` or `AVAILABLE`.
 
-        A HELD one is leased to the client that fetched it last. A LAPSED one was held too long: it
-        is handed out again, but can be acknowledged until then.
+        A LEASED one is leased to the client that fetched it last. The lease of a LAPSED one is
+        over: it is handed out again, but can be acknowledged until then.
         """
         return place_of(self.delivery, now=timezone.now())
 
@@ -140,7 +140,7 @@ def place_of(delivery: Delivery, *, now: datetime) -> str:
     if delivery.status not in OPEN or delivery.subscription.mode != Mode.PULL:
         return ""
     if delivery.lease_expires_at is not None:
-        return "HELD" if delivery.lease_expires_at > now else "LAPSED"
+        return "LEASED" if delivery.lease_expires_at > now else "LAPSED"
     return (
         "LATER"
         if delivery.next_attempt_at is not None and delivery.next_attempt_at > now

@@ -7,7 +7,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Q
 
 from delivery.console.lanes import stopped_lanes
-from delivery.console.lanes.stopped_lanes import BlockedLane
+from delivery.console.lanes.stopped_lanes import StoppedLane
 from delivery.console.payloads.payload import Payload, log_view, may_see_payload, payload_of
 from delivery.console.shared.bounded_counts import Bounded
 from delivery.incidents.facts import WAITING_LIMIT, IncidentFacts, read_facts
@@ -43,7 +43,7 @@ class ShownIncident:
     facts: IncidentFacts
     rule: IncidentRule
     waiting: Bounded | None
-    lane: BlockedLane | None
+    lane: StoppedLane | None
     outcomes: FailureOutcomes | None
     sample: SampleAnswer | None
     jobs: list[Resubmission]
@@ -74,7 +74,7 @@ def read_incident(
     )
 
 
-def _stopped_lane(incident: Incident, facts: IncidentFacts) -> BlockedLane | None:
+def _stopped_lane(incident: Incident, facts: IncidentFacts) -> StoppedLane | None:
     if incident.kind != IncidentKind.LANE or incident.lane_id is None:
         return None
     if facts.subscriber_id is None:

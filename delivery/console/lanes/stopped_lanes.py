@@ -20,7 +20,7 @@ STRIPS_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BlockedLane:
+class StoppedLane:
     """A stopped lane and its head: the delivery that stops it, if it still has one.
 
     For a CONCURRENT subscriber (`is_concurrent`), `down` counts the endpoints that are down and
@@ -112,7 +112,7 @@ class BlockedLane:
         return f"Resumes {counted(self.others, 'other subscription')} of {self.name}{waiting}."
 
 
-def read_stopped_lanes(*, limit: int, subscriber_id: int | None = None) -> list[BlockedLane]:
+def read_stopped_lanes(*, limit: int, subscriber_id: int | None = None) -> list[StoppedLane]:
     """Return the stopped lanes, or only that of a subscriber, longest first."""
     parameters = {
         "limit": WAITING_LIMIT,
@@ -141,10 +141,10 @@ def read_stopped_lanes(*, limit: int, subscriber_id: int | None = None) -> list[
     ]
 
 
-def _lane(row: dict[str, Any]) -> BlockedLane:
+def _lane(row: dict[str, Any]) -> StoppedLane:
     name = row["subscriber"] or f"{row['kind'].lower()}:{row['number']}"
-    shared = {field: row[field] for field in BlockedLane.__slots__ if field in row}
-    return BlockedLane(
+    shared = {field: row[field] for field in StoppedLane.__slots__ if field in row}
+    return StoppedLane(
         **shared
         | {
             "name": name,

@@ -12,7 +12,7 @@ from delivery.console.holding.holds import HeldRow
 from delivery.console.lanes import callback_lane, retry_lane, stopped_lanes, strips
 from delivery.console.lanes.callback_lane import CallbackLane
 from delivery.console.lanes.retry_lane import RetryLane
-from delivery.console.lanes.stopped_lanes import BlockedLane
+from delivery.console.lanes.stopped_lanes import StoppedLane
 from delivery.console.lanes.strips import Strip
 from delivery.console.shared.bounded_counts import BACKLOG_LIMIT, Bounded
 from delivery.console.shared.rights import may_hold_all, may_toggle
@@ -49,7 +49,7 @@ class Overview:
     oldest_at: datetime | None
     in_doubt: Bounded
     stopped: int
-    lanes: list[BlockedLane]
+    lanes: list[StoppedLane]
     moving: list[Strip]
     more_moving: bool
     holdings: list[HeldRow]

@@ -40,7 +40,7 @@ from subscriptions.admin.shared.keyset import KeysetAdmin
 from subscriptions.admin.shared.times import ago
 from subscriptions.reach import reach_of_user
 
-# A publisher with few messages among many of others has its deliveries searched no longer.
+# The search ends after this time: with few messages among many of others it would take longer.
 LONGEST_SECONDS = 10
 _TOO_WIDE = (
     "The deliveries were not found within 10 seconds. Choose a time with Published since, or open "

@@ -20,7 +20,7 @@ from subscriptions.values.names import RESERVED_PREFIX
 
 NEWEST = 8
 FAILED = 10
-# A publisher with few messages among many of others has its failures searched no longer.
+# The search ends after this time: with few messages among many of others it would take longer.
 FAILED_SECONDS = 2
 FAILED_SINCE = timedelta(days=1)
 EVENT_TYPES = 20

@@ -52,7 +52,9 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
             return self.admin_site.admin_view(require_POST(view))
 
         return [
-            path("ask/<str:step>/", posted(self.ask), name="delivery_pipelinerun_ask"),
+            path(
+                "request/<str:step>/", posted(self.request_run), name="delivery_pipelinerun_request"
+            ),
             path("<int:object_id>/stop/", posted(self.stop), name="delivery_pipelinerun_stop"),
             *super().get_urls(),
         ]
@@ -68,7 +70,7 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
         page: HttpResponse = super().changelist_view(request, shown)
         return page
 
-    def ask(self, request: HttpRequest, step: str) -> HttpResponse:
+    def request_run(self, request: HttpRequest, step: str) -> HttpResponse:
         """Queue a run of the step; if one is open already, show that."""
         if not request.user.has_perm("delivery.add_pipelinerun"):
             raise PermissionDenied

@@ -65,7 +65,7 @@ class ReplayAdmin(WatchedAdmin):
         "progress",
         "span",
         "who",
-        "asked",
+        "requested",
         "ended",
     ]
     list_filter = [choice_filter("State", "state", ReplayState.values), SubscriptionFilter]
@@ -191,7 +191,7 @@ class ReplayAdmin(WatchedAdmin):
         return row.asked_by
 
     @admin.display(description="requested")
-    def asked(self, row: Replay) -> SafeString | str:
+    def requested(self, row: Replay) -> SafeString | str:
         return ago(row.asked_at, now=timezone.now())
 
     @admin.display(description="ended")

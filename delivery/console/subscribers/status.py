@@ -7,7 +7,7 @@ from datetime import datetime
 from delivery.console.health import recent as health
 from delivery.console.health.recent import RecentHealth
 from delivery.console.lanes import stopped_lanes, waiting_counts
-from delivery.console.lanes.stopped_lanes import BlockedLane
+from delivery.console.lanes.stopped_lanes import StoppedLane
 from delivery.console.lanes.strips import Strip, read_strips
 from delivery.console.shared.bounded_counts import Bounded
 from delivery.models import JournalEntry, Lane
@@ -31,7 +31,7 @@ class ShownSubscriber:
     """The values of the page; `blocked` is None unless the lane is stopped."""
 
     strip: Strip | None
-    blocked: BlockedLane | None
+    blocked: StoppedLane | None
     subscriptions: list[SubscriptionRow]
     more_subscriptions: bool
     entries: list[JournalEntry]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from delivery.console.lanes import stopped_lanes
-from delivery.console.lanes.stopped_lanes import BlockedLane
+from delivery.console.lanes.stopped_lanes import StoppedLane
 from delivery.console.lanes.strips import Strip, read_strips
 from delivery.console.subscribers.status import ENTRIES_SHOWN, latest_changes
 from delivery.database.queries import named_rows
@@ -26,7 +26,7 @@ class ShownSubscription:
     """
 
     strip: Strip | None
-    blocked: BlockedLane | None
+    blocked: StoppedLane | None
     failures: list[dict[str, Any]]
     entries: list[JournalEntry]
     changes: list[ConfigurationChange]

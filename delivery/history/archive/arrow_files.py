@@ -157,7 +157,7 @@ class ArrowWriter(spark_source.DataSourceArrowWriter):
         return WrittenPath(path)
 
     def commit(self, messages: Sequence[spark_source.WriterCommitMessage | None]) -> None:
-        """Remove the files of workers that were given up."""
+        """Remove the files of abandoned workers."""
         written = {message.path for message in messages if isinstance(message, WrittenPath)}
         for file in self._archive.parquet(self._folder):
             if (path := self._archive.relative(file.path)) not in written:

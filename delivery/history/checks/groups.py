@@ -1,7 +1,7 @@
 """GROUP: exactly one endpoint of a QUEUE group takes the message. Pure transforms.
 
 Never two DELIVERED; REDUNDANT only together with a DELIVERED. A group that is settled without a
-DELIVERED is explained: all endpoints refused the message, or their deliveries were given up.
+DELIVERED is explained: all endpoints refused the message, or their deliveries ended otherwise.
 """
 
 from typing import TYPE_CHECKING

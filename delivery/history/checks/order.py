@@ -56,7 +56,7 @@ def ordered_deliveries(known: "DataFrame", held: "DataFrame") -> "DataFrame":
 
 
 def mark_suspects(in_turn: "DataFrame") -> "DataFrame":
-    """Add `is_suspect`: tried before one of a message with a smaller id was tried or given up.
+    """Add `is_suspect`: tried before one of a message with a smaller id was tried or ended untried.
 
     A message accepted before another has the smaller id, too. So every late delivery is suspect,
     and a sound history has few suspects.

@@ -113,7 +113,7 @@ class Extraction:
     def _named(self, table: Table, day: date, number: int) -> tuple[str, str]:
         """Return where the file is staged, and where it belongs.
 
-        Each try has its own staged name: a worker that was given up may still write.
+        Each try has its own staged name: an abandoned worker may still write.
         """
         folder = f"{table.name}/{DAY}={day}"
         return (

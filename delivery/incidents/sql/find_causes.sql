@@ -37,9 +37,9 @@ WITH RECURSIVE rule AS MATERIALIZED (
 )
 -- A SYNC delivery is IN_DOUBT until it is answered.
 SELECT
-    'IN_DOUBT ' || doubt.subscription_id AS key, 'IN_DOUBT' AS kind,
-    min(doubt.settled_at) AS first_at, NULL::bigint AS lane_id, doubt.subscription_id,
-    max(doubt.id) AS delivery_id, count(*) AS count
+    'IN_DOUBT ' || unresolved.subscription_id AS key, 'IN_DOUBT' AS kind,
+    min(unresolved.settled_at) AS first_at, NULL::bigint AS lane_id, unresolved.subscription_id,
+    max(unresolved.id) AS delivery_id, count(*) AS count
 FROM (
     SELECT delivery.id, delivery.subscription_id, delivery.settled_at
     FROM rule
@@ -47,8 +47,8 @@ FROM (
     WHERE rule.kind = 'IN_DOUBT'
         AND delivery.settled_at < statement_timestamp() - make_interval(secs => rule.bound)
     LIMIT %(limit)s
-) AS doubt
-GROUP BY doubt.subscription_id
+) AS unresolved
+GROUP BY unresolved.subscription_id
 UNION ALL
 SELECT
     'OLDEST ' || place.lane_id, 'OLDEST', statement_timestamp(), place.lane_id, NULL,

@@ -71,7 +71,7 @@ WITH rule AS MATERIALIZED (
     ON CONFLICT DO NOTHING
     RETURNING 1
 ), seen AS (
-    -- Only a change to announce is written: a new head, a frozen URL, more doubts.
+    -- Only a change to announce is written: a new head, a frozen URL, more IN_DOUBT deliveries.
     UPDATE delivery_incident incident
     SET absent_since = NULL, delivery_id = present.delivery_id, count = present.count,
         severity = CASE WHEN present.severity_of = 'FROZEN' THEN 'CRITICAL'

@@ -90,7 +90,7 @@ WITH held AS MATERIALIZED (
     ON CONFLICT DO NOTHING
 ), journalled AS (
     INSERT INTO delivery_journalentry (kind, text, actor, delivery_id)
-    SELECT 'FAILED', 'Given up after ' || receives || ' receives: ' || reason || '.', '', id
+    SELECT 'FAILED', 'FAILED after ' || receives || ' receives: ' || reason || '.', '', id
     FROM ended
     WHERE becomes = 'FAILED'
 ), counted AS (

@@ -67,9 +67,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            asked = dict(_asked(options))
-            _validate(asked)
-            run = run_step(Step.COMPARE, options=asked, write=self.stdout.write)
+            requested = dict(_requested(options))
+            _validate(requested)
+            run = run_step(Step.COMPARE, options=requested, write=self.stdout.write)
         except CommandError as error:
             if error.returncode == FAILED:
                 error.returncode = NOT_COMPARED
@@ -78,7 +78,7 @@ class Command(BaseCommand):
             raise CommandError(f"{run}: the brokers differ: {differences}.", returncode=DIFFERENT)
 
 
-def _asked(options: Options) -> Iterator[tuple[str, Any]]:
+def _requested(options: Options) -> Iterator[tuple[str, Any]]:
     """Yield the options of the step; raise CommandError."""
     theirs = options["theirs"]
     if not urlsplit(theirs).scheme:
@@ -109,13 +109,13 @@ def _translation(text: str) -> tuple[str, str]:
     return word, status
 
 
-def _validate(asked: Options) -> None:
+def _validate(requested: Options) -> None:
     # Imported here because it loads the Parquet libraries.
     from delivery.history.steps.compare_request import ComparisonError, read_comparison_request
     from subscriptions.filters import FilterError
 
     try:
-        read_comparison_request(asked)  # type: ignore[arg-type]
+        read_comparison_request(requested)  # type: ignore[arg-type]
     except (ComparisonError, FilterError) as error:
         raise CommandError(str(error)) from None
 

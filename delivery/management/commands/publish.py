@@ -79,29 +79,29 @@ class Command(BaseCommand):
         if not 1 <= options["batch"] <= MAX_BATCH:
             raise CommandError(f"--batch must be from 1 to {MAX_BATCH}.")
         prefix = options["idempotency_prefix"] or secrets.token_hex(8)
-        course = PublishedLines(options["from_line"], prefix)
+        published_lines = PublishedLines(options["from_line"], prefix)
         to_item = _enveloped if options["envelope"] else _wrapped
         items = (
             (number, to_item((number, line), event=event, key=f"{prefix}-{number}"))
-            for number, line in _lines(file, first=course.next_line)
+            for number, line in _lines(file, first=published_lines.next_line)
         )
         try:
             with RestClient(options["url"], key=options["key"]) as client:
-                _publish(client, items, course=course, batch_size=options["batch"])
+                _publish(client, items, lines=published_lines, batch_size=options["batch"])
         except (ClientError, LineError) as error:
-            raise CommandError(f"{error}\n{course.how_to_go_on()}") from error
+            raise CommandError(f"{error}\n{published_lines.how_to_go_on()}") from error
         except KeyboardInterrupt:
-            raise CommandError(f"stopped.\n{course.how_to_go_on()}") from None
-        self.stdout.write(f"{counted(course.accepted, 'message')} accepted")
+            raise CommandError(f"stopped.\n{published_lines.how_to_go_on()}") from None
+        self.stdout.write(f"{counted(published_lines.accepted, 'message')} accepted")
 
 
 def _publish(
-    client: RestClient, items: Iterator[Line], *, course: PublishedLines, batch_size: int
+    client: RestClient, items: Iterator[Line], *, lines: PublishedLines, batch_size: int
 ) -> None:
     with tqdm(unit=" messages", disable=None, file=sys.stderr) as progress:
         while batch := list(islice(items, batch_size)):
-            course.accepted += _publish_batch(client, batch)
-            course.next_line = batch[-1][0] + 1
+            lines.accepted += _publish_batch(client, batch)
+            lines.next_line = batch[-1][0] + 1
             progress.update(len(batch))
 
 

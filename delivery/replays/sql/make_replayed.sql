@@ -4,7 +4,7 @@
 -- only deliveries that do not exist yet and whose message exists: a delivery's id follows from its
 -- message and replay, so each is created once.
 -- A delivery goes where a new delivery of the subscription would go: to its subscriber's lane, to
--- the mailbox, or to the queue sender that the message's id selects. There it is a group of its own
+-- the mailbox, or to the queue lane that the message's id selects. There it is a group of its own
 -- with this one endpoint, and with a number that no other group of the message has: no group in
 -- PostgreSQL nor, below 1000, an archived one.
 -- Replayed deliveries were requested by a person: they have no time to live except a mailbox's, and

@@ -33,8 +33,8 @@ _INCONCLUSIVE = NEVER_CALLED | {OutcomeClass.LOST}
 def commit_statements(entries: Sequence[Entry]) -> list[Query]:
     """Return the statements that commit these entries in one transaction.
 
-    Of several runs or changes of a lane the last counts. Runs come before lane changes, because the
-    change of a lane is always later than its run in the same group.
+    If a lane has several runs or changes, the last counts. Runs come before lane changes, because
+    the change of a lane is always later than its run in the same commit.
     """
     if (delivered := _delivered(entries)) is not None:
         return [delivered]
@@ -46,11 +46,11 @@ def commit_statements(entries: Sequence[Entry]) -> list[Query]:
     changes = {entry.lane_id: entry for entry in entries if isinstance(entry, LaneChange)}
     columns = (
         (
-            statement("note_in_doubt"),
+            statement("journal_in_doubt"),
             [row for entry, row in rows if entry.outcome.outcome is OutcomeClass.LOST],
         ),
         (
-            statement("note_failures"),
+            statement("store_notices"),
             [row for entry, row in rows if entry.verdict.status in FAILURES],
         ),
         (_SETTLE_MANY, [row for _, row in rows]),
@@ -131,7 +131,7 @@ def _delivered(entries: Sequence[Entry]) -> Query | None:
 
 def _delivered_row(entry: Entry) -> dict[str, Any] | None:
     """Return what a plain success writes; None if the entry writes more."""
-    if not isinstance(entry, Settlement) or entry.circuit is not None:
+    if not isinstance(entry, Settlement) or entry.counted_subscription_id is not None:
         return None
     outcome = entry.outcome
     is_plain = outcome.outcome is OutcomeClass.SUCCESS and not outcome.error and not outcome.excerpt
@@ -221,17 +221,14 @@ def _circuits(settlements: Iterable[Settlement]) -> list[tuple[str, list[dict[st
     failures: dict[int, list[bool]] = {}
     gone: set[int] = set()
     for entry in settlements:
-        if entry.circuit is not None and entry.outcome.outcome not in _INCONCLUSIVE:
+        if entry.counted_subscription_id is not None and entry.outcome.outcome not in _INCONCLUSIVE:
             failed = entry.outcome.outcome is not OutcomeClass.SUCCESS
-            failures.setdefault(entry.circuit, []).extend(
+            failures.setdefault(entry.counted_subscription_id, []).extend(
                 [*[False] * entry.successes_before, failed]
             )
             if entry.outcome.status_code == GONE:
-                gone.add(entry.circuit)
-    rows = [
-        _circuit_row(circuit, failed) | {"is_gone": circuit in gone}
-        for circuit, failed in failures.items()
-    ]
+                gone.add(entry.counted_subscription_id)
+    rows = [_circuit_row(id, failed) | {"is_gone": id in gone} for id, failed in failures.items()]
     return [(statement("count_at_urls"), rows), (statement("judge_urls"), rows)]
 
 

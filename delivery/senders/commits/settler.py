@@ -1,8 +1,8 @@
 """Group commit: the one connection on which a sender holds its shards' locks and commits.
 
-All lanes of a process hand their entries to one committer. A sender that lost its locks cannot
-commit, because both are on one connection. A request that meets a row lock waits, and no other
-lane is. See *Group commit* in `senders/README.md`.
+All lanes of a process hand their entries to one `Settler`. A sender that lost its locks cannot
+commit, because both are on one connection. A request that meets a row lock waits, and delays no
+other lane. See *Group commit* in `senders/README.md`.
 """
 
 import asyncio
@@ -41,13 +41,13 @@ MOST_TOGETHER = 128
 
 
 class Settler:
-    """The committer of one sender. `run` must be running while anything else is awaited."""
+    """The group commit of one sender. `run` must be running while anything else is awaited."""
 
     def __init__(self, *, number: int = 0) -> None:
         self._session = Session(number=number)
         self._waiting: list[CommitRequest] = []
         self._arrived = asyncio.Event()
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._were_many = False
         self._locked = LockedRequests()
         self.claimed = ClaimedShards(self._session)
@@ -64,11 +64,11 @@ class Settler:
         if not is_urgent:
             self._waiting.append(request)
             self._loop.call_later(GATHER_SECONDS, self._arrived.set)
-        elif self._waiting or self._were_many or self._turn.locked():
+        elif self._waiting or self._were_many or self._lock.locked():
             self._waiting.append(request)
             self._arrived.set()
         else:
-            async with self._turn:
+            async with self._lock:
                 await self._commit_together(self._locked.join(self._served([request])))
         await request.committed
 
@@ -87,7 +87,7 @@ class Settler:
     async def _commit_arriving(self) -> None:
         while True:
             await self._arrived.wait()
-            async with self._turn:
+            async with self._lock:
                 self._arrived.clear()
                 if not self._waiting:
                     continue
@@ -113,7 +113,7 @@ class Settler:
                 await asyncio.sleep(LOCKED_SECONDS)
 
     async def _send_heartbeats(self) -> None:
-        """Send the server a statement if no commit does, however long that lasts."""
+        """Execute a statement if none was executed for HEARTBEAT_SECONDS."""
         while True:
             await asyncio.sleep(HEARTBEAT_SECONDS)
             if self._session.seconds_silent >= HEARTBEAT_SECONDS:
@@ -121,7 +121,7 @@ class Settler:
 
     async def _commit_first_locked(self, lane_id: int) -> bool:
         """Try the lane's first request; False if there is none, or it still meets a lock."""
-        async with self._turn:
+        async with self._lock:
             request = self._locked.take(lane_id)
             if request is None:
                 return False
@@ -144,7 +144,7 @@ class Settler:
 
     async def claim(self, shards: Sequence[int]) -> set[int]:
         """Claim those of these shards that nobody holds, and return them."""
-        async with self._turn:
+        async with self._lock:
             try:
                 return await self.claimed.claim(shards)
             except AWAY as error:
@@ -153,7 +153,7 @@ class Settler:
 
     async def release(self, shards: Sequence[int]) -> None:
         """Give shards back; a lane of theirs that is still served is lost."""
-        async with self._turn:
+        async with self._lock:
             try:
                 await self.claimed.release(shards)
             except AWAY as error:
@@ -214,7 +214,7 @@ class Settler:
         """
         log.warning("the database does not answer as it should", extra={"error": str(error)})
         if isinstance(error, ReadOnlySqlTransaction) and await may_write():
-            await self._session.give_up()
+            await self._session.close_open_session()
         if self._session.is_broken:
             await self.claimed.reconnect()
         else:
@@ -235,7 +235,7 @@ class Settler:
     async def _retry(self, query: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
         """Query the database; repeat it after a lost connection is back."""
         while True:
-            async with self._turn:
+            async with self._lock:
                 try:
                     return await query()
                 except AWAY as error:

@@ -69,11 +69,11 @@ class KeyHealth:
     def has_failed_lately(self) -> bool:
         return time.monotonic() < self.failed_at + TRIED_LAST_SECONDS
 
-    def has_room(self, places: int) -> bool:
+    def has_room(self, most: int) -> bool:
         if not self.failures:
-            return self.under_way < places
+            return self.under_way < most
         was_blocked = self.blocked_until > self.failed_at
-        return self.under_way < (1 if was_blocked else places) and not self.is_blocked()
+        return self.under_way < (1 if was_blocked else most) and not self.is_blocked()
 
     def answered(self) -> None:
         """Note that the key accepted a message, or refused one for good."""
@@ -161,10 +161,10 @@ class Keys:
         self._health[key] = health
 
     def key_of(self, parcel: Parcel) -> Key:
-        return WHOLE_LANE if self._is_ordered else parcel.place
+        return WHOLE_LANE if self._is_ordered else parcel.key
 
     def health_of(self, parcel: Parcel) -> KeyHealth:
-        return self.health(WHOLE_LANE if self._is_ordered else parcel.place)
+        return self.health(WHOLE_LANE if self._is_ordered else parcel.key)
 
     def health(self, key: Key) -> KeyHealth:
         health = self._health.get(key)
@@ -180,7 +180,7 @@ class Keys:
         return self.health(key).has_room(self._share)
 
     def enter(self, parcel: Parcel) -> None:
-        """Take a place at the parcel's key."""
+        """Count an attempt at the parcel's key."""
         health = self.health_of(parcel)
         health.under_way += 1
         self.under_way += 1

@@ -2,7 +2,7 @@
 
     serving ── quiesce ──▶ yielding ── nothing is under way ──▶ ended
        ▲                     │  ▲
-       └────── resume ───────┘  └── give_back, a fault: for good
+       └────── resume ───────┘  └── end_after_attempts, a fault: for good
 
 `stops` has the reasons for which it is stopped, `stock` the deliveries read, `under_way` those
 being sent. The lane's task reads, and its `jobs` send. No method here awaits, so each transition is
@@ -48,7 +48,7 @@ class SenderLane:
         self.notified, self.nudged, self.changed = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.task: asyncio.Task[None] | None = None
         self.fault: Exception | None = None
-        self._is_given_back = self._is_quiescing = False
+        self._is_ending = self._is_quiescing = False
         # Each job delivers one group after another.
         self.jobs = Jobs(self._end_job)
         self.under_way = UnderWay()
@@ -68,7 +68,7 @@ class SenderLane:
             # The new sender must read the reason before it can be notified of a change to it.
             self.nudged.set()
 
-    # Waking and ending the lane.
+    # Notifying, nudging and ending the lane.
 
     def serve_in(self, task: asyncio.Task[None]) -> None:
         self.task = task
@@ -87,15 +87,15 @@ class SenderLane:
     @property
     def is_yielding(self) -> bool:
         """True if no attempt may begin, and the lane ends after those under way."""
-        return self._is_given_back or self._is_quiescing or self.fault is not None
+        return self._is_ending or self._is_quiescing or self.fault is not None
 
-    def give_back(self) -> None:
+    def end_after_attempts(self) -> None:
         """End the lane after the attempts that are under way."""
-        self._is_given_back = True
+        self._is_ending = True
         self.nudge()
 
     def quiesce(self) -> None:
-        """Do the same, but allow `resume` until the lane has ended."""
+        """End the lane after the attempts under way, unless `resume` is called before."""
         self._is_quiescing = True
         self.nudge()
 
@@ -199,7 +199,7 @@ class SenderLane:
     # Reading, and waiting for a reason to read.
 
     @property
-    def places(self) -> Collection[Key]:
+    def known_keys(self) -> Collection[Key]:
         """The endpoints that the lane is known to send to."""
         return self.keys.known
 
@@ -242,7 +242,7 @@ class SenderLane:
         is_waiting = bool(self.keys.blocked()) or self.stops.skipped.seconds_left > 0
         return bool(self.stock) or self.is_sending or is_waiting
 
-    def settle_down(self) -> list[Entry]:
+    def end_idle_stop(self) -> list[Entry]:
         """End the stop of an idle ordered lane, and empty its run unless that is short.
 
         A settled delivery in a run means nothing, but the next sender of the shard checks each one.
@@ -270,7 +270,7 @@ class SenderLane:
             (left for left in (blocked_left, self.stops.skipped.seconds_left) if left > 0), linger
         )
 
-    def notice_time(self) -> None:
+    def record_time(self) -> None:
         """Note that nothing has changed for that time: postponed deliveries may be due."""
         if not self.window.is_ordered or self.stops.skipped.end_if_over():
             self.notified.set()

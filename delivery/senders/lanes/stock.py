@@ -11,7 +11,7 @@ from delivery.senders.lanes.keys import Keys
 from delivery.senders.lanes.ready import Ready
 from delivery.senders.lanes.window import WHOLE_LANE, Window
 from delivery.senders.parcel import Group, Key, Parcel
-from delivery.senders.run_result import RunBatch
+from delivery.senders.run_result import RunResult
 
 # With deliveries in memory, new work is read at this interval.
 READ_SECONDS = 0.1
@@ -32,7 +32,7 @@ class Stock:
         self._read_at = float("-inf")
         # For an ordered lane: whether the last run had the maximum length, and its result so far.
         self._is_full = False
-        self._batch: RunBatch | None = None
+        self._result: RunResult | None = None
 
     def __bool__(self) -> bool:
         """True if a group is ready."""
@@ -48,7 +48,7 @@ class Stock:
         """True if an ordered lane should read on while it sends."""
         if not self._is_full or len(self._ready) > self._level:
             return False
-        return self._batch is None or not self._batch.is_fruitless
+        return self._result is None or not self._result.is_fruitless
 
     def closed(self, *, rows: int, max_bytes: int) -> set[Key]:
         """Return the keys that must not be read now: blocked, or with their share of the memory."""
@@ -64,9 +64,9 @@ class Stock:
     ) -> bool:
         """Return whether to read on: few sendable groups are left, and there is more to read.
 
-        News of more counts as well, but not without an interval. An ordered lane reads on while it
-        sends if its last run was full and is not fruitless so far: otherwise the run may end in a
-        pause.
+        A notification counts as well, but at most once per READ_SECONDS. An ordered lane reads on
+        while it sends if its last run was full and is not fruitless so far: otherwise the run may
+        end in a pause.
         """
         self._level = self._window.level(rows)
         if WHOLE_LANE in closed:
@@ -91,7 +91,7 @@ class Stock:
         self._is_full = is_full
         self._ready_generation = self.generation
         for group in groups:
-            self._batch = group.batch
+            self._result = group.run_result
             self._in_memory.update(
                 dict.fromkeys((parcel.delivery_id for parcel in group.left), group)
             )
@@ -122,12 +122,12 @@ class Stock:
     def set_aside(self, subscription_id: int) -> None:
         """Drop the groups that only this subscription could take, because it holds them back."""
         for group in self._ready.remove(subscription_id):
-            self.release(group.left)
-            if group.batch is not None:
-                group.batch.set_aside()
+            self.drop(group.left)
+            if group.run_result is not None:
+                group.run_result.set_aside()
 
     def exhaust(self) -> None:
-        """Note that nothing more is to be read, until there is news or the lane forgets its run."""
+        """Note that nothing is left to read until a notification, or until the run is forgotten."""
         self.more.clear()
 
     def outdate(self) -> None:
@@ -146,10 +146,10 @@ class Stock:
         self._is_full = False
         forgotten = self._ready.clear()
         for group in forgotten:
-            self.release(group.left)
+            self.drop(group.left)
         return bool(forgotten)
 
-    def release(self, parcels: Iterable[Parcel]) -> None:
+    def drop(self, parcels: Iterable[Parcel]) -> None:
         """Forget these parcels: the lane has settled them or dropped them."""
         for parcel in parcels:
             self._in_memory.pop(parcel.delivery_id, None)

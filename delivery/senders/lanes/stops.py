@@ -32,7 +32,7 @@ from delivery.senders.lanes.keys import (
 )
 from delivery.senders.lanes.window import WHOLE_LANE, Window
 from delivery.senders.parcel import Key, Parcel
-from delivery.senders.run_result import RunBatch, SkippedPause
+from delivery.senders.run_result import RunResult, SkippedPause
 from delivery.states import NEVER_CALLED, LaneState, Status
 from delivery.verdict import NextStep, Rules, Verdict, pause_seconds
 
@@ -146,16 +146,16 @@ class Stops:
             return self._block(parcel.delivery_id, reason=fault)
         return self.report(parcel, reason=fault)
 
-    def record_batch(self, batch: RunBatch) -> list[Change]:
-        """Pause at the end of a run that settled nothing; see `RunBatch`."""
+    def record_run(self, result: RunResult) -> list[Change]:
+        """Pause at the end of a run that settled nothing; see `RunResult`."""
         health = self.keys.health(WHOLE_LANE)
-        self.skipped.record_batch(batch)
-        if not batch.is_fruitless or batch.rules is None or batch.failed is None:
+        self.skipped.record_run(result)
+        if not result.is_fruitless or result.rules is None or result.failed is None:
             return []
-        if not batch.fresh and not health.failures:
+        if not result.fresh and not health.failures:
             return []
-        health.block(pause_seconds(batch.rules, failures=health.failures + 1))
-        return self._block(batch.failed, reason=batch.reason)
+        health.block(pause_seconds(result.rules, failures=health.failures + 1))
+        return self._block(result.failed, reason=result.reason)
 
     def _block(self, delivery_id: int, *, reason: str) -> list[Change]:
         """Block an ordered lane.

@@ -66,7 +66,7 @@ class Window:
 
     def keys_of(self, group: Group) -> frozenset[Key]:
         """Return the keys of which one has to be free for the group to be sent."""
-        return _WHOLE_LANE if self.is_ordered else group.places
+        return _WHOLE_LANE if self.is_ordered else group.keys
 
     def judge(self, outcome: Outcome, rules: Rules, tries: Tries) -> Verdict:
         """Return the policy's verdict on an outcome in such a lane."""

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 RECONNECT_SECONDS = 0.2
 # A sender that lost the database when we did has this long to reconnect and take its shards back:
-# it knows the attempts under way there, while we would have to treat that as in doubt.
+# it has the attempts under way there in memory, while a successor must treat them as in doubt.
 GRACE_SECONDS = 2.0
 # A lane that must not send yet checks again this often.
 LOOK_SECONDS = 0.05

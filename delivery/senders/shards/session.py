@@ -163,7 +163,7 @@ class Session:
             rows = await self.fetch("lock_shards", {"shard": shards, "lock_class": SHARD_LOCKS})
         except psycopg.Error:
             # It is unknown which of them were locked.
-            await self.give_up()
+            await self.close_open_session()
             raise
         return [row["shard"] for row in rows]
 
@@ -173,16 +173,15 @@ class Session:
         return {row["id"]: row["epoch"] for row in rows}
 
     async def release(self, shards: Sequence[int]) -> None:
-        """Give these shards back."""
         try:
             await self.fetch(
                 "unlock_shards", {"shard": shards, "lock_class": SHARD_LOCKS, "channel": CHANNEL}
             )
         except psycopg.Error:
-            await self.give_up()
+            await self.close_open_session()
             raise
 
-    async def give_up(self) -> None:
+    async def close_open_session(self) -> None:
         """Close the session although it answers; its locks are free when this returns."""
         with contextlib.suppress(psycopg.Error):
             await self._open().execute("SELECT pg_advisory_unlock_all()")

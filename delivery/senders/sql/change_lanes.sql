@@ -1,4 +1,4 @@
--- Updates the state of lanes: blocked or suspended (by which delivery, why), flowing, or idle.
+-- Updates the state of lanes: blocked or suspended (by which delivery, why), or IDLE (flowing).
 -- Empties runs that are over. Writes the journal when a lane stops and when it resumes.
 WITH changes AS (
     SELECT *

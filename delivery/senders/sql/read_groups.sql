@@ -1,4 +1,4 @@
--- The deliveries that a queue sender may send: the PENDING ones of the oldest QUEUE messages, by
+-- The deliveries that a queue lane may send: the PENDING ones of the oldest QUEUE messages, by
 -- group.
 -- Finds the subscriptions by skipping along delivery_pending, so that the cost grows with the
 -- subscriptions that have waiting deliveries; deliveries held by an INACTIVE or HELD subscription,

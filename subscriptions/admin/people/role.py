@@ -43,7 +43,7 @@ class GroupAdmin(RecordedAdmin, DjangoGroupAdmin):
         return found
 
     def get_fieldsets(self, request: HttpRequest, obj: Group | None = None) -> Any:
-        """Show the sentences to tick; to who may not change the role, those that it has."""
+        """Show the sentences to tick; users who may not change the role see its own as text."""
         may_change = self.has_change_permission(request, obj) or obj is None
         return [
             (None, {"fields": ["name", "sentences" if may_change else "in_words"]}),

@@ -101,7 +101,7 @@ def who(row: SignIn) -> str:
 
 
 def throttled(*, now: datetime) -> list[SignIn]:
-    """Return the latest failure of each blocked account and origin, with `until`, newest first."""
+    """Return the last failure of each throttled account and origin, with `until`, newest first."""
     counted = SignIn.objects.filter(counts=True, at__gt=now - sign_in.WINDOW)
     latest = _latest_of(counted, "account", "origin", most=sign_in.MOST_OF_ACCOUNT_FROM_ORIGIN)
     latest += _latest_of(counted, "origin", most=sign_in.MOST_FROM_ORIGIN)

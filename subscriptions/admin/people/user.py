@@ -94,7 +94,7 @@ class PasswordState(forms.Widget):
 class UserForm(UserChangeForm):  # type: ignore[misc]  # Unfold has no types
     """`request_user` fills in the form; people cannot lock themselves out.
 
-    Only who sees all messages names the publishers whose messages another sees.
+    Only a user who may see all messages may set which publishers' messages another sees.
     """
 
     publishers = publishers_field()

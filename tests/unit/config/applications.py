@@ -106,7 +106,7 @@ async def _key_of(environ: dict[str, Any]) -> str:
 
 AMPLE = Bounds(
     limit_of=lambda _path: MAX_BODY_BYTES,
-    sender_of=_key_of,
+    client_of=_key_of,
     capacity=THREADS * MAX_BODY_BYTES,
     share=THREADS * MAX_BODY_BYTES,
     capacity_of_strangers=THREADS * MAX_BODY_BYTES,
@@ -114,7 +114,7 @@ AMPLE = Bounds(
 # Slow senders time out soon, and two long bodies of unknown senders do not fit.
 TIGHT = Bounds(
     limit_of=lambda _path: MAX_BODY_BYTES,
-    sender_of=_key_of,
+    client_of=_key_of,
     capacity=2 * MAX_BODY_BYTES,
     share=200_000,
     capacity_of_strangers=150_000,

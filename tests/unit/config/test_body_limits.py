@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from config.web.body_limits import Senders, limit_of
+from config.web.body_limits import RequestClients, limit_of
 from delivery.database.connections import connection_parameters
 from delivery.publishing.callback_tokens import callback_key, make_token
 from delivery.publishing.reply_headers import reply_key
@@ -24,7 +24,7 @@ def is_known(path: str = "/api/v1/messages:batch", **headers: str) -> bool:
     environ: dict[str, Any] = {"PATH_INFO": path} | {
         f"HTTP_{name}": value for name, value in headers.items()
     }
-    return bool(asyncio.run(Senders()(environ)))
+    return bool(asyncio.run(RequestClients()(environ)))
 
 
 def test_a_key_is_accepted_until_it_is_revoked() -> None:
@@ -66,7 +66,7 @@ def test_one_query_serves_all_requests_of_a_sender_and_bounds_the_wait_of_strang
     environ: dict[str, Any] = {"PATH_INFO": "/api/v1/messages:batch"}
 
     async def scenario() -> None:
-        senders = Senders(seconds=0.2)
+        senders = RequestClients(seconds=0.2)
         known = environ | {"HTTP_AUTHORIZATION": f"Bearer {key}"}
         with psycopg.connect(**connection_parameters()) as holding:
             # As while the database is away, for every key look-up.

@@ -255,7 +255,7 @@ def _asked_of_the_history(subscription: Subscription) -> dict[str, dict[str, Any
     exporting = history_rows.run(Step.ROLLUP, RunState.RUNNING)
     failed = history_rows.replay(ReplayState.FAILED, subscription=subscription)
     return {
-        "delivery_pipelinerun_ask": {"step": "export"},
+        "delivery_pipelinerun_request": {"step": "export"},
         "delivery_pipelinerun_stop": {"object_id": exporting.pk},
         "delivery_pipelinerun_file": {"object_id": history_rows.reported().pk},
         "delivery_replay_again": {"object_id": failed.pk},

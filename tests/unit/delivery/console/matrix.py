@@ -173,7 +173,7 @@ PAGES = {
     "delivery_retentionrun_part": LOOK,
     "delivery_retentionrun_start": CONFIGURE,
     "delivery_urlhealth_release": RESCUE,
-    "delivery_pipelinerun_ask": CONFIGURE,
+    "delivery_pipelinerun_request": CONFIGURE,
     "delivery_pipelinerun_stop": CONFIGURE,
     "delivery_pipelinerun_part": LOOK,
     # Writes a file of rows that any role may read, and changes no delivery.

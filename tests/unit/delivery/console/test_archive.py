@@ -62,8 +62,8 @@ def test_files_that_do_not_count_are_not_shown(ann: Client, one: str) -> None:
 
 def test_without_an_archive_it_offers_the_export(ann: Client, reader: Client) -> None:
     assert ">empty</span>" in ann.get(PAGE).text
-    assert "/ask/export/" in ann.get(PAGE).text
-    assert "/ask/export/" not in reader.get(PAGE).text
+    assert "/request/export/" in ann.get(PAGE).text
+    assert "/request/export/" not in reader.get(PAGE).text
 
 
 @pytest.mark.parametrize("typed", [f"msg_{ARCHIVED}", f" {ARCHIVED} "])

@@ -162,11 +162,11 @@ def test_the_page_shows_the_end_of_the_rollup_and_a_note_on_percentiles(
 def test_without_a_history_the_page_names_the_first_step(ann: Client, reader: Client) -> None:
     page = ann.get(PAGE).text
     assert "No statistics yet" in page
-    assert "/admin/delivery/pipelinerun/ask/export/" in page
+    assert "/admin/delivery/pipelinerun/request/export/" in page
     history_rows.archived()
-    assert "/admin/delivery/pipelinerun/ask/export/" not in ann.get(PAGE).text
-    assert "/admin/delivery/pipelinerun/ask/rollup/" in ann.get(PAGE).text
-    assert "/ask/" not in reader.get(PAGE).text
+    assert "/admin/delivery/pipelinerun/request/export/" not in ann.get(PAGE).text
+    assert "/admin/delivery/pipelinerun/request/rollup/" in ann.get(PAGE).text
+    assert "/request/" not in reader.get(PAGE).text
 
 
 def test_an_unknown_selection_offers_everybody(ann: Client, orders: Subscription) -> None:

@@ -37,26 +37,26 @@ def page_of(run: PipelineRun) -> str:
 
 class TestRuns:
     def test_a_step_is_begun_by_its_button_and_its_page_opens(self, ann: Client) -> None:
-        assert f"{PAGE}ask/export/" in ann.get(PAGE).text
-        answer = ann.post(f"{PAGE}ask/export/")
+        assert f"{PAGE}request/export/" in ann.get(PAGE).text
+        answer = ann.post(f"{PAGE}request/export/")
         run = PipelineRun.objects.get()
         assert answer.headers["Location"] == page_of(run)
         assert (run.step, run.state, run.asked_by) == (Step.EXPORT, RunState.WAITING, "ann")
         page = ann.get(PAGE).text
-        assert f"{PAGE}ask/export/" not in page
+        assert f"{PAGE}request/export/" not in page
         assert f"{run} is WAITING" in page
 
     def test_a_running_step_cannot_be_started_twice(self, ann: Client) -> None:
-        ann.post(f"{PAGE}ask/verify/")
+        ann.post(f"{PAGE}request/verify/")
         run = PipelineRun.objects.get()
-        answer = ann.post(f"{PAGE}ask/verify/", follow=True)
+        answer = ann.post(f"{PAGE}request/verify/", follow=True)
         assert "Not started" in answer.text
         assert answer.redirect_chain[-1][0] == page_of(run)
         assert PipelineRun.objects.count() == 1
 
     @pytest.mark.parametrize("step", ["replay", "report", "nonsense"])
     def test_a_step_with_required_options_has_no_button(self, ann: Client, step: str) -> None:
-        assert ann.post(f"{PAGE}ask/{step}/").status_code == 404
+        assert ann.post(f"{PAGE}request/{step}/").status_code == 404
 
     def test_progress_refreshes_until_the_run_has_ended(self, ann: Client) -> None:
         run = history_rows.run(
@@ -116,10 +116,10 @@ class TestRuns:
 
     def test_readers_start_and_stop_nothing(self, auditor: Client) -> None:
         run = history_rows.run(state=RunState.RUNNING)
-        assert "ask/" not in auditor.get(PAGE).text
+        assert "request/" not in auditor.get(PAGE).text
         assert f"{PAGE}{run.pk}/stop/" not in auditor.get(page_of(run)).text
         assert auditor.post(f"{PAGE}{run.pk}/stop/").status_code == 403
-        assert auditor.post(f"{PAGE}ask/export/").status_code == 403
+        assert auditor.post(f"{PAGE}request/export/").status_code == 403
 
 
 class TestVerdicts:
@@ -149,7 +149,7 @@ class TestVerdicts:
         assert covers in page
         assert "5:5:" not in page
         for wanted in ({}, {"whole": "yes"}):
-            ann.post("/admin/delivery/pipelinerun/ask/verify/", wanted)
+            ann.post("/admin/delivery/pipelinerun/request/verify/", wanted)
             PipelineRun.objects.filter(state=RunState.WAITING).update(
                 state=RunState.DONE, ended_at=timezone.now()
             )

@@ -54,7 +54,7 @@ def test_the_form_starts_with_the_subscriptions_values(ann: Client, orders: Subs
 def test_before_anything_is_archived_it_offers_the_export(ann: Client) -> None:
     page = ann.get(f"{PAGE}add/").text
     assert "Nothing is archived yet" in page
-    assert "/admin/delivery/pipelinerun/ask/export/" in page
+    assert "/admin/delivery/pipelinerun/request/export/" in page
 
 
 def test_without_a_subscription_it_offers_a_new_one(ann: Client) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from delivery.history.job import Stopped
 from delivery.models import PipelineRun, RunState, Step
-from delivery.pipeline import progress as courses
+from delivery.pipeline import progress as progress_module
 from delivery.pipeline import stop_run
 from delivery.pipeline.interrupts import interruptible
 from delivery.pipeline.progress import Interruption, RunProgress
@@ -45,24 +45,24 @@ def database() -> Iterator[psycopg.Connection]:
 def test_the_row_shows_the_progress_while_the_step_runs(
     run: PipelineRun, database: psycopg.Connection
 ) -> None:
-    course = RunProgress(run.pk, database)
+    progress = RunProgress(run.pk, database)
 
     def is_reported() -> bool:
         run.refresh_from_db()
         return (run.doing, run.done, run.count) == ("reading", 10, 20)
 
-    with course.followed():
-        course.doing("reading")
-        course.advance(10, 20)
+    with progress.followed():
+        progress.doing("reading")
+        progress.advance(10, 20)
         eventually(is_reported, "the row has it")
 
 
 def test_the_last_progress_is_not_lost(run: PipelineRun, database: psycopg.Connection) -> None:
-    course = RunProgress(run.pk, database)
-    with course.followed():
-        course.doing("reading")
-        course.doing("writing " + "x" * 500)
-        course.advance(20, None)
+    progress = RunProgress(run.pk, database)
+    with progress.followed():
+        progress.doing("reading")
+        progress.doing("writing " + "x" * 500)
+        progress.advance(20, None)
     run.refresh_from_db()
     assert (run.done, run.count) == (20, None)
     assert run.doing.startswith("writing x")
@@ -70,10 +70,10 @@ def test_the_last_progress_is_not_lost(run: PipelineRun, database: psycopg.Conne
 
 
 def test_a_log_keeps_its_end(run: PipelineRun, database: psycopg.Connection) -> None:
-    course = RunProgress(run.pk, database)
-    with course.followed():
+    progress = RunProgress(run.pk, database)
+    with progress.followed():
         for number in range(10):
-            course.doing(f"{number} " + "x" * 20_000)
+            progress.doing(f"{number} " + "x" * 20_000)
     run.refresh_from_db()
     assert len(run.log) == 100_000
     assert "9 xxx" in run.log
@@ -81,22 +81,22 @@ def test_a_log_keeps_its_end(run: PipelineRun, database: psycopg.Connection) -> 
 
 def test_other_events_are_reported_at_once(run: PipelineRun, database: psycopg.Connection) -> None:
     reported = ProgressLines()
-    course = RunProgress(run.pk, database, shown=[reported])
-    course.doing("reading")
-    course.advance(1, 2)
+    progress = RunProgress(run.pk, database, shown=[reported])
+    progress.doing("reading")
+    progress.advance(1, 2)
     assert reported.reported == ["reading", (1, 2)]
 
 
-def interrupted(course: RunProgress) -> RunProgress:
+def interrupted(progress: RunProgress) -> RunProgress:
     """Follow the run until it interrupts this thread."""
     with (
         interruptible() as interrupts,
         pytest.raises(KeyboardInterrupt),
         interrupts.raising(),
-        course.followed(),
+        progress.followed(),
     ):
         eventually(lambda: False, "interrupted")
-    return course
+    return progress
 
 
 def test_a_step_without_progress_is_interrupted(
@@ -110,11 +110,11 @@ def test_a_step_that_swallowed_the_interrupt_gets_it_again(
     run: PipelineRun, database: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stop_run(run, actor="ann")
-    course = interrupted(RunProgress(run.pk, database))
-    course.advance(1, None)
-    monkeypatch.setattr(courses, "SWALLOWED_SECONDS", 0)
+    progress = interrupted(RunProgress(run.pk, database))
+    progress.advance(1, None)
+    monkeypatch.setattr(progress_module, "SWALLOWED_SECONDS", 0)
     with pytest.raises(Stopped):
-        course.advance(2, None)
+        progress.advance(2, None)
 
 
 def test_a_run_presumed_dead_is_interrupted(run: PipelineRun, database: psycopg.Connection) -> None:

@@ -11,7 +11,11 @@ DELIVERED = Verdict(status=Status.DELIVERED, step=NextStep.NEXT)
 
 
 def settlement(
-    row: Delivery, *, verdict: Verdict = DELIVERED, circuit: int | None = None, **fields: object
+    row: Delivery,
+    *,
+    verdict: Verdict = DELIVERED,
+    counted_subscription_id: int | None = None,
+    **fields: object,
 ) -> Settlement:
     given = {"outcome": OutcomeClass.SUCCESS, "status_code": 200} | fields
     outcome = Outcome(
@@ -25,7 +29,7 @@ def settlement(
         number=row.attempts + 1,
         verdict=verdict,
         outcome=outcome,
-        circuit=circuit,
+        counted_subscription_id=counted_subscription_id,
     )
 
 

@@ -36,11 +36,11 @@ def with_changes(scenario: Callable[[Look, Reader], Coroutine[Any, Any, None]]) 
         reader = Reader(name="inturn reader test")
         changes = Changes(reader)
         try:
-            assert not (await changes.look()).versions
-            while (await changes.look()).versions:
+            assert not (await changes.read()).versions
+            while (await changes.read()).versions:
                 # An older transaction, perhaps of another test, is running.
                 await asyncio.sleep(0.05)
-            await scenario(changes.look, reader)
+            await scenario(changes.read, reader)
         finally:
             await reader.close()
 
@@ -184,9 +184,9 @@ def test_after_a_backup_was_restored_everything_may_be_old(subscription: Subscri
 
     async def look() -> Changed:
         try:
-            await changes.look()
+            await changes.read()
             changes._horizon = beyond  # the transactions of the lost server
-            return await changes.look()
+            return await changes.read()
         finally:
             await reader.close()
 
@@ -210,7 +210,7 @@ def test_each_changed_lane_is_checked_once_however_many_endpoints_changed() -> N
 
     class WatchedChanges(SenderLane):
         @property
-        def places(self) -> Collection[Key]:
+        def known_keys(self) -> Collection[Key]:
             looked_at.append(self.id)
             return ()
 

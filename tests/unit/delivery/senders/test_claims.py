@@ -129,7 +129,7 @@ def test_no_lane_of_a_shard_begins_while_that_waits_to_be_released(others: Lane)
         async with asyncio.timeout(SECONDS):
             await task
         # As by a slow commit.
-        async with context.settler._turn:
+        async with context.settler._lock:
             releasing = asyncio.create_task(claims.release_left())
             await asyncio.sleep(0)
             await claims.serve([others.pk])

@@ -29,7 +29,7 @@ def test_an_idle_lane_makes_its_first_request_before_its_run_is_recorded() -> No
                 while lane.request is None:
                     await asyncio.sleep(0)
             # So nothing is sent once the run is recorded.
-            lane.give_back()
+            lane.end_after_attempts()
         assert lane.request.parcel.delivery_id == row.pk
         assert await elsewhere(Attempt.objects.count) == 0
 

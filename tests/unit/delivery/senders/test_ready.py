@@ -12,7 +12,7 @@ def group(*places: int, size: int = 10) -> Group:
 def filled(*groups: Group) -> Ready:
     ready = Ready()
     for one in groups:
-        ready.add(one, one.places)
+        ready.add(one, one.keys)
     return ready
 
 
@@ -21,7 +21,7 @@ def test_a_group_is_handed_out_when_one_of_its_endpoints_has_room() -> None:
     assert ready.take(lambda place: place == 3) is None
     taken = ready.take(lambda place: place == 2)
     assert taken is not None
-    assert taken.places == {1, 2}
+    assert taken.keys == {1, 2}
 
 
 def test_groups_with_the_same_endpoints_keep_their_order() -> None:

@@ -8,7 +8,7 @@ import pytest
 from delivery.senders.entries import Change, LaneChange
 from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.lanes.window import WHOLE_LANE
-from delivery.senders.run_result import RunBatch
+from delivery.senders.run_result import RunResult
 from delivery.states import LaneState, OutcomeClass, Status
 from delivery.verdict import NextStep, Verdict
 from tests.unit.delivery.senders.parcels import parcel
@@ -23,7 +23,7 @@ BLOCKED: dict[str, Any] = {
 }
 
 
-def learn(lane: SenderLane, kind: OutcomeClass, *, rules: Any = STRICT) -> list[LaneChange]:
+def record(lane: SenderLane, kind: OutcomeClass, *, rules: Any = STRICT) -> list[LaneChange]:
     one, found = parcel(1, delivery_id=7), outcome(kind)
     return lanes(
         lane.stops.record_outcome(one, found, lane.window.judge(found, rules, one.tries), rules)
@@ -41,7 +41,7 @@ def test_a_block_ends_the_run_and_invalidates_a_pending_read() -> None:
     lane = serial()
     fill(lane, 3)
     generation = lane.stock.generation
-    (change,) = learn(lane, OutcomeClass.TIMEOUT)
+    (change,) = record(lane, OutcomeClass.TIMEOUT)
     assert (change.state, change.delivery_id, change.ends_run) == (LaneState.BLOCKED, 7, True)
     assert not lane.stock
     assert lane.stock.generation != generation
@@ -50,7 +50,7 @@ def test_a_block_ends_the_run_and_invalidates_a_pending_read() -> None:
 
 def test_the_pause_doubles_with_each_failure_in_a_row() -> None:
     lane = serial(**BLOCKED)
-    (change,) = learn(lane, OutcomeClass.TIMEOUT)
+    (change,) = record(lane, OutcomeClass.TIMEOUT)
     assert change.failures == 4
     assert change.wait_seconds == pytest.approx(8, rel=0.15)
 
@@ -59,7 +59,7 @@ def test_a_pause_is_recognised_by_the_delivery_and_failures_of_its_row() -> None
     """Until the row is written it has the time of the last pause, which would end this one."""
     lane = serial(**BLOCKED)
     assert lane.stops.pause is None
-    (change,) = learn(lane, OutcomeClass.TIMEOUT)
+    (change,) = record(lane, OutcomeClass.TIMEOUT)
     assert lane.stops.pause == (change.delivery_id, change.failures) == (7, 4)
 
 
@@ -71,36 +71,36 @@ def test_a_suspension_is_recognised_by_its_row() -> None:
 
 def test_a_settled_delivery_frees_the_lane_and_its_run_continues() -> None:
     lane = serial(**BLOCKED)
-    (change,) = learn(lane, OutcomeClass.SUCCESS)
+    (change,) = record(lane, OutcomeClass.SUCCESS)
     assert (change.state, change.ends_run) == (LaneState.IDLE, False)
     assert lane.stops.failures == 0
-    assert learn(lane, OutcomeClass.SUCCESS) == []
+    assert record(lane, OutcomeClass.SUCCESS) == []
 
 
 def test_a_skipped_delivery_neither_blocks_nor_frees_the_lane() -> None:
     lane = serial(**BLOCKED)
-    assert learn(lane, OutcomeClass.SERVER_ERROR, rules=TEAMFORGE) == []
+    assert record(lane, OutcomeClass.SERVER_ERROR, rules=TEAMFORGE) == []
     assert lane.stops.failures == 3
     assert lane.stops.is_blocked
 
 
 def test_a_run_in_which_new_deliveries_failed_and_none_settled_blocks_the_lane() -> None:
     lane = serial()
-    batch = RunBatch(fresh=2, skipped=0)
+    batch = RunResult(fresh=2, skipped=0)
     for id in (7, 8):
         batch.count_failed(id, reason="500", rules=TEAMFORGE)
-    (change,) = lanes(lane.stops.record_batch(batch))
+    (change,) = lanes(lane.stops.record_run(batch))
     assert (change.state, change.delivery_id) == (LaneState.BLOCKED, 7)
 
 
 def test_skipped_ones_that_fail_again_pause_by_themselves() -> None:
     lane = serial()
-    batch = RunBatch(fresh=0, skipped=1)
+    batch = RunResult(fresh=0, skipped=1)
     batch.count_failed(7, reason="500", rules=TEAMFORGE)
-    assert lane.stops.record_batch(batch) == []
+    assert lane.stops.record_run(batch) == []
     assert lane.stops.skipped.rows(10) == 0
     # After a pause of the whole lane they are tried, too.
-    learn(lane, OutcomeClass.TIMEOUT)
+    record(lane, OutcomeClass.TIMEOUT)
     assert lane.stops.skipped.rows(10) == 5
 
 
@@ -120,25 +120,25 @@ def test_a_lane_resumed_by_a_person_is_blocked_until_a_delivery_succeeds() -> No
     lane = serial(state=LaneState.SUSPENDED, delivery_id=7)
     lane.stops.go_on_blocked(7, reason="404")
     assert lane.keys.blocked() == []
-    (change,) = learn(lane, OutcomeClass.SUCCESS)
+    (change,) = record(lane, OutcomeClass.SUCCESS)
     assert change.state == LaneState.IDLE
 
 
 def test_without_waiting_deliveries_nothing_stops_the_lane_and_a_long_run_is_emptied() -> None:
     lane = serial(**BLOCKED)
     lane.stock.add([], more=set())
-    run, change = lane.settle_down()
+    run, change = lane.end_idle_stop()
     assert (run, change.state) == (lane.run(), LaneState.IDLE)  # type: ignore[union-attr]
-    assert lane.settle_down() == []
+    assert lane.end_idle_stop() == []
     fill(lane, 9)
     lane.run()
     while (taken := lane.take()) is not None:
         lane.leave(taken[1])
     lane.stock.add([], more=set())
-    assert lane.settle_down() == [lane.run()]
+    assert lane.end_idle_stop() == [lane.run()]
 
 
 def test_a_pausing_lane_is_not_reported_as_flowing() -> None:
     lane = serial(**BLOCKED | {"wait_seconds": 60.0})
-    assert lane.settle_down() == []
+    assert lane.end_idle_stop() == []
     assert lane.keys.blocked() == [WHOLE_LANE]

@@ -43,7 +43,7 @@ def endpoint(subscription: Subscription) -> Endpoint:
 
 
 def tried(of: Delivery, outcome: OutcomeClass = OutcomeClass.SUCCESS) -> Settlement:
-    return settlement(of, outcome=outcome, circuit=of.subscription_id)
+    return settlement(of, outcome=outcome, counted_subscription_id=of.subscription_id)
 
 
 def write(successes: Successes) -> None:

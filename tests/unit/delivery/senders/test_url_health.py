@@ -49,7 +49,7 @@ def tried(of: Subscription, *outcomes: OutcomeClass) -> UrlHealth:
 
 def entries(rows: Sequence[Delivery], outcomes: Sequence[OutcomeClass]) -> list[Settlement]:
     return [
-        settlement(row, outcome=outcome, circuit=row.subscription_id)
+        settlement(row, outcome=outcome, counted_subscription_id=row.subscription_id)
         for row, outcome in zip(rows, outcomes, strict=True)
     ]
 
@@ -179,7 +179,7 @@ def answered(of: Subscription, *status_codes: int) -> UrlHealth:
     """Commit these answers together and return the URL's health."""
     rows = [factories.delivery(subscription=of) for _ in status_codes]
     settlements = [
-        settlement(row, outcome=class_of(code), status_code=code, circuit=of.pk)
+        settlement(row, outcome=class_of(code), status_code=code, counted_subscription_id=of.pk)
         for row, code in zip(rows, status_codes, strict=True)
     ]
 

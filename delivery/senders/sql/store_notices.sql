@@ -23,6 +23,6 @@ WITH failed AS (
     ON CONFLICT DO NOTHING
 )
 INSERT INTO delivery_journalentry (kind, text, actor, delivery_id)
-SELECT 'FAILED', 'Given up after ' || number || ' attempts: ' || reason, '', id
+SELECT 'FAILED', 'FAILED after ' || number || ' attempts: ' || reason, '', id
 FROM failed
 WHERE status = 'FAILED'
