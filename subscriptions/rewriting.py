@@ -126,14 +126,14 @@ def plan_rewrite(
     replacement: Replacement,
     *,
     allowed_networks: Collection[Network],
-    own_receivers: Container[str] = (),
+    built_in_receivers: Container[str] = (),
 ) -> RewritePlan:
     """Return the changes to the selected subscriptions.
 
     Raises RewriteError if there are too many.
     """
     rows = _affected(selected, replacement)
-    refused = _refused(_new_urls(rows, replacement, own_receivers), allowed_networks)
+    refused = _refused(_new_urls(rows, replacement, built_in_receivers), allowed_networks)
     return _planned(rows, replacement, refused)
 
 
@@ -144,14 +144,14 @@ def rewrite_subscriptions(
     seen: str,
     allowed_networks: Collection[Network],
     actor: str,
-    own_receivers: Container[str] = (),
+    built_in_receivers: Container[str] = (),
 ) -> int:
     """Apply the plan with the digest `seen`, and return the number of changed subscriptions.
 
     Raises ChangedError and RewriteError.
     """
     affected = _affected(selected, replacement)
-    refused = _refused(_new_urls(affected, replacement, own_receivers), allowed_networks)
+    refused = _refused(_new_urls(affected, replacement, built_in_receivers), allowed_networks)
     with transaction.atomic():
         locked = selected.select_for_update(of=("self",), no_key=True)
         planned = _planned(_affected(locked, replacement), replacement, refused)
@@ -221,12 +221,12 @@ def _parsed(after: str) -> ParsedEndpoint | str:
 
 
 def _new_urls(
-    rows: Iterable[Subscription], replacement: Replacement, own_receivers: Container[str]
+    rows: Iterable[Subscription], replacement: Replacement, built_in_receivers: Container[str]
 ) -> list[ParsedEndpoint]:
     """Return the new URLs whose addresses are checked: all but those of built-in receivers."""
     new_values = {after for row in rows for _, after in _changes(row, replacement).values()}
     parsed = [endpoint for after in new_values if not isinstance(endpoint := _parsed(after), str)]
-    return [endpoint for endpoint in parsed if endpoint.url not in own_receivers]
+    return [endpoint for endpoint in parsed if endpoint.url not in built_in_receivers]
 
 
 def _refused(

@@ -155,7 +155,7 @@ class Supervisor:
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + READY_SECONDS
         while not is_ready(self._environment.own_url):
-            self._tend()
+            self._restart_dead_parts()
             time.sleep(READY_LOOK_SECONDS)
             failing = [
                 part.name for part in self._parts if part.restarts.in_a_row >= GIVE_UP_AFTER_DEATHS
@@ -167,10 +167,10 @@ class Supervisor:
 
     def _watch(self) -> None:
         while True:
-            self._tend()
+            self._restart_dead_parts()
             time.sleep(LOOK_EVERY_SECONDS)
 
-    def _tend(self) -> None:
+    def _restart_dead_parts(self) -> None:
         if self._guardian is not None and self._guardian.poll() is not None:
             self._guard()
         url = self._database.restart_if_dead() if self._database else None

@@ -22,11 +22,11 @@ from rest_framework.viewsets import ViewSet
 from delivery.api import mailbox_shapes as shapes
 from delivery.api import replies
 from delivery.mailbox import counts, fetch
-from delivery.mailbox.fetch import LeasedMessage, Result
+from delivery.mailbox.fetch import LeasedMessage, ReceiptResult
 from delivery.mailbox.json_bodies import json_of
 from delivery.mailbox.waiters import WAIT_HEADER
 from delivery.models.message import public_id
-from delivery.publishing.reply_headers import wants_reply
+from delivery.publishing.reply_headers import may_be_replied_to
 from subscriptions.api.authentication import key_of_request
 from subscriptions.api.problems import Problem, invalid_field
 from subscriptions.api.strict import MAX_TEXT_LENGTH, Strict
@@ -132,7 +132,7 @@ class MailboxViews(ApiView, ViewSet):
         """Read the mailbox's backlog and its rates, which are of the last whole minute."""
         return Response(_figures(self.subscriber_id, now=timezone.now()))
 
-    def _ended(self, verb: Callable[..., list[Result]], **options: int) -> HttpResponse:
+    def _ended(self, verb: Callable[..., list[ReceiptResult]], **options: int) -> HttpResponse:
         results = verb(self.subscriber_id, self._receipts(), **options)
         shown = [_result(result) for result in results]
         if len(results) == 1 and results[0].error:
@@ -192,16 +192,18 @@ def _shown(fetched: LeasedMessage, subscriber: str) -> dict[str, Any]:
         "receive_count": fetched.receive_count,
         "replay": fetched.replay_id,
         "ack": f"{mailbox}/ack?receipt={fetched.receipt}",
-        "reply": f"{mailbox}/reply?receipt={fetched.receipt}" if _wants_reply(fetched) else None,
+        "reply": f"{mailbox}/reply?receipt={fetched.receipt}"
+        if _may_be_replied_to(fetched)
+        else None,
     }
 
 
-def _wants_reply(fetched: LeasedMessage) -> bool:
+def _may_be_replied_to(fetched: LeasedMessage) -> bool:
     # The headers are parsed only if they may have the name.
     if f'"{REPLY_TO}"' not in fetched.headers:
         return False
     headers = orjson.loads(fetched.headers)
-    return wants_reply(headers, event=fetched.event, replay_id=fetched.replay_id)
+    return may_be_replied_to(headers, event=fetched.event, replay_id=fetched.replay_id)
 
 
 def _body(fetched: LeasedMessage) -> dict[str, Any]:
@@ -211,7 +213,7 @@ def _body(fetched: LeasedMessage) -> dict[str, Any]:
     )
 
 
-def _result(result: Result) -> dict[str, Any]:
+def _result(result: ReceiptResult) -> dict[str, Any]:
     return {"receipt": result.receipt, "ok": not result.error, "error": result.error or None}
 
 

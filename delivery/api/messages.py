@@ -18,7 +18,7 @@ from delivery.models import Attempt, Callback, Delivery, Message, Reply
 from delivery.models.message import parse_public_id
 from delivery.models.reach import messages_within
 from delivery.publishing.explain import explain_message
-from delivery.publishing.reply_headers import wants_reply
+from delivery.publishing.reply_headers import may_be_replied_to
 from subscriptions.api.authentication import key_of_request
 from subscriptions.api.pages import KeysetPages, PageOrder
 from subscriptions.api.strict import Strict
@@ -122,7 +122,7 @@ def _shown_callbacks() -> QuerySet[Callback]:
 
 def _shown_replies(message: Message) -> list[Reply]:
     """Return the first replies; query the database only for messages that want any."""
-    if not wants_reply(message.headers, event=message.event_type.name):
+    if not may_be_replied_to(message.headers, event=message.event_type.name):
         return []
     return list(Reply.objects.filter(message=message).order_by("delivery_id")[:SHOWN_REPLIES])
 

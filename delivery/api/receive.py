@@ -14,7 +14,7 @@ from delivery.receivers.stored_requests import ArrivedRequest, keep_request
 from subscriptions.api.bodies import read_body
 from subscriptions.api.problems import Problem
 from subscriptions.filters import header_name
-from subscriptions.values.own_receivers import is_receiver_token
+from subscriptions.values.built_in_receivers import is_receiver_token
 
 
 @csrf_exempt

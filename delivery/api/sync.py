@@ -85,7 +85,7 @@ def _answer(ended: Exchange, message_id: str) -> HttpResponse:
     if ended.called is not None and ended.called.answer is not None:
         answer = ended.called.answer
         return _response(answer.status_code, answer.body, answer.content_type)
-    if ended.called is None or ended.is_let_pass:
+    if ended.called is None or ended.counts_as_unmatched:
         return _response(200, b"", "")
     raise _problem(ended.called.outcome, ended, message_id)
 

@@ -4,7 +4,7 @@ An address is checked when a connection is made, and the connection goes to that
 whatever a name resolved to when it was saved, or resolves to a moment later, does not matter. TLS
 is still verified against the name, by the authorities that this machine trusts, as for all other
 sending. A call to a built-in receiver of Inturn may connect to every address, because its URL was
-checked: see `subscriptions.values.own_receivers`.
+checked: see `subscriptions.values.built_in_receivers`.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
 """Calls with `requests`, for callers that wait for one answer; the only module that imports it.
 
 An endpoint is called on connections that are kept and guarded (see `delivery.calls.guard`), a
-built-in receiver on connections of its own (see `subscriptions.values.own_receivers`). One call is
-one request: nothing is repeated and no redirect is followed. A fault of the endpoint is an
+built-in receiver on connections of its own (see `subscriptions.values.built_in_receivers`). One
+call is one request: nothing is repeated and no redirect is followed. A fault of the endpoint is an
 Outcome, never an exception.
 """
 
@@ -73,11 +73,11 @@ def call_endpoint(
     request: "Request",
     *,
     allowed_networks: Collection[Network],
-    own_receivers: Container[str] = (),
+    built_in_receivers: Container[str] = (),
 ) -> Called:
     """Call the request's endpoint and wait for its answer, as long as its subscription says."""
     start = time.perf_counter()
-    is_own = request.url in own_receivers
+    is_own = request.url in built_in_receivers
     with GuardedCall(
         seconds=request.endpoint.timeout_seconds,
         allowed_networks=EVERY_NETWORK if is_own else allowed_networks,

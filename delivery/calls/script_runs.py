@@ -13,7 +13,7 @@ from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.script_runs import job_of, transform_parcel
 from delivery.states import OutcomeClass
 from subscriptions.scripts.jobs import Output, ScriptFault
-from subscriptions.scripts.pool import Result, pool
+from subscriptions.scripts.pool import ScriptResult, pool
 
 _TEXT = "text/plain; charset=utf-8"
 _JSON = "application/json"
@@ -55,7 +55,7 @@ def transformed_now(parcel: Parcel, endpoint: Endpoint, *, headers: Mapping[str,
     return made
 
 
-def _executed(parcel: Parcel, endpoint: Endpoint, headers: Mapping[str, str]) -> Result:
+def _executed(parcel: Parcel, endpoint: Endpoint, headers: Mapping[str, str]) -> ScriptResult:
     job = job_of(parcel, endpoint, headers=orjson.dumps(dict(headers)).decode())
     return pool().run([job], seconds=0).result()[0]
 

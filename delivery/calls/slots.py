@@ -16,7 +16,7 @@ from delivery.outcome import unsendable_outcome
 from delivery.senders.endpoints import endpoint_of
 from delivery.senders.http.request import Request
 from delivery.senders.parcel import Endpoint
-from subscriptions.values.own_receivers import own_receivers
+from subscriptions.values.built_in_receivers import built_in_receivers
 
 
 class NoSlotError(Exception):
@@ -58,5 +58,5 @@ def call_allowed_endpoint(request: Request) -> Called:
     return call_endpoint(
         request,
         allowed_networks=environment.allowed_networks,
-        own_receivers=own_receivers(environment.base_url),
+        built_in_receivers=built_in_receivers(environment.base_url),
     )

@@ -96,7 +96,7 @@ class Exchange:
     is_held: bool = False
 
     @property
-    def is_let_pass(self) -> bool:
+    def counts_as_unmatched(self) -> bool:
         """True if the publisher is to continue as if no subscription had qualified."""
         if self.subscription is None or self.called is None:
             return True

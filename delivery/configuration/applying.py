@@ -12,7 +12,7 @@ from subscriptions.configuration.draft import drift
 from subscriptions.configuration.plan import ConfigurationRequest, Plan
 from subscriptions.configuration.secrets import Lookup
 from subscriptions.models import Subscriber, Subscription, SubscriptionStatus
-from subscriptions.values.own_receivers import own_receivers
+from subscriptions.values.built_in_receivers import built_in_receivers
 
 
 def checked_document(content: Any, *, lookup: Lookup, prune: bool = False) -> ConfigurationRequest:
@@ -25,7 +25,7 @@ def plan_document(document: ConfigurationRequest) -> Plan:
     return applied.plan_configuration(
         document,
         allowed_networks=settings.ENVIRONMENT.allowed_networks,
-        own_receivers=own_receivers(settings.ENVIRONMENT.base_url),
+        built_in_receivers=built_in_receivers(settings.ENVIRONMENT.base_url),
     )
 
 
@@ -59,6 +59,6 @@ def apply_document(document: ConfigurationRequest, *, digest: str, actor: str) -
         set_status=set_status,
         notify=notifier.notify_of_change,
         allowed_networks=settings.ENVIRONMENT.allowed_networks,
-        own_receivers=own_receivers(settings.ENVIRONMENT.base_url),
+        built_in_receivers=built_in_receivers(settings.ENVIRONMENT.base_url),
     )
     return applied.apply_configuration(document, applying)

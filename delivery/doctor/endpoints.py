@@ -55,14 +55,14 @@ class Reached:
 
 
 def check_endpoints(
-    *, allowed_networks: Collection[Network], own_receivers: Container[str] = ()
+    *, allowed_networks: Collection[Network], built_in_receivers: Container[str] = ()
 ) -> Iterator[CheckResult]:
     """Connect once to each host of subscriptions that are not INACTIVE, without sending anything.
 
     HELD and SHADOW ones will send later, so their hosts are checked too. Built-in receivers are
     left out: they are this installation, which is checked by itself.
     """
-    users = _subscriptions_by_host(own_receivers)
+    users = _subscriptions_by_host(built_in_receivers)
     with ThreadPoolExecutor(max_workers=_HOSTS_AT_ONCE) as pool:
         reached = list(
             pool.map(
@@ -184,11 +184,11 @@ def _networks(reached: Iterable[Reached]) -> Iterator[CheckResult]:
     )
 
 
-def _subscriptions_by_host(own_receivers: Container[str]) -> Mapping[Host, list[Subscription]]:
+def _subscriptions_by_host(built_in_receivers: Container[str]) -> Mapping[Host, list[Subscription]]:
     users: dict[Host, list[Subscription]] = defaultdict(list)
     for subscription in _pushing().exclude(status=SubscriptionStatus.INACTIVE):
         endpoint = parse_endpoint(subscription.endpoint)
-        if endpoint.url in own_receivers:
+        if endpoint.url in built_in_receivers:
             continue
         scheme = urlsplit(endpoint.url).scheme
         users[Host(scheme, endpoint.host, endpoint.port)].append(subscription)

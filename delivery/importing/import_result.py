@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from subscriptions.configuration.document import FORMAT, NAMES, SECTIONS, Entry
+from subscriptions.configuration.document import FORMAT, NAMES, SECTIONS, DocumentEntry
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 _NOT_IN_A_REFERENCE = re.compile(r"[^A-Z0-9]+")
@@ -19,7 +19,7 @@ class SourceError(ValueError):
 class Imported:
     """`secrets` are the values of the document's references; the document itself has no secrets."""
 
-    entries: dict[str, dict[tuple[Any, ...], Entry]] = field(
+    entries: dict[str, dict[tuple[Any, ...], DocumentEntry]] = field(
         default_factory=lambda: {name: {} for name in NAMES}
     )
     taken: list[str] = field(default_factory=list)
@@ -28,7 +28,7 @@ class Imported:
     secrets: dict[str, str] = field(default_factory=dict)
     references: set[str] = field(default_factory=set)
 
-    def add(self, section_name: str, entry: Entry) -> bool:
+    def add(self, section_name: str, entry: DocumentEntry) -> bool:
         """Add an object; False if one of that name exists."""
         (section,) = [one for one in SECTIONS if one.name == section_name]
         key = section.key_of(entry)

@@ -60,7 +60,7 @@ class Subscribed:
 
     candidates: CandidateIndex
     always: Sequence[Candidate] | None
-    may_take_more: bool
+    may_need_more_statements: bool
 
 
 class ConfigurationCache:
@@ -140,7 +140,9 @@ def _subscribed(
             candidates, document({FILTER_STRING: filter_string}, b""), by_subscriber=is_topic
         )
     return Subscribed(
-        CandidateIndex(candidates), always, any(candidate.takes_more for candidate in candidates)
+        CandidateIndex(candidates),
+        always,
+        any(candidate.needs_more_statements for candidate in candidates),
     )
 
 

@@ -162,7 +162,9 @@ class PlainReader:
             content = document(draft.headers, draft.body)
             possible = subscribed.candidates.possible(content)
             matches = qualifying_candidates(possible, content, by_subscriber=is_topic)
-        if subscribed.may_take_more and any(match.takes_more for match in matches):
+        if subscribed.may_need_more_statements and any(
+            match.needs_more_statements for match in matches
+        ):
             raise NotPlainError
         return matches
 

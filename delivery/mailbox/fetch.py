@@ -54,7 +54,7 @@ class LeasedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ReceiptResult:
     """The result of one receipt.
 
     `error` is empty if the requested change is now in effect. `is_unknown` is True if the text is
@@ -88,17 +88,19 @@ def fetch_messages(subscriber_id: int, *, most: int, visibility: int) -> list[Le
     return []
 
 
-def acknowledge_receipts(subscriber_id: int, texts: Sequence[str]) -> list[Result]:
+def acknowledge_receipts(subscriber_id: int, texts: Sequence[str]) -> list[ReceiptResult]:
     """Settle the deliveries of these receipts as DELIVERED; idempotent."""
     return _end(subscriber_id, texts, OutcomeClass.ACKNOWLEDGED)
 
 
-def reject_receipts(subscriber_id: int, texts: Sequence[str]) -> list[Result]:
+def reject_receipts(subscriber_id: int, texts: Sequence[str]) -> list[ReceiptResult]:
     """Settle the deliveries of these receipts as REJECTED, a failure that is reported."""
     return _end(subscriber_id, texts, OutcomeClass.DECLINED)
 
 
-def release_receipts(subscriber_id: int, texts: Sequence[str], *, delay: int) -> list[Result]:
+def release_receipts(
+    subscriber_id: int, texts: Sequence[str], *, delay: int
+) -> list[ReceiptResult]:
     """Return the deliveries of these receipts to the mailbox, available after `delay` seconds.
 
     A delivery that may not be fetched again becomes FAILED.
@@ -109,7 +111,9 @@ def release_receipts(subscriber_id: int, texts: Sequence[str], *, delay: int) ->
     return results
 
 
-def extend_receipts(subscriber_id: int, texts: Sequence[str], *, visibility: int) -> list[Result]:
+def extend_receipts(
+    subscriber_id: int, texts: Sequence[str], *, visibility: int
+) -> list[ReceiptResult]:
     """Extend the leases of these receipts to `visibility` seconds from now."""
     read = _read(texts)
     deliveries = _locked("extend", subscriber_id, read, {"visibility": visibility})
@@ -164,7 +168,7 @@ def _fetched(*columns: Any) -> LeasedMessage:
 
 def _end(
     subscriber_id: int, texts: Sequence[str], outcome: OutcomeClass, *, delay: int = 0
-) -> list[Result]:
+) -> list[ReceiptResult]:
     read = _read(texts)
     deliveries = _locked(
         "end_fetches", subscriber_id, read, {"outcome": outcome.value, "delay": delay}
@@ -211,14 +215,14 @@ def _locked(
 
 def _result(
     text: str, receipt: Receipt | None, deliveries: _Locked, *, outcome: OutcomeClass | None = None
-) -> Result:
+) -> ReceiptResult:
     if receipt is None or receipt.delivery_id not in deliveries:
-        return Result(text, UNKNOWN, is_unknown=True)
+        return ReceiptResult(text, UNKNOWN, is_unknown=True)
     status, count, token, ended = deliveries[receipt.delivery_id]
     is_repeated = outcome is not None and (ended == outcome or status == _DONE[outcome])
     if token == receipt.token or (count == receipt.number and is_repeated):
-        return Result(text)
-    return Result(text, _reason_late(status, is_fetched_since=count > receipt.number))
+        return ReceiptResult(text)
+    return ReceiptResult(text, _reason_late(status, is_fetched_since=count > receipt.number))
 
 
 def _reason_late(status: str, *, is_fetched_since: bool) -> str:

@@ -44,7 +44,7 @@ from delivery.models.message import public_id
 from delivery.publishing.callback_tokens import read_token
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish_own
-from delivery.publishing.reply_headers import reply_key, wants_reply
+from delivery.publishing.reply_headers import may_be_replied_to, reply_key
 from delivery.publishing.stored_messages import Accepted
 from subscriptions.matching.destinations import EVERYBODY, Destination, UnknownDestinationError
 from subscriptions.matching.reply_to import (
@@ -106,7 +106,7 @@ def find_replied(delivery_id: int) -> Replied:
     if delivery is None or message is None:
         raise _removed()
     event, replay_id = message.event_type.name, delivery.replay_id
-    if not wants_reply(message.headers, event=event, replay_id=replay_id):
+    if not may_be_replied_to(message.headers, event=event, replay_id=replay_id):
         why = "published without ReplyTo" if replay_id is None else "delivered by a replay"
         detail = f"{message.public_id} was {why}, so no reply is wanted."
         raise ReplyRefusedError(detail, status=409, code="no-reply-wanted")

@@ -30,7 +30,9 @@ def reply_url(delivery_id: int, *, base_url: str, key: bytes) -> str:
     return f"{base_url}/replies/{make_token(delivery_id, key=key)}"
 
 
-def wants_reply(headers: Mapping[str, str], *, event: str, replay_id: int | None = None) -> bool:
+def may_be_replied_to(
+    headers: Mapping[str, str], *, event: str, replay_id: int | None = None
+) -> bool:
     """Return whether the receiver of a delivery may reply.
 
     A replay is of old messages, whose publishers expect no more replies. A callback's answer has

@@ -22,7 +22,7 @@ from subscriptions.models import (
     Subscriber,
     Subscription,
 )
-from subscriptions.values.own_receivers import PATH
+from subscriptions.values.built_in_receivers import PATH
 
 EVENT_TYPE = "Example.Greeting"
 PUBLISHER = SUBSCRIBER = RECEIVER = "example"

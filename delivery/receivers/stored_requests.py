@@ -20,7 +20,7 @@ from delivery.publishing.callback_urls import CALLBACK_URL
 from delivery.publishing.reply_headers import REPLY_URL
 from delivery.receivers.signatures import check_signature, senders_to
 from subscriptions.changes import MASKED
-from subscriptions.values.own_receivers import PATH, is_receiver_token, own_receivers
+from subscriptions.values.built_in_receivers import PATH, built_in_receivers, is_receiver_token
 
 # Credentials of anybody, and URLs that authorize an answer to the message; a subscription's own
 # headers may be credentials, too.
@@ -39,7 +39,7 @@ class ArrivedRequest:
 
 
 def url_of(receiver: BuiltInReceiver) -> str:
-    return own_receivers(settings.ENVIRONMENT.base_url).url_of(receiver.token)
+    return built_in_receivers(settings.ENVIRONMENT.base_url).url_of(receiver.token)
 
 
 def receivers_at(endpoints: Iterable[str]) -> dict[str, BuiltInReceiver]:

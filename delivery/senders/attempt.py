@@ -143,7 +143,7 @@ class SendingJob:
         settlement = settlement_of(
             parcel, endpoint, lane_id=lane.id, verdict=verdict, outcome=outcome
         )
-        settlement = context.successes.see(settlement, endpoint)
+        settlement = context.successes.count_success(settlement, endpoint)
         changes: list[Entry] = [
             *lane.stops.record_outcome(parcel, outcome, verdict, endpoint.rules)
         ]

@@ -61,7 +61,6 @@ class Claims:
 
     @property
     def is_leaving(self) -> bool:
-        """True while shards are being left."""
         return bool(self._leaving)
 
     async def update_members(self, *, busy_percent: int = 0) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from delivery.senders.entries import MOST_OUTPUTS, ScriptOutputMade
 from delivery.senders.parcel import Endpoint, Parcel, Transformation
 from subscriptions.scripts.jobs import Job, ScriptFault
-from subscriptions.scripts.pool import Result, pool
+from subscriptions.scripts.pool import ScriptResult, pool
 from subscriptions.values.media_types import is_json
 
 # The web server executes scripts as well, and has no need of the senders' HTTP client (9 MB).
@@ -77,7 +77,7 @@ class Scripted:
         return parcel.attempts == 0 and version < self.endpoint.script_version
 
 
-async def _execute(batch: Sequence[Scripted]) -> dict[int, Result]:
+async def _execute(batch: Sequence[Scripted]) -> dict[int, ScriptResult]:
     """Return the results within the limits of a batch, by delivery; always including the first."""
     jobs = {
         one.parcel.delivery_id: job_of(one.parcel, one.endpoint, headers=one.row["headers"])
@@ -96,7 +96,11 @@ def _first_jobs(executed: Sequence[Scripted]) -> Sequence[Scripted]:
 
 
 def _made(
-    read: Sequence[Parcel], batch: Sequence[Scripted], results: Mapping[int, Result], *, room: int
+    read: Sequence[Parcel],
+    batch: Sequence[Scripted],
+    results: Mapping[int, ScriptResult],
+    *,
+    room: int,
 ) -> tuple[list[Parcel], Outputs]:
     """Return the parcels before the first that has to wait for its script or for memory."""
     known = {one.parcel.delivery_id: one for one in batch}
@@ -130,7 +134,7 @@ def job_of(parcel: Parcel, endpoint: Endpoint, *, headers: str) -> Job:
 
 
 def transform_parcel(
-    parcel: Parcel, endpoint: Endpoint, result: Result
+    parcel: Parcel, endpoint: Endpoint, result: ScriptResult
 ) -> tuple[Parcel, ScriptOutputMade | None]:
     """Return the parcel with the script's output, and the output to store.
 

@@ -26,7 +26,7 @@ from delivery.senders.http.client import HttpClient
 from delivery.senders.notifications import Notification, NotificationListener
 from delivery.senders.reader import MAX_REQUESTS, Reader
 from delivery.tracing.traces import flush_traces
-from subscriptions.values.own_receivers import own_receivers
+from subscriptions.values.built_in_receivers import built_in_receivers
 
 log = logging.getLogger(__name__)
 
@@ -283,5 +283,5 @@ def _http_client() -> HttpClient:
     environment = settings.ENVIRONMENT
     return HttpClient(
         allowed_networks=environment.allowed_networks,
-        own_receivers=own_receivers(environment.base_url),
+        built_in_receivers=built_in_receivers(environment.base_url),
     )

@@ -26,7 +26,7 @@ class Successes:
     def __init__(self) -> None:
         self._counts: Counter[int] = Counter()
 
-    def see(self, settlement: Settlement, endpoint: Endpoint) -> Settlement:
+    def count_success(self, settlement: Settlement, endpoint: Endpoint) -> Settlement:
         """Return the settlement to commit: without a success counted here, or with earlier ones."""
         if settlement.counted_subscription_id is None:
             return settlement

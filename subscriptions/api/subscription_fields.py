@@ -15,6 +15,7 @@ from subscriptions.checks import script
 from subscriptions.checks.dedup import check_path
 from subscriptions.filters import Condition, FilterError, parse_filter
 from subscriptions.values.addresses import AddressRefusedError
+from subscriptions.values.built_in_receivers import built_in_receivers
 from subscriptions.values.endpoints import (
     INTERNAL,
     MAX_ENDPOINT_LENGTH,
@@ -30,7 +31,6 @@ from subscriptions.values.header_values import (
     check_auth,
     check_headers,
 )
-from subscriptions.values.own_receivers import own_receivers
 
 NO_AUTH = {"type": "none"}
 MAX_PATH_LENGTH = 1000
@@ -83,7 +83,7 @@ def _check_address(field: str, url: str) -> None:
         check_endpoint(
             url,
             allowed_networks=settings.ENVIRONMENT.allowed_networks,
-            own_receivers=own_receivers(settings.ENVIRONMENT.base_url),
+            built_in_receivers=built_in_receivers(settings.ENVIRONMENT.base_url),
         )
     except EndpointError:
         # The field reports it, together with all other errors.

@@ -12,7 +12,7 @@ _FIELDS = ("endpoint", "probe_url")
 
 
 def find_refused(
-    plan: Plan, *, allowed_networks: Collection[Network], own_receivers: Container[str]
+    plan: Plan, *, allowed_networks: Collection[Network], built_in_receivers: Container[str]
 ) -> None:
     """Add one fault for each server with a forbidden address.
 
@@ -20,7 +20,7 @@ def find_refused(
     """
     users: dict[Server, list[tuple[str, str]]] = {}
     for one in plan.changes:
-        for label, field, server in _urls(one, own_receivers):
+        for label, field, server in _urls(one, built_in_receivers):
             users.setdefault(server, []).append((label, field))
     for server, detail in refused_servers(sorted(users), allowed_networks).items():
         (label, field), *others = users[server]
@@ -31,11 +31,13 @@ def find_refused(
         )
 
 
-def _urls(one: PlannedObject, own_receivers: Container[str]) -> Iterator[tuple[str, str, Server]]:
+def _urls(
+    one: PlannedObject, built_in_receivers: Container[str]
+) -> Iterator[tuple[str, str, Server]]:
     if one.section is not SUBSCRIPTIONS or one.verb == Verb.DELETE:
         return
     for field in one.fields:
         if field.name in _FIELDS and field.after and field.after != INTERNAL:
             parsed = parse_endpoint(field.after)
-            if parsed.url not in own_receivers:
+            if parsed.url not in built_in_receivers:
                 yield one.label, field.name, (parsed.host, parsed.port)

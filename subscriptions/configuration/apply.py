@@ -64,18 +64,18 @@ class Applying:
     set_status: Callable[[Subscription | Subscriber, str], object]
     notify: Callable[[], object]
     allowed_networks: Collection[Network]
-    own_receivers: Container[str] = ()
+    built_in_receivers: Container[str] = ()
 
 
 def plan_configuration(
     wanted: ConfigurationRequest,
     *,
     allowed_networks: Collection[Network],
-    own_receivers: Container[str] = (),
+    built_in_receivers: Container[str] = (),
 ) -> Plan:
     """Return the plan; raises RefusedDocumentError with all faults."""
     planned = draft_plan(wanted)
-    find_refused(planned, allowed_networks=allowed_networks, own_receivers=own_receivers)
+    find_refused(planned, allowed_networks=allowed_networks, built_in_receivers=built_in_receivers)
     planned.refuse_faults()
     return planned
 
@@ -89,7 +89,7 @@ def apply_configuration(wanted: ConfigurationRequest, applying: Applying) -> Pla
     seen = plan_configuration(
         wanted,
         allowed_networks=applying.allowed_networks,
-        own_receivers=applying.own_receivers,
+        built_in_receivers=applying.built_in_receivers,
     )
     if seen.digest != applying.digest:
         raise PlanChangedError

@@ -31,8 +31,8 @@ from subscriptions.configuration.document import (
     PUBLISHERS,
     SUBSCRIBERS,
     SUBSCRIPTIONS,
+    DocumentEntry,
     DocumentFault,
-    Entry,
     Section,
 )
 from subscriptions.filters import normal_form
@@ -183,7 +183,7 @@ class Checker:
         self._serializer = _SERIALIZERS[section.name](context=context)
 
     def check(
-        self, entry: Entry, *, stored: Model | None, of: str
+        self, entry: DocumentEntry, *, stored: Model | None, of: str
     ) -> tuple[dict[str, Any], list[DocumentFault]]:
         """Return the values to store, and the faults.
 

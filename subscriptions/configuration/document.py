@@ -36,7 +36,7 @@ from subscriptions.models import (
 FORMAT = 1
 PUBLISH_ID = "publish_id"
 
-Entry = dict[str, Any]
+DocumentEntry = dict[str, Any]
 
 _ROW = {
     "id": "objects are known by their names",

@@ -8,8 +8,8 @@ from subscriptions.configuration.document import (
     FORMAT,
     NAMES,
     SECTIONS,
+    DocumentEntry,
     DocumentFault,
-    Entry,
     RefusedDocumentError,
     Section,
     document_refused,
@@ -35,7 +35,7 @@ def parse_document(text: bytes | str) -> Any:
     return content
 
 
-def check_entries(content: Any) -> dict[str, list[Entry]]:
+def check_entries(content: Any) -> dict[str, list[DocumentEntry]]:
     """Return section → entries.
 
     Raises RefusedDocumentError if the content is not shaped as a document.

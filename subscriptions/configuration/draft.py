@@ -29,8 +29,8 @@ from subscriptions.configuration.document import (
     SECTIONS,
     SUBSCRIBERS,
     SUBSCRIPTIONS,
+    DocumentEntry,
     DocumentFault,
-    Entry,
     Section,
 )
 from subscriptions.configuration.export import exportable_rows
@@ -136,7 +136,9 @@ class _Drafting:
             first=tuple(name for name, (_, runs_first) in stored.items() if runs_first),
         )
 
-    def _planned(self, section: Section, entry: Entry, checker: Checker) -> PlannedObject | None:
+    def _planned(
+        self, section: Section, entry: DocumentEntry, checker: Checker
+    ) -> PlannedObject | None:
         """Compare an entry with its row; None if it is refused, with its faults recorded."""
         name = _name(section, entry)
         row = self._stored[section.name].get(name)
@@ -164,7 +166,9 @@ class _Drafting:
         )
         return self._with_publish_id(planned) if PUBLISH_ID in values else planned
 
-    def _completed(self, entry: Entry, row: Subscription | Subscriber | None, label: str) -> Entry:
+    def _completed(
+        self, entry: DocumentEntry, row: Subscription | Subscriber | None, label: str
+    ) -> DocumentEntry:
         entry = self._noted(
             resolve_secrets(entry, of=label, stored=row, lookup=self._wanted.lookup), label
         )
@@ -172,7 +176,7 @@ class _Drafting:
             entry.setdefault("policy", DEFAULT_POLICY)
         return entry
 
-    def _noted(self, resolved: Resolved, label: str) -> Entry:
+    def _noted(self, resolved: Resolved, label: str) -> DocumentEntry:
         self.plan.faults += resolved.faults
         self.plan.kept += [(label, name, reference) for name, reference in resolved.kept]
         return resolved.entry
@@ -278,5 +282,5 @@ class _Drafting:
         self.plan.faults += shared_queue_ids(self._there[SUBSCRIBERS.name].values())
 
 
-def _name(section: Section, entry: Entry) -> str:
+def _name(section: Section, entry: DocumentEntry) -> str:
     return "/".join(section.key_of(entry))

@@ -14,7 +14,7 @@ from subscriptions.configuration.document import (
     SECTIONS,
     SUBSCRIBERS,
     SUBSCRIPTIONS,
-    Entry,
+    DocumentEntry,
     Section,
 )
 from subscriptions.configuration.secrets import SECRET_PARTS, ReferenceNames
@@ -64,7 +64,7 @@ def plain_value(value: Any) -> Any:
     return {} if value == NO_AUTH else value
 
 
-def _entry(section: Section, row: Model, names: ReferenceNames) -> Entry:
+def _entry(section: Section, row: Model, names: ReferenceNames) -> DocumentEntry:
     entry = {field: exported_value(row, field) for field in section.fields}
     if isinstance(row, Subscriber):
         headers = row.headers or {}
@@ -75,5 +75,5 @@ def _entry(section: Section, row: Model, names: ReferenceNames) -> Entry:
     return entry
 
 
-def _without_secrets(auth: Mapping[str, Any], reference: Callable[[str], Any]) -> Entry:
+def _without_secrets(auth: Mapping[str, Any], reference: Callable[[str], Any]) -> DocumentEntry:
     return {part: reference(part) if part in SECRET_PARTS else auth[part] for part in sorted(auth)}

@@ -16,8 +16,8 @@ from django.utils.crypto import salted_hmac
 from subscriptions.changes import MASKED, SECRET_FIELDS
 from subscriptions.configuration.document import (
     PUBLISH_ID,
+    DocumentEntry,
     DocumentFault,
-    Entry,
     RefusedDocumentError,
     Section,
 )
@@ -42,7 +42,7 @@ class ConfigurationRequest:
     the check constraints, because a document is checked several times.
     """
 
-    document: Mapping[str, list[Entry]]
+    document: Mapping[str, list[DocumentEntry]]
     lookup: Lookup
     prune: bool = False
     identities: dict[str, str] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from subscriptions.configuration.document import PUBLISH_ID, DocumentFault, Entry
+from subscriptions.configuration.document import PUBLISH_ID, DocumentEntry, DocumentFault
 from subscriptions.models import Subscriber, Subscription
 
 # From a reference such as env:NAME to its value, or None.
@@ -63,13 +63,13 @@ class ReferenceNames:
 class Resolved:
     """An entry with the values of its secrets; `kept` are fields whose stored secret stays."""
 
-    entry: Entry
+    entry: DocumentEntry
     faults: list[DocumentFault] = field(default_factory=list)
     kept: list[tuple[str, str]] = field(default_factory=list)
 
 
 def resolve_secrets(
-    entry: Entry, *, of: str, stored: Subscription | Subscriber | None, lookup: Lookup
+    entry: DocumentEntry, *, of: str, stored: Subscription | Subscriber | None, lookup: Lookup
 ) -> Resolved:
     """Replace the references of an entry by their values; `of` names it in faults."""
     resolving = _Resolving(of=of, lookup=lookup, resolved=Resolved(entry=dict(entry)))
@@ -84,7 +84,7 @@ def resolve_secrets(
     return resolving.resolved
 
 
-def resolve_publish_id(entry: Entry, *, of: str, has_one: bool, lookup: Lookup) -> Resolved:
+def resolve_publish_id(entry: DocumentEntry, *, of: str, has_one: bool, lookup: Lookup) -> Resolved:
     """The same for a publisher's entry: without a value it keeps the publish ids that it has."""
     resolving = _Resolving(of=of, lookup=lookup, resolved=Resolved(entry=dict(entry)))
     value = resolving.value(PUBLISH_ID, entry[PUBLISH_ID], "" if has_one else None)

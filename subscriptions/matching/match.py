@@ -52,7 +52,7 @@ class Candidate:
         return self.join_mode != JoinMode.NONE
 
     @property
-    def takes_more(self) -> bool:
+    def needs_more_statements(self) -> bool:
         """Return whether its match takes more than the statement that stores a message."""
         return self.is_shadow or self.deduplicates or self.joins
 

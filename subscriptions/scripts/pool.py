@@ -37,7 +37,7 @@ _WORDS = {
     "out of memory": f"it needs more than {MEMORY_BYTES // 2**20} MB of memory",
 }
 
-Result = Output | ScriptFault
+ScriptResult = Output | ScriptFault
 
 
 class ScriptPool:
@@ -51,14 +51,14 @@ class ScriptPool:
         self.workers: list[Worker] = []
         self._is_slow: set[str] = set()
 
-    def run(self, jobs: Sequence[Job], *, seconds: float) -> Future[list[Result]]:
+    def run(self, jobs: Sequence[Job], *, seconds: float) -> Future[list[ScriptResult]]:
         """Execute jobs in order: as many as fit into `seconds`, and at least one."""
         quick = list(takewhile(lambda job: job.script not in self._is_slow, jobs))
         if not quick:
             return self._slow.submit(self._run, jobs[:1], seconds=seconds, niceness=SLOW_NICENESS)
         return self._quick.submit(self._run_in_turn, quick, seconds=seconds)
 
-    def try_out(self, job: Job) -> Result:
+    def try_out(self, job: Job) -> ScriptResult:
         """Execute a person's trial, apart from scripts that deliveries and publishers wait for."""
         return self._slow.submit(self._run, [job], seconds=0, niceness=SLOW_NICENESS).result()[0]
 
@@ -73,7 +73,7 @@ class ScriptPool:
         for worker in self.workers:
             worker.end()
 
-    def _run_in_turn(self, jobs: Sequence[Job], *, seconds: float) -> list[Result]:
+    def _run_in_turn(self, jobs: Sequence[Job], *, seconds: float) -> list[ScriptResult]:
         has_turn = self._turn.acquire(timeout=0 if self._is_late else TURN_SECONDS)
         self._is_late = not has_turn
         try:
@@ -82,8 +82,8 @@ class ScriptPool:
             if has_turn:
                 self._turn.release()
 
-    def _run(self, jobs: Sequence[Job], *, seconds: float, niceness: int) -> list[Result]:
-        results: list[Result] = []
+    def _run(self, jobs: Sequence[Job], *, seconds: float, niceness: int) -> list[ScriptResult]:
+        results: list[ScriptResult] = []
         deaths = 0
         while not results:
             try:
@@ -151,7 +151,7 @@ def pool() -> ScriptPool:
     return made
 
 
-def _result(answer: dict[str, Any], script: str) -> Result:
+def _result(answer: dict[str, Any], script: str) -> ScriptResult:
     if "error" in answer:
         return _fault(answer, script)
     if "body" in answer:

@@ -1,8 +1,8 @@
 """The addresses that an endpoint may have: public ones, and those that the administrator allows.
 
 The ranges are the union of those that Svix and Hook0 refuse, and a few that no legitimate endpoint
-uses. The URLs of Inturn's built-in receivers are an exception: `subscriptions.values.own_receivers`
-says which they are, and why they are safe.
+uses. The URLs of Inturn's built-in receivers are an exception:
+`subscriptions.values.built_in_receivers` says which they are, and why they are safe.
 """
 
 from collections.abc import Collection

@@ -65,17 +65,17 @@ def parse_url(text: str) -> ParsedEndpoint:
 
 
 def check_endpoint(
-    text: str, *, allowed_networks: Collection[Network], own_receivers: Container[str] = ()
+    text: str, *, allowed_networks: Collection[Network], built_in_receivers: Container[str] = ()
 ) -> ParsedEndpoint:
     """Parse an endpoint; raises AddressRefusedError if any address of its host is forbidden.
 
-    The URLs of `own_receivers` are accepted whatever their address is.
+    The URLs of `built_in_receivers` are accepted whatever their address is.
 
     A host that has no address yet, or is not resolved within RESOLVE_SECONDS, is accepted: it may
     be set up later. That is safe, because the senders check the very address that they connect to.
     """
     endpoint = parse_endpoint(text)
-    if endpoint.url in own_receivers:
+    if endpoint.url in built_in_receivers:
         return endpoint
     for address in addresses_of(endpoint.host):
         check_address(address, allowed_networks=allowed_networks)

@@ -158,7 +158,7 @@ def test_a_late_acknowledgement_that_meets_a_second_fetch_is_refused(
     (delivery,) = mailbox.put()
     receipt = mailbox.one()["receipt"]
     end_visibility(delivery)
-    results: list[mailboxes.Result] = []
+    results: list[mailboxes.ReceiptResult] = []
 
     def fetch() -> None:
         assert mailboxes.fetch_messages(mailbox.subscriber.pk, most=1, visibility=30)
@@ -176,7 +176,7 @@ def test_of_two_simultaneous_acknowledgements_both_succeed_and_one_counts(
 ) -> None:
     (delivery,) = mailbox.put()
     receipt = mailbox.one()["receipt"]
-    results: list[mailboxes.Result] = []
+    results: list[mailboxes.ReceiptResult] = []
 
     def acknowledge() -> None:
         results.extend(mailboxes.acknowledge_receipts(mailbox.subscriber.pk, [receipt]))

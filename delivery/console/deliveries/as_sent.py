@@ -13,7 +13,7 @@ from django.conf import settings
 
 from delivery.models import Attempt, Delivery, Message, ScriptOutput
 from delivery.models.message import public_id
-from delivery.publishing.reply_headers import REPLY_URL, correlation, wants_reply
+from delivery.publishing.reply_headers import REPLY_URL, correlation, may_be_replied_to
 from delivery.senders.http.request import with_path
 from delivery.tracing.trace_context import handed_on
 from subscriptions.changes import MASKED
@@ -111,7 +111,7 @@ def _of_replies(delivery: Delivery) -> list[Header]:
     """Return the address for a reply, whose token is a secret, and the message replied to."""
     stored, event = delivery.message.headers, delivery.message.event_type.name
     headers = [Header(name, value) for name, value in correlation(stored).items()]
-    if wants_reply(stored, event=event, replay_id=delivery.replay_id):
+    if may_be_replied_to(stored, event=event, replay_id=delivery.replay_id):
         headers.append(Header(REPLY_URL, f"{settings.ENVIRONMENT.base_url}/replies/", TOKEN))
     return headers
 

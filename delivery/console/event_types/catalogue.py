@@ -33,7 +33,7 @@ class Newest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class CatalogueEntry:
     """A page of the catalogue.
 
     `sample` and `json_schema` are indented JSON, empty if there is none.
@@ -59,7 +59,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventExample:
-    """An event type for a publisher's developer; sample and schema as in `Entry`."""
+    """An event type for a publisher's developer; sample and schema as in `CatalogueEntry`."""
 
     event_type: EventType
     sample: str
@@ -85,7 +85,7 @@ def newest_of(ids: Collection[int]) -> dict[int, Newest]:
     }
 
 
-def read_catalogue_entry(event_type: EventType) -> Entry:
+def read_catalogue_entry(event_type: EventType) -> CatalogueEntry:
     allowed = Publisher.objects.filter(
         Q(all_event_types=True) | Q(event_types=event_type)
     ).distinct()
@@ -93,7 +93,7 @@ def read_catalogue_entry(event_type: EventType) -> Entry:
     counted = Subscription.objects.filter(event_type=event_type).aggregate(
         active=Count("pk", filter=Q(status=SubscriptionStatus.ACTIVE)), all=Count("pk")
     )
-    return Entry(
+    return CatalogueEntry(
         event_type=event_type,
         sample=_pretty(event_type.sample),
         json_schema=_pretty(event_type.json_schema),

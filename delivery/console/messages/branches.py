@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from delivery.console.messages.callbacks import ShownCallback, answered_by, callbacks_of
 from delivery.models import Callback, Message, Reply
-from delivery.publishing.reply_headers import correlation, wants_reply
+from delivery.publishing.reply_headers import correlation, may_be_replied_to
 
 SHOWN_REPLIES = 100
 
@@ -32,7 +32,7 @@ def branches_of(message: Message) -> Branches:
 
 def _replies_to(message: Message) -> list[Reply]:
     """Return the first replies; query the database only for messages that want any."""
-    if not wants_reply(message.headers, event=message.event_type.name):
+    if not may_be_replied_to(message.headers, event=message.event_type.name):
         return []
     return list(Reply.objects.filter(message=message).order_by("delivery_id")[:SHOWN_REPLIES])
 

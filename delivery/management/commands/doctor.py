@@ -12,7 +12,7 @@ from delivery.client.smoke import temporary_key
 from delivery.doctor.endpoints import check_endpoints, send_test_messages
 from delivery.doctor.findings import CheckResult, Severity, check_report
 from delivery.doctor.installation import check_installation
-from subscriptions.values.own_receivers import own_receivers
+from subscriptions.values.built_in_receivers import built_in_receivers
 
 
 class Command(BaseCommand):
@@ -46,7 +46,7 @@ def _findings(url: str, *, with_test_messages: bool) -> list[CheckResult]:
         findings = list(check_installation(url, key=key, home=environment.home))
     findings += check_endpoints(
         allowed_networks=environment.allowed_networks,
-        own_receivers=own_receivers(environment.base_url),
+        built_in_receivers=built_in_receivers(environment.base_url),
     )
     if with_test_messages:
         findings += send_test_messages(actor="doctor", now=timezone.now())

@@ -2,8 +2,8 @@
 
 A receiver's fault is an Outcome, never an exception. Redirects are not followed.
 `delivery.senders.http.connector` decides which addresses may be connected to;
-`subscriptions.values.own_receivers` says why Inturn's built-in receivers have a connector of their
-own, which may connect to every address.
+`subscriptions.values.built_in_receivers` says why Inturn's built-in receivers have a connector of
+their own, which may connect to every address.
 """
 
 import asyncio
@@ -49,11 +49,11 @@ class HttpClient:
         self,
         *,
         allowed_networks: Sequence[Network],
-        own_receivers: Container[str] = (),
+        built_in_receivers: Container[str] = (),
         resolver: Resolver = this_resolver,
     ) -> None:
         self._allowed_networks = tuple(allowed_networks)
-        self._own_receivers = own_receivers
+        self._built_in_receivers = built_in_receivers
         self._resolver = resolver
         # Set when Inturn stops: the outcome of an attempt cancelled from then on is that there was
         # no answer.
@@ -156,7 +156,7 @@ class HttpClient:
         )
 
     def _exchange_for(self, url: str) -> HttpExchange:
-        return self._own_exchange if url in self._own_receivers else self._exchange
+        return self._own_exchange if url in self._built_in_receivers else self._exchange
 
 
 class _Reception:

@@ -1,7 +1,7 @@
 """The connections for attempts: to allowed addresses only, with bounded input before an answer.
 
 Attempts at built-in receivers have a connector of their own, which may connect to every address:
-see `subscriptions.values.own_receivers`.
+see `subscriptions.values.built_in_receivers`.
 """
 
 import asyncio

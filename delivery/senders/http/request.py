@@ -11,9 +11,9 @@ from delivery.publishing.callback_tokens import callback_key, callback_url
 from delivery.publishing.reply_headers import (
     REPLY_URL,
     correlation,
+    may_be_replied_to,
     reply_key,
     reply_url,
-    wants_reply,
 )
 from delivery.senders.http.signing import signature
 from delivery.senders.parcel import Endpoint, Parcel
@@ -149,7 +149,7 @@ def _added(headers: dict[str, str], trace: dict[str, str]) -> dict[str, str]:
 def _reply_headers(parcel: Parcel, stored: Mapping[str, str]) -> dict[str, str]:
     """Return the address for a reply, if one is wanted, and the message that it replies to."""
     headers = correlation(stored)
-    if wants_reply(stored, event=parcel.event, replay_id=parcel.replay_id):
+    if may_be_replied_to(stored, event=parcel.event, replay_id=parcel.replay_id):
         headers[REPLY_URL] = reply_url(
             parcel.delivery_id,
             base_url=settings.ENVIRONMENT.base_url,

@@ -100,7 +100,7 @@ class Stops:
     @property
     def pause(self) -> tuple[int, int] | None:
         """The delivery and failures of a pause that the lane's row records: a person may end it."""
-        if not (self._known and self._window.reports):
+        if not (self._known and self._window.reports_blocked):
             return None
         key, failure = next(iter(self._known.items()))
         health = self.keys.health(key)
@@ -207,7 +207,7 @@ class Stops:
         An ordered lane that is blocked has no run.
         """
         changes: list[Change] = []
-        if self._window.reports:
+        if self._window.reports_blocked:
             ends_run = self._window.is_ordered and self.is_blocked
             state = LaneState.BLOCKED if self.is_blocked else LaneState.IDLE
             longest = next(iter(self._known), WHOLE_LANE)

@@ -39,11 +39,11 @@ class Window:
     """The limits and rules by which a lane is served.
 
     At most `size` attempts are under way; of one key `per_key`, or an even share of the window if
-    that is None. `blocks_keys`: a key that fails is blocked for a while. `reports`: the lane is
-    BLOCKED then. `moves`: deliveries go to the retry lane when the policy says so. At most
-    `capacity` deliveries are read at a time, when no more than `refill_level` are left, if those
-    are set. Of the deliveries in memory an endpoint has at most its share, computed for at least
-    `least_keys` endpoints.
+    that is None. `blocks_keys`: a key that fails is blocked for a while. `reports_blocked`: the
+    lane is BLOCKED then. `uses_retry_lane`: deliveries go to the retry lane when the policy says
+    so. At most `capacity` deliveries are read at a time, when no more than `refill_level` are left,
+    if those are set. Of the deliveries in memory an endpoint has at most its share, computed for at
+    least `least_keys` endpoints.
     """
 
     statement: str
@@ -52,8 +52,8 @@ class Window:
     per_key: int | None = PLACES
     least_keys: int = 4
     blocks_keys: bool = True
-    reports: bool = False
-    moves: bool = False
+    reports_blocked: bool = False
+    uses_retry_lane: bool = False
     capacity: int | None = None
     refill_level: int | None = None
 
@@ -72,7 +72,7 @@ class Window:
         """Return the policy's verdict on an outcome in such a lane."""
         if self.is_ordered:
             return judge(outcome, rules, tries)
-        return judge_independent(outcome, rules, tries, moves=self.moves)
+        return judge_independent(outcome, rules, tries, moves=self.uses_retry_lane)
 
     def rows(self, of_a_lane: int) -> int:
         """Return how many deliveries are read at a time, if a lane may hold so many."""
@@ -113,8 +113,8 @@ def window_of(kind: str, row: Mapping[str, Any]) -> Window:
         size=(row["max_in_flight"] or 1) if is_concurrent else 1,
         per_key=None if is_concurrent else 1,
         least_keys=1,
-        reports=True,
-        moves=True,
+        reports_blocked=True,
+        uses_retry_lane=True,
         capacity=_capacity_by_priority(row) if is_by_priority else row["max_queued_to_send"],
         refill_level=row["refill_level"],
     )

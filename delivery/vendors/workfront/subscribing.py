@@ -33,9 +33,9 @@ from subscriptions.models import (
     WorkfrontSubscription,
 )
 from subscriptions.values.addresses import AddressRefusedError
+from subscriptions.values.built_in_receivers import built_in_receivers
 from subscriptions.values.endpoints import EndpointError, check_endpoint, parse_url
 from subscriptions.values.names import MAX_NAME_LENGTH
-from subscriptions.values.own_receivers import own_receivers
 
 POLICY = "workfront-48h"
 TIMEOUT_SECONDS = 5
@@ -134,7 +134,7 @@ def _check_url(url: str) -> None:
         check_endpoint(
             url,
             allowed_networks=settings.ENVIRONMENT.allowed_networks,
-            own_receivers=own_receivers(settings.ENVIRONMENT.base_url),
+            built_in_receivers=built_in_receivers(settings.ENVIRONMENT.base_url),
         )
     except (EndpointError, AddressRefusedError) as error:
         raise invalid_field("url", str(error)) from None

@@ -16,9 +16,9 @@ from subscriptions.filters import FilterError, parse_filter
 from subscriptions.models import DedupMode, EventType, JoinMode, Mode, Policy, Subscription
 from subscriptions.models.policy import DEFAULT_POLICY
 from subscriptions.values.addresses import AddressRefusedError
+from subscriptions.values.built_in_receivers import built_in_receivers
 from subscriptions.values.endpoints import INTERNAL, EndpointError, check_endpoint, parse_url
 from subscriptions.values.names import validate_subscribable
-from subscriptions.values.own_receivers import own_receivers
 
 _DEDUP = (
     "A repeat is a DUPLICATE and is not sent. A repeat that arrives before the first is settled is "
@@ -249,7 +249,7 @@ def _check_address(url: str) -> None:
         check_endpoint(
             url,
             allowed_networks=settings.ENVIRONMENT.allowed_networks,
-            own_receivers=own_receivers(settings.ENVIRONMENT.base_url),
+            built_in_receivers=built_in_receivers(settings.ENVIRONMENT.base_url),
         )
     except (EndpointError, AddressRefusedError) as error:
         raise ValidationError(str(error)) from error

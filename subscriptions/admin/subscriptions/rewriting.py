@@ -19,7 +19,7 @@ from subscriptions.rewriting import (
     plan_rewrite,
     rewrite_subscriptions,
 )
-from subscriptions.values.own_receivers import own_receivers
+from subscriptions.values.built_in_receivers import built_in_receivers
 
 SHOWN = 200
 
@@ -70,7 +70,7 @@ class EndpointRewriting:
                 form.cleaned_data["replacement"],
                 seen=request.POST.get("seen", ""),
                 allowed_networks=settings.ENVIRONMENT.allowed_networks,
-                own_receivers=own_receivers(settings.ENVIRONMENT.base_url),
+                built_in_receivers=built_in_receivers(settings.ENVIRONMENT.base_url),
                 actor=actor_of(request),
             )
         except ChangedError:
@@ -108,7 +108,7 @@ def _plan(form: RewriteForm) -> RewritePlan | None:
             form.selected(),
             form.cleaned_data["replacement"],
             allowed_networks=environment.allowed_networks,
-            own_receivers=own_receivers(environment.base_url),
+            built_in_receivers=built_in_receivers(environment.base_url),
         )
     except RewriteError as error:
         form.add_error(None, str(error))

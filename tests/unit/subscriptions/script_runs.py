@@ -3,7 +3,7 @@
 import orjson
 
 from subscriptions.scripts.jobs import Job, Output
-from subscriptions.scripts.pool import Result, ScriptPool
+from subscriptions.scripts.pool import ScriptPool, ScriptResult
 
 
 def job(script: str, message: object = None, **headers: str) -> Job:
@@ -11,11 +11,11 @@ def job(script: str, message: object = None, **headers: str) -> Job:
     return Job(script=script, message=text, is_json=True, headers=orjson.dumps(headers).decode())
 
 
-def run(pool: ScriptPool, script: str, message: object = None, **headers: str) -> Result:
+def run(pool: ScriptPool, script: str, message: object = None, **headers: str) -> ScriptResult:
     (result,) = pool.run([job(script, message, **headers)], seconds=0).result()
     return result
 
 
-def made(result: Result) -> Output:
+def made(result: ScriptResult) -> Output:
     assert isinstance(result, Output), result
     return result

@@ -11,7 +11,7 @@ from subscriptions.scripts.includes import (
     located_line,
 )
 from subscriptions.scripts.jobs import Job, Output, ScriptFault
-from subscriptions.scripts.pool import Result, pool
+from subscriptions.scripts.pool import ScriptResult, pool
 
 DATES = "function day(text) {\n    return text.slice(0, 10);\n}"
 LIBRARY = Library(
@@ -19,7 +19,7 @@ LIBRARY = Library(
 )
 
 
-def run(script: str, library: Library = LIBRARY) -> Result:
+def run(script: str, library: Library = LIBRARY) -> ScriptResult:
     job = Job(
         script=inlined_script(script, library),
         message='{"at": "2026-11-25T12:00"}',

@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 import pytest
 
 from subscriptions.scripts.jobs import Job
-from subscriptions.scripts.pool import Result, ScriptPool
+from subscriptions.scripts.pool import ScriptPool, ScriptResult
 from tests.unit.subscriptions.script_runs import job, made, run
 
 
@@ -18,7 +18,7 @@ def pool() -> Iterator[ScriptPool]:
     pool.close()
 
 
-def begun(pool: ScriptPool, jobs: Sequence[Job]) -> Future[list[Result]]:
+def begun(pool: ScriptPool, jobs: Sequence[Job]) -> Future[list[ScriptResult]]:
     """Submit the first batch of a pool, and return when it has begun."""
     future = pool.run(jobs, seconds=60)
     while not pool.workers:

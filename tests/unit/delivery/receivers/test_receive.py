@@ -18,7 +18,7 @@ from delivery.receivers.stored_requests import url_of
 from delivery.senders.http.signing import signature, signing_key
 from subscriptions.models import Subscription
 from subscriptions.models.subscription import MAX_TIMEOUT_SECONDS
-from subscriptions.values.own_receivers import own_receivers
+from subscriptions.values.built_in_receivers import built_in_receivers
 from tests.support import factories
 
 pytestmark = pytest.mark.django_db
@@ -63,7 +63,7 @@ def kept() -> ReceivedRequest:
 
 
 def test_its_url_is_one_that_senders_may_call(receiver: BuiltInReceiver) -> None:
-    assert url_of(receiver) in own_receivers(settings.ENVIRONMENT.base_url)
+    assert url_of(receiver) in built_in_receivers(settings.ENVIRONMENT.base_url)
     assert url_of(receiver).endswith(path(receiver))
 
 

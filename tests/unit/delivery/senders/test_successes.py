@@ -62,7 +62,7 @@ def test_a_success_is_committed_by_itself_and_counted_later(
 ) -> None:
     successes = Successes()
     for _ in range(3):
-        assert len(commit_statements([successes.see(tried(delivery), endpoint)])) == 1
+        assert len(commit_statements([successes.count_success(tried(delivery), endpoint)])) == 1
     assert not UrlHealth.objects.exists()
     write(successes)
     write(successes)
@@ -74,8 +74,8 @@ def test_a_failure_is_judged_with_the_successes_before_it(
 ) -> None:
     successes = Successes()
     for _ in range(3):
-        successes.see(tried(delivery), endpoint)
-    failed = successes.see(tried(delivery, OutcomeClass.SERVER_ERROR), endpoint)
+        successes.count_success(tried(delivery), endpoint)
+    failed = successes.count_success(tried(delivery, OutcomeClass.SERVER_ERROR), endpoint)
     with connection.cursor() as cursor:
         for text, columns in commit_statements([failed]):
             cursor.execute(text, columns)
@@ -88,11 +88,11 @@ def test_a_success_at_a_disabled_url_is_written_at_once(
     delivery: Delivery, endpoint: Endpoint
 ) -> None:
     success = tried(delivery)
-    assert Successes().see(success, replace(endpoint, is_disabled=True)) == success
+    assert Successes().count_success(success, replace(endpoint, is_disabled=True)) == success
 
 
 def test_a_success_without_a_circuit_is_not_recorded(
     delivery: Delivery, endpoint: Endpoint
 ) -> None:
     success = settlement(delivery)
-    assert Successes().see(success, endpoint) is success
+    assert Successes().count_success(success, endpoint) is success

@@ -163,9 +163,9 @@ def test_a_held_subscription_gives_a_sync_message_no_answer() -> None:
     assert ended.is_held
     assert ended.called is not None
     assert ended.called.answer is None
-    assert not ended.is_let_pass
+    assert not ended.counts_as_unmatched
     assert Delivery.objects.get().status == Status.FAILED
     Subscription.objects.update(lets_pass_on_timeout=True)
     assert exchange_message(
         factories.publisher(), Draft(event_type=event_type, headers={}, body=b"{}")
-    ).is_let_pass
+    ).counts_as_unmatched

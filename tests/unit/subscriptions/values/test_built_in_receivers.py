@@ -3,17 +3,17 @@
 import pytest
 
 from subscriptions.values.addresses import AddressRefusedError
+from subscriptions.values.built_in_receivers import built_in_receivers
 from subscriptions.values.endpoints import check_endpoint, parse_endpoint
-from subscriptions.values.own_receivers import own_receivers
 
 TOKEN = "Ab1-_" * 6 + "xy"
 BASE = "http://127.0.0.1:8000"
-OWN = own_receivers(BASE)
+OWN = built_in_receivers(BASE)
 
 
 @pytest.mark.parametrize("text", [f"{BASE}/receiver/{TOKEN}", f"PUT:{BASE}/receiver/{TOKEN}"])
 def test_a_built_in_receiver_is_accepted_whatever_its_address_is(text: str) -> None:
-    check_endpoint(text, allowed_networks=(), own_receivers=OWN)
+    check_endpoint(text, allowed_networks=(), built_in_receivers=OWN)
     with pytest.raises(AddressRefusedError):
         check_endpoint(text, allowed_networks=())
 
@@ -43,7 +43,7 @@ def test_a_built_in_receiver_is_accepted_whatever_its_address_is(text: str) -> N
 def test_everything_else_on_the_loopback_stays_refused(url: str) -> None:
     assert parse_endpoint(url).url not in OWN
     with pytest.raises(AddressRefusedError):
-        check_endpoint(url, allowed_networks=(), own_receivers=OWN)
+        check_endpoint(url, allowed_networks=(), built_in_receivers=OWN)
 
 
 @pytest.mark.parametrize(
@@ -56,16 +56,16 @@ def test_everything_else_on_the_loopback_stays_refused(url: str) -> None:
     ],
 )
 def test_the_base_url_is_compared_in_its_encoded_form(base_url: str, beginning: str) -> None:
-    own = own_receivers(base_url)
+    own = built_in_receivers(base_url)
     assert own.url_of(TOKEN) == f"{beginning}{TOKEN}"
     assert parse_endpoint(f"{base_url}/receiver/{TOKEN}").url in own
 
 
 def test_a_base_url_that_is_no_endpoint_allows_nothing() -> None:
-    assert f"http://a..b/receiver/{TOKEN}" in own_receivers("http://a..b")
+    assert f"http://a..b/receiver/{TOKEN}" in built_in_receivers("http://a..b")
     with pytest.raises(ValueError, match="not a host name"):
         check_endpoint(
             f"http://a..b/receiver/{TOKEN}",
             allowed_networks=(),
-            own_receivers=own_receivers("http://a..b"),
+            built_in_receivers=built_in_receivers("http://a..b"),
         )

@@ -11,7 +11,7 @@ from delivery.outcome import Outcome
 from delivery.senders.http.client import HttpClient
 from delivery.senders.http.request import make_request
 from delivery.states import OutcomeClass
-from subscriptions.values.own_receivers import OwnReceivers, own_receivers
+from subscriptions.values.built_in_receivers import BuiltInReceiverUrls, built_in_receivers
 from subscriptions.values.resolver import Resolver
 from tests.support.receivers import Answer, Receiver
 from tests.support.receivers.endpoint import ReceiverEndpoint
@@ -22,9 +22,9 @@ TOKEN = "t" * 32
 
 
 @pytest.fixture
-def own(receiver: Receiver) -> OwnReceivers:
+def own(receiver: Receiver) -> BuiltInReceiverUrls:
     """The web server of the tests is the receiver."""
-    return own_receivers(f"http://127.0.0.1:{receiver.port}")
+    return built_in_receivers(f"http://127.0.0.1:{receiver.port}")
 
 
 @pytest.fixture
@@ -38,36 +38,40 @@ def names() -> Iterator[NameServer]:
         yield names
 
 
-def sent(own: OwnReceivers, *urls: str, names: NameServer | None = None) -> list[Outcome]:
+def sent(own: BuiltInReceiverUrls, *urls: str, names: NameServer | None = None) -> list[Outcome]:
     """Send to the URLs one after another, as one sender does; no network is allowed."""
 
     async def sending() -> list[Outcome]:
         resolver = Resolver(servers=[names.address]) if names else Resolver()
-        async with HttpClient(allowed_networks=(), own_receivers=own, resolver=resolver) as client:
+        async with HttpClient(
+            allowed_networks=(), built_in_receivers=own, resolver=resolver
+        ) as client:
             return [await client.send(PARCEL, endpoint(url)) for url in urls]
 
     return asyncio.run(sending())
 
 
-def called(own: OwnReceivers, *urls: str) -> list[Outcome]:
+def called(own: BuiltInReceiverUrls, *urls: str) -> list[Outcome]:
     return [
         call_endpoint(
             make_request(PARCEL, endpoint(url), now=datetime.now(UTC)),
             allowed_networks=(),
-            own_receivers=own,
+            built_in_receivers=own,
         ).outcome
         for url in urls
     ]
 
 
-def test_both_reach_a_built_in_receiver(own: OwnReceivers, built_in: ReceiverEndpoint) -> None:
+def test_both_reach_a_built_in_receiver(
+    own: BuiltInReceiverUrls, built_in: ReceiverEndpoint
+) -> None:
     assert sent(own, built_in.url)[0].outcome is OutcomeClass.SUCCESS
     assert called(own, built_in.url)[0].outcome is OutcomeClass.SUCCESS
     assert [request.body for request in built_in.received] == [PARCEL.body, PARCEL.body]
 
 
 def test_its_kept_connection_leads_to_no_other_page(
-    own: OwnReceivers, built_in: ReceiverEndpoint, receiver: Receiver
+    own: BuiltInReceiverUrls, built_in: ReceiverEndpoint, receiver: Receiver
 ) -> None:
     page = receiver.endpoint("admin")
     for outcomes in (sent(own, built_in.url, page.url), called(own, built_in.url, page.url)):
@@ -79,7 +83,7 @@ def test_its_kept_connection_leads_to_no_other_page(
 
 
 def test_its_redirect_is_not_followed(
-    own: OwnReceivers, built_in: ReceiverEndpoint, receiver: Receiver
+    own: BuiltInReceiverUrls, built_in: ReceiverEndpoint, receiver: Receiver
 ) -> None:
     page = receiver.endpoint("admin")
     built_in.always(Answer(307, headers={"Location": page.url}))
@@ -89,7 +93,7 @@ def test_its_redirect_is_not_followed(
 
 
 def test_another_name_of_the_same_server_is_refused(
-    own: OwnReceivers, built_in: ReceiverEndpoint, receiver: Receiver, names: NameServer
+    own: BuiltInReceiverUrls, built_in: ReceiverEndpoint, receiver: Receiver, names: NameServer
 ) -> None:
     named = f"http://rebound.test:{receiver.port}/receiver/{TOKEN}"
     assert sent(own, named, names=names)[0].outcome is OutcomeClass.REFUSED_ADDRESS
@@ -100,12 +104,12 @@ def test_another_name_of_the_same_server_is_refused(
 
 
 def test_a_probe_of_it_is_made_and_of_another_page_is_not(
-    own: OwnReceivers, built_in: ReceiverEndpoint, receiver: Receiver
+    own: BuiltInReceiverUrls, built_in: ReceiverEndpoint, receiver: Receiver
 ) -> None:
     page = receiver.endpoint("healthz")
 
     async def probing() -> list[str]:
-        async with HttpClient(allowed_networks=(), own_receivers=own) as client:
+        async with HttpClient(allowed_networks=(), built_in_receivers=own) as client:
             return [await client.probe(url, seconds=5) for url in (built_in.url, page.url)]
 
     well, refused = asyncio.run(probing())

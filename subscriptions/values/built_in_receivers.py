@@ -32,7 +32,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
 
 
 @dataclass(frozen=True, slots=True)
-class OwnReceivers:
+class BuiltInReceiverUrls:
     """The built-in receivers of one installation; `url in own` takes a URL's encoded form."""
 
     beginning: str
@@ -49,14 +49,14 @@ class OwnReceivers:
 
 
 @lru_cache(maxsize=16)
-def own_receivers(base_url: str) -> OwnReceivers:
+def built_in_receivers(base_url: str) -> BuiltInReceiverUrls:
     """Return the receivers under INTURN_BASE_URL."""
     text = f"{base_url}{PATH}"
     try:
-        return OwnReceivers(parse_endpoint(text).url)
+        return BuiltInReceiverUrls(parse_endpoint(text).url)
     except EndpointError:
         # A base URL that is no endpoint, such as one with two dots: no endpoint has this beginning.
-        return OwnReceivers(text)
+        return BuiltInReceiverUrls(text)
 
 
 def is_receiver_token(text: str) -> bool:
