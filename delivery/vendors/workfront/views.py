@@ -124,7 +124,7 @@ class WorkfrontViews(ApiView, ViewSet):
 
 def _rows() -> Any:
     related = ("subscription__event_type", "subscription__subscriber")
-    return WorkfrontSubscription.objects.select_related(*related).order_by("subscription")
+    return WorkfrontSubscription.objects.select_related(*related).order_by("subscription_id")
 
 
 def _row(id: str) -> WorkfrontSubscription:

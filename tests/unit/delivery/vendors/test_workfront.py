@@ -197,6 +197,10 @@ class TestReading:
         assert last["meta"] == {"page": 3, "page_count": 3, "limit": 2, "total_count": 5}
         assert client.get(f"{PLACE}?page=4&limit=2").body["subscriptions"] == []
 
+    def test_the_oldest_is_listed_first_whatever_its_host(self, client: Caller) -> None:
+        made = [create(client, url=f"https://{host}.example/hook")["id"] for host in "zam"]
+        assert [one["id"] for one in client.get(PLACE).body["subscriptions"]] == made
+
     def test_an_empty_list_has_no_page(self, client: Caller) -> None:
         meta = {"page": 1, "page_count": 0, "limit": 100, "total_count": 0}
         assert client.get(PLACE).body == {"subscriptions": [], "meta": meta}
