@@ -2,7 +2,6 @@
 
 import json
 import secrets
-import socket
 import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -10,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.support.product import Flow, Product
+from tests.support.raw_http import exchange
 from tests.support.receivers import Answer, Receiver
 from tests.support.rest import Json
 
@@ -52,14 +52,12 @@ class Plugin:
     """Sends the plugin's requests for a webhook URL, each on its own connection."""
 
     def __init__(self, product: Product) -> None:
-        place = urlsplit(product.rest.base_url)
-        self._address = place.hostname or "", place.port or 0
-        self._host = place.netloc
+        self._base_url = product.rest.base_url
 
     def send(self, path: str, body: bytes, *, token: str = "") -> tuple[int, bytes]:
-        with socket.create_connection(self._address, timeout=30) as connection:
-            connection.sendall(written(path, body, host=self._host, token=token))
-            return _answer(connection)
+        host = urlsplit(self._base_url).netloc
+        answer = exchange(self._base_url, written(path, body, host=host, token=token))
+        return answer.status, answer.body
 
     def notify(self, path: str, *, username: str = "", password: str = "") -> int:
         """Return the status by which the plugin judges a build; 0 without a token."""
@@ -73,16 +71,6 @@ class Plugin:
         if status != 200:
             return 0
         return self.send(path, BODY, token=json.loads(answer)["Response"]["SessionToken"])[0]
-
-
-def _answer(connection: socket.socket) -> tuple[int, bytes]:
-    with connection.makefile("rb") as stream:
-        status = int(stream.readline().split()[1])
-        length = 0
-        while line := stream.readline().strip():
-            name, _, value = line.partition(b":")
-            length = int(value) if name.lower() == b"content-length" else length
-        return status, stream.read(length)
 
 
 @pytest.fixture
