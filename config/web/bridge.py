@@ -25,7 +25,7 @@ from io import BytesIO
 from typing import Any, Protocol
 from urllib.parse import parse_qs
 
-import orjson
+from django.http import HttpResponse
 
 from config.web.answers import Answering, Head, Header, send_answer
 from config.web.connection_closer import ConnectionCloser
@@ -36,7 +36,7 @@ from config.web.threads import Threads
 from delivery.mailbox.notifications import MailboxNotifications
 from delivery.mailbox.waiters import WAIT_HEADER, Waiter, Waiters
 from delivery.receivers.late_answers import AFTER_HEADER
-from subscriptions.api.problems import CONTENT_TYPE, Problem, unexpected_error
+from subscriptions.api.problems import Problem, unexpected_error
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +45,8 @@ LONGEST_WAIT_SECONDS = 20.0
 LATE_STOP_SECONDS = 6.0
 
 Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
+# Returns the answer to a request for this path that has this problem.
+Refusal = Callable[[str, Problem], HttpResponse]
 
 
 class RsgiRequest(Answering, Streamed, Protocol):
@@ -90,6 +92,10 @@ class BridgedRequest:
         return seconds if 0 < seconds <= LONGEST_WAIT_SECONDS else 0.0
 
 
+def problem_document(_path: str, problem: Problem) -> HttpResponse:
+    return problem.response()
+
+
 class Bridge:
     """An RSGI application for granian that wraps a WSGI application."""
 
@@ -101,6 +107,7 @@ class Bridge:
         bounds: Bounds,
         most_at_a_mailbox: int,
         short_way: ShortWay | None = None,
+        refusal_of: Refusal = problem_document,
     ) -> None:
         self._application = application
         self._threads = Threads(self._answer, count=threads)
@@ -108,6 +115,7 @@ class Bridge:
         self._most_at_a_mailbox = most_at_a_mailbox
         self._closer = ConnectionCloser()
         self._short_way = short_way
+        self._refusal_of = refusal_of
         self._waiters = Waiters()
         self._notifications = MailboxNotifications(self._waiters)
         self._postponed = PostponedAnswers()
@@ -144,7 +152,7 @@ class Bridge:
                 call.body, call.environ["CONTENT_LENGTH"] = b"", "0"
                 await self._wait(call, mailbox)
         except Problem as problem:
-            _answer_problem(request, problem)
+            self._refuse(request, environ, problem)
             if problem.status_code == HTTPStatus.REQUEST_TIMEOUT:
                 self._closer.close_soon(scope.client)
 
@@ -174,7 +182,7 @@ class Bridge:
             return self._answer_with(head, call)
         except BaseException:  # The thread must survive any exception.
             log.exception("the application failed", extra={"path": call.environ["PATH_INFO"]})
-            _answer_problem(call.request, unexpected_error())
+            self._refuse(call.request, call.environ, unexpected_error())
         return None
 
     def _answer_with(self, head: Head, call: BridgedRequest) -> int | None:
@@ -194,6 +202,10 @@ class Bridge:
             if close := getattr(answered, "close", None):
                 close()
         return None
+
+    def _refuse(self, request: Answering, environ: Environ, problem: Problem) -> None:
+        answer = self._refusal_of(environ["PATH_INFO"], problem)
+        request.response_bytes(answer.status_code, list(answer.items()), answer.content)
 
     async def _wait(self, call: BridgedRequest, mailbox: int) -> None:
         if self._waiters.count_at(mailbox) >= self._most_at_a_mailbox:
@@ -220,11 +232,6 @@ class Bridge:
         ends: list[asyncio.Future[Any]] = [waiter.turn, call.disconnected]
         await asyncio.wait(ends, timeout=max(remaining, 0.0), return_when=asyncio.FIRST_COMPLETED)
         return not call.disconnected.done() and waiter.turn.done() and waiter.turn.result()
-
-
-def _answer_problem(request: Answering, problem: Problem) -> None:
-    headers = [("Content-Type", CONTENT_TYPE), *problem.headers.items()]
-    request.response_bytes(problem.status_code, headers, orjson.dumps(problem.document))
 
 
 def _too_many_waiting() -> Problem:

@@ -1,7 +1,7 @@
-"""Django's own error answers: a problem document under /api/, a page for users of the console.
+"""Django's own error answers: problem documents under /api/, TeamForge's envelope at its addresses.
 
-Everybody else gets a plain line, and so does everybody if the server is at fault: a page might need
-the part that failed.
+Users of the console get a page. Everybody else gets a plain line, and so does everybody if the
+server is at fault: a page might need the part that failed.
 """
 
 import sys
@@ -12,6 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.csrf import csrf_exempt
 
+from config.web.refusals import refusal_of
+from delivery.vendors.teamforge.addresses import is_teamforge_address
 from subscriptions.api.problems import Problem, problem_of, unexpected_error
 
 API_PREFIX = "/api/"
@@ -52,8 +54,8 @@ def nothing_here(request: HttpRequest) -> HttpResponse:
 
 
 def _answer(request: HttpRequest, problem: Problem) -> HttpResponse:
-    if request.path.startswith(API_PREFIX):
-        return problem.response()
+    if request.path.startswith(API_PREFIX) or is_teamforge_address(request.path):
+        return refusal_of(request.path, problem)
     if problem.status_code < HTTPStatus.INTERNAL_SERVER_ERROR and _is_of_console(request):
         return _page(request, problem)
     phrase = HTTPStatus(problem.status_code).phrase

@@ -2,6 +2,7 @@
 
 import gc
 from functools import partial
+from importlib import import_module
 
 from django.conf import settings
 from prometheus_client import Gauge
@@ -13,8 +14,12 @@ from config.wsgi import application as wsgi_application
 from config.web.body_limits import RequestClients, limit_of
 from config.web.bridge import Bridge
 from config.web.connections import max_connections
+from config.web.refusals import refusal_of
 from config.web.request_bodies import Bounds
 from config.web.short_way import Publishing
+
+# Now, so that no import can fail while a refusal resolves its path.
+import_module(settings.ROOT_URLCONF)
 
 MAX_BATCH_BYTES: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
 
@@ -36,6 +41,7 @@ application = Bridge(
     # A fraction, so that no key can take all connections.
     most_at_a_mailbox=max(max_connections() // 4, 1),
     short_way=Publishing(),
+    refusal_of=refusal_of,
 )
 
 # A request creates thousands of objects, and almost none that only the garbage collector can free.

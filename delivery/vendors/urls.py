@@ -3,7 +3,7 @@
 from django.urls import re_path
 
 from delivery.vendors.event_queue.views import QueueViews
-from delivery.vendors.teamforge.views import InboxView, LoginView
+from delivery.vendors.teamforge.views import InboxView, LoginView, NoInboxView
 from delivery.vendors.workfront.views import WorkfrontViews
 
 _QUEUE = r"(?P<queue>[^/]{1,200})"
@@ -33,4 +33,5 @@ teamforge = [
         rf"^{_PREFIX}inbox/(?P<event_type>[^/]+)/(?P<publish_id>[^/]+)/?\Z", InboxView.as_view()
     ),
     re_path(rf"^{_PREFIX}login/?\Z", LoginView.as_view()),
+    re_path(rf"^(?!api/){_PREFIX}inbox(?P<rest>(?:/.*)?)\Z", NoInboxView.as_view()),
 ]

@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 from django.http import HttpResponse
 
-from subscriptions.api.problems import problem_of
+from subscriptions.api.problems import Problem, problem_of
 from subscriptions.values.media_types import JSON
 
-# For TeamForge's clients, 400 is a wrong address: an unknown event type or publisher.
-_BAD_ADDRESS = frozenset({"no-such-event-type", "no-such-publish-id"})
+# For TeamForge's clients, 400 is a wrong address, such as an unknown event type or publisher.
+_BAD_ADDRESS = frozenset({"no-such-address", "no-such-event-type", "no-such-publish-id"})
 
 
 def answer_in_envelope(status: int, content: Mapping[str, Any]) -> HttpResponse:
@@ -21,8 +21,10 @@ def answer_in_envelope(status: int, content: Mapping[str, Any]) -> HttpResponse:
 def refusal_in_envelope(error: Exception, _context: Mapping[str, Any]) -> HttpResponse | None:
     """Return the answer to an exception of a view; None for an internal error."""
     problem = problem_of(error)
-    if problem is None:
-        return None
+    return None if problem is None else problem_in_envelope(problem)
+
+
+def problem_in_envelope(problem: Problem) -> HttpResponse:
     status = 400 if problem.code in _BAD_ADDRESS else problem.status_code
     return _envelope(status, content=None, errors=[str(problem.detail)], headers=problem.headers)
 

@@ -32,6 +32,7 @@ from subscriptions.values.names import is_name
 # The path segment for clients whose only credential is the publish id.
 _VERSION = "v4"
 _LONGEST_LOGIN = 16 * 1024
+_NO_ADDRESS = "A publish address ends in /inbox/{eventName}/{publisherId}, and nothing follows."
 _NO_PUBLISHER = (
     "No publisher has this publish id: it is wrong, was replaced or was switched off. "
     "The publisher's page shows its ids."
@@ -86,6 +87,18 @@ class InboxView(TeamForgeView):
             return published
         content = {"MessageID": published.message_id, "Deliveries": published.deliveries}
         return answer_in_envelope(HTTPStatus.CREATED, content)
+
+
+@extend_schema(exclude=True)
+class NoInboxView(TeamForgeView):
+    """Answers below `inbox` where no publish address is. The path may contain a publish id."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        _show_path(request, f"{request.path.removesuffix(kwargs['rest'])}/{MASKED}")
+        return super().dispatch(request, *args, **kwargs)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        raise Problem(404, "no-such-address", _NO_ADDRESS)
 
 
 def _publisher(request: Request, publish_id: str, *, is_by_id: bool) -> Publisher:
@@ -146,6 +159,9 @@ def _is_utf_8(body: bytes) -> bool:
 
 
 def _mask_path(request: HttpRequest, publish_id: str) -> None:
-    masked = request.path.replace(publish_id, MASKED)
-    request.path = request.path_info = masked
-    request.META["PATH_INFO"] = masked
+    _show_path(request, request.path.replace(publish_id, MASKED))
+
+
+def _show_path(request: HttpRequest, path: str) -> None:
+    request.path = request.path_info = path
+    request.META["PATH_INFO"] = path

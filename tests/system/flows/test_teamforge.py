@@ -113,6 +113,24 @@ def test_a_wrong_address_is_the_400_that_the_plugin_explains(flow: Flow, plugin:
     assert plugin.notify(f"/v4/inbox/No.Such.Event/{publish_id(flow)}") == 400
 
 
+def test_what_the_server_refuses_before_it_reads_it_has_the_envelope(flow: Flow) -> None:
+    path = f"/v4/inbox/{flow.event_type}/{publish_id(flow)}"
+    host = urlsplit(flow.rest.base_url).netloc
+    too_long = written(path, b"", host=host).replace(b"Length: 0", b"Length: 999999999")
+    chunks = b"2\r\n{}\r\n0\r\nSum: 1\r\n\r\n"
+    broken = written(path, chunks, host=host).replace(
+        b"Content-Length: %d" % len(chunks), b"Transfer-Encoding: chunked"
+    )
+    for request, status, text in ((too_long, 413, "longer than"), (broken, 400, "broke off")):
+        answer = exchange(flow.rest.base_url, request)
+        assert answer.status == status
+        assert answer.headers["content-type"] == "application/json"
+        assert (answer.json["HTTPStatusCode"], answer.json["Success"]) == (status, False)
+        assert text in answer.json["ErrorText"]
+    elsewhere = exchange(flow.rest.base_url, too_long.replace(b"/v4/inbox/", b"/api/v1/"))
+    assert elsewhere.headers["content-type"] == "application/problem+json"
+
+
 def test_order_is_that_of_the_native_address(
     flow: Flow, receiver: Receiver, plugin: Plugin
 ) -> None:

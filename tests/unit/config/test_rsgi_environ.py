@@ -119,3 +119,10 @@ def test_a_header_whose_value_was_dropped_is_named(echoing: Served) -> None:
     raw = b"GET / HTTP/1.1\r\nHost: test\r\nX-Name: J\xc3\xbcrgen\r\nX-C: c\r\n\r\n"
     assert orjson.loads(echoing.ask(raw)[1])[UNREADABLE] == "x-name"
     assert UNREADABLE not in orjson.loads(echoing.get("/")[1])
+
+
+def test_a_header_name_that_is_not_ascii_is_refused_by_the_web_server_itself(
+    echoing: Served,
+) -> None:
+    response, body = echoing.ask(b"GET / HTTP/1.1\r\nHost: test\r\nX-\xc3\xa9: 1\r\n\r\n")
+    assert (response.status, response.getheader("Content-Type"), body) == (400, None, b"")

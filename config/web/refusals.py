@@ -1,0 +1,12 @@
+"""Errors that no view answers, in the format that the clients of the address read."""
+
+from django.http import HttpResponse
+
+from delivery.vendors.teamforge.addresses import is_teamforge_address
+from delivery.vendors.teamforge.envelope import problem_in_envelope
+from subscriptions.api.problems import Problem
+
+
+def refusal_of(path: str, problem: Problem) -> HttpResponse:
+    """Return TeamForge's envelope at TeamForge's addresses, elsewhere the problem document."""
+    return problem_in_envelope(problem) if is_teamforge_address(path) else problem.response()
