@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from delivery.configuration.effect import MOST
 from subscriptions.configuration.export import export_configuration
 from subscriptions.models import ConfigurationChange, Publisher, Scope, Subscription
 from tests.support import factories
@@ -147,6 +148,28 @@ def test_what_is_lacking_is_pruned_when_asked(manager: Caller) -> None:
     digest = planned(manager, content, prune=True)["digest"]
     assert applied(manager, digest, content, prune=True).status == 200
     assert not Publisher.objects.exists()
+
+
+def test_a_plan_counts_the_subscriptions_that_it_has_not_tried(manager: Caller) -> None:
+    factories.message(event_type=factories.event_type("Orders"))
+    factories.subscriber("abc")
+    new = [
+        {
+            "subscriber": "abc",
+            "name": f"s{number}",
+            "event_type": "Orders",
+            "endpoint": "https://abc.example/",
+        }
+        for number in range(MOST + 3)
+    ]
+    all_tried = planned(manager, document(subscriptions=new[:MOST]))
+    assert (len(all_tried["effects"]), all_tried["not_tried"]) == (MOST, 0)
+    content = document(subscriptions=new)
+    plan = planned(manager, content)
+    assert (len(plan["effects"]), plan["not_tried"]) == (MOST, 3)
+    assert {effect["more"] for effect in plan["effects"]} == {1}
+    done = applied(manager, plan["digest"], content).body
+    assert (done["effects"], done["not_tried"]) == ([], 0)
 
 
 @pytest.mark.parametrize("scope", [Scope.READ])
