@@ -1,0 +1,137 @@
+"""Holding and releasing 100,000 waiting deliveries costs what holding and releasing ten costs."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from delivery.database.statements import statement
+from delivery.models import Delivery, Lane
+from delivery.models.shard import SHARDS
+from delivery.support import holdings, toggle
+from delivery.support.holdings import Held
+from subscriptions.models import Subscription
+from tests.support import factories
+from tests.support.sequences import kept_sequences  # noqa: F401 - a fixture
+from tests.unit.delivery.senders.reading import fetch
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kept_sequences")]
+
+MANY = 100_000
+ROWS = 50
+
+_FILL = """
+    WITH made AS (
+        INSERT INTO delivery_message (event_type_id, headers, content_type, body)
+        SELECT %s, '{}', 'application/json', '{}' FROM generate_series(1, %s)
+        RETURNING id
+    )
+    INSERT INTO delivery_waiting (
+        id, message_id, subscription_id, lane_id, status, attempts, skipped, redelivery, reason,
+        receive_count
+    )
+    SELECT id << 20, id, %s, %s, 'PENDING', 0, false, '', '', 0 FROM made
+"""
+
+
+def filled(count: int) -> Subscription:
+    """Return a subscription with so many waiting deliveries."""
+    made = factories.subscription()
+    lane_id = made.subscriber.lane.pk
+    with connection.cursor() as cursor:
+        cursor.execute(_FILL, [made.event_type_id, count, made.pk, lane_id])
+    return made
+
+
+def owners(of: Subscription) -> list[Held]:
+    return [of, of.subscriber, holdings.installation()]
+
+
+def asked(lane: Lane) -> dict[str, Any]:
+    """Return the parameters with which a sender reads a lane."""
+    return {
+        "lane": [lane.pk],
+        "rows": [ROWS],
+        "skipped_rows": [10],
+        "bytes": [10_000_000],
+        "in_memory": ["{}"],
+    }
+
+
+def read(lane: Lane) -> list[int]:
+    return [row["id"] for row in fetch(statement("read_runs"), asked(lane))]
+
+
+def lanes_with_work() -> set[int]:
+    found = fetch(statement("lanes_with_work"), {"shard": list(range(SHARDS))})
+    return {row["lane_id"] for row in found}
+
+
+def scans_of_waiting(lane: Lane) -> list[Mapping[str, Any]]:
+    """Return the executed scans of waiting deliveries in the plan of a sender's read."""
+    with connection.cursor() as cursor:
+        text = statement("read_runs")
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}", asked(lane))
+        ((found,),) = cursor.fetchall()
+    plan = found if isinstance(found, list) else orjson.loads(found)
+    return [
+        node
+        for node in _nodes(plan[0]["Plan"])
+        if node.get("Relation Name") == "delivery_waiting" and node["Actual Loops"]
+    ]
+
+
+def _nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield plan
+    for below in plan.get("Plans", ()):
+        yield from _nodes(below)
+
+
+def statements(act: Any, owner: Held) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        act(owner, actor="ann")
+    return len(captured)
+
+
+def test_released_the_lane_goes_on_with_the_first() -> None:
+    subscription = filled(MANY)
+    lane = subscription.subscriber.lane
+    first = list(Delivery.objects.order_by("id").values_list("pk", flat=True)[:ROWS])
+    other = factories.delivery(
+        subscription=factories.subscription(subscriber=subscription.subscriber)
+    )
+    toggle.hold_owner(subscription, actor="ann")
+    # What is published for another subscription of the lane does not wait behind the held ones.
+    assert read(lane) == [other.pk]
+    toggle.hold_owner(subscription.subscriber, actor="ann")
+    assert (read(lane), lanes_with_work()) == ([], set())
+    toggle.activate_owner(subscription.subscriber, actor="ann")
+    toggle.activate_owner(subscription, actor="ann", catch_up_rate=5)
+    assert (read(lane), lanes_with_work()) == (first, {lane.pk})
+    assert Delivery.objects.pending().count() == MANY + 1
+
+
+def test_the_number_of_statements_does_not_grow() -> None:
+    taken = [
+        [
+            (statements(toggle.hold_owner, owner), statements(toggle.activate_owner, owner))
+            for owner in owners(filled(count))
+        ]
+        for count in (10, MANY)
+    ]
+    assert taken[0] == taken[1]
+
+
+def test_a_read_scans_only_what_it_returns_by_an_index() -> None:
+    subscription = filled(MANY)
+    lane = subscription.subscriber.lane
+    toggle.hold_owner(subscription, actor="ann")
+    assert sum(scan["Actual Rows"] for scan in scans_of_waiting(lane)) == 0
+    toggle.activate_owner(subscription, actor="ann")
+    scans = scans_of_waiting(lane)
+    assert {scan["Index Name"] for scan in scans} <= {"delivery_pending", "delivery_due"}
+    assert sum(scan["Actual Rows"] for scan in scans) == ROWS
+    assert not any(scan.get("Rows Removed by Filter") for scan in scans)
