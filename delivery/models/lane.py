@@ -33,8 +33,12 @@ _SHOWN_STATE = """
     CASE
         WHEN delivery_lane.state <> 'IDLE' THEN delivery_lane.state
         WHEN EXISTS (
-            SELECT FROM delivery_waiting sent
-            WHERE sent.id = ANY (delivery_lane.run_ids) AND sent.status = 'PENDING'
+            SELECT
+            FROM unnest(delivery_lane.run_ids, delivery_lane.run_attempts) AS run (id, attempts)
+            CROSS JOIN LATERAL (
+                SELECT status, attempts FROM delivery_waiting WHERE id = run.id LIMIT 1
+            ) AS sent
+            WHERE sent.status = 'PENDING' AND sent.attempts = run.attempts
         ) THEN 'SENDING'
         ELSE 'IDLE'
     END
@@ -65,8 +69,9 @@ class LaneQuerySet(models.QuerySet["Lane"]):
     def with_shown_state(self) -> "LaneQuerySet":
         """Annotate `shown_state`.
 
-        A lane that is not stopped is SENDING while a delivery of its run is PENDING, otherwise
-        IDLE.
+        A lane that is not stopped is SENDING while a delivery of its run is PENDING and as it was
+        recorded, otherwise IDLE. A delivery that was tried since waits for its next try, perhaps in
+        the retry lane, or because its URL is FROZEN.
         """
         return self.annotate(
             shown_state=models.Func(template=_SHOWN_STATE, output_field=models.CharField())
