@@ -1,4 +1,4 @@
-"""Django's own error answers: problem documents under /api/, TeamForge's envelope at its addresses.
+"""Django's own error answers: problem documents or TeamForge's envelope for the clients of APIs.
 
 Users of the console get a page. Everybody else gets a plain line, and so does everybody if the
 server is at fault: a page might need the part that failed.
@@ -17,6 +17,8 @@ from delivery.vendors.teamforge.addresses import is_teamforge_address
 from subscriptions.api.problems import Problem, problem_of, unexpected_error
 
 API_PREFIX = "/api/"
+# Of the Event Queue's and Workfront's clients.
+FOREIGN_PREFIXES = ("/event/queue/", "/attask/eventsubscription/")
 CONSOLE_PREFIXES = ("/admin/", "/guide/")
 
 
@@ -54,7 +56,8 @@ def nothing_here(request: HttpRequest) -> HttpResponse:
 
 
 def _answer(request: HttpRequest, problem: Problem) -> HttpResponse:
-    if request.path.startswith(API_PREFIX) or is_teamforge_address(request.path):
+    is_of_api = request.path.startswith((API_PREFIX, *FOREIGN_PREFIXES))
+    if is_of_api or is_teamforge_address(request.path):
         return refusal_of(request.path, problem)
     if problem.status_code < HTTPStatus.INTERNAL_SERVER_ERROR and _is_of_console(request):
         return _page(request, problem)
