@@ -31,7 +31,8 @@ class Parcel:
     `attempts` were recorded before, and `attempts_before` of them do not count. `callback_id` is
     the callback that the accepting receiver may answer to. A parcel with a `url`, whose server is
     `origin`, goes there instead of to the endpoint's URL. It is not sent after the `deadline`, in
-    seconds since boot. A VOLATILE one is sent only under the database server start recorded in
+    seconds since boot. By the same clock its attempt was due at `due_at`, which is read only for
+    traces. A VOLATILE one is sent only under the database server start recorded in
     `server_started_at`. `headers` are the message's, read only if the subscription forwards
     some, or if the message was published with `ReplyTo` or is a reply.
     """
@@ -51,6 +52,7 @@ class Parcel:
     origin: str = ""
     seconds_since_first: float | None = None
     deadline: float | None = None
+    due_at: float | None = None
     server_started_at: datetime | None = None
     replay_id: int | None = None
     headers: Mapping[str, str] | None = field(default=None, repr=False)

@@ -18,6 +18,7 @@ from delivery.database.statements import statement
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.endpoints import endpoint_of
 from delivery.senders.parcel import Endpoint, Group, Parcel
+from delivery.tracing.traces import traces
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +61,11 @@ class Reader:
         self._connection: psycopg.AsyncConnection | None = None
         # The number of connections made so far.
         self.connected = 0
+        # When the statement was sent whose rows `fetch` returned last, in seconds since boot. It is
+        # of that `fetch` only until its caller waits for something else.
+        self.requested_at = seconds_since_boot()
+        # Whether the reads tell since when a delivery is due.
+        self.is_traced = traces() is not None
 
     async def parcels(self, request: RunRequest) -> list[Parcel]:
         """Return the lane's oldest sendable deliveries, in order.
@@ -89,9 +95,9 @@ class Reader:
     async def _grant(
         self, requests: "list[tuple[RunRequest, asyncio.Future[list[Parcel]]]]"
     ) -> None:
-        requested_at = seconds_since_boot()
+        parameters = _columns([request for request, _ in requests])
         try:
-            rows = await self.fetch("read_runs", _columns([request for request, _ in requests]))
+            rows = await self.fetch("read_runs", parameters | {"is_traced": self.is_traced})
         except psycopg.Error as error:
             for _, answer in requests:
                 if not answer.done():
@@ -103,7 +109,7 @@ class Reader:
             size=sum(len(row["body"]) for row in rows),
             waiting=len(self._waiting),
         )
-        parcels = _by_request(rows, requested_at=requested_at)
+        parcels = _by_request(rows, requested_at=self.requested_at)
         for place, (_, answer) in enumerate(requests, start=1):
             if not answer.done():
                 answer.set_result(parcels.get(place, []))
@@ -144,6 +150,7 @@ class Reader:
             self._connection = await connect_sender(self._name)
             self.connected += 1
         async with self._connection.cursor(row_factory=dict_row, binary=True) as cursor:
+            self.requested_at = seconds_since_boot()
             await cursor.execute(cast("Any", statement(name)), parameters)
             return await cursor.fetchall()
 
@@ -184,8 +191,8 @@ def groups_of(
     """Make groups from rows of `read_groups.sql`, or one group for each row of `read_due.sql`.
 
     `requested_at`, in seconds since boot, is from before the read: so deliveries with a time to
-    live are not sent past it. `generation` is from before the read as well: so a delivery cancelled
-    during the read is not sent.
+    live are not sent past it, and `due_at` is not too late. `generation` is from before the read as
+    well: so a delivery cancelled during the read is not sent.
     """
     groups: dict[tuple[int, int | None, int], Group] = {}
     for row in rows:
@@ -207,7 +214,7 @@ def _by_request(rows: Sequence[dict[str, Any]], *, requested_at: float) -> dict[
 
 
 def _parcel(row: dict[str, Any], body: bytes, *, requested_at: float) -> Parcel:
-    seconds_left = row["seconds_left"]
+    seconds_left, seconds_due = row["seconds_left"], row["seconds_due"]
     return Parcel(
         delivery_id=row["id"],
         subscription_id=row["subscription_id"],
@@ -224,6 +231,7 @@ def _parcel(row: dict[str, Any], body: bytes, *, requested_at: float) -> Parcel:
         origin=row.get("callback_origin") or "",
         seconds_since_first=row.get("seconds_since_first"),
         deadline=None if seconds_left is None else requested_at + seconds_left,
+        due_at=None if seconds_due is None else requested_at - seconds_due,
         server_started_at=row["server_started_at"],
         replay_id=row["replay_id"],
         headers=row["headers"],

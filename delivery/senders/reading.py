@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from delivery.senders.clock import seconds_since_boot
 from delivery.senders.context import SenderContext
 from delivery.senders.entries import ScriptOutputMade
 from delivery.senders.lanes.lane import SenderLane
@@ -100,7 +99,6 @@ async def _read_in_order(lane: SenderLane, context: SenderContext, reading: Read
 
 
 async def _read_due(lane: SenderLane, context: SenderContext, reading: ReadRequest) -> Found:
-    requested_at = seconds_since_boot()
     most = None if lane.window.capacity is None else reading.rows
     parameters: dict[str, Any] = {
         "lane": lane.id,
@@ -110,8 +108,10 @@ async def _read_due(lane: SenderLane, context: SenderContext, reading: ReadReque
         "in_memory": list(reading.in_memory),
         "excluded": [key for key in reading.closed if isinstance(key, int)],
         "excluded_origins": [key for key in reading.closed if isinstance(key, str)],
+        "is_traced": context.reader.is_traced,
     }
     rows = await context.reader.fetch(lane.window.statement, parameters)
+    requested_at = context.reader.requested_at
     # A delivery that was in memory during the read may be settled by now, although its row says
     # otherwise.
     groups = [

@@ -15,12 +15,16 @@ DEADLINE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class CollectedSpan:
-    """One span; ids are hexadecimal. `links` are pairs of trace and span."""
+    """One span; ids are hexadecimal. `links` are pairs of trace and span.
+
+    It began `began_ns` nanoseconds after the beginning of 1970.
+    """
 
     name: str
     trace_id: str
     span_id: str
     parent_id: str
+    began_ns: int
     links: tuple[tuple[str, str], ...]
     attributes: dict[str, Any]
     is_error: bool
@@ -87,6 +91,7 @@ def _spans(request: Any) -> Iterator[CollectedSpan]:
                     trace_id=span.trace_id.hex(),
                     span_id=span.span_id.hex(),
                     parent_id=span.parent_span_id.hex(),
+                    began_ns=span.start_time_unix_nano,
                     links=tuple((link.trace_id.hex(), link.span_id.hex()) for link in span.links),
                     attributes=_values(span.attributes),
                     is_error=span.status.code == 2,

@@ -93,7 +93,7 @@ class HttpClient:
         """
         started_at = datetime.now(UTC)
         start = time.perf_counter()
-        phases = None if self._traces is None else begin_phases()
+        phases = None if self._traces is None else begin_phases(due_at=parcel.due_at)
         try:
             if request is None or not request.suits(parcel, endpoint, now=started_at):
                 request = make_request(parcel, endpoint, now=started_at)

@@ -1,11 +1,13 @@
-"""The phases of an attempt, for its trace: resolving, connecting, TLS, waiting for the answer.
+"""The phases of an attempt, for its trace: queue, resolving, connecting, TLS, first byte.
 
 They are measured only while traces are exported. An attempt on a kept connection has no phases of
-connecting.
+connecting. The first phase, the queue, ends when the attempt starts.
 """
 
 import time
 from contextvars import ContextVar
+
+from delivery.senders.clock import seconds_since_boot
 
 # Moments of an attempt.
 RESOLVING, RESOLVED = "resolving", "resolved"
@@ -14,12 +16,17 @@ SENT, ANSWERED = "sent", "answered"
 
 
 class Phases:
-    """The moments of one attempt, by `time.perf_counter`; of a repeated one the last counts."""
+    """The moments of one attempt, by `time.perf_counter`; of a repeated one the last counts.
 
-    __slots__ = ("_moments",)
+    The attempt starts now, and could have started at `due_at`, in seconds since boot, if known.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_moments", "_queued")
+
+    def __init__(self, *, due_at: float | None) -> None:
         self._moments: dict[str, float] = {}
+        # A lane's pause ends a moment before the one in its row, which begins at the commit.
+        self._queued = {} if due_at is None else {"queue": max(seconds_since_boot() - due_at, 0.0)}
 
     def mark(self, moment: str) -> None:
         self._moments[moment] = time.perf_counter()
@@ -34,7 +41,7 @@ class Phases:
             "tls": (CONNECTED, SECURED),
             "first_byte": (SENT, ANSWERED),
         }
-        return {
+        return self._queued | {
             name: moments[end] - moments[begin]
             for name, (begin, end) in pairs.items()
             if begin in moments and end in moments
@@ -44,9 +51,9 @@ class Phases:
 _phases: ContextVar[Phases] = ContextVar("phases")
 
 
-def begin_phases() -> Phases:
-    """Measure the phases of the attempt that this task makes now."""
-    phases = Phases()
+def begin_phases(*, due_at: float | None) -> Phases:
+    """Measure the phases of the attempt that this task starts now; it was due at `due_at`."""
+    phases = Phases(due_at=due_at)
     _phases.set(phases)
     return phases
 

@@ -94,6 +94,7 @@ WITH RECURSIVE places AS (
 ), sized AS (
     SELECT
         delivery.*, due.turn, message.event_type_id, message.content_type, message.body,
+        message.published_at,
         CASE WHEN message.headers ?| '{replyto,inturn-replied-message,traceparent}' OR EXISTS (
             SELECT FROM subscriptions_subscription forwarding
             WHERE forwarding.event_type_id = message.event_type_id
@@ -105,7 +106,7 @@ WITH RECURSIVE places AS (
     FROM due
     CROSS JOIN LATERAL (SELECT * FROM delivery_waiting WHERE id = due.id LIMIT 1) AS delivery
     CROSS JOIN LATERAL (
-        SELECT event_type_id, headers, content_type, body
+        SELECT event_type_id, headers, content_type, body, published_at
         FROM delivery_message WHERE id = delivery.message_id LIMIT 1
     ) AS message
 )
@@ -115,6 +116,13 @@ SELECT
     event_type.name AS event, sized.content_type, sized.body, sized.headers,
     %(rows)s::bigint AS share, sized.server_started_at,
     extract(epoch FROM sized.expires_at - now())::float8 AS seconds_left,
+    -- Since the moment when the attempt was due, if a row has it.
+    CASE WHEN %(is_traced)s::boolean THEN
+        extract(epoch FROM now() - CASE
+            WHEN sized.attempts > 0 THEN sized.next_attempt_at
+            WHEN sized.redelivery = '' AND sized.replay_id IS NULL THEN sized.published_at
+        END)::float8
+    END AS seconds_due,
     extract(epoch FROM now() - (
         SELECT attempt.started_at
         FROM delivery_loggedattempt attempt

@@ -89,7 +89,7 @@ WITH RECURSIVE places AS (
     LIMIT %(most)s::bigint
 ), sized AS (
     SELECT
-        due.*, message.event_type_id, message.content_type, message.body, (
+        due.*, message.event_type_id, message.content_type, message.body, message.published_at, (
             SELECT onward.id
             FROM delivery_callback onward
             WHERE due.callback_id IS NOT NULL AND onward.message_id = due.message_id
@@ -106,7 +106,7 @@ WITH RECURSIVE places AS (
             - octet_length(message.body) AS bytes_before
     FROM due
     CROSS JOIN LATERAL (
-        SELECT event_type_id, headers, content_type, body
+        SELECT event_type_id, headers, content_type, body, published_at
         FROM delivery_message WHERE id = due.message_id LIMIT 1
     ) AS message
 )
@@ -116,6 +116,13 @@ SELECT
     event_type.name AS event, sized.content_type, sized.body, sized.headers, sized.callback_url,
     sized.callback_origin, sized.onward_id AS callback_id, share.rows AS share,
     sized.server_started_at, extract(epoch FROM sized.expires_at - now())::float8 AS seconds_left,
+    -- Since the moment when the attempt was due, if a row has it.
+    CASE WHEN %(is_traced)s::boolean THEN
+        extract(epoch FROM now() - CASE
+            WHEN sized.attempts > 0 THEN sized.next_attempt_at
+            WHEN sized.redelivery = '' AND sized.replay_id IS NULL THEN sized.published_at
+        END)::float8
+    END AS seconds_due,
     extract(epoch FROM now() - (
         SELECT attempt.started_at
         FROM delivery_loggedattempt attempt

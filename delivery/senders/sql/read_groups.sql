@@ -82,7 +82,7 @@ WITH RECURSIVE places AS (
     GROUP BY delivery.message_id, delivery.queue_group
 ), sized AS (
     SELECT
-        picked.*, message.event_type_id, message.content_type, message.body, (
+        picked.*, message.event_type_id, message.content_type, message.body, message.published_at, (
             SELECT callback.id
             FROM delivery_callback callback
             WHERE callback.message_id = picked.message_id
@@ -97,7 +97,7 @@ WITH RECURSIVE places AS (
             - octet_length(message.body) AS bytes_before
     FROM picked
     CROSS JOIN LATERAL (
-        SELECT event_type_id, headers, content_type, body
+        SELECT event_type_id, headers, content_type, body, published_at
         FROM delivery_message WHERE id = picked.message_id LIMIT 1
     ) AS message
 )
@@ -107,6 +107,13 @@ SELECT
     delivery.replay_id, event_type.name AS event, sized.content_type, sized.headers,
     sized.callback_id, %(rows)s::int AS share, delivery.server_started_at,
     extract(epoch FROM delivery.expires_at - now())::float8 AS seconds_left,
+    -- Since the moment when the attempt was due, if a row has it.
+    CASE WHEN %(is_traced)s::boolean THEN
+        extract(epoch FROM now() - CASE
+            WHEN delivery.attempts > 0 THEN delivery.next_attempt_at
+            WHEN delivery.redelivery = '' AND delivery.replay_id IS NULL THEN sized.published_at
+        END)::float8
+    END AS seconds_due,
     CASE
         WHEN row_number() OVER (
             PARTITION BY delivery.message_id, delivery.queue_group ORDER BY delivery.id

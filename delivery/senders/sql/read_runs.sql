@@ -11,7 +11,19 @@ SELECT
     wanted.number, run.id, run.subscription_id, run.attempts, run.attempts_before, run.skipped,
     run.redelivery, run.message_id, run.replay_id, event_type.name AS event, run.content_type,
     run.body, run.headers, run.server_started_at,
-    extract(epoch FROM run.expires_at - now())::float8 AS seconds_left
+    extract(epoch FROM run.expires_at - now())::float8 AS seconds_left,
+    -- Since the moment when the attempt was due, if a row has it.
+    CASE WHEN %(is_traced)s::boolean THEN
+        extract(epoch FROM now() - CASE
+            WHEN run.attempts > 0 THEN greatest(
+                run.next_attempt_at,
+                CASE
+                    WHEN lane.state = 'BLOCKED' AND lane.delivery_id = run.id THEN lane.next_try_at
+                END
+            )
+            WHEN run.redelivery = '' AND run.replay_id IS NULL THEN run.published_at
+        END)::float8
+    END AS seconds_due
 FROM unnest(
     %(lane)s::bigint[], %(rows)s::int[], %(skipped_rows)s::int[], %(bytes)s::bigint[],
     %(in_memory)s::text[]
@@ -20,6 +32,7 @@ JOIN delivery_lane lane ON lane.id = wanted.lane_id
 CROSS JOIN LATERAL (
     SELECT
         picked.*, message.event_type_id, message.content_type, message.body,
+        message.published_at,
         CASE WHEN message.headers ?| '{replyto,inturn-replied-message,traceparent}' OR EXISTS (
             SELECT FROM subscriptions_subscription forwarding
             WHERE forwarding.event_type_id = message.event_type_id
@@ -77,7 +90,7 @@ CROSS JOIN LATERAL (
         LIMIT wanted.rows
     ) AS picked
     CROSS JOIN LATERAL (
-        SELECT event_type_id, headers, content_type, body
+        SELECT event_type_id, headers, content_type, body, published_at
         FROM delivery_message WHERE id = picked.message_id LIMIT 1
     ) AS message
 ) AS run

@@ -10,6 +10,9 @@ from tests.support.receivers import OK, Answer, Receiver
 
 pytestmark = pytest.mark.slow
 
+# Of the second that the receiver asks for, with all deviation that a policy allows.
+PAUSE_MS = 800
+
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
@@ -56,4 +59,8 @@ def test_a_trace_goes_from_the_publisher_by_two_processes_to_the_receiver(
         (publish.trace_id, publish.span_id),
         (first.trace_id, first.span_id),
     )
+    assert first.attributes["inturn.phase.queue_ms"] > 0
+    between_ms = (retry.began_ns - first.began_ns) / 1_000_000
+    # The pause before a retry is no part of its queue.
+    assert 0 <= retry.attributes["inturn.phase.queue_ms"] < between_ms - PAUSE_MS
     assert {span.service for span in spans.values()} == {"hooks"}

@@ -193,7 +193,7 @@ def two(*, subscriber: Any = None, kind: Kind = Kind.TOPIC, **fields: Any) -> li
 def run_of(lane: Lane) -> dict[str, Any]:
     """Return the parameters of `read_runs.sql` for one lane."""
     limits = {"rows": [10], "skipped_rows": [5], "bytes": [1_000_000], "in_memory": ["{}"]}
-    return {"lane": [lane.pk], **limits}
+    return {"lane": [lane.pk], "is_traced": False, **limits}
 
 
 def read_headers(rows: list[dict[str, Any]]) -> dict[int, Any]:

@@ -30,7 +30,8 @@ def by_priority(**fields: Any) -> Subscriber:
 
 def parameters(owner: Subscriber, most: int, **fields: Any) -> dict[str, Any]:
     given: dict[str, Any] = {"lane": owner.lane.pk, "rows": most, "most": most, "bytes": 1_000_000}
-    return given | {"in_memory": [], "excluded": [], "excluded_origins": []} | fields
+    given |= {"in_memory": [], "excluded": [], "excluded_origins": [], "is_traced": False}
+    return given | fields
 
 
 def read(owner: Subscriber, most: int = 8, **fields: Any) -> list[int]:

@@ -23,7 +23,7 @@ def lane_id(kind: LaneKind) -> int:
 
 def read(kind: LaneKind, **fields: Any) -> list[dict[str, Any]]:
     parameters: dict[str, Any] = {"rows": 100, "bytes": 1_000_000, "in_memory": [], "most": None}
-    parameters |= {"excluded": [], "excluded_origins": []} | fields
+    parameters |= {"excluded": [], "excluded_origins": [], "is_traced": False} | fields
     parameters.setdefault("lane", None if kind == LaneKind.TOPIC else lane_id(kind))
     return fetch(statement("read_due"), parameters)
 

@@ -33,6 +33,7 @@ def parameters(lane: Lane, **fields: Any) -> dict[str, Any]:
         "bytes": 1_000_000,
         "in_memory": [],
         "excluded": [],
+        "is_traced": False,
     } | fields
 
 

@@ -39,7 +39,7 @@ def read_independent(name: str, lane_id: int | None) -> list[int]:
         "in_memory": [],
         "most": None,
     }
-    parameters |= {"excluded": [], "excluded_origins": []}
+    parameters |= {"excluded": [], "excluded_origins": [], "is_traced": False}
     return [row["id"] for row in fetch(statement(name), parameters)]
 
 

@@ -44,7 +44,7 @@ def is_sent_to(subscription: Subscription) -> bool:
         "skipped_rows": [5],
         "bytes": [10**6],
     }
-    return bool(rows("read_runs", parameters | {"in_memory": ["{}"]}))
+    return bool(rows("read_runs", parameters | {"in_memory": ["{}"], "is_traced": False}))
 
 
 @pytest.mark.django_db

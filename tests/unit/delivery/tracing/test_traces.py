@@ -24,9 +24,11 @@ from delivery.models.message import public_id
 from delivery.outcome import Outcome
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish_own
+from delivery.senders.clock import seconds_since_boot
 from delivery.senders.http.client import HttpClient
 from delivery.senders.http.request import make_request
 from delivery.senders.parcel import Endpoint, Parcel
+from delivery.senders.reader import Reader
 from delivery.tracing.traces import Traces, traces
 from subscriptions.models import Kind
 from tests.support import factories
@@ -204,6 +206,23 @@ def test_an_attempt_on_a_new_connection_has_all_phases(
     }
     assert set(phases) == {"resolve", "connect", "tls", "first_byte"}
     assert min(phases.values()) > 0
+
+
+def test_an_attempt_has_the_time_since_it_was_due(collector: Collector, receiver: Receiver) -> None:
+    due_at = seconds_since_boot() - 60
+    sent(replace(PARCEL, due_at=due_at), endpoint(receiver.endpoint("hook").url))
+    most = 1000 * (seconds_since_boot() - due_at)
+    found().flush()
+    (deliver,) = collector.wait_for(1)
+    assert 60_000 <= deliver.attributes["inturn.phase.queue_ms"] <= most
+
+
+def test_a_sender_that_traces_reads_since_when_deliveries_are_due(collector: Collector) -> None:
+    assert Reader(name="inturn reader test").is_traced
+
+
+def test_a_sender_that_does_not_trace_reads_nothing_for_it() -> None:
+    assert not Reader(name="inturn reader test").is_traced
 
 
 def called(parcel: Parcel, to: Endpoint) -> Outcome:
