@@ -1,0 +1,291 @@
+"""What concerns one day reads the partitions of that day, however many other days there are.
+
+A message or a time near it chooses the partitions before or while a statement runs. Some look-ups
+have no id to choose by, such as the id of a time: they find at most one row of each partition by an
+index. Every partition here has a thousand, so a statement that lost its condition reads more.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from delivery.database.statements import statement
+from delivery.history.postgres.division import divided
+from delivery.history.postgres.sent import sent_statement
+from delivery.history.postgres.source import Piece
+from delivery.history.postgres.successes import OWN, success_checksum_sql
+from delivery.history.postgres.window import ExportWindow, Snapshot
+from delivery.history.schemas import ATTEMPTS, BY_NAME, DELIVERIES
+from delivery.maintenance import retention
+from delivery.models import Archived, IdempotencyKey, MessageRange, RetentionRun, RetentionState
+from delivery.models.message import public_id
+from tests.support import factories
+from tests.support.partitions import PartitionScan, Plans, explaining
+from tests.unit.delivery.maintenance.ranged import check_constraints, ids_put_back, range_of
+
+DAYS, CHOSEN = 6, 2
+ROWS = 1_000
+BEGINNING = datetime(2026, 3, 2, 3, tzinfo=UTC)
+CONSOLE = "/admin/delivery"
+
+# A message a minute; every twentieth delivery is REJECTED, with an attempt and an output of its
+# own.
+_FILL = """
+    WITH filled AS (
+        INSERT INTO delivery_message (
+            id, event_type_id, publisher_id, headers, content_type, body, published_at
+        )
+        SELECT
+            %(first)s + number, %(event_type)s, %(publisher)s, '{"x-a": "needle"}',
+            'application/json', '{"a": "needle"}', %(at)s + number * interval '1 minute'
+        FROM generate_series(0, %(last)s) AS number
+        RETURNING id, published_at
+    ), settled AS (
+        INSERT INTO delivery_delivery (
+            id, message_id, subscription_id, lane_id, status, attempts, skipped, redelivery, reason,
+            settled_at, receive_count, started_at, duration_ms, status_code
+        )
+        SELECT
+            filled.id << 20, filled.id, %(subscription)s, %(lane)s, status, 1, false, '', '',
+            published_at + interval '1 second', 0,
+            CASE WHEN status = 'DELIVERED' THEN published_at END, 5, 200
+        FROM filled
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN filled.id %% 20 = 1 THEN 'REJECTED' ELSE 'DELIVERED' END AS status
+        ) AS chosen
+        RETURNING id, status, settled_at
+    ), made AS (
+        INSERT INTO delivery_scriptoutput (
+            delivery_id, script_version, content_type, headers, path
+        )
+        SELECT id, 1, '', '{}', '' FROM settled WHERE status = 'REJECTED'
+    )
+    INSERT INTO delivery_loggedattempt (
+        delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt
+    )
+    SELECT id, 1, settled_at, 5, 'CLIENT_ERROR', 422, '', '' FROM settled WHERE status = 'REJECTED'
+"""
+# Only of the new partitions: statistics of others would outlive the test.
+_ANALYZE = "ANALYZE " + ", ".join(
+    f"delivery_{table}_%(first)s"
+    for table in ("message", "settled", "loggedattempt", "scriptoutput")
+)
+# The look-ups that have no id to choose by.
+_LOOK_UPS = re.compile(
+    # The id of a time, and the time of an id that may have no message any more.
+    r'SELECT "delivery_message"\."(id" AS "pk|published_at" AS "published_at)" FROM'
+    # Its edited copies are in later partitions, and so are the reports of its failures.
+    r'|.*"delivery_message"\."edited_from_id" = '
+    r"|-- The messages that report failures of deliveries"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """Six days, each with partitions of its own, of which one is asked for."""
+
+    ranges: list[MessageRange]
+    subscriber: str
+
+    @property
+    def chosen(self) -> MessageRange:
+        return self.ranges[CHOSEN]
+
+    @property
+    def rejected_id(self) -> int:
+        """A message of the chosen day, whose delivery is REJECTED."""
+        return self.chosen.first_id + 41
+
+    def beyond(self, scans: list[PartitionScan], *, slack: int = 0) -> list[PartitionScan]:
+        """Return the scans of other days; `slack` days before and after the chosen one count."""
+        near = {str(one.first_id) for one in self.ranges[CHOSEN - slack : CHOSEN + slack + 1]}
+        return [scan for scan in scans if scan.range not in near]
+
+    def assert_pruned(self, plans: Plans, *, slack: int = 0) -> None:
+        """Check that only look-ups went beyond the day, and read at most a row of a partition."""
+        for text, scans in plans.statements:
+            most = 1 if _LOOK_UPS.match(" ".join(text.split())) else None
+            for scan in self.beyond(scans, slack=slack):
+                assert most is not None, (scan, text)
+                assert scan.rows <= most, (scan, text)
+
+
+@pytest.fixture
+def days(db: None) -> Iterator[Days]:
+    subscription = factories.subscription()
+    given = {
+        "last": ROWS - 1,
+        "event_type": subscription.event_type_id,
+        "publisher": factories.publisher().pk,
+        "subscription": subscription.pk,
+        "lane": subscription.subscriber.lane.pk,
+    }
+    made = []
+    with ids_put_back():
+        for day in range(DAYS):
+            with range_of(100_000) as one, connection.cursor() as cursor:
+                at = BEGINNING + timedelta(days=day)
+                cursor.execute(_FILL, given | {"first": one.first_id + 1, "at": at})
+                cursor.execute(_ANALYZE, {"first": one.first_id})
+            made.append(one)
+        yield Days(made, subscription.subscriber.name)
+
+
+@pytest.fixture
+def console(days: Days) -> Client:
+    client = Client()
+    client.force_login(User.objects.create_superuser("ann"))
+    return client
+
+
+def of_the_day() -> dict[str, str]:
+    """Return the parameters of a search that begins before the day's messages and ends after."""
+    day = BEGINNING + timedelta(days=CHOSEN, hours=-3)
+    return {"since": f"{day:%Y-%m-%dT%H:%M:%S}", "until": f"{day:%Y-%m-%d}T23:00:00"}
+
+
+class TestSearches:
+    """A search reads a few thousand ids more on either side, which may be of a neighbouring day."""
+
+    @pytest.mark.parametrize("by", ["", "body", "header", "status", "subscriber"])
+    def test_a_search_of_messages_reads_its_day(self, days: Days, console: Client, by: str) -> None:
+        values = {
+            "": "",
+            "body": "needle",
+            "header": "needle",
+            "status": "REJECTED",
+            "subscriber": days.subscriber,
+        }
+        with explaining() as plans:
+            page = console.get(f"{CONSOLE}/message/", of_the_day() | {by or "q": values[by]})
+        found = [row.pk for row in page.context["cl"].result_list]
+        assert len(found) == 25
+        assert days.chosen.first_id < min(found) < max(found) < days.chosen.until_id
+        days.assert_pruned(plans, slack=1)
+
+    def test_a_list_of_deliveries_reads_its_day(self, days: Days, console: Client) -> None:
+        with explaining() as plans:
+            page = console.get(f"{CONSOLE}/delivery/", of_the_day() | {"status": "REJECTED"})
+        assert len(page.context["cl"].result_list) == 25
+        # The statement also looks up the ids of the times, and joins messages by their time.
+        beyond = days.beyond(plans.scans(), slack=1)
+        assert {scan.table for scan in beyond} == {"delivery_message"}
+        assert max(scan.rows for scan in beyond) == 1
+
+
+class TestMessages:
+    @pytest.mark.parametrize(
+        "part", ["change/?explain=all", "trace/", "trace/json/", "trace/text/"]
+    )
+    def test_a_page_of_a_message_reads_its_day(
+        self, days: Days, console: Client, part: str
+    ) -> None:
+        with explaining() as plans:
+            page = console.get(f"{CONSOLE}/message/{days.rejected_id}/{part}")
+            content = page.getvalue().decode()
+        assert "REJECTED" in content
+        days.assert_pruned(plans)
+
+    @pytest.mark.parametrize("part", ["", "/explain"])
+    def test_an_answer_about_a_message_reads_its_day(self, days: Days, part: str) -> None:
+        _, secret = factories.api_key()
+        path = f"/api/v1/messages/{public_id(days.rejected_id)}{part}"
+        with explaining() as plans:
+            answer = Client(headers={"Authorization": f"Bearer {secret}"}).get(path)
+        assert answer.status_code == 200
+        days.assert_pruned(plans)
+
+
+class TestExports:
+    """An export finds rows by their times, and all that belongs to them by id."""
+
+    @pytest.fixture
+    def window(self) -> ExportWindow:
+        since = BEGINNING + timedelta(days=CHOSEN, hours=-3)
+        return ExportWindow(since, since + timedelta(days=1))
+
+    def test_each_statement_of_a_worker_reads_its_day(
+        self, days: Days, window: ExportWindow
+    ) -> None:
+        seen = Snapshot(name="", visible="", connection=connection.connection)
+        pieces, counted = divided(seen, window)
+        assert counted == {"messages": ROWS, "deliveries": ROWS, "journal": 0}
+        for piece in pieces:
+            for found_by_time, text in _statements(piece):
+                plans = Plans()
+                plans.explain(text)
+                beyond = days.beyond(plans.scans())
+                assert {scan.table for scan in beyond} == {found_by_time}
+                assert {scan.rows for scan in beyond} == {0}
+
+    @pytest.mark.parametrize(
+        ("relation", "id", "at"),
+        [
+            ("delivery_settlement", "delivery_id", "settled_at"),
+            ("delivery_message", "id", "published_at"),
+        ],
+    )
+    def test_counting_reads_its_day(
+        self, days: Days, window: ExportWindow, relation: str, id: str, at: str
+    ) -> None:
+        plans = Plans()
+        text = statement("archive_bounds").format(relation=relation, id=id, at=at)
+        plans.explain(
+            text, {"since": window.since, "until": window.until, "rows": 50_000, "most": 4}
+        )
+        assert {scan.rows for scan in days.beyond(plans.scans())} == {0}
+
+
+def _statements(piece: Piece) -> list[tuple[str, str]]:
+    """Return the statements by which a worker reads a piece, each with the table found by time."""
+    if piece.table != DELIVERIES.name:
+        return [("delivery_message", sent_statement(BY_NAME[piece.table], piece.select))]
+    deliveries = sent_statement(DELIVERIES, piece.select, OWN, success_checksum_sql())
+    attempts = sent_statement(ATTEMPTS, piece.of_attempts.select)
+    return [("delivery_settled", deliveries), ("delivery_settled", attempts)]
+
+
+class TestRemovals:
+    @pytest.fixture(autouse=True)
+    def _archived(self, days: Days) -> None:
+        Archived.objects.create(pk=1, until=timezone.now() - timedelta(hours=12))
+        check_constraints()
+
+    def advanced(self, days: Days) -> tuple[RetentionRun, Plans]:
+        """Let a pass that has come to the chosen day go on, long after that day."""
+        run = RetentionRun.objects.create(
+            first_id=1,
+            last_id=days.chosen.until_id + 5,
+            position=days.chosen.first_id - 1,
+            started_at=timezone.now(),
+            state=RetentionState.RUNNING,
+        )
+        with explaining() as plans:
+            retention.advance_pass(timezone.now() + timedelta(days=1_000))
+        run.refresh_from_db()
+        return run, plans
+
+    def test_the_removal_of_a_range_reads_that_range(self, days: Days) -> None:
+        run, plans = self.advanced(days)
+        assert (run.messages, run.position) == (ROWS, days.chosen.until_id - 1)
+        # Edited copies in other partitions keep a range.
+        beyond = days.beyond(plans.scans())
+        assert {scan.table for scan in beyond} == {"delivery_message"}
+        assert {scan.rows for scan in beyond} == {0}
+
+    def test_the_removal_of_rows_reads_their_range(self, days: Days) -> None:
+        # The publisher may repeat the request: a range with such a message is not dropped.
+        IdempotencyKey.objects.create(
+            publisher=factories.publisher(), key="a", digest=b"", message_id=days.rejected_id
+        )
+        run, plans = self.advanced(days)
+        assert 0 < run.messages < ROWS
+        # Statements that lock rows look into all partitions, by their ids.
+        assert {scan.rows for scan in days.beyond(plans.scans())} == {0}
