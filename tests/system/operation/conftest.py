@@ -1,12 +1,16 @@
 """One installation for all tests here: the next `up` has to cope with a test's leftovers."""
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 
 from config.embedded.postgres import THROWAWAY, Server
+from tests.support.databases import database_beside
 from tests.system.operation.installation import StartedInstallation
 
 
@@ -47,3 +51,11 @@ def server(created: Path, tmp_path: Path) -> Iterator[Server]:
         yield server
     finally:
         server.stop()
+
+
+@pytest.fixture
+def empty_database() -> Iterator[str]:
+    """The URL of an empty database."""
+    server, name = os.environ["DATABASE_URL"], f"empty_{os.getpid()}"
+    with psycopg.connect(server, autocommit=True) as connection, database_beside(connection, name):
+        yield urlsplit(server)._replace(path=f"/{name}").geturl()

@@ -3,16 +3,13 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 
 from config.env import CHECKOUT
 from config.management.commands.prepare import PREPARE_LOCK
-from tests.support.databases import database_beside
 from tests.system.operation.installation import DEADLINE_SECONDS
 
 MACHINES = 3
@@ -29,14 +26,6 @@ BEFORE_THE_SQUASH = {
         "0005_roles",
     ),
 }
-
-
-@pytest.fixture
-def empty_database() -> Iterator[str]:
-    """The URL of an empty database."""
-    server, name = os.environ["DATABASE_URL"], f"empty_{os.getpid()}"
-    with psycopg.connect(server, autocommit=True) as connection, database_beside(connection, name):
-        yield urlsplit(server)._replace(path=f"/{name}").geturl()
 
 
 def prepare(home: Path, url: str) -> subprocess.Popen[str]:
