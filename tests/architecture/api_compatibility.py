@@ -2,20 +2,26 @@
 
 A client may send less than is allowed and ignore parts of an answer. So a request must not need
 more than before, and an answer must not have less. New values of an enumeration in an answer are no
-break: the guide warns clients to expect them.
+break, as the guide warns clients to expect them, and nor are other texts than its pattern or length
+allowed. Whether another pattern accepts less cannot be decided, so it counts as if it did.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 Node = Mapping[str, Any]
+# The security schemes that let a client in together, each with its scopes.
+Way = Mapping[str, Sequence[str]]
 
 METHODS = ("get", "post", "put", "patch", "delete")
 # A value is allowed if it is between these; a request's limits must not become narrower.
 LOWEST = ("minimum", "minLength", "minItems")
 HIGHEST = ("maximum", "maxLength", "maxItems")
+# Texts that a request must satisfy.
+EXACT = ("pattern", "format")
+ALTERNATIVES = ("oneOf", "anyOf")
 
 
 class Direction(Enum):
@@ -32,6 +38,10 @@ class Documents:
 
     def breaks(self) -> Iterator[str]:
         """Yield each change that breaks clients, as a place and a reason."""
+        kinds = self.new.get("components", {}).get("securitySchemes", {})
+        for name, kind in self.old.get("components", {}).get("securitySchemes", {}).items():
+            if name in kinds and kinds[name] != kind:
+                yield f"the security scheme {name} became another"
         for path, operations in self.old["paths"].items():
             for method in METHODS:
                 if method not in operations:
@@ -44,6 +54,7 @@ class Documents:
                     yield from self._operation(place, operations[method], current)
 
     def _operation(self, place: str, old: Node, new: Node) -> Iterator[str]:
+        yield from self._security(place, old, new)
         yield from self._parameters(place, old, new)
         sent_old, sent_new = old.get("requestBody", {}), new.get("requestBody", {})
         if sent_new.get("required") and not sent_old.get("required"):
@@ -55,6 +66,14 @@ class Documents:
                 yield f"{place}: the answer {status} is gone"
             else:
                 yield from self._contents(f"{place} {status}", answer, current, Direction.ANSWER)
+
+    def _security(self, place: str, old: Node, new: Node) -> Iterator[str]:
+        """Yield each way to be let in that is not enough any more."""
+        ways = _ways_in(self.new, new)
+        for before in _ways_in(self.old, old):
+            if not any(_is_enough(before, way) for way in ways):
+                needed = " or ".join(map(_words, ways))
+                yield f"{place}: the security {_words(before)} became {needed}"
 
     def _parameters(self, place: str, old: Node, new: Node) -> Iterator[str]:
         known, current = _parameters_of(old), _parameters_of(new)
@@ -89,6 +108,39 @@ class Documents:
             return
         above = (*above, name) if name else above
         old, new = _resolved(self.old, old), _resolved(self.new, new)
+        if not _has_alternatives(old) and not _has_alternatives(new):
+            yield from self._plain(place, old, new, direction, above)
+            return
+        if _has_alternatives(old) and _has_alternatives(new):
+            found = list(self._plain(place, old, new, direction, above))
+            if found:
+                # No alternative would fit: these say more.
+                yield from found
+                return
+        yield from self._alternatives(place, old, new, direction, above)
+
+    def _alternatives(
+        self, place: str, old: Node, new: Node, direction: Direction, above: tuple[str, ...]
+    ) -> Iterator[str]:
+        """Yield each alternative of a request that is gone, and each new one of an answer."""
+
+        def fits(before: Node, after: Node) -> bool:
+            return not any(self._schema(place, before, after, direction, above))
+
+        before, after = _alternatives_of(self.old, old), _alternatives_of(self.new, new)
+        if direction is Direction.REQUEST:
+            for number, one in enumerate(before, start=1):
+                if not any(fits(one, other) for other in after):
+                    yield f"{place}: alternative {number} of {len(before)} is refused now"
+        else:
+            for number, other in enumerate(after, start=1):
+                if not any(fits(one, other) for one in before):
+                    yield f"{place}: alternative {number} of {len(after)} is new"
+
+    def _plain(
+        self, place: str, old: Node, new: Node, direction: Direction, above: tuple[str, ...]
+    ) -> Iterator[str]:
+        """Compare two schemas whatever their alternatives."""
         if old.get("type") != new.get("type"):
             yield f"{place}: {old.get('type')} became {new.get('type')}"
             return
@@ -120,10 +172,16 @@ class Documents:
 
 def _values(place: str, old: Node, new: Node, direction: Direction) -> Iterator[str]:
     """Compare the allowed values of two schemas of one type."""
-    if direction is Direction.ANSWER:
-        if new.get("nullable") and not old.get("nullable"):
-            yield f"{place}: it may be null now"
+    if direction is Direction.REQUEST:
+        yield from _accepted(place, old, new)
         return
+    if new.get("nullable") and not old.get("nullable"):
+        yield f"{place}: it may be null now"
+    if "format" in old and new.get("format") != old["format"]:
+        yield f"{place}: the format {old['format']} became {new.get('format')}"
+
+
+def _accepted(place: str, old: Node, new: Node) -> Iterator[str]:
     if old.get("nullable") and not new.get("nullable"):
         yield f"{place}: null is refused now"
     if "enum" in new:
@@ -141,10 +199,44 @@ def _values(place: str, old: Node, new: Node, direction: Direction) -> Iterator[
     for name in HIGHEST:
         if new.get(name, float("inf")) < old.get(name, float("inf")):
             yield f"{place}: {name} fell to {new[name]}"
+    for name in EXACT:
+        if name in new and new[name] != old.get(name):
+            yield f"{place}: the {name} {old.get(name)} became {new[name]}"
 
 
 def _parameters_of(operation: Node) -> dict[tuple[str, str], Node]:
     return {(one["in"], one["name"]): one for one in operation.get("parameters", ())}
+
+
+def _ways_in(document: Node, operation: Node) -> Sequence[Way]:
+    """Return the alternatives that let a client in; an empty one lets everybody in."""
+    return operation.get("security", document.get("security")) or [{}]
+
+
+def _is_enough(given: Way, needed: Way) -> bool:
+    return all(name in given and set(needed[name]) <= set(given[name]) for name in needed)
+
+
+def _words(way: Way) -> str:
+    return " and ".join(f"{name} {' '.join(way[name])}".strip() for name in way) or "none"
+
+
+def _has_alternatives(schema: Node) -> bool:
+    return any(name in schema for name in ALTERNATIVES)
+
+
+def _alternatives_of(document: Node, schema: Node) -> Sequence[Node]:
+    """Return the alternatives, each with what the schema says of all; itself if it has none."""
+    common = {name: value for name, value in schema.items() if name not in ALTERNATIVES}
+    found: list[Node] = []
+    for one in (part for name in ALTERNATIVES for part in schema.get(name, ())):
+        only = _resolved(document, one)
+        joined = {
+            "required": [*common.get("required", ()), *only.get("required", ())],
+            "properties": {**common.get("properties", {}), **only.get("properties", {})},
+        }
+        found.append({**common, **only, **joined})
+    return found or [schema]
 
 
 def _resolved(document: Node, schema: Node) -> Node:
