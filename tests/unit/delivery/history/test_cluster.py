@@ -1,4 +1,4 @@
-"""The pipeline on a cluster, with its archive on S3: other settings, and no other difference."""
+"""The pipeline on a cluster, with its archive in a folder or on S3: only settings differ."""
 
 import os
 import subprocess
@@ -38,10 +38,14 @@ with spark_session(Spark(master=sys.argv[1], log=Path(sys.argv[2]))) as session:
 """
 
 
+FOLDER, S3 = "folder", "S3"
+ON_S3 = pytest.param(S3, marks=pytest.mark.skipif(bool(ci_tools.MISSING), reason=ci_tools.MISSING))
+
+
 @pytest.fixture(scope="module")
-def storage() -> Iterator[dict[str, str]]:
-    """The environment that has the archive on a server of S3; without its tools, a folder."""
-    if ci_tools.MISSING:
+def storage(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """The environment that has the archive on a server of S3; empty, if it is in a folder."""
+    if request.param == FOLDER:
         yield {}
         return
     with s3_server() as environment:
@@ -59,6 +63,7 @@ def running(
 @pytest.mark.slow
 @pytest.mark.timeout(2 * SECONDS)
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("storage", [FOLDER, ON_S3], indirect=True)
 def test_the_whole_pipeline_runs_on_a_cluster(
     running: SparkCluster, storage: dict[str, str], tmp_path: Path
 ) -> None:
@@ -84,6 +89,7 @@ def test_the_whole_pipeline_runs_on_a_cluster(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("storage", [FOLDER], indirect=True)
 def test_workers_load_our_modules_from_the_sent_zip(running: SparkCluster, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", WHERE, running.url, str(tmp_path / "log")],
