@@ -26,8 +26,9 @@ from delivery.api.shapes import (
 )
 from delivery.database.queries import TimeUpError, statement_time_limit
 from delivery.models import Attempt, Delivery
-from delivery.models.delivery import ids_of_message
+from delivery.models.delivery import PLACE_BITS, ids_of_message
 from delivery.models.message import public_id
+from delivery.models.published import id_limit, lowest_id
 from delivery.models.reach import deliveries_within
 from delivery.publishing.callback_urls import CallbackRefusedError
 from delivery.publishing.drafts import PublishRefusedError
@@ -213,6 +214,11 @@ def _selected(rows: QuerySet[Delivery], query: Mapping[str, Any]) -> QuerySet[De
     rows = rows.filter(
         **{lookup: query[name] for name, lookup in _LOOKUPS.items() if name in query}
     )
+    # Repeated for deliveries, because the planner does not derive it.
+    if "since" in query:
+        rows = rows.filter(pk__gte=lowest_id(query["since"]) * 2**PLACE_BITS)
+    if "until" in query:
+        rows = rows.filter(pk__lt=id_limit(query["until"]) * 2**PLACE_BITS)
     if "message" in query:
         rows = rows.filter(pk__range=ids_of_message(query["message"]))
     if "subscription" in query:

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from delivery.database.queries import TimeUpError, statement_time_limit
 from delivery.models import Delivery, Message
 from delivery.models.message import parse_public_id
+from delivery.models.published import id_limit, lowest_id
 from delivery.states import Status
 from delivery.support.search import with_texts
 from subscriptions.api.pages import ById
@@ -113,6 +114,10 @@ def page_of_search(
     rows = rows.filter(
         **{lookup: query[name] for name, lookup in _LOOKUPS.items() if name in query}
     )
+    if "since" in query:
+        rows = rows.filter(pk__gte=lowest_id(query["since"]))
+    if "until" in query:
+        rows = rows.filter(pk__lt=id_limit(query["until"]))
     if "destination" in query:
         # The condition of the partial index on messages with a destination.
         rows = rows.exclude(destination="")

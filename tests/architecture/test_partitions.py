@@ -7,8 +7,7 @@ index. Every partition here has a thousand, so a statement that lost its conditi
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
@@ -24,59 +23,15 @@ from delivery.history.postgres.successes import OWN, success_checksum_sql
 from delivery.history.postgres.window import ExportWindow, Snapshot
 from delivery.history.schemas import ATTEMPTS, BY_NAME, DELIVERIES
 from delivery.maintenance import retention
-from delivery.models import Archived, IdempotencyKey, MessageRange, RetentionRun, RetentionState
+from delivery.models import Archived, IdempotencyKey, RetentionRun, RetentionState
 from delivery.models.message import public_id
 from tests.support import factories
-from tests.support.partitions import PartitionScan, Plans, explaining
-from tests.unit.delivery.maintenance.ranged import check_constraints, ids_put_back, range_of
+from tests.support.partitions import Plans, explaining
+from tests.support.six_days import BEGINNING, CHOSEN, ROWS, Days, six_days
+from tests.unit.delivery.maintenance.ranged import check_constraints
 
-DAYS, CHOSEN = 6, 2
-ROWS = 1_000
-BEGINNING = datetime(2026, 3, 2, 3, tzinfo=UTC)
 CONSOLE = "/admin/delivery"
 
-# A message a minute; every twentieth delivery is REJECTED, with an attempt and an output of its
-# own.
-_FILL = """
-    WITH filled AS (
-        INSERT INTO delivery_message (
-            id, event_type_id, publisher_id, headers, content_type, body, published_at
-        )
-        SELECT
-            %(first)s + number, %(event_type)s, %(publisher)s, '{"x-a": "needle"}',
-            'application/json', '{"a": "needle"}', %(at)s + number * interval '1 minute'
-        FROM generate_series(0, %(last)s) AS number
-        RETURNING id, published_at
-    ), settled AS (
-        INSERT INTO delivery_delivery (
-            id, message_id, subscription_id, lane_id, status, attempts, skipped, redelivery, reason,
-            settled_at, receive_count, started_at, duration_ms, status_code
-        )
-        SELECT
-            filled.id << 20, filled.id, %(subscription)s, %(lane)s, status, 1, false, '', '',
-            published_at + interval '1 second', 0,
-            CASE WHEN status = 'DELIVERED' THEN published_at END, 5, 200
-        FROM filled
-        CROSS JOIN LATERAL (
-            SELECT CASE WHEN filled.id %% 20 = 1 THEN 'REJECTED' ELSE 'DELIVERED' END AS status
-        ) AS chosen
-        RETURNING id, status, settled_at
-    ), made AS (
-        INSERT INTO delivery_scriptoutput (
-            delivery_id, script_version, content_type, headers, path
-        )
-        SELECT id, 1, '', '{}', '' FROM settled WHERE status = 'REJECTED'
-    )
-    INSERT INTO delivery_loggedattempt (
-        delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt
-    )
-    SELECT id, 1, settled_at, 5, 'CLIENT_ERROR', 422, '', '' FROM settled WHERE status = 'REJECTED'
-"""
-# Only of the new partitions: statistics of others would outlive the test.
-_ANALYZE = "ANALYZE " + ", ".join(
-    f"delivery_{table}_%(first)s"
-    for table in ("message", "settled", "loggedattempt", "scriptoutput")
-)
 # The look-ups that have no id to choose by.
 _LOOK_UPS = re.compile(
     # The id of a time, and the time of an id that may have no message any more.
@@ -87,55 +42,19 @@ _LOOK_UPS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Days:
-    """Six days, each with partitions of its own, of which one is asked for."""
-
-    ranges: list[MessageRange]
-    subscriber: str
-
-    @property
-    def chosen(self) -> MessageRange:
-        return self.ranges[CHOSEN]
-
-    @property
-    def rejected_id(self) -> int:
-        """A message of the chosen day, whose delivery is REJECTED."""
-        return self.chosen.first_id + 41
-
-    def beyond(self, scans: list[PartitionScan], *, slack: int = 0) -> list[PartitionScan]:
-        """Return the scans of other days; `slack` days before and after the chosen one count."""
-        near = {str(one.first_id) for one in self.ranges[CHOSEN - slack : CHOSEN + slack + 1]}
-        return [scan for scan in scans if scan.range not in near]
-
-    def assert_pruned(self, plans: Plans, *, slack: int = 0) -> None:
-        """Check that only look-ups went beyond the day, and read at most a row of a partition."""
-        for text, scans in plans.statements:
-            most = 1 if _LOOK_UPS.match(" ".join(text.split())) else None
-            for scan in self.beyond(scans, slack=slack):
-                assert most is not None, (scan, text)
-                assert scan.rows <= most, (scan, text)
+def assert_pruned(days: Days, plans: Plans, *, slack: int = 0) -> None:
+    """Check that only look-ups went beyond the day, and read at most a row of a partition."""
+    for text, scans in plans.statements:
+        is_look_up = _LOOK_UPS.match(" ".join(text.split()))
+        for scan in days.beyond(scans, slack=slack):
+            assert is_look_up, (scan, text)
+            assert scan.rows <= 1, (scan, text)
 
 
 @pytest.fixture
 def days(db: None) -> Iterator[Days]:
-    subscription = factories.subscription()
-    given = {
-        "last": ROWS - 1,
-        "event_type": subscription.event_type_id,
-        "publisher": factories.publisher().pk,
-        "subscription": subscription.pk,
-        "lane": subscription.subscriber.lane.pk,
-    }
-    made = []
-    with ids_put_back():
-        for day in range(DAYS):
-            with range_of(100_000) as one, connection.cursor() as cursor:
-                at = BEGINNING + timedelta(days=day)
-                cursor.execute(_FILL, given | {"first": one.first_id + 1, "at": at})
-                cursor.execute(_ANALYZE, {"first": one.first_id})
-            made.append(one)
-        yield Days(made, subscription.subscriber.name)
+    with six_days() as made:
+        yield made
 
 
 @pytest.fixture
@@ -168,13 +87,26 @@ class TestSearches:
         found = [row.pk for row in page.context["cl"].result_list]
         assert len(found) == 25
         assert days.chosen.first_id < min(found) < max(found) < days.chosen.until_id
-        days.assert_pruned(plans, slack=1)
+        assert_pruned(days, plans, slack=1)
 
     def test_a_list_of_deliveries_reads_its_day(self, days: Days, console: Client) -> None:
         with explaining() as plans:
             page = console.get(f"{CONSOLE}/delivery/", of_the_day() | {"status": "REJECTED"})
         assert len(page.context["cl"].result_list) == 25
         # The statement also looks up the ids of the times, and joins messages by their time.
+        beyond = days.beyond(plans.scans(), slack=1)
+        assert {scan.table for scan in beyond} == {"delivery_message"}
+        assert max(scan.rows for scan in beyond) == 1
+
+    @pytest.mark.parametrize("query", ["messages?", "messages?status=REJECTED&", "deliveries?"])
+    def test_a_search_by_rest_reads_its_day(self, days: Days, query: str) -> None:
+        _, secret = factories.api_key()
+        moments = of_the_day()
+        path = f"/api/v1/{query}since={moments['since']}Z&until={moments['until']}Z"
+        with explaining() as plans:
+            answer = Client(headers={"Authorization": f"Bearer {secret}"}).get(path)
+        assert len(answer.json()["results"]) == 50
+        # Each statement also looks up the ids of the times.
         beyond = days.beyond(plans.scans(), slack=1)
         assert {scan.table for scan in beyond} == {"delivery_message"}
         assert max(scan.rows for scan in beyond) == 1
@@ -191,7 +123,7 @@ class TestMessages:
             page = console.get(f"{CONSOLE}/message/{days.rejected_id}/{part}")
             content = page.getvalue().decode()
         assert "REJECTED" in content
-        days.assert_pruned(plans)
+        assert_pruned(days, plans)
 
     @pytest.mark.parametrize("part", ["", "/explain"])
     def test_an_answer_about_a_message_reads_its_day(self, days: Days, part: str) -> None:
@@ -200,7 +132,7 @@ class TestMessages:
         with explaining() as plans:
             answer = Client(headers={"Authorization": f"Bearer {secret}"}).get(path)
         assert answer.status_code == 200
-        days.assert_pruned(plans)
+        assert_pruned(days, plans)
 
 
 class TestExports:

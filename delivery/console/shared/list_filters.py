@@ -2,18 +2,17 @@
 
 from typing import Any
 
-from django.db.models import QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from delivery.console.shared.tabs import TabFilter, narrow, statuses_of
-from delivery.models import IncidentDelivery, Message
+from delivery.models import IncidentDelivery
 from delivery.models.delivery import PLACE_BITS, ids_of_message
 from delivery.models.message import parse_public_id
+from delivery.models.published import id_limit, lowest_id
 from delivery.states import Status
 from subscriptions.admin.shared.base import id_of
 from subscriptions.admin.shared.list_filters import (
-    LARGEST_ID,
     SUGGESTED_NAMES,
     ChoiceFilter,
     ExactText,
@@ -202,10 +201,8 @@ class DeliveryPublishedSince(PublishedSince):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if (moment := self.moment()) is None:
             return queryset
-        before = Message.objects.filter(published_at__lt=moment - self.SLACK)
-        id = Subquery(before.order_by("-published_at").values("pk")[:1])
         return queryset.filter(
-            message__published_at__gte=moment, pk__gte=Coalesce(id, 0) * 2**PLACE_BITS
+            message__published_at__gte=moment, pk__gte=lowest_id(moment) * 2**PLACE_BITS
         )
 
 
@@ -215,7 +212,6 @@ class DeliveryPublishedUntil(PublishedUntil):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if (moment := self.moment()) is None:
             return queryset
-        after = Message.objects.filter(published_at__gte=moment + self.SLACK)
-        id = Subquery(after.order_by("published_at").values("pk")[:1])
-        bound = Coalesce(id * 2**PLACE_BITS, LARGEST_ID)
-        return queryset.filter(pk__lt=bound, message__published_at__lt=moment)
+        return queryset.filter(
+            message__published_at__lt=moment, pk__lt=id_limit(moment) * 2**PLACE_BITS
+        )
