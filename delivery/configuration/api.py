@@ -5,145 +5,35 @@ environment or files, because anybody with a key could read those in this way.
 """
 
 import hashlib
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.urls import re_path
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
-from rest_framework import serializers
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from delivery.configuration.applying import apply_document, checked_document, plan_document
-from delivery.configuration.effect import Effect, Effects, effects_of
-from delivery.models.message import public_id
+from delivery.configuration.effect import Effects, effects_of
+from delivery.configuration.shapes import (
+    ApplyRequest,
+    DocumentQuery,
+    EffectSerializer,
+    PlanAnswer,
+    PlanRequest,
+)
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.bodies import DocumentBody
 from subscriptions.api.problems import Problem, invalid_field
-from subscriptions.api.strict import JSONValue, Strict, Switch, Text
+from subscriptions.api.strict import Strict
 from subscriptions.api.views import ApiView
 from subscriptions.configuration.apply import PlanChangedError
-from subscriptions.configuration.document import FORMAT, NAMES, RefusedDocumentError
+from subscriptions.configuration.document import RefusedDocumentError
 from subscriptions.configuration.document_json import document_text
 from subscriptions.configuration.export import export_configuration
 from subscriptions.configuration.plan import ConfigurationRequest, Plan, Verb
 from subscriptions.configuration.secrets import lookup_of_mapping
 from subscriptions.configuration.warnings import plan_warnings
-
-MAX_REFERENCE_LENGTH = 4000
-_LIST = {"type": "array", "items": {"type": "object", "additionalProperties": True}}
-
-
-@extend_schema_field(
-    {
-        "type": "object",
-        "required": ["format"],
-        "properties": {
-            "format": {"type": "integer", "enum": [FORMAT]},
-            **dict.fromkeys(NAMES, _LIST),
-        },
-        "additionalProperties": False,
-    }
-)
-class DocumentField(JSONValue):
-    """A configuration document, as GET configuration answers it."""
-
-
-class SecretValue(Text):
-    """The value of a reference, which is validated where it is used."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=MAX_REFERENCE_LENGTH, allow_blank=True, **options)
-
-
-class PlanRequest(Strict):
-    """A document, with the values of its secrets by reference: `{"env:NAME": "value"}`."""
-
-    document = DocumentField()
-    secrets = serializers.DictField(
-        child=SecretValue(),
-        default=dict,
-        help_text="A reference without a value keeps the stored value.",
-    )
-    prune = Switch(default=False, help_text="Delete objects that the document's lists do not have.")
-
-
-class ApplyRequest(PlanRequest):
-    """The same document, and the digest of the plan that was shown.
-
-    If-Match may have it instead.
-    """
-
-    digest = Text(required=False, max_length=64)
-
-
-class FieldChangeSerializer(serializers.Serializer[Any]):
-    """A field before and after; secrets are masked."""
-
-    name = serializers.CharField()
-    before = serializers.JSONField(allow_null=True)
-    after = serializers.JSONField(allow_null=True)
-
-
-class ObjectChangeSerializer(serializers.Serializer[Any]):
-    """The changes of one object. For a new object only fields without their default are listed."""
-
-    verb = serializers.ChoiceField(choices=[Verb.CREATE, Verb.CHANGE, Verb.DELETE])
-    object = serializers.CharField(help_text="e.g. subscription abc/orders")
-    fields = FieldChangeSerializer(many=True)  # type: ignore[assignment]
-
-
-class EffectSerializer(serializers.Serializer[Any]):
-    """The effect of a plan on a subscription, tried on its event type's newest messages."""
-
-    object = serializers.CharField(source="label")
-    asked = serializers.IntegerField(help_text="How many of the newest messages were tried.")
-    more = serializers.IntegerField(help_text="How many deliveries more.")
-    fewer = serializers.IntegerField(help_text="How many deliveries fewer.")
-    example_of_more = serializers.CharField(allow_null=True)
-    example_of_fewer = serializers.CharField(allow_null=True)
-
-    def to_representation(self, instance: Effect) -> dict[str, Any]:
-        examples = {
-            name: None if (id := getattr(instance, name)) is None else public_id(id)
-            for name in ("example_of_more", "example_of_fewer")
-        }
-        return dict(super().to_representation(instance)) | examples
-
-
-class PlanAnswer(serializers.Serializer[Any]):
-    """A plan; `kept` lists secrets without a value, which stay as they are.
-
-    After apply, no warnings and no effects.
-    """
-
-    digest = serializers.CharField()
-    unchanged = serializers.IntegerField()
-    changes = ObjectChangeSerializer(many=True)
-    kept = serializers.ListField(child=serializers.CharField())
-    warnings = serializers.ListField(
-        child=serializers.CharField(),
-        help_text="Event types that differ only in case, for example.",
-    )
-    effects = EffectSerializer(many=True)
-    not_tried = serializers.IntegerField(
-        help_text="How many more subscriptions would have an effect to try."
-    )
-
-
-class DocumentQuery(Strict):
-    """The query parameters of the document."""
-
-    only = Text(
-        required=False, help_text=f"Names of lists with commas between: {', '.join(NAMES)}."
-    )
-
-    def validate_only(self, value: str) -> list[str]:
-        names = value.split(",")
-        if unknown := [name for name in names if name not in NAMES]:
-            raise serializers.ValidationError(f"There is no list {unknown[0][:50]}.")
-        return names
-
 
 _ETAG = OpenApiParameter(
     "ETag", str, OpenApiParameter.HEADER, response=True, description="The digest of the answer."
