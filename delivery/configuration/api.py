@@ -1,11 +1,11 @@
-"""The configuration by REST: read as a document, planned and applied.
+"""The configuration by REST: read as a document, compared, planned and applied.
 
 The request has the values of secrets, by their references. The server does not look them up in its
 environment or files, because anybody with a key could read those in this way.
 """
 
 import hashlib
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.urls import re_path
 from drf_spectacular.types import OpenApiTypes
@@ -13,11 +13,18 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from delivery.configuration.applying import apply_document, checked_document, plan_document
+from delivery.configuration.applying import (
+    apply_document,
+    checked_document,
+    drift_of,
+    plan_document,
+)
 from delivery.configuration.effect import Effects, effects_of
 from delivery.configuration.shapes import (
     ApplyRequest,
     DocumentQuery,
+    DriftAnswer,
+    DriftRequest,
     EffectSerializer,
     PlanAnswer,
     PlanRequest,
@@ -58,6 +65,30 @@ class DocumentView(ApiView):
         if request.headers.get("If-None-Match") == tag:
             return Response(status=304, headers={"ETag": tag})
         return Response(content, headers={"ETag": tag})
+
+
+class DriftView(ApiView):
+    parser_classes = [DocumentBody]
+
+    @extend_schema(
+        request=DriftRequest,
+        responses=DriftAnswer,
+        operation_id="configuration_drift",
+    )
+    def post(self, request: Request) -> Response:
+        """Compare the installation with a document; nothing is changed.
+
+        The answer has the changes that would make the installation equal to the document. It
+        includes deletions that a plan refuses because other objects depend on the object. 400 with
+        all faults, by object and field.
+        """
+        given = DriftRequest(data=request.data)
+        given.is_valid(raise_exception=True)
+        try:
+            found = drift_of(_configuration_request(given))
+        except RefusedDocumentError as error:
+            raise refused(error) from None
+        return Response(_changes(found))
 
 
 class PlanView(ApiView):
@@ -125,17 +156,32 @@ def refused(error: RefusedDocumentError) -> Problem:
     return Problem(400, "invalid", " ".join(map(str, error.faults[:3])), errors=errors)
 
 
-def _configuration_request(given: PlanRequest) -> ConfigurationRequest:
+def _configuration_request(given: DriftRequest) -> ConfigurationRequest:
     values = given.validated_data
     try:
         return checked_document(
-            values["document"], lookup=lookup_of_mapping(values["secrets"]), prune=values["prune"]
+            values["document"],
+            lookup=lookup_of_mapping(values["secrets"]),
+            # Drift has no such choice: it compares both ways.
+            prune=values.get("prune", False),
         )
     except RefusedDocumentError as error:
         raise refused(error) from None
 
 
 def _answer(plan: Plan, *, warnings: list[str], effects: Effects) -> Response:
+    content = {
+        "digest": plan.digest,
+        **_changes(plan),
+        "warnings": warnings,
+        "effects": EffectSerializer(effects.effects, many=True).data,
+        "not_tried": effects.left_out,
+    }
+    return Response(content, headers={"ETag": f'"{plan.digest}"'})
+
+
+def _changes(plan: Plan) -> dict[str, Any]:
+    """Return the changes of a plan or drift, with secrets masked, and what is not changed."""
     changes = [
         {
             "verb": one.verb,
@@ -147,20 +193,16 @@ def _answer(plan: Plan, *, warnings: list[str], effects: Effects) -> Response:
         }
         for one in plan.changes
     ]
-    content = {
-        "digest": plan.digest,
+    return {
         "unchanged": plan.count(Verb.UNCHANGED),
         "changes": changes,
         "kept": [f"{label}, {name}: {reference}" for label, name, reference in plan.kept],
-        "warnings": warnings,
-        "effects": EffectSerializer(effects.effects, many=True).data,
-        "not_tried": effects.left_out,
     }
-    return Response(content, headers={"ETag": f'"{plan.digest}"'})
 
 
 urlpatterns = [
     re_path(r"^configuration\Z", DocumentView.as_view()),
+    re_path(r"^configuration/drift\Z", DriftView.as_view()),
     re_path(r"^configuration/plan\Z", PlanView.as_view()),
     re_path(r"^configuration/apply\Z", ApplyView.as_view()),
 ]

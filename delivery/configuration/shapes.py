@@ -37,8 +37,8 @@ class SecretValue(Text):
         super().__init__(max_length=MAX_REFERENCE_LENGTH, allow_blank=True, **options)
 
 
-class PlanRequest(Strict):
-    """A document, with the values of its secrets by reference: `{"env:NAME": "value"}`."""
+class DriftRequest(Strict):
+    """A document to compare, with the values of its secrets: `{"env:NAME": "value"}`."""
 
     document = DocumentField()
     secrets = serializers.DictField(
@@ -46,6 +46,11 @@ class PlanRequest(Strict):
         default=dict,
         help_text="A reference without a value keeps the stored value.",
     )
+
+
+class PlanRequest(DriftRequest):
+    """A document to plan, with the values of its secrets by reference."""
+
     prune = Switch(default=False, help_text="Delete objects that the document's lists do not have.")
 
 
@@ -92,16 +97,24 @@ class EffectSerializer(serializers.Serializer[Any]):
         return dict(super().to_representation(instance)) | examples
 
 
-class PlanAnswer(serializers.Serializer[Any]):
+class DriftAnswer(serializers.Serializer[Any]):
+    """The changes that would make the installation equal to the document.
+
+    `kept` lists secrets without a value, which are not compared.
+    """
+
+    unchanged = serializers.IntegerField()
+    changes = ObjectChangeSerializer(many=True)
+    kept = serializers.ListField(child=serializers.CharField())
+
+
+class PlanAnswer(DriftAnswer):
     """A plan; `kept` lists secrets without a value, which stay as they are.
 
     After apply, no warnings and no effects.
     """
 
     digest = serializers.CharField()
-    unchanged = serializers.IntegerField()
-    changes = ObjectChangeSerializer(many=True)
-    kept = serializers.ListField(child=serializers.CharField())
     warnings = serializers.ListField(
         child=serializers.CharField(),
         help_text="Event types that differ only in case, for example.",

@@ -141,6 +141,64 @@ def test_secrets_come_with_the_request_and_not_from_the_server(
     assert Subscription.objects.get(name="all").auth["token"] == "given"
 
 
+def test_drift_lists_what_was_changed_created_and_deleted_by_hand(manager: Caller) -> None:
+    some_of_everything()
+    content = manager.get("configuration").body
+    answer = manager.post("configuration/drift", {"document": content})
+    assert (answer.status, answer.body["changes"]) == (200, [])
+    assert answer.body["unchanged"] > 0
+    assert "subscription abc/all, auth.token: env:ABC_ALL_TOKEN" in answer.body["kept"]
+    Publisher.objects.filter(name="anybody").update(description="changed by hand")
+    Publisher.objects.filter(name="teamforge").delete()
+    Publisher.objects.create(name="by-hand")
+    answer = manager.post("configuration/drift", {"document": content})
+    change, creation, deletion = answer.body["changes"]
+    assert change == {
+        "verb": "change",
+        "object": "publisher anybody",
+        "fields": [{"name": "description", "before": "changed by hand", "after": ""}],
+    }
+    assert (creation["verb"], creation["object"]) == ("create", "publisher teamforge")
+    assert deletion == {"verb": "delete", "object": "publisher by-hand", "fields": []}
+    assert Publisher.objects.filter(name="by-hand").exists()
+
+
+def test_drift_has_deletions_that_a_plan_refuses(manager: Caller) -> None:
+    factories.subscription(subscriber=factories.subscriber("abc"))
+    given = {"document": document(subscribers=[])}
+    refused(manager.post("configuration/plan", given | {"prune": True}), 400)
+    answer = manager.post("configuration/drift", given)
+    assert (answer.status, answer.body) == (
+        200,
+        {
+            "unchanged": 0,
+            "changes": [{"verb": "delete", "object": "subscriber abc", "fields": []}],
+            "kept": [],
+        },
+    )
+
+
+def test_drift_compares_secrets_that_are_given_and_masks_them(manager: Caller) -> None:
+    some_of_everything()
+    content = manager.get("configuration?only=subscriptions").body
+    given = {"document": content, "secrets": {"env:ABC_ALL_TOKEN": "another-token"}}
+    answer = manager.post("configuration/drift", given)
+    (change,) = answer.body["changes"]
+    assert (change["object"], change["fields"][0]["name"]) == ("subscription abc/all", "auth")
+    assert b"another-token" not in answer.content
+    given["secrets"] = {"env:ABC_ALL_TOKEN": "bearer-token"}
+    assert manager.post("configuration/drift", given).body["changes"] == []
+
+
+def test_a_wrong_document_has_no_drift_but_faults(manager: Caller) -> None:
+    content = document(publishers=[{"name": "b d"}])
+    problem = refused(manager.post("configuration/drift", {"document": content}), 400, "invalid")
+    assert [(one["object"], one["field"]) for one in problem["errors"]] == [
+        ("publisher b d", "name")
+    ]
+    refused(manager.post("configuration/drift", {"document": GITHUB, "prune": True}), 400)
+
+
 def test_what_is_lacking_is_pruned_when_asked(manager: Caller) -> None:
     Publisher.objects.create(name="old")
     content = document(publishers=[])
@@ -176,7 +234,8 @@ def test_a_plan_counts_the_subscriptions_that_it_has_not_tried(manager: Caller) 
 def test_who_may_not_manage_is_refused(scope: Scope) -> None:
     reading = caller(scope)
     refused(reading.get("configuration"), 403, "wrong-scope")
-    refused(reading.post("configuration/plan", {"document": GITHUB}), 403, "wrong-scope")
+    for call in ("plan", "drift", "apply"):
+        refused(reading.post(f"configuration/{call}", {"document": GITHUB}), 403, "wrong-scope")
 
 
 def test_a_long_document_is_taken(manager: Caller) -> None:
