@@ -1,4 +1,4 @@
-"""The console's page of the configuration file: download, upload, plan and apply.
+"""The console's page of the configuration file: download, upload, compare, plan and apply.
 
 Between the plan and *Apply* the browser keeps the file and the secrets, encrypted with the
 installation's key: a secret that was typed is never shown again.
@@ -20,7 +20,12 @@ from unfold.widgets import (
     UnfoldBooleanSwitchWidget,
 )
 
-from delivery.configuration.applying import apply_document, checked_document, plan_document
+from delivery.configuration.applying import (
+    apply_document,
+    checked_document,
+    drift_of,
+    plan_document,
+)
 from delivery.configuration.effect import effects_of
 from delivery.configuration.words import is_set_anew, plan_summary, shown_value
 from delivery.console.shared.rights import may_configure
@@ -85,6 +90,8 @@ def configuration_page(request: HttpRequest) -> HttpResponse:
     form = DocumentForm(request.POST, request.FILES)
     if not form.is_valid():
         return _shown(request, form)
+    if "drift" in request.POST:
+        return _compared(request, form.cleaned_data)
     return _planned(request, form.cleaned_data)
 
 
@@ -96,16 +103,38 @@ def _download() -> HttpResponse:
     )
 
 
+def _compared(request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
+    try:
+        drift = drift_of(_configuration_request(given))
+    except RefusedDocumentError as error:
+        return _refused(request, error, given)
+    return _shown(request, _emptied(given), **_changes(drift), is_drift=True)
+
+
 def _planned(request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
-    # A new form, because the submitted one contains the typed secrets.
-    form = DocumentForm(initial={"prune": given["prune"]})
     try:
         plan = plan_document(_configuration_request(given))
     except RefusedDocumentError as error:
-        return _shown(
-            request, form, faults=error.faults[:SHOWN], more=max(len(error.faults) - SHOWN, 0)
-        )
-    return _shown(request, form, plan=plan, given=given)
+        return _refused(request, error, given)
+    consequences = {
+        "warnings": plan_warnings(plan),
+        "effects": effects_of(plan),
+        "digest": plan.digest,
+        "sealed": encrypt(given) if plan.changes else "",
+    }
+    return _shown(request, _emptied(given), **_changes(plan), **consequences)
+
+
+def _refused(
+    request: HttpRequest, error: RefusedDocumentError, given: dict[str, Any]
+) -> HttpResponse:
+    more = max(len(error.faults) - SHOWN, 0)
+    return _shown(request, _emptied(given), faults=error.faults[:SHOWN], more=more)
+
+
+def _emptied(given: dict[str, Any]) -> DocumentForm:
+    """Return a new form, because the submitted one contains the typed secrets."""
+    return DocumentForm(initial={"prune": given["prune"]})
 
 
 def _apply(request: HttpRequest) -> HttpResponse:
@@ -142,17 +171,17 @@ def _configuration_request(given: dict[str, Any]) -> ConfigurationRequest:
     )
 
 
+def _changes(plan: Plan) -> dict[str, Any]:
+    """Return the changes of a plan or drift for the template."""
+    return {
+        "rows": [_row(one) for one in plan.changes[:SHOWN]],
+        "count": len(plan.changes),
+        "summary": plan_summary(plan),
+        "kept": plan.kept,
+    }
+
+
 def _shown(request: HttpRequest, form: forms.Form, **context: Any) -> HttpResponse:
-    plan: Plan | None = context.get("plan")
-    if plan is not None:
-        context |= {
-            "rows": [_row(one) for one in plan.changes[:SHOWN]],
-            "count": len(plan.changes),
-            "summary": plan_summary(plan),
-            "warnings": plan_warnings(plan),
-            "effects": effects_of(plan),
-            "sealed": encrypt(context.pop("given")),
-        }
     context = {
         **admin.site.each_context(request),
         "title": "Configuration file",

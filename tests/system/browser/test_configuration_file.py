@@ -12,14 +12,14 @@ from tests.unit.subscriptions.configuration.documents import document, some_of_e
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def upload(visitor: ConsoleVisitor, content: object) -> None:
+def upload(visitor: ConsoleVisitor, content: object, *, button: str = "Preview changes") -> None:
     file = {
         "name": "inturn.json",
         "mimeType": "application/json",
         "buffer": document_text(content).encode(),  # type: ignore[arg-type]
     }
     visitor.page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
-    visitor.page.get_by_role("button", name="Preview changes").click()
+    visitor.page.get_by_role("button", name=button).click()
 
 
 def test_a_file_is_uploaded_read_and_applied(ann: ConsoleVisitor) -> None:
@@ -41,6 +41,19 @@ def test_a_file_is_uploaded_read_and_applied(ann: ConsoleVisitor) -> None:
     ann.photograph("configuration-file-applied")
     assert Publisher.objects.filter(name="github").exists()
     assert Subscription.objects.get(name="project-1008").timeout_seconds == 7
+
+
+@pytest.mark.slow
+def test_drift_is_shown_and_cannot_be_applied(ann: ConsoleVisitor) -> None:
+    some_of_everything()
+    content = export_configuration()
+    Publisher.objects.filter(name="anybody").update(description="changed by hand")
+    Publisher.objects.create(name="by-hand")
+    ann.page.goto("/admin/configuration/")
+    upload(ann, content, button="Show drift")
+    expect(ann.page.get_by_text("delete publisher by-hand")).to_be_visible()
+    expect(ann.page.get_by_role("button", name="Apply", exact=True)).to_have_count(0)
+    ann.photograph("configuration-file-drift", is_checked=True)
 
 
 @pytest.mark.slow

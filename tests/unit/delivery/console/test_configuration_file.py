@@ -10,6 +10,7 @@ from django.test import Client
 from subscriptions.configuration.document_json import document_text
 from subscriptions.configuration.export import export_configuration
 from subscriptions.models import ConfigurationChange, Publisher, Subscription
+from tests.support import factories
 from tests.unit.subscriptions.configuration.documents import document, some_of_everything
 
 pytestmark = pytest.mark.django_db
@@ -95,6 +96,38 @@ def test_nothing_to_do_has_no_button(ann: Client) -> None:
     page = uploaded(ann, export_configuration())
     assert "The installation matches the file." in page
     assert 'name="sealed"' not in page
+
+
+def test_drift_is_shown_without_a_button_to_apply_it(ann: Client) -> None:
+    some_of_everything()
+    content = export_configuration()
+    Publisher.objects.filter(name="anybody").update(description="<b>changed by hand")
+    page = uploaded(ann, content, drift="yes")
+    assert "Drift: 0 to create, 1 to change, 0 to delete" in page
+    assert "change publisher anybody" in page
+    assert "&lt;b&gt;changed by hand" in page
+    assert "secrets had no value and were not compared" in " ".join(page.split())
+    assert 'name="sealed"' not in page
+    assert 'name="sealed"' in uploaded(ann, content)
+
+
+def test_drift_includes_deletions_that_a_plan_refuses(ann: Client) -> None:
+    factories.subscription(subscriber=factories.subscriber("abc"))
+    content = document(subscribers=[])
+    assert "The file has errors" in uploaded(ann, content, prune="on")
+    page = " ".join(uploaded(ann, content, drift="yes").split())
+    assert "delete subscriber abc" in page
+    assert "Some cannot be applied" in page
+
+
+def test_no_drift_is_reported_and_a_wrong_file_is_refused(ann: Client) -> None:
+    some_of_everything()
+    page = uploaded(ann, export_configuration(), drift="yes")
+    assert "The installation matches the file." in page
+    assert "Some cannot be applied" not in page
+    page = uploaded(ann, document(publishers=[{"name": "b d"}]), drift="yes")
+    assert "The file has errors" in page
+    assert "publisher b d" in page
 
 
 def test_who_may_only_look_does_not_see_it(reader: Client) -> None:
