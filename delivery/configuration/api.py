@@ -7,7 +7,9 @@ environment or files, because anybody with a key could read those in this way.
 import hashlib
 from typing import Any, ClassVar
 
+from django.shortcuts import get_object_or_404
 from django.urls import re_path
+from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
@@ -19,20 +21,24 @@ from delivery.configuration.applying import (
     drift_of,
     plan_document,
 )
+from delivery.configuration.archive_effect import request_effect
 from delivery.configuration.effect import Effects, effects_of
 from delivery.configuration.shapes import (
     ApplyRequest,
     DocumentQuery,
     DriftAnswer,
     DriftRequest,
+    EffectRunAnswer,
     EffectSerializer,
     PlanAnswer,
     PlanRequest,
 )
+from delivery.models import PipelineRun, Step
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.bodies import DocumentBody
 from subscriptions.api.problems import Problem, invalid_field
 from subscriptions.api.strict import Strict
+from subscriptions.api.urls import ID
 from subscriptions.api.views import ApiView
 from subscriptions.configuration.apply import PlanChangedError
 from subscriptions.configuration.document import RefusedDocumentError
@@ -101,14 +107,28 @@ class PlanView(ApiView):
         parameters=[_ETAG],
     )
     def post(self, request: Request) -> Response:
-        """Plan a document; nothing is changed. 400 with all faults, by object and field."""
+        """Plan a document; nothing is changed. 400 with all faults, by object and field.
+
+        With `days` it also requests a run of the pipeline that tries the archived messages.
+        """
         given = PlanRequest(data=request.data)
         given.is_valid(raise_exception=True)
         try:
             plan = plan_document(_configuration_request(given))
         except RefusedDocumentError as error:
             raise refused(error) from None
-        return _answer(plan, warnings=plan_warnings(plan), effects=effects_of(plan))
+        effects, run = effects_of(plan), None
+        if (days := given.validated_data.get("days")) is not None:
+            run = request_effect(plan, days=days, actor=actor_of(request), now=timezone.now())
+        return _answer(plan, warnings=plan_warnings(plan), effects=effects, run=run)
+
+
+class EffectView(ApiView):
+    @extend_schema(responses=EffectRunAnswer, operation_id="configuration_effect")
+    def get(self, request: Request, pk: str) -> Response:
+        """Read a run that tries a plan on archived messages, with the effects it found."""
+        run = get_object_or_404(PipelineRun, step=Step.EFFECT, pk=pk)
+        return Response(EffectRunAnswer(run).data)
 
 
 class ApplyView(ApiView):
@@ -169,13 +189,16 @@ def _configuration_request(given: DriftRequest) -> ConfigurationRequest:
         raise refused(error) from None
 
 
-def _answer(plan: Plan, *, warnings: list[str], effects: Effects) -> Response:
+def _answer(
+    plan: Plan, *, warnings: list[str], effects: Effects, run: PipelineRun | None = None
+) -> Response:
     content = {
         "digest": plan.digest,
         **_changes(plan),
         "warnings": warnings,
         "effects": EffectSerializer(effects.effects, many=True).data,
         "not_tried": effects.left_out,
+        "effect_run": None if run is None else run.pk,
     }
     return Response(content, headers={"ETag": f'"{plan.digest}"'})
 
@@ -204,5 +227,6 @@ urlpatterns = [
     re_path(r"^configuration\Z", DocumentView.as_view()),
     re_path(r"^configuration/drift\Z", DriftView.as_view()),
     re_path(r"^configuration/plan\Z", PlanView.as_view()),
+    re_path(rf"^configuration/effects/(?P<pk>{ID})\Z", EffectView.as_view()),
     re_path(r"^configuration/apply\Z", ApplyView.as_view()),
 ]

@@ -1,17 +1,29 @@
-"""The effect of a plan on the archived messages of the last days: options and lines of a run."""
+"""The effect of a plan on the archived messages of the last days: the request, and its findings."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from delivery import pipeline
 from delivery.configuration.changed_matches import (
     ConcernedSubscription,
     MatchCondition,
     concerned_by,
 )
 from delivery.configuration.effect import MOST, Effect
+from delivery.models import PipelineRun, Step
 from subscriptions.configuration.plan import Plan
 from subscriptions.values.counts import counted
+
+MOST_DAYS = 3660
+
+
+def request_effect(plan: Plan, *, days: int, actor: str, now: datetime) -> PipelineRun | None:
+    """Request an EFFECT run of the pipeline; None if the plan changes no matches."""
+    options = effect_options(plan, days=days, now=now)
+    if not options["changes"]:
+        return None
+    return pipeline.request_run(Step.EFFECT, options=options, actor=actor, now=now)
 
 
 def effect_options(plan: Plan, *, days: int, now: datetime) -> dict[str, Any]:
@@ -22,11 +34,20 @@ def effect_options(plan: Plan, *, days: int, now: datetime) -> dict[str, Any]:
     }
 
 
+def archive_effects(result: Mapping[str, Any]) -> list[Effect]:
+    """Return the findings of such a run; none before it is DONE."""
+    return [
+        Effect(
+            label=found["subscription"],
+            **{name: value for name, value in found.items() if name != "subscription"},
+        )
+        for found in result.get("effects", ())
+    ]
+
+
 def archive_lines(result: Mapping[str, Any], *, days: int) -> Iterator[str]:
     """Describe the findings of such a run for people."""
-    for found in result["effects"]:
-        figures = {name: value for name, value in found.items() if name != "subscription"}
-        effect = Effect(label=found["subscription"], **figures)
+    for effect in archive_effects(result):
         yield (
             f"effect in {counted(days, 'day')}: {effect.label}: "
             f"of {counted(effect.asked, 'archived message')} {effect.difference}"

@@ -1,17 +1,21 @@
 """The shapes of requests and answers about the configuration as a document."""
 
+from datetime import datetime
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from delivery.configuration.archive_effect import MOST_DAYS, archive_effects
 from delivery.configuration.effect import Effect
+from delivery.models import PipelineRun, RunState
 from delivery.models.message import public_id
-from subscriptions.api.strict import JSONValue, Strict, Switch, Text
+from subscriptions.api.strict import JSONValue, Strict, Switch, Text, WholeNumber
 from subscriptions.configuration.document import FORMAT, NAMES
 from subscriptions.configuration.plan import Verb
 
 MAX_REFERENCE_LENGTH = 4000
+_PRUNE = "Delete objects that the document's lists do not have."
 _LIST = {"type": "array", "items": {"type": "object", "additionalProperties": True}}
 
 
@@ -51,15 +55,24 @@ class DriftRequest(Strict):
 class PlanRequest(DriftRequest):
     """A document to plan, with the values of its secrets by reference."""
 
-    prune = Switch(default=False, help_text="Delete objects that the document's lists do not have.")
+    prune = Switch(default=False, help_text=_PRUNE)
+    days = WholeNumber(
+        required=False,
+        min_value=1,
+        max_value=MOST_DAYS,
+        help_text=(
+            "Also request a run of the pipeline that tries the archived messages of the last days."
+        ),
+    )
 
 
-class ApplyRequest(PlanRequest):
+class ApplyRequest(DriftRequest):
     """The same document, and the digest of the plan that was shown.
 
     If-Match may have it instead.
     """
 
+    prune = Switch(default=False, help_text=_PRUNE)
     digest = Text(required=False, max_length=64)
 
 
@@ -80,10 +93,13 @@ class ObjectChangeSerializer(serializers.Serializer[Any]):
 
 
 class EffectSerializer(serializers.Serializer[Any]):
-    """The effect of a plan on a subscription, tried on its event type's newest messages."""
+    """The effect of a plan on a subscription, tried on messages of its event type.
+
+    A plan tries the newest messages, a run the archived ones.
+    """
 
     object = serializers.CharField(source="label")
-    asked = serializers.IntegerField(help_text="How many of the newest messages were tried.")
+    asked = serializers.IntegerField(help_text="How many messages were tried.")
     more = serializers.IntegerField(help_text="How many deliveries more.")
     fewer = serializers.IntegerField(help_text="How many deliveries fewer.")
     example_of_more = serializers.CharField(allow_null=True)
@@ -111,7 +127,7 @@ class DriftAnswer(serializers.Serializer[Any]):
 class PlanAnswer(DriftAnswer):
     """A plan; `kept` lists secrets without a value, which stay as they are.
 
-    After apply, no warnings and no effects.
+    After apply, no warnings, no effects and no run.
     """
 
     digest = serializers.CharField()
@@ -123,6 +139,52 @@ class PlanAnswer(DriftAnswer):
     not_tried = serializers.IntegerField(
         help_text="How many more subscriptions would have an effect to try."
     )
+    effect_run = serializers.IntegerField(
+        allow_null=True,
+        help_text=(
+            "The run that tries the archived messages, see GET configuration/effects/{id}; null "
+            "without `days`, and if the plan changes no subscription's matches."
+        ),
+    )
+
+
+class WrittenMoment(serializers.DateTimeField):
+    """A moment that a run keeps as ISO text, shown as other moments are."""
+
+    def to_representation(self, value: Any) -> Any:
+        return super().to_representation(datetime.fromisoformat(value))
+
+
+class EffectRunAnswer(serializers.ModelSerializer[PipelineRun]):
+    """A run that tries a plan on archived messages; it has `effects` once it is DONE.
+
+    It tries the messages published from `since` to `until`, where the archive ends. `error` is the
+    reason why it FAILED.
+    """
+
+    state = serializers.ChoiceField(choices=RunState.choices)
+    since = WrittenMoment(source="options.since")
+    until = WrittenMoment(source="result.until", default=None, allow_null=True)
+    effects = serializers.SerializerMethodField()
+
+    class Meta:
+        model = PipelineRun
+        fields = [
+            "id",
+            "state",
+            "since",
+            "until",
+            "effects",
+            "error",
+            "asked_by",
+            "asked_at",
+            "started_at",
+            "ended_at",
+        ]
+
+    @extend_schema_field(EffectSerializer(many=True))
+    def get_effects(self, run: PipelineRun) -> Any:
+        return EffectSerializer(archive_effects(run.result), many=True).data
 
 
 class DocumentQuery(Strict):

@@ -14,7 +14,7 @@ from delivery.configuration.applying import (
     drift_of,
     plan_document,
 )
-from delivery.configuration.archive_effect import archive_lines, effect_options
+from delivery.configuration.archive_effect import MOST_DAYS, archive_lines, effect_options
 from delivery.configuration.effect import effects_of
 from delivery.configuration.words import effect_lines, plan_lines, plan_summary
 from delivery.management.refusing_parser import RefusingParser, refuse_wrong_options
@@ -29,7 +29,6 @@ from subscriptions.configuration.warnings import plan_warnings
 
 ACTOR = "manage.py configuration"
 HAS_CHANGES = 2
-MOST_DAYS = 3660
 
 Options = dict[str, Any]
 Write = Callable[[str], object]

@@ -236,6 +236,7 @@ def test_who_may_not_manage_is_refused(scope: Scope) -> None:
     refused(reading.get("configuration"), 403, "wrong-scope")
     for call in ("plan", "drift", "apply"):
         refused(reading.post(f"configuration/{call}", {"document": GITHUB}), 403, "wrong-scope")
+    refused(reading.get("configuration/effects/1"), 403, "wrong-scope")
 
 
 def test_a_long_document_is_taken(manager: Caller) -> None:

@@ -7,11 +7,17 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from delivery.configuration.archive_effect import archive_lines, effect_options
+from delivery.configuration.archive_effect import (
+    archive_effects,
+    archive_lines,
+    effect_options,
+    request_effect,
+)
 from delivery.history.job import StepJob
 from delivery.history.schemas import MESSAGES
 from delivery.history.steps.effect import EffectError, measure_effect
 from delivery.history.transforms.effects import ConditionChange, effects
+from delivery.pipeline.steps import call_step
 from subscriptions.models import Subscriber
 from tests.support import factories
 from tests.unit.delivery.history.archived import AT, frame, message, write
@@ -103,6 +109,15 @@ class TestEffectOfAPlan:
             "deliveries fewer, for example of msg_9"
         )
         assert until.startswith("the archive is complete until 2026-11-22T10:00:11")
+
+    def test_is_found_by_a_requested_run(self, job: StepJob, tmp_path: Path) -> None:
+        write(tmp_path, messages=PRICES)
+        now = AT + timedelta(hours=1)
+        run = request_effect(self.planned(filter=CHEAPER), days=30, actor="ann", now=now)
+        assert run is not None
+        run.refresh_from_db()
+        (effect,) = archive_effects(call_step(run.step, run.options, job=job))
+        assert (effect.label, effect.asked, effect.fewer) == ("subscription abc/s", 12, 7)
 
     def test_of_a_subscribers_status_is_reported(self, job: StepJob, tmp_path: Path) -> None:
         write(tmp_path, messages=PRICES)
