@@ -12,10 +12,12 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 from unfold.widgets import (
     UnfoldAdminFileFieldWidget,
+    UnfoldAdminIntegerFieldWidget,
     UnfoldAdminTextareaWidget,
     UnfoldBooleanSwitchWidget,
 )
@@ -26,6 +28,7 @@ from delivery.configuration.applying import (
     drift_of,
     plan_document,
 )
+from delivery.configuration.archive_effect import MOST_DAYS, request_effect
 from delivery.configuration.effect import effects_of
 from delivery.configuration.words import is_set_anew, plan_summary, shown_value
 from delivery.console.shared.rights import may_configure
@@ -44,6 +47,8 @@ SHOWN = 200
 
 
 class DocumentForm(forms.Form):
+    """A file with its secrets; only users who may run the pipeline can have the archive tried."""
+
     file = forms.FileField(
         label="File",
         help_text="Up to 1 MiB; for a longer one use the command or REST.",
@@ -63,6 +68,22 @@ class DocumentForm(forms.Form):
         label="Delete objects that the file does not have",
         widget=UnfoldBooleanSwitchWidget,
     )
+    days = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_DAYS,
+        label="Days of the archive to try",
+        help_text=(
+            "The preview also requests a run that tries the archived messages of the last days. "
+            "Empty: none."
+        ),
+        widget=UnfoldAdminIntegerFieldWidget,
+    )
+
+    def __init__(self, *given: Any, may_run: bool, **options: Any) -> None:
+        super().__init__(*given, **options)
+        if not may_run:
+            del self.fields["days"]
 
     def clean_file(self) -> str:
         file = self.cleaned_data["file"]
@@ -84,15 +105,16 @@ def configuration_page(request: HttpRequest) -> HttpResponse:
     if not may_configure(request.user):
         raise PermissionDenied
     if request.method == "GET":
-        return _download() if "download" in request.GET else _shown(request, DocumentForm())
+        return _download() if "download" in request.GET else _shown(request, _form(request))
     if "sealed" in request.POST:
         return _apply(request)
-    form = DocumentForm(request.POST, request.FILES)
+    form = _form(request, request.POST, request.FILES)
     if not form.is_valid():
         return _shown(request, form)
-    if "drift" in request.POST:
-        return _compared(request, form.cleaned_data)
-    return _planned(request, form.cleaned_data)
+    given = form.cleaned_data
+    # Not with the file and the secrets, which are planned again if Apply comes too late.
+    days = given.pop("days", None)
+    return _compared(request, given) if "drift" in request.POST else _planned(request, given, days)
 
 
 def _download() -> HttpResponse:
@@ -108,10 +130,10 @@ def _compared(request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
         drift = drift_of(_configuration_request(given))
     except RefusedDocumentError as error:
         return _refused(request, error, given)
-    return _shown(request, _emptied(given), **_changes(drift), is_drift=True)
+    return _shown(request, _emptied(request, given), **_changes(drift), is_drift=True)
 
 
-def _planned(request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
+def _planned(request: HttpRequest, given: dict[str, Any], days: int | None = None) -> HttpResponse:
     try:
         plan = plan_document(_configuration_request(given))
     except RefusedDocumentError as error:
@@ -122,19 +144,27 @@ def _planned(request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
         "digest": plan.digest,
         "sealed": encrypt(given) if plan.changes else "",
     }
-    return _shown(request, _emptied(given), **_changes(plan), **consequences)
+    if days is not None:
+        run = request_effect(plan, days=days, actor=actor_of(request), now=timezone.now())
+        consequences |= {"days": days, "run": run}
+    return _shown(request, _emptied(request, given), **_changes(plan), **consequences)
 
 
 def _refused(
     request: HttpRequest, error: RefusedDocumentError, given: dict[str, Any]
 ) -> HttpResponse:
     more = max(len(error.faults) - SHOWN, 0)
-    return _shown(request, _emptied(given), faults=error.faults[:SHOWN], more=more)
+    return _shown(request, _emptied(request, given), faults=error.faults[:SHOWN], more=more)
 
 
-def _emptied(given: dict[str, Any]) -> DocumentForm:
+def _emptied(request: HttpRequest, given: dict[str, Any]) -> DocumentForm:
     """Return a new form, because the submitted one contains the typed secrets."""
-    return DocumentForm(initial={"prune": given["prune"]})
+    return _form(request, initial={"prune": given["prune"]})
+
+
+def _form(request: HttpRequest, *given: Any, **options: Any) -> DocumentForm:
+    may_run = request.user.has_perm("delivery.add_pipelinerun")
+    return DocumentForm(*given, may_run=may_run, **options)
 
 
 def _apply(request: HttpRequest) -> HttpResponse:
@@ -144,7 +174,7 @@ def _apply(request: HttpRequest) -> HttpResponse:
         messages.error(
             request, "Nothing was changed: the page was not one of this installation. Plan again."
         )
-        return _shown(request, DocumentForm())
+        return _shown(request, _form(request))
     try:
         plan = apply_document(
             _configuration_request(given),
@@ -152,7 +182,7 @@ def _apply(request: HttpRequest) -> HttpResponse:
             actor=actor_of(request),
         )
     except RefusedDocumentError as error:
-        return _shown(request, DocumentForm(), faults=error.faults[:SHOWN])
+        return _shown(request, _form(request), faults=error.faults[:SHOWN])
     except PlanChangedError:
         messages.error(
             request, "Nothing was changed: something changed meanwhile. Below is how it is now."

@@ -32,11 +32,11 @@ _REMEDIES = {
     Step.VERIFY: "Run it again: it only reads.",
     Step.REPLAY: "Open its replay and select again, or cancel it.",
     Step.REPORT: "Create the report again.",
-    Step.EFFECT: "Plan again with --days: it only reads.",
+    Step.EFFECT: "Plan again, with the days: it only reads.",
     Step.COMPARE: "Run `manage.py compare` again: it only reads.",
 }
 # Results with their own place on a page, for programs only, or with parts of payloads.
-_HIDDEN = {"checks", "verdict", "proof", "path", "to", "columns", "examples"}
+_HIDDEN = {"checks", "verdict", "proof", "path", "to", "columns", "examples", "changes", "effects"}
 _CLOCK = "%Y-%m-%d %H:%M:%S UTC"
 
 

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 
 from delivery import pipeline
 from delivery.console.pipeline import verification
+from delivery.console.pipeline.effects import read_tried_changes
 from delivery.console.pipeline.page import BY_BUTTON, TONES, Shown, read_pipeline
 from delivery.console.pipeline.reporting import Reporting
 from delivery.console.shared.job_page import WatchedAdmin
@@ -114,6 +115,7 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
             "run": row,
             "shown": Shown(run=row, now=timezone.now()),
             "verification": verification.read_verification(row),
+            "tried_changes": read_tried_changes(row),
             "may_stop": self._may_stop(request, row) and not row.is_stopping,
             "may_run": request.user.has_perm("delivery.add_pipelinerun") and row.step in BY_BUTTON,
             "may_download": self.may_download(request, row),

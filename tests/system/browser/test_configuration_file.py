@@ -1,8 +1,10 @@
 """The configuration file in the browser: upload, read the changes, apply."""
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
+from delivery.models import PipelineRun, RunState
 from subscriptions.configuration.document_json import document_text
 from subscriptions.configuration.export import export_configuration
 from subscriptions.models import Publisher, Subscription
@@ -54,6 +56,32 @@ def test_drift_is_shown_and_cannot_be_applied(ann: ConsoleVisitor) -> None:
     expect(ann.page.get_by_text("delete publisher by-hand")).to_be_visible()
     expect(ann.page.get_by_role("button", name="Apply", exact=True)).to_have_count(0)
     ann.photograph("configuration-file-drift", is_checked=True)
+
+
+@pytest.mark.slow
+def test_a_preview_leads_to_the_run_that_tries_the_archive(ann: ConsoleVisitor) -> None:
+    some_of_everything()
+    content = export_configuration()
+    content["subscriptions"][2]["filter"] = "$$->'Body'->>'id' in ('1008', '1009')"
+    ann.page.goto("/admin/configuration/")
+    ann.page.get_by_label("Days of the archive to try").fill("30")
+    upload(ann, content)
+    expect(ann.page.get_by_text("tries the archived messages of the last 30 days")).to_be_visible()
+    ann.photograph("configuration-file-days", is_checked=True)
+    run = PipelineRun.objects.get()
+    ann.page.get_by_role("link", name=str(run).capitalize()).click()
+    expect(ann.page.get_by_role("heading", name="Queued")).to_be_visible()
+    ann.photograph("effect-waiting")
+    figures = {"asked": 48_210, "more": 1_204, "fewer": 312}
+    examples = {"example_of_more": 12, "example_of_fewer": 17}
+    found = {"subscription": "subscription abc/project-1008", **figures, **examples}
+    PipelineRun.objects.update(
+        state=RunState.DONE,
+        ended_at=timezone.now(),
+        result={"until": "2026-11-22T10:00:00+00:00", "effects": [found]},
+    )
+    expect(ann.page.get_by_role("link", name="for example msg_17")).to_be_visible()
+    ann.photograph("effect-done", is_checked=True)
 
 
 @pytest.mark.slow

@@ -1,12 +1,15 @@
 """The page of the configuration file: download, upload, review, apply."""
 
 import re
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from delivery.models import PipelineRun, RunState, Step
 from subscriptions.configuration.document_json import document_text
 from subscriptions.configuration.export import export_configuration
 from subscriptions.models import ConfigurationChange, Publisher, Subscription
@@ -128,6 +131,68 @@ def test_no_drift_is_reported_and_a_wrong_file_is_refused(ann: Client) -> None:
     page = uploaded(ann, document(publishers=[{"name": "b d"}]), drift="yes")
     assert "The file has errors" in page
     assert "publisher b d" in page
+
+
+def narrowed() -> Any:
+    """Create a subscription; return a document with a narrower filter for it."""
+    factories.subscription("s", subscriber=factories.subscriber("abc"))
+    changed = {"subscriber": "abc", "name": "s", "filter": "$$->'Body'->>'id' = '1'"}
+    return document(subscriptions=[changed])
+
+
+class TestDaysOfTheArchive:
+    def test_a_preview_with_days_requests_a_run_and_links_to_it(self, ann: Client) -> None:
+        page = uploaded(ann, narrowed(), days="30")
+        run = PipelineRun.objects.get()
+        assert (run.step, run.state, run.asked_by) == (Step.EFFECT, RunState.WAITING, "ann")
+        assert run.asked_at - datetime.fromisoformat(run.options["since"]) == timedelta(days=30)
+        assert f'href="/admin/delivery/pipelinerun/{run.pk}/change/"' in page
+        assert "the last 30 days" in " ".join(page.split())
+        assert "The file was applied" in applied(ann, page).text
+
+    def test_a_plan_that_is_shown_again_requests_no_second_run(self, ann: Client) -> None:
+        content = narrowed()
+        content["subscriptions"][0]["timeout_seconds"] = 9
+        page = uploaded(ann, content, days="30")
+        Subscription.objects.update(timeout_seconds=7)
+        answer = applied(ann, page)
+        assert "something changed meanwhile" in answer.text
+        assert PipelineRun.objects.count() == 1
+
+    @pytest.mark.parametrize("fields", [{}, {"days": ""}, {"days": "30", "drift": "yes"}])
+    def test_no_run_is_requested_without_days_or_for_drift(
+        self, ann: Client, fields: dict[str, str]
+    ) -> None:
+        page = uploaded(ann, narrowed(), **fields)
+        assert "change subscription abc/s" in page
+        assert not PipelineRun.objects.exists()
+
+    def test_no_run_is_requested_if_no_matches_change(self, ann: Client) -> None:
+        page = uploaded(ann, document(publishers=[{"name": "github"}]), days="30")
+        assert "No subscription's matches change" in page
+        assert not PipelineRun.objects.exists()
+
+    @pytest.mark.parametrize("days", ["0", "3661", "x"])
+    def test_an_impossible_number_of_days_is_refused(self, ann: Client, days: str) -> None:
+        page = uploaded(ann, narrowed(), days=days)
+        assert "change subscription abc/s" not in page
+        assert not PipelineRun.objects.exists()
+
+    def test_only_who_may_run_the_pipeline_can_request_one(self) -> None:
+        user = User.objects.create_user("carl", is_staff=True)
+        user.user_permissions.set(
+            Permission.objects.filter(content_type__app_label="subscriptions")
+        )
+        carl = Client()
+        carl.force_login(user)
+        content = narrowed()
+        assert 'name="days"' not in carl.get(ADDRESS).text
+        assert "change subscription abc/s" in uploaded(carl, content, days="30")
+        assert not PipelineRun.objects.exists()
+        user.user_permissions.add(Permission.objects.get(codename="add_pipelinerun"))
+        assert 'name="days"' in carl.get(ADDRESS).text
+        uploaded(carl, content, days="30")
+        assert PipelineRun.objects.get().asked_by == "carl"
 
 
 def test_who_may_only_look_does_not_see_it(reader: Client) -> None:

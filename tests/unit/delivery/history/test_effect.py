@@ -13,6 +13,7 @@ from delivery.configuration.archive_effect import (
     effect_options,
     request_effect,
 )
+from delivery.console.pipeline.effects import read_tried_changes
 from delivery.history.job import StepJob
 from delivery.history.schemas import MESSAGES
 from delivery.history.steps.effect import EffectError, measure_effect
@@ -116,8 +117,13 @@ class TestEffectOfAPlan:
         run = request_effect(self.planned(filter=CHEAPER), days=30, actor="ann", now=now)
         assert run is not None
         run.refresh_from_db()
-        (effect,) = archive_effects(call_step(run.step, run.options, job=job))
+        run.result = call_step(run.step, run.options, job=job)
+        (effect,) = archive_effects(run.result)
         assert (effect.label, effect.asked, effect.fewer) == ("subscription abc/s", 12, 7)
+        (shown,) = read_tried_changes(run)
+        assert (shown.subscription, shown.asked, shown.fewer) == ("abc/s", 12, 7)
+        assert (shown.before, shown.after) == (CHEAP, CHEAPER)
+        assert shown.example_of_fewer == effect.example_of_fewer == 9
 
     def test_of_a_subscribers_status_is_reported(self, job: StepJob, tmp_path: Path) -> None:
         write(tmp_path, messages=PRICES)
