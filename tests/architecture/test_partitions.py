@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from delivery.database.statements import statement
 from delivery.history.postgres.division import divided
-from delivery.history.postgres.sent import sent_statement
+from delivery.history.postgres.sent_statements import sent_statement
 from delivery.history.postgres.source import Piece
 from delivery.history.postgres.successes import OWN, success_checksum_sql
 from delivery.history.postgres.window import ExportWindow, Snapshot

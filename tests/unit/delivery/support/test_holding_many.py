@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from delivery.database.statements import statement
 from delivery.models import Delivery, Lane
 from delivery.models.shard import SHARDS
-from delivery.support import holdings, toggle
-from delivery.support.holdings import Held
+from delivery.support import held_objects, toggle
+from delivery.support.held_objects import Held
 from subscriptions.models import Subscription
 from tests.support import factories
 from tests.support.sequences import kept_sequences  # noqa: F401 - a fixture
@@ -47,10 +47,10 @@ def filled(count: int) -> Subscription:
 
 
 def owners(of: Subscription) -> list[Held]:
-    return [of, of.subscriber, holdings.installation()]
+    return [of, of.subscriber, held_objects.installation()]
 
 
-def asked(lane: Lane) -> dict[str, Any]:
+def parameters_for(lane: Lane) -> dict[str, Any]:
     """Return the parameters with which a sender reads a lane."""
     return {
         "lane": [lane.pk],
@@ -58,11 +58,12 @@ def asked(lane: Lane) -> dict[str, Any]:
         "skipped_rows": [10],
         "bytes": [10_000_000],
         "in_memory": ["{}"],
+        "is_traced": False,
     }
 
 
 def read(lane: Lane) -> list[int]:
-    return [row["id"] for row in fetch(statement("read_runs"), asked(lane))]
+    return [row["id"] for row in fetch(statement("read_runs"), parameters_for(lane))]
 
 
 def lanes_with_work() -> set[int]:
@@ -74,7 +75,7 @@ def scans_of_waiting(lane: Lane) -> list[Mapping[str, Any]]:
     """Return the executed scans of waiting deliveries in the plan of a sender's read."""
     with connection.cursor() as cursor:
         text = statement("read_runs")
-        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}", asked(lane))
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}", parameters_for(lane))
         ((found,),) = cursor.fetchall()
     plan = found if isinstance(found, list) else orjson.loads(found)
     return [
