@@ -45,7 +45,7 @@ class ThrottledError(Exception):
     """Too many failures: no password is checked before `until`."""
 
     def __init__(self, until: datetime) -> None:
-        super().__init__(f"held back until {until}")
+        super().__init__(f"throttled until {until}")
         self.until = until
 
 

@@ -1,7 +1,7 @@
 """Django's own error answers: problem documents or TeamForge's envelope for the clients of APIs.
 
-Users of the console get a page. Everybody else gets a plain line, and so does everybody if the
-server is at fault: a page might need the part that failed.
+Users of the console get a page, but a plain line if the server is at fault: a page might need the
+part that failed. Everybody else gets a plain line.
 """
 
 import sys

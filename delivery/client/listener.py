@@ -46,7 +46,7 @@ def delay_seconds(receive_count: int) -> int:
 
 @dataclass(slots=True, kw_only=True)
 class MailboxListener:
-    """The messages `fetched` are not acknowledged yet, those `handled` were passed on.
+    """The messages `fetched` were not passed on yet; those `handled` were, but not acknowledged.
 
     The rest of them is released and acknowledged at the end. `at_once` messages are fetched
     together, and all of them have to be taken within `visibility` seconds. `say` informs a person,

@@ -1,7 +1,7 @@
 """Fetches from a mailbox, and their end by receipts.
 
-A fetch leases deliveries by a token, and a receipt ends that fetch. Each execution is one statement
-and one commit. `mailbox/README.md` has the states, the races and the crash windows.
+A fetch leases deliveries by a token, and a receipt ends that fetch. Each execution of a verb's
+statement is one commit. `mailbox/README.md` has the states, the races and the crash windows.
 """
 
 from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ The steps themselves are in `delivery.history`.
                   │ └─ stop ───┼─────┴▶ CANCELLED  a person stopped it
                   └────────────┘ Inturn stopped meanwhile: the run begins again with the next start
 
-Every change of a run's state is a conditional UPDATE in `runs`; the loser of a race sees it by
+Every change of a run's state is a conditional UPDATE in `runs`; the loser of a race sees it from
 the row count. The process of a RUNNING run holds an advisory lock: a RUNNING run without a lock was
 killed. Steps that may run only once at a time in the whole installation (export, rollup, verify)
 are protected twice: by a unique index, which refuses a second open run, and by a lock on the

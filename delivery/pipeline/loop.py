@@ -77,7 +77,7 @@ class Loop:
             self._child = Child(run.pk)
 
     def _judge(self, run_id: int, code: int) -> None:
-        """Pause after a process that ended before its run began; MOST_STARTS of them refuse it."""
+        """Pause after a process that ended before its run began; refuse the run after several."""
         run = PipelineRun.objects.filter(pk=run_id, state=RunState.WAITING).first()
         if run is None:
             self._failed_starts = 0

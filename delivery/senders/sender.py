@@ -208,7 +208,7 @@ class Sender:
             if lane is not None:
                 lane.notify()
             if number % MAX_REQUESTS == 0:
-                # Let these lanes request their reads, and the reader begin, while others wake.
+                # Let these lanes request their reads, and the reader begin, before the others.
                 await asyncio.sleep(0)
                 await asyncio.sleep(0)
         await claims.serve(lane_ids)

@@ -33,6 +33,7 @@ from delivery.database import queries
 from delivery.database.queries import TimeUpError, reading_ahead, statement_time_limit
 from delivery.models import Delivery, Message, Status
 from delivery.models.delivery import DeliveryQuerySet, ids_of_message
+from delivery.models.published import first_ids_of_imports, limits_from
 from delivery.support.written_texts import ways_to_write
 
 SECONDS = 0.85
@@ -152,9 +153,10 @@ def ids_between(since: datetime | None, until: datetime | None) -> tuple[int, in
     if since is not None:
         id = _first(Message.objects.filter(published_at__gte=since).order_by("published_at"))
         first = newest + 1 if id is None else max(id - SLACK, 0)
+        first = min(first, first_ids_of_imports(since).first() or first)
     if until is None:
         return first, newest
-    id = _first(Message.objects.filter(published_at__gte=until).order_by("published_at"))
+    id = limits_from(until).first()
     return first, newest if id is None else min(id + SLACK, newest)
 
 

@@ -33,5 +33,8 @@ teamforge = [
         rf"^{_PREFIX}inbox/(?P<event_type>[^/]+)/(?P<publish_id>[^/]+)/?\Z", InboxView.as_view()
     ),
     re_path(rf"^{_PREFIX}login/?\Z", LoginView.as_view()),
-    re_path(rf"^(?!api/){_PREFIX}inbox(?P<rest>(?:/.*)?)\Z", NoInboxView.as_view()),
+    re_path(
+        rf"^(?!(?:api|event|attask|callbacks|replies|receiver|guide)/){_PREFIX}inbox(?P<rest>(?:/.*)?)\Z",
+        NoInboxView.as_view(),
+    ),
 ]

@@ -35,7 +35,7 @@ def emptied_by_clients(measuring: Measuring) -> list[BenchResult]:
         for _ in measuring.rounds("drain", sizes.rounds):
             stage.clear()
             mailbox.fill(sizes.mailbox_messages)
-            mailbox.end_idle_stop()
+            mailbox.vacuum_and_checkpoint()
             product.append(_rate(measuring, mailbox, port, messages=sizes.mailbox_messages))
             fill_bare(sizes.mailbox_messages)
             bare.append(
@@ -60,7 +60,7 @@ def deep_and_shallow(measuring: Measuring) -> list[BenchResult]:
         shallow = replace(deep, database=SHALLOW)
         for mailbox, depth in ((deep, sizes.depth), (shallow, sizes.shallow_depth)):
             mailbox.fill(depth)
-            mailbox.end_idle_stop()
+            mailbox.vacuum_and_checkpoint()
         with web() as port, web({"DATABASE_URL": url_of_database(SHALLOW)}) as shallow_port:
             costs, limits = _costs(measuring, [(deep, port), (shallow, shallow_port)])
     name = f"a message at depth {sizes.depth:,}, of one at {sizes.shallow_depth:,}"

@@ -75,7 +75,7 @@ class Mailbox:
                 count = min(BATCH, messages - done)
                 connection.execute(_FILL, (count, self.event_type_id, BODY, self.subscription_id))
 
-    def end_idle_stop(self) -> None:
+    def vacuum_and_checkpoint(self) -> None:
         """Do autovacuum's work for a mailbox that fills up gradually, and leave no checkpoint to
         the measurement.
         """

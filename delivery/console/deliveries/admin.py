@@ -254,7 +254,7 @@ def _next(next_try: NextTry, *, now: datetime) -> SafeString | str:
 
 def _where(row: Delivery, place: str) -> SafeString | str:
     if place == "LEASED" and row.lease_expires_at:
-        return format_html("held until {}", clock(row.lease_expires_at))
+        return format_html("leased until {}", clock(row.lease_expires_at))
     return "not acknowledged" if place == "LAPSED" else "in the mailbox"
 
 

@@ -19,7 +19,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from delivery.console.holding import cost
-from delivery.console.holding.form import HoldForm
+from delivery.console.holding.form import HoldForm, ReleaseForm
 from delivery.console.shared.rights import may_toggle
 from delivery.models import Resubmission
 from delivery.support import bulk_jobs, toggle
@@ -100,7 +100,7 @@ class HoldingAdmin(ConsoleAdmin):
         owner = self.toggled(request, object_id)
         if backlog not in ("deliver", "cancel"):
             raise BadRequest("Choose to deliver or to cancel the backlog.")
-        form = HoldForm(request.POST, now=timezone.now())
+        form = ReleaseForm(request.POST)
         if not form.is_valid():
             return self.back(request, f"Nothing was done. {form.mistakes}", level=messages.ERROR)
         jobs = toggle.activate_owner(

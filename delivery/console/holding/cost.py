@@ -3,11 +3,15 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from delivery.database.queries import named_rows
+from django.db import DatabaseError
+
+from delivery.database.queries import TimeUpError, named_rows, statement_time_limit
 from subscriptions.models import Subscriber, Subscription
 
 # At most this many waiting deliveries are counted per lane and mailbox.
 LIMIT = 1_000
+# The time for the cost of many together.
+SECONDS = 2.0
 
 
 def cost_of_subscriptions(ids: Collection[int]) -> dict[int, str]:
@@ -20,10 +24,17 @@ def cost_of_subscribers(ids: Collection[int]) -> dict[int, str]:
 
 
 def cost_of_all(owners: Sequence[Subscription] | Sequence[Subscriber]) -> str:
-    """Return the cost of all these subscriptions, or of all these subscribers, together."""
+    """Return the cost of all these subscriptions, or of all these subscribers, together.
+
+    Without a number if it cannot be counted in a moment: they are INACTIVE already.
+    """
     ids = [owner.pk for owner in owners]
     kind = "subscribers" if isinstance(owners[0], Subscriber) else "subscriptions"
-    rows = _messages_a_day({"subscriptions": [], "subscribers": [], kind: ids})
+    try:
+        with statement_time_limit(SECONDS):
+            rows = _messages_a_day({"subscriptions": [], "subscribers": [], kind: ids})
+    except (TimeUpError, DatabaseError):
+        return "Messages published meanwhile will not be kept."
     messages = sum(row["messages"] for row in rows)
     an_hour = sum(row["messages"] / row["hours"] for row in rows)
     return _cost_in_words(messages, messages / an_hour if messages else 24)

@@ -9,14 +9,23 @@ from delivery.support.toggle import Release
 from subscriptions.models.holding import FASTEST_RATE, SLOWEST_RATE
 
 
-class HoldForm(forms.Form):
-    """Both fields are optional; a release has no end.
+class ReleaseForm(forms.Form):
+    """The rate of the backlog. Without it, the rate that was set with the hold applies, if any."""
+
+    catch_up_rate = forms.FloatField(required=False, min_value=SLOWEST_RATE, max_value=FASTEST_RATE)
+
+    @property
+    def mistakes(self) -> str:
+        return " ".join(str(text) for texts in self.errors.values() for text in texts)
+
+
+class HoldForm(ReleaseForm):
+    """Both fields are optional.
 
     Without them a person ends the hold, and its backlog is sent as fast as possible.
     """
 
     until = forms.DateTimeField(required=False)
-    catch_up_rate = forms.FloatField(required=False, min_value=SLOWEST_RATE, max_value=FASTEST_RATE)
 
     def __init__(self, data: Any, *, now: datetime) -> None:
         super().__init__(data)
@@ -40,7 +49,3 @@ class HoldForm(forms.Form):
     def words(self) -> str:
         until = self.cleaned_data["until"]
         return f" until {until:%Y-%m-%d %H:%M} UTC" if until else ""
-
-    @property
-    def mistakes(self) -> str:
-        return " ".join(str(text) for texts in self.errors.values() for text in texts)

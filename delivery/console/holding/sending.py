@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from delivery.console.holding.form import HoldForm
+from delivery.console.holding.form import HoldForm, ReleaseForm
 from delivery.console.holding.holds import sending_held
 from delivery.console.shared.rights import may_hold_all
 from delivery.support import held_objects, toggle
@@ -63,7 +63,7 @@ def hold_all(request: HttpRequest) -> HttpResponse:
 def release_all(request: HttpRequest) -> HttpResponse:
     if not may_hold_all(request.user):
         raise PermissionDenied
-    form = HoldForm(request.POST, now=timezone.now())
+    form = ReleaseForm(request.POST)
     if not form.is_valid():
         return _back(request, f"Nothing was done. {form.mistakes}", level=messages.ERROR)
     toggle.activate_owner(

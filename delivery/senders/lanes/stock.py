@@ -150,6 +150,6 @@ class Stock:
         return bool(forgotten)
 
     def drop(self, parcels: Iterable[Parcel]) -> None:
-        """Forget these parcels: the lane has settled them or dropped them."""
+        """Remove these parcels from memory: no attempt of theirs is under way any more."""
         for parcel in parcels:
             self._in_memory.pop(parcel.delivery_id, None)

@@ -108,7 +108,7 @@ def test_a_search_costs_the_same_number_of_queries_however_many_are_found(
     # Session, user, the first id of the filter, the newest id, the first id of the time, the
     # deliveries and the page in transactions with a limit of time (four more each), the counts,
     # suggestions of four filters, saved views.
-    with django_assert_num_queries(21):
+    with django_assert_num_queries(22):
         answer = ann.get(
             f"{MESSAGES}?body=needle&status=REJECTED&since=2026-01-01T00:00:00&{ids_of_them}"
         )

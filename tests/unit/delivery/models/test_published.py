@@ -4,14 +4,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from delivery.models import Message
+from delivery.models import Message, MessageReservation
 from delivery.models.published import id_limit, lowest_id
 from tests.support import factories
 
 pytestmark = pytest.mark.django_db
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
-MINUTE = timedelta(minutes=1)
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
 def published(*minutes: int) -> list[int]:
@@ -47,3 +47,21 @@ def test_without_messages_at_other_times_nothing_is_left_out() -> None:
 def test_times_at_the_ends_of_the_calendar_have_bounds(since: datetime, until: datetime) -> None:
     made = published(0)
     assert between(since, until) == made
+
+
+def test_imported_messages_whose_ids_were_reserved_long_before_are_within_the_bounds() -> None:
+    first, *_ = published(-120)
+    MessageReservation.objects.create(first_id=first + 1, until_id=first + 9, next_id=first + 3)
+    live = [factories.message(pk=first + 10 + at, published_at=NOON + at * MINUTE) for at in (0, 9)]
+    imported = [
+        factories.message(pk=first + 1 + at, published_at=NOON + (30 + at) * MINUTE).pk
+        for at in (0, 1)
+    ]
+    assert set(imported) <= set(between(NOON + 29 * MINUTE, NOON + 40 * MINUTE))
+    # The first message after that time is an imported one, with a lower id.
+    assert {one.pk for one in live} <= set(between(NOON - MINUTE, NOON + 20 * MINUTE))
+    # A reservation that was used only before bounds nothing.
+    after = [
+        factories.message(pk=first + 30 + at, published_at=NOON + at * HOUR).pk for at in (1, 2)
+    ]
+    assert between(NOON + 2 * HOUR, NOON + 3 * HOUR) == after

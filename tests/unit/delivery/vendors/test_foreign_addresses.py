@@ -62,7 +62,10 @@ def test_workfront_takes_json_by_any_content_type(content_type: str) -> None:
     assert caller().ask("POST", SUBSCRIPTIONS, body, content_type=content_type).status == 201
 
 
-@pytest.mark.parametrize("path", [f"{QUEUE}/more", "/attask/eventsubscription/api/v2/x"])
+@pytest.mark.parametrize(
+    "path",
+    [f"{QUEUE}/more", "/event/queue/inbox/nack", "/attask/eventsubscription/api/v2/x/inbox"],
+)
 @pytest.mark.parametrize(("host", "status"), [("testserver", 404), ("no host", 400)])
 def test_what_no_view_answers_is_a_problem_document(path: str, host: str, status: int) -> None:
     refused(caller().ask("POST", path, headers={"host": host}), status)
