@@ -1,9 +1,7 @@
 """Holding and releasing 100,000 waiting deliveries costs what holding and releasing ten costs."""
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
-import orjson
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -71,26 +69,6 @@ def lanes_with_work() -> set[int]:
     return {row["lane_id"] for row in found}
 
 
-def scans_of_waiting(lane: Lane) -> list[Mapping[str, Any]]:
-    """Return the executed scans of waiting deliveries in the plan of a sender's read."""
-    with connection.cursor() as cursor:
-        text = statement("read_runs")
-        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}", parameters_for(lane))
-        ((found,),) = cursor.fetchall()
-    plan = found if isinstance(found, list) else orjson.loads(found)
-    return [
-        node
-        for node in _nodes(plan[0]["Plan"])
-        if node.get("Relation Name") == "delivery_waiting" and node["Actual Loops"]
-    ]
-
-
-def _nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    yield plan
-    for below in plan.get("Plans", ()):
-        yield from _nodes(below)
-
-
 def statements(act: Any, owner: Held) -> int:
     with CaptureQueriesContext(connection) as captured:
         act(owner, actor="ann")
@@ -124,15 +102,3 @@ def test_the_number_of_statements_does_not_grow() -> None:
         for count in (10, MANY)
     ]
     assert taken[0] == taken[1]
-
-
-def test_a_read_scans_only_what_it_returns_by_an_index() -> None:
-    subscription = filled(MANY)
-    lane = subscription.subscriber.lane
-    toggle.hold_owner(subscription, actor="ann")
-    assert sum(scan["Actual Rows"] for scan in scans_of_waiting(lane)) == 0
-    toggle.activate_owner(subscription, actor="ann")
-    scans = scans_of_waiting(lane)
-    assert {scan["Index Name"] for scan in scans} <= {"delivery_pending", "delivery_due"}
-    assert sum(scan["Actual Rows"] for scan in scans) == ROWS
-    assert not any(scan.get("Rows Removed by Filter") for scan in scans)
