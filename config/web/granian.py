@@ -1,12 +1,19 @@
-"""The main process of the web server: granian, whose new workers SIGTERM ends at once.
+"""The main process of the web server: granian, with two races of its stop mended.
 
 A forked worker has the main process's handler of SIGTERM, without effect there, until it sets its
 own. When a stop came in the millisecond after a worker's start, that worker never noticed, and
-granian killed it 8 s later.
+granian killed it 8 s later. Therefore SIGTERM ends a new worker.
+
+A thread of granian waits for each worker with waitpid(). Until that thread has stored the result,
+waitpid() fails in the main thread, and multiprocessing reports the worker as alive. So granian
+sometimes logged that an ended worker "refused to gracefully stop", and sent its number SIGKILL.
+Therefore the main thread checks the worker's sentinel instead.
 """
 
 import os
 import signal
+from multiprocessing.connection import wait
+from typing import Any
 
 
 def run_granian() -> None:
@@ -14,6 +21,7 @@ def run_granian() -> None:
     from granian.cli import entrypoint
 
     make_new_workers_end()
+    check_sentinels()
     entrypoint()  # type: ignore[no-untyped-call]
 
 
@@ -22,6 +30,17 @@ def make_new_workers_end() -> None:
     os.register_at_fork(
         before=_block_signals, after_in_parent=_unblock_signals, after_in_child=_end_by_default
     )
+
+
+def check_sentinels() -> None:
+    """Let granian decide by a worker's sentinel whether the worker is alive."""
+    from granian.server.mp import WorkerProcess
+
+    WorkerProcess.is_alive = _is_alive  # type: ignore[method-assign]
+
+
+def _is_alive(worker: Any) -> bool:
+    return not wait([worker.inner.sentinel], timeout=0)
 
 
 def _block_signals() -> None:
