@@ -64,7 +64,7 @@ class Reader:
         # When the statement was sent whose rows `fetch` returned last, in seconds since boot. It is
         # of that `fetch` only until its caller waits for something else.
         self.requested_at = seconds_since_boot()
-        # Whether the reads tell since when a delivery is due.
+        # Whether the reads return since when a delivery is due.
         self.is_traced = traces() is not None
 
     async def parcels(self, request: RunRequest) -> list[Parcel]:

@@ -91,7 +91,7 @@ _PASSING = {"Append", "Limit", "LockRows", "Merge Append", "Nested Loop", "Resul
 
 @pytest.mark.django_db
 def test_a_plan_made_while_tables_were_empty_finds_rows_by_indexes() -> None:
-    names = sorted(name for name in set(FILES) - TEMPLATES if _package(name) in PACKAGES)
+    names = sorted(name for name in set(FILES) - TEMPLATES if package_of(name) in PACKAGES)
     with connection.cursor() as cursor:
         cursor.execute(_EMPTY)
         for way in ("seqscan", "hashjoin", "mergejoin"):
@@ -101,7 +101,7 @@ def test_a_plan_made_while_tables_were_empty_finds_rows_by_indexes() -> None:
     assert {name: tables for name, tables in found.items() if tables} == READS_WHOLE
 
 
-def _package(name: str) -> str:
+def package_of(name: str) -> str:
     return FILES[name].parent.parent.name
 
 
@@ -121,10 +121,10 @@ def _settle_many() -> bytes:
 
 
 def _growing_read_whole(text: bytes) -> set[str]:
-    return set(_read_whole(_plan(text), is_stopped=False)) & GROWING
+    return set(_read_whole(generic_plan(text), is_stopped=False)) & GROWING
 
 
-def _plan(text: bytes) -> Mapping[str, Any]:
+def generic_plan(text: bytes) -> Mapping[str, Any]:
     raw = psycopg.RawCursor(connection.connection)
     raw.execute(b"EXPLAIN (GENERIC_PLAN, VERBOSE, FORMAT JSON) " + text, prepare=False)
     ((plans,),) = raw.fetchall()
