@@ -25,6 +25,13 @@ class Stopped(Exception):  # noqa: N818 - nothing is wrong: a person wants the r
     """Raised by the receiver of progress to end the run; unfinished work leaves no trace."""
 
 
+class StepRefusedError(ValueError):
+    """The step cannot be done as things are; the message, for people, says what to do next.
+
+    Nothing is wrong inside Inturn, so the run's log has no traceback.
+    """
+
+
 class Progress(Protocol):
     """Receives a step's progress; any call may raise Stopped."""
 

@@ -1,9 +1,11 @@
-"""Error texts of failed runs: one text with the remedy; the traceback goes to the log."""
+"""Error texts of failed runs: one text with the remedy; the log has the traceback of a fault."""
 
 import errno
 import traceback
 
 import psycopg
+
+from delivery.history.job import StepRefusedError
 
 _MOST = 2000
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -16,6 +18,8 @@ def error_in_words(error: Exception) -> str:
     The errors of steps are written for people; other errors get a text by their kind.
     """
     text = " ".join(str(error).split())[:_MOST]
+    if isinstance(error, StepRefusedError):
+        return text
     first, _, plan = str(error).strip().partition("\n")
     if type(error).__module__.startswith(_OURS):
         # Spark appends its whole plan.
@@ -33,6 +37,9 @@ def error_in_words(error: Exception) -> str:
 
 
 def log_of(error: Exception) -> str:
+    """Return the traceback; nothing for a refusal, whose message is all that there is to say."""
+    if isinstance(error, StepRefusedError):
+        return ""
     return "".join(traceback.format_exception(error))
 
 

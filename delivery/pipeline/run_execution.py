@@ -25,7 +25,7 @@ from django.utils import timezone
 
 from delivery.database.connections import TCP_TIMEOUTS
 from delivery.history.archive import ledger
-from delivery.history.job import Progress, StepJob, Stopped, open_job
+from delivery.history.job import Progress, StepJob, StepRefusedError, Stopped, open_job
 from delivery.history.spark.session import SparkSessions
 from delivery.models import SOLE_STEPS, PipelineRun, RunState, Step
 from delivery.pipeline import error_text, runs, settings, steps
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 APPLICATION = "inturn history"
 
 
-class StillRunningError(Exception):
+class StillRunningError(StepRefusedError):
     """A process presumed dead is still executing the step; it ends by itself."""
 
 

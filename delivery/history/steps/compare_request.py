@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TypedDict
 from urllib.parse import urlsplit
 
+from delivery.history.job import StepRefusedError
 from delivery.history.steps.report_file import FORMATS
 from delivery.history.transforms.their_log import KNOWN_STATUSES
 from subscriptions.filters.parse import parse_path
@@ -15,7 +16,7 @@ from subscriptions.filters.tree import Path as ValuePath
 COLUMNS = ("key", "status", "time", "subscription")
 
 
-class ComparisonError(ValueError):
+class ComparisonError(StepRefusedError):
     """The comparison cannot be made as requested; the message says how to correct the request."""
 
 

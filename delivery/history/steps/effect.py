@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from delivery.history.archive import ledger
-from delivery.history.job import StepJob
+from delivery.history.job import StepJob, StepRefusedError
 from delivery.history.schemas import MESSAGES
 from delivery.history.transforms.effects import ConditionChange, Matching, effects
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class EffectError(ValueError):
+class EffectError(StepRefusedError):
     """The effect cannot be measured; the message has the remedy."""
 
 

@@ -24,7 +24,7 @@ import orjson
 
 from delivery.database.statements import statement
 from delivery.history.archive import ledger
-from delivery.history.job import StepJob
+from delivery.history.job import StepJob, StepRefusedError
 from delivery.history.schemas import MESSAGES
 from delivery.history.transforms.effects import matching_condition
 from subscriptions.filters.to_spark import to_spark
@@ -38,6 +38,10 @@ SELECTING = "SELECTING"
 _ROWS_A_WORD = 10_000
 
 Counts = Counter[tuple[str, date]]
+
+
+class ReplayGoneError(StepRefusedError):
+    """The replay was deleted with its subscription."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +107,10 @@ def select_messages(job: StepJob, *, replay_id: int) -> dict[str, Any]:
 def _load_selection(job: StepJob, replay_id: int) -> tuple[str, ReplaySelection]:
     row = job.database.execute(statement("replay_to_select"), {"replay": replay_id}).fetchone()
     if row is None:
-        raise LookupError(f"There is no replay {replay_id}: its subscription was deleted.")
+        raise ReplayGoneError(
+            f"There is no replay {replay_id}: its subscription was deleted. "
+            "Replay the messages to another subscription."
+        )
     state, since, until, event_types, filter_text, header_filter_string, destinations = row
     return str(state), ReplaySelection(
         since=since,

@@ -20,7 +20,7 @@ from pyarrow import parquet
 
 from delivery.database.statements import statement
 from delivery.history.archive import ledger
-from delivery.history.job import StepJob
+from delivery.history.job import StepJob, StepRefusedError
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, MESSAGES, Table
 from delivery.history.spark.frames import partitioned_for
 from delivery.history.steps.report_columns import AS_TEXT, IN_FULL, REPORT
@@ -37,7 +37,7 @@ _BATCH_ROWS = 1_000
 _LONGEST_ID = 18
 
 
-class ReportError(ValueError):
+class ReportError(StepRefusedError):
     """The report cannot be made as requested; the message says how to request it."""
 
 

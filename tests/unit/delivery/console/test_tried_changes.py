@@ -6,10 +6,13 @@ import pytest
 from django.test import Client
 
 from delivery.models import RunState, Step
+from delivery.pipeline.run_execution import run_waiting
 from tests.unit.delivery.console import history_rows
+from tests.unit.subscriptions.api.client import caller
 
 pytestmark = pytest.mark.django_db
 
+SINCE = "2026-10-23T10:00:00+00:00"
 CHANGE = {
     "subscription": "subscription abc/orders",
     "event_type": "Order.Created",
@@ -27,7 +30,7 @@ FOUND = {
 
 
 def page_of(ann: Client, state: RunState, *, change: Any = CHANGE, **fields: Any) -> str:
-    options = {"since": "2026-10-23T10:00:00+00:00", "changes": [change]}
+    options = {"since": SINCE, "changes": [change]}
     run = history_rows.run(Step.EFFECT, state, options=options, **fields)
     return " ".join(ann.get(f"/admin/delivery/pipelinerun/{run.pk}/change/").text.split())
 
@@ -57,6 +60,23 @@ def test_a_run_has_no_figures_before_its_end(ann: Client) -> None:
 def test_a_run_has_no_figures_if_no_day_is_archived(ann: Client) -> None:
     result = {"until": "2026-01-01T00:00:00+00:00", "effects": []}
     assert '<td data-label="Messages">–</td>' in page_of(ann, RunState.DONE, result=result)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_an_archive_page_and_answer_have_the_remedy_and_no_traceback(ann: Client) -> None:
+    waiting = history_rows.run(
+        Step.EFFECT, RunState.WAITING, options={"since": SINCE, "changes": [CHANGE]}
+    )
+    assert run_waiting(waiting.pk) is not None
+    remedy = "Nothing is archived yet, and this reads the archive: run the export first."
+    page = ann.get(f"/admin/delivery/pipelinerun/{waiting.pk}/change/").text
+    assert remedy in page
+    assert "Traceback" not in page
+    assert "EffectError" not in page
+    assert "No log." in page
+    answer = caller().get(f"configuration/effects/{waiting.pk}").body
+    assert (answer["state"], answer["error"]) == ("FAILED", remedy)
+    assert "Traceback" not in str(answer)
 
 
 def test_before_its_creation_a_subscription_has_no_message(ann: Client) -> None:

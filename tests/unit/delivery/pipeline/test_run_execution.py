@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from django.db import connections
@@ -19,6 +20,8 @@ from tests.system.operation.installation import eventually
 from tests.unit.delivery.pipeline import rows
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+SINCE, UNTIL = "2026-11-21T00:00:00+00:00", "2026-11-22T00:00:00+00:00"
 
 
 def only_run() -> PipelineRun:
@@ -82,6 +85,27 @@ def test_a_failed_run_stores_reason_and_traceback() -> None:
     assert "Traceback" in run.log
 
 
+@pytest.mark.parametrize(
+    ("step", "options", "error"),
+    [
+        (Step.EFFECT, {"since": SINCE, "changes": []}, "run the export first."),
+        (Step.REPORT, {"since": SINCE, "until": UNTIL}, "run the export first."),
+        (
+            Step.COMPARE,
+            {"theirs": "log.csv", "key": "$$->'Body'->>'id'"},
+            "run `history export` first.",
+        ),
+        (Step.REPLAY, {"replay": 999_999}, "Replay the messages to another subscription."),
+    ],
+)
+def test_a_refusal_of_a_step_ends_its_run_with_the_remedy_and_no_traceback(
+    step: Step, options: dict[str, Any], error: str
+) -> None:
+    run = run_now(step, options=options, actor="ann").run
+    assert (run.state, run.result, run.log) == (RunState.FAILED, {}, "")
+    assert run.error.endswith(error)
+
+
 def test_a_waiting_run_is_used_instead_of_a_new_one() -> None:
     waits = rows.run()
     assert run_now(Step.EXPORT, options={}, actor="ann").run == waits
@@ -110,7 +134,7 @@ def test_a_process_presumed_dead_that_still_works_blocks_its_successor() -> None
     with rows.connected() as connection:
         assert locks.is_taken(connection, locks.step_lock(Step.EXPORT))
         run = run_now(Step.EXPORT, options={}, actor="ann").run
-    assert run.state == RunState.FAILED
+    assert (run.state, run.log) == (RunState.FAILED, "")
     assert "run it again" in run.error
 
 
