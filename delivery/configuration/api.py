@@ -34,6 +34,7 @@ from delivery.configuration.shapes import (
     PlanRequest,
 )
 from delivery.models import PipelineRun, Step
+from delivery.pipeline import TooManyRunsError
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.bodies import DocumentBody
 from subscriptions.api.problems import Problem, invalid_field
@@ -48,6 +49,8 @@ from subscriptions.configuration.plan import ConfigurationRequest, Plan, Verb
 from subscriptions.configuration.secrets import lookup_of_mapping
 from subscriptions.configuration.warnings import plan_warnings
 
+# A run takes from seconds to minutes.
+RETRY_AFTER_SECONDS = 60
 _ETAG = OpenApiParameter(
     "ETag", str, OpenApiParameter.HEADER, response=True, description="The digest of the answer."
 )
@@ -109,7 +112,9 @@ class PlanView(ApiView):
     def post(self, request: Request) -> Response:
         """Plan a document; nothing is changed. 400 with all faults, by object and field.
 
-        With `days` it also requests a run of the pipeline that tries the archived messages.
+        With `days` it also requests a run of the pipeline that tries the archived messages. If a
+        run of the same changes and days is waiting or under way, the answer names that one. 429
+        when five others are waiting.
         """
         given = PlanRequest(data=request.data)
         given.is_valid(raise_exception=True)
@@ -117,10 +122,10 @@ class PlanView(ApiView):
             plan = plan_document(_configuration_request(given))
         except RefusedDocumentError as error:
             raise refused(error) from None
-        effects, run = effects_of(plan), None
+        run = None
         if (days := given.validated_data.get("days")) is not None:
-            run = request_effect(plan, days=days, actor=actor_of(request), now=timezone.now())
-        return _answer(plan, warnings=plan_warnings(plan), effects=effects, run=run)
+            run = _requested_run(plan, days=days, actor=actor_of(request))
+        return _answer(plan, warnings=plan_warnings(plan), effects=effects_of(plan), run=run)
 
 
 class EffectView(ApiView):
@@ -187,6 +192,15 @@ def _configuration_request(given: DriftRequest) -> ConfigurationRequest:
         )
     except RefusedDocumentError as error:
         raise refused(error) from None
+
+
+def _requested_run(plan: Plan, *, days: int, actor: str) -> PipelineRun | None:
+    try:
+        return request_effect(plan, days=days, actor=actor, now=timezone.now())
+    except TooManyRunsError as error:
+        detail = f"{error} A plan without `days` requests none."
+        headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+        raise Problem(429, "too-many-runs", detail, headers=headers) from None
 
 
 def _answer(

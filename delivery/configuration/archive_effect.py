@@ -19,11 +19,22 @@ MOST_DAYS = 3660
 
 
 def request_effect(plan: Plan, *, days: int, actor: str, now: datetime) -> PipelineRun | None:
-    """Request an EFFECT run of the pipeline; None if the plan changes no matches."""
+    """Request an EFFECT run of the pipeline; None if the plan changes no matches.
+
+    An open run of the same changes and days is returned instead of a second one; raises
+    `pipeline.TooManyRunsError`.
+    """
     options = effect_options(plan, days=days, now=now)
     if not options["changes"]:
         return None
-    return pipeline.request_run(Step.EFFECT, options=options, actor=actor, now=now)
+
+    def is_same(run: PipelineRun) -> bool:
+        asked_days = run.asked_at - datetime.fromisoformat(run.options["since"])
+        return asked_days == timedelta(days=days) and run.options["changes"] == options["changes"]
+
+    return pipeline.request_distinct_run(
+        Step.EFFECT, options=options, is_same=is_same, actor=actor, now=now
+    )
 
 
 def effect_options(plan: Plan, *, days: int, now: datetime) -> dict[str, Any]:

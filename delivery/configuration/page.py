@@ -32,6 +32,7 @@ from delivery.configuration.archive_effect import MOST_DAYS, request_effect
 from delivery.configuration.effect import effects_of
 from delivery.configuration.words import is_set_anew, plan_summary, shown_value
 from delivery.console.shared.rights import may_configure
+from delivery.pipeline import TooManyRunsError
 from subscriptions.admin.shared.base import actor_of
 from subscriptions.configuration.apply import PlanChangedError
 from subscriptions.configuration.document import RefusedDocumentError, document_refused
@@ -145,9 +146,17 @@ def _planned(request: HttpRequest, given: dict[str, Any], days: int | None = Non
         "sealed": encrypt(given) if plan.changes else "",
     }
     if days is not None:
-        run = request_effect(plan, days=days, actor=actor_of(request), now=timezone.now())
-        consequences |= {"days": days, "run": run}
+        consequences |= _requested_run(request, plan, days)
     return _shown(request, _emptied(request, given), **_changes(plan), **consequences)
+
+
+def _requested_run(request: HttpRequest, plan: Plan, days: int) -> dict[str, Any]:
+    try:
+        run = request_effect(plan, days=days, actor=actor_of(request), now=timezone.now())
+    except TooManyRunsError as error:
+        messages.warning(request, f"The archived messages are not tried: {error}")
+        return {}
+    return {"days": days, "run": run}
 
 
 def _refused(

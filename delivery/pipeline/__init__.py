@@ -16,7 +16,7 @@ successor. Nothing here imports Spark or Arrow before a run begins: the cluster 
 stays small.
 """
 
-from delivery.pipeline.request import request_run
+from delivery.pipeline.request import TooManyRunsError, request_distinct_run, request_run
 from delivery.pipeline.runs import RunOpenError, stop_run
 
-__all__ = ["RunOpenError", "request_run", "stop_run"]
+__all__ = ["RunOpenError", "TooManyRunsError", "request_distinct_run", "request_run", "stop_run"]

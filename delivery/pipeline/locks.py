@@ -11,6 +11,7 @@ import psycopg
 # run's id, or the checksum of a step's name.
 RUN_LOCKS = 0x494E0005
 STEP_LOCKS = 0x494E0006
+REQUEST_LOCKS = 0x494E000A
 
 
 def run_lock(id: int) -> int:
@@ -21,6 +22,11 @@ def run_lock(id: int) -> int:
 def step_lock(step: str) -> int:
     """Return the key of the lock on the connection on which a step of SOLE_STEPS commits."""
     return STEP_LOCKS << 32 | zlib.crc32(step.encode())
+
+
+def request_lock(step: str) -> int:
+    """Return the key of the lock under which `request_distinct_run` looks for runs of the step."""
+    return REQUEST_LOCKS << 32 | zlib.crc32(step.encode())
 
 
 def is_taken(database: psycopg.Connection[Any], key: int) -> bool:

@@ -1,12 +1,29 @@
 """Requests for a run of the pipeline."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from delivery.models import PipelineRun, Step
+from django.db import connection, transaction
+
+from delivery.models import RUN_OPEN, PipelineRun, RunState, Step
 from delivery.pipeline import runs
 from delivery.pipeline.cleanup import end_orphaned_runs
+from delivery.pipeline.locks import request_lock
+
+# Of a step whose runs `request_distinct_run` requests. Runs are executed one after the other, so
+# each one that waits delays the next export.
+MOST_WAITING = 5
+
+
+class TooManyRunsError(Exception):
+    """MOST_WAITING runs of the step are waiting; the message has the remedy, for people."""
+
+    def __init__(self, step: Step) -> None:
+        super().__init__(
+            f"{MOST_WAITING} runs of the step {step.label} are waiting already. Request it again "
+            "when one of them has begun, or stop one of them under Pipeline runs."
+        )
 
 
 def request_run(
@@ -19,3 +36,34 @@ def request_run(
     """
     end_orphaned_runs(now)
     return runs.create_run(step, options=options or {}, actor=actor, now=now)
+
+
+def request_distinct_run(
+    step: Step,
+    *,
+    options: Mapping[str, Any],
+    is_same: Callable[[PipelineRun], bool],
+    actor: str,
+    now: datetime,
+) -> PipelineRun:
+    """Return the open run that is the same, or create a waiting one; raises TooManyRunsError.
+
+    Two requests at the same time wait for each other, until the first one's transaction ends. A run
+    that is stopping is never the same: it has no result.
+    """
+    end_orphaned_runs(now)
+    with transaction.atomic():
+        _take_request_lock(step)
+        unended = PipelineRun.objects.filter(step=step, state__in=RUN_OPEN).defer("log")
+        open_runs = list(unended.order_by("id"))
+        for run in open_runs:
+            if not run.is_stopping and is_same(run):
+                return run
+        if sum(run.state == RunState.WAITING for run in open_runs) >= MOST_WAITING:
+            raise TooManyRunsError(step)
+        return runs.create_run(step, options=options, actor=actor, now=now)
+
+
+def _take_request_lock(step: Step) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [request_lock(step)])

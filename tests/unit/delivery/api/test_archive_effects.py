@@ -7,7 +7,9 @@ import pytest
 from django.utils import timezone
 
 from delivery.models import PipelineRun, RunState, Step
+from delivery.pipeline.request import MOST_WAITING
 from tests.support import factories
+from tests.unit.delivery.pipeline import rows
 from tests.unit.subscriptions.api.client import Caller, caller, refused
 from tests.unit.subscriptions.configuration.documents import document
 
@@ -67,6 +69,62 @@ def test_no_impossible_number_of_days_is_tried(manager: Caller, days: Any) -> No
     problem = refused(manager.post("configuration/plan", given), 400, "invalid")
     assert [one["field"] for one in problem["errors"]] == ["days"]
     assert not PipelineRun.objects.exists()
+
+
+def test_the_same_plan_again_gets_the_run_that_waits_or_is_under_way(manager: Caller) -> None:
+    content = narrowed()
+    first = planned(manager, content, days=30)["effect_run"]
+    assert {planned(manager, content, days=30)["effect_run"] for _ in range(9)} == {first}
+    run = PipelineRun.objects.get()
+    with rows.held(run):
+        PipelineRun.objects.update(state=RunState.RUNNING, started_at=timezone.now())
+        assert planned(manager, content, days=30)["effect_run"] == first
+    assert PipelineRun.objects.count() == 1
+
+
+def test_other_days_or_changes_get_a_run_of_their_own(manager: Caller) -> None:
+    content = narrowed()
+    found = [planned(manager, content, days=days)["effect_run"] for days in (30, 31)]
+    content["subscriptions"][0]["filter"] = "$$->'Body'->>'id' = '2'"
+    found.append(planned(manager, content, days=30)["effect_run"])
+    assert len(set(found)) == 3
+
+
+def test_a_run_that_ended_stops_or_was_killed_is_not_answered(manager: Caller) -> None:
+    content = narrowed()
+    run = planned(manager, content, days=30)["effect_run"]
+    begun = {"state": RunState.RUNNING, "started_at": timezone.now()}
+    PipelineRun.objects.filter(pk=run).update(state=RunState.CANCELLED, ended_at=timezone.now())
+    run = planned(manager, content, days=30)["effect_run"]
+    PipelineRun.objects.filter(pk=run).update(**begun)
+    run = planned(manager, content, days=30)["effect_run"]
+    assert PipelineRun.objects.count() == 3
+    stopping = PipelineRun.objects.get(pk=run)
+    with rows.held(stopping):
+        PipelineRun.objects.filter(pk=run).update(**begun, is_stopping=True)
+        assert planned(manager, content, days=30)["effect_run"] != run
+
+
+def test_only_so_many_runs_wait(manager: Caller) -> None:
+    content = narrowed()
+    for days in range(1, MOST_WAITING + 1):
+        planned(manager, content, days=days)
+    given = {"document": content, "days": 30}
+    answer = manager.post("configuration/plan", given)
+    detail = refused(answer, 429, "too-many-runs")["detail"]
+    assert detail.startswith(f"{MOST_WAITING} runs of the step effect are waiting already.")
+    assert "without `days`" in detail
+    assert answer.headers["Retry-After"] == "60"
+    assert PipelineRun.objects.count() == MOST_WAITING
+    assert planned(manager, content)["effect_run"] is None
+    assert planned(manager, content, days=1)["effect_run"] is not None
+    first = PipelineRun.objects.earliest("id")
+    with rows.held(first):
+        PipelineRun.objects.filter(pk=first.pk).update(
+            state=RunState.RUNNING, started_at=timezone.now()
+        )
+        assert planned(manager, content, days=30)["effect_run"] is not None
+    assert PipelineRun.objects.count() == MOST_WAITING + 1
 
 
 def test_its_run_is_read_until_it_has_the_effects(manager: Caller) -> None:

@@ -10,6 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from delivery.models import PipelineRun, RunState, Step
+from delivery.pipeline.request import MOST_WAITING
 from subscriptions.configuration.document_json import document_text
 from subscriptions.configuration.export import export_configuration
 from subscriptions.models import ConfigurationChange, Publisher, Subscription
@@ -158,6 +159,22 @@ class TestDaysOfTheArchive:
         answer = applied(ann, page)
         assert "something changed meanwhile" in answer.text
         assert PipelineRun.objects.count() == 1
+
+    def test_the_same_preview_again_links_to_the_same_run(self, ann: Client) -> None:
+        content = narrowed()
+        pages = [uploaded(ann, content, days="30") for _ in range(2)]
+        run = PipelineRun.objects.get()
+        assert all(f"pipelinerun/{run.pk}/change/" in page for page in pages)
+
+    def test_a_preview_requests_no_run_when_too_many_are_waiting(self, ann: Client) -> None:
+        content = narrowed()
+        for days in range(1, MOST_WAITING + 1):
+            uploaded(ann, content, days=str(days))
+        page = " ".join(uploaded(ann, content, days="30").split())
+        assert "The archived messages are not tried: 5 runs of the step effect are waiting" in page
+        assert "No subscription" not in page
+        assert PipelineRun.objects.count() == MOST_WAITING
+        assert "The file was applied" in applied(ann, page).text
 
     @pytest.mark.parametrize("fields", [{}, {"days": ""}, {"days": "30", "drift": "yes"}])
     def test_no_run_is_requested_without_days_or_for_drift(
