@@ -5,6 +5,8 @@ environment or files, because anybody with a key could read those in this way.
 """
 
 import hashlib
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 from django.shortcuts import get_object_or_404
@@ -93,11 +95,7 @@ class DriftView(ApiView):
         """
         given = DriftRequest(data=request.data)
         given.is_valid(raise_exception=True)
-        try:
-            found = drift_of(_configuration_request(given))
-        except RefusedDocumentError as error:
-            raise refused(error) from None
-        return Response(_changes(found))
+        return Response(_changes(_plan_of(given, drift_of)))
 
 
 class PlanView(ApiView):
@@ -118,10 +116,7 @@ class PlanView(ApiView):
         """
         given = PlanRequest(data=request.data)
         given.is_valid(raise_exception=True)
-        try:
-            plan = plan_document(_configuration_request(given))
-        except RefusedDocumentError as error:
-            raise refused(error) from None
+        plan = _plan_of(given, plan_document)
         run = None
         if (days := given.validated_data.get("days")) is not None:
             run = _requested_run(plan, days=days, actor=actor_of(request))
@@ -159,39 +154,38 @@ class ApplyView(ApiView):
             raise invalid_field(
                 "digest", "Give the digest of the plan, here or in the header If-Match."
             )
+        apply = partial(apply_document, digest=digest, actor=actor_of(request))
         try:
-            plan = apply_document(
-                _configuration_request(given), digest=digest, actor=actor_of(request)
-            )
-            return _answer(plan, warnings=[], effects=Effects(effects=[], left_out=0))
-        except RefusedDocumentError as error:
-            raise refused(error) from None
+            plan = _plan_of(given, apply)
         except PlanChangedError:
             detail = (
                 "The plan is out of date: "
                 "the document or the installation has changed since. Plan again."
             )
             raise Problem(409, "plan-changed", detail) from None
+        return _answer(plan, warnings=[], effects=Effects(effects=[], left_out=0))
 
 
-def refused(error: RefusedDocumentError) -> Problem:
-    errors = [
-        {"object": one.object, "field": one.field, "detail": one.detail} for one in error.faults
-    ]
-    return Problem(400, "invalid", " ".join(map(str, error.faults[:3])), errors=errors)
-
-
-def _configuration_request(given: DriftRequest) -> ConfigurationRequest:
+def _plan_of(given: DriftRequest, make: Callable[[ConfigurationRequest], Plan]) -> Plan:
+    """Return the plan that `make` returns for a valid request; its document's faults are a 400."""
     values = given.validated_data
     try:
-        return checked_document(
+        document = checked_document(
             values["document"],
             lookup=lookup_of_mapping(values["secrets"]),
             # Drift has no such choice: it compares both ways.
             prune=values.get("prune", False),
         )
+        return make(document)
     except RefusedDocumentError as error:
-        raise refused(error) from None
+        raise _refused(error) from None
+
+
+def _refused(error: RefusedDocumentError) -> Problem:
+    errors = [
+        {"object": one.object, "field": one.field, "detail": one.detail} for one in error.faults
+    ]
+    return Problem(400, "invalid", " ".join(map(str, error.faults[:3])), errors=errors)
 
 
 def _requested_run(plan: Plan, *, days: int, actor: str) -> PipelineRun | None:
