@@ -12,6 +12,7 @@ from subscriptions.models import Subscriber, Subscription
 LIMIT = 1_000
 # The time for the cost of many together.
 SECONDS = 2.0
+UNKNOWN_COST = "Messages published meanwhile will not be kept."
 
 
 def cost_of_subscriptions(ids: Collection[int]) -> dict[int, str]:
@@ -26,7 +27,7 @@ def cost_of_subscribers(ids: Collection[int]) -> dict[int, str]:
 def cost_of_all(owners: Sequence[Subscription] | Sequence[Subscriber]) -> str:
     """Return the cost of all these subscriptions, or of all these subscribers, together.
 
-    Without a number if it cannot be counted in a moment: they are INACTIVE already.
+    UNKNOWN_COST if it cannot be counted in a moment: they are INACTIVE already.
     """
     ids = [owner.pk for owner in owners]
     kind = "subscribers" if isinstance(owners[0], Subscriber) else "subscriptions"
@@ -34,7 +35,7 @@ def cost_of_all(owners: Sequence[Subscription] | Sequence[Subscriber]) -> str:
         with statement_time_limit(SECONDS):
             rows = _messages_a_day({"subscriptions": [], "subscribers": [], kind: ids})
     except (TimeUpError, DatabaseError):
-        return "Messages published meanwhile will not be kept."
+        return UNKNOWN_COST
     messages = sum(row["messages"] for row in rows)
     an_hour = sum(row["messages"] / row["hours"] for row in rows)
     return _cost_in_words(messages, messages / an_hour if messages else 24)

@@ -6,13 +6,12 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from delivery.console.holding.cost import UNKNOWN_COST
 from delivery.console.shared.bounded_counts import Bounded
 from subscriptions.models import Subscriber, Subscription, SubscriptionStatus
 
 Owner = Subscription | Subscriber
 
-# The warning where the number of messages is unknown.
-NOT_KEPT = "Messages published while it is INACTIVE will not be kept for it."
 RECORDED = "Messages published meanwhile match and are recorded, and never sent, also not later."
 KEPT = "Messages published meanwhile are stored, and sent when it is ACTIVE again."
 
@@ -42,7 +41,7 @@ def row_buttons(owner: Owner, *, backlog: Bounded | None, cost: str) -> SafeStri
 
 def stop_buttons(owner: Owner) -> SafeString:
     """Return buttons that stop its deliveries, or that release them if they are stopped."""
-    return _joined(_stopping_or_releasing(owner, None, NOT_KEPT))
+    return _joined(_stopping_or_releasing(owner, None, UNKNOWN_COST))
 
 
 def _stopping_or_releasing(owner: Owner, backlog: Bounded | None, cost: str) -> list[SafeString]:
