@@ -3,6 +3,7 @@
 import signal
 
 import psycopg
+from psycopg.errors import DeadlockDetected
 
 from config.up import processes
 from tests.system.operation.installation import eventually
@@ -84,8 +85,21 @@ def lock_lane(stage: TortureStage) -> None:
 
 
 def lock_table(stage: TortureStage) -> None:
+    """Lock a table; lock it again if PostgreSQL ends this transaction because of a deadlock.
+
+    Partitions are locked one after the other, and a statement of the product may have some.
+    """
     table = stage.chance.choice(["delivery_delivery", "delivery_lane", "delivery_shard"])
-    reason = f"LOCK TABLE {table}"
-    with stage.excused(reason), stage.product.connect() as connection, connection.transaction():
-        connection.execute(f"{reason} IN EXCLUSIVE MODE")
-        stage.let_pass(0.5, 4)
+    with stage.excused(f"LOCK TABLE {table}"):
+        while not _is_locked_for_a_while(stage, table):
+            pass
+
+
+def _is_locked_for_a_while(stage: TortureStage, table: str) -> bool:
+    try:
+        with stage.product.connect() as connection, connection.transaction():
+            connection.execute(f"LOCK TABLE {table} IN EXCLUSIVE MODE")
+            stage.let_pass(0.5, 4)
+            return True
+    except DeadlockDetected:
+        return False
