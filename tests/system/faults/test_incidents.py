@@ -12,6 +12,7 @@ import pytest
 from tests.support.product import Flow, Product
 from tests.support.receivers import OK, Answer, Hold, Receiver, ReceiverEndpoint
 from tests.system.faults.test_killed_chores import Chores
+from tests.system.flows.test_retries import policy_like
 from tests.system.operation.installation import eventually, kill
 
 
@@ -38,7 +39,9 @@ def test_a_blocked_lane_is_announced_once_whenever_the_chores_die(
     flow: Flow, receiver: Receiver, product: Product, chat: ReceiverEndpoint
 ) -> None:
     chores = Chores(product)
-    of = flow.subscribe(receiver.endpoint("hook"), policy="strict")
+    # Only this test ends the pause.
+    policy = policy_like(product, "strict", pause_seconds=600, pause_max_seconds=600)
+    of = flow.subscribe(receiver.endpoint("hook"), policy=policy)
     reported = {
         event: flow.subscribe(
             receiver.endpoint(f"notified-{event}"),

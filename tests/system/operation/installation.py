@@ -147,9 +147,12 @@ class StartedInstallation:
 
 
 def kill(*pids: int | None) -> None:
-    for pid in pids:
-        assert pid is not None
-        processes.send_signal(signal.SIGKILL, [pid])
+    """Kill processes; several are stopped first, so that none replaces another meanwhile."""
+    found = [pid for pid in pids if pid is not None]
+    assert len(found) == len(pids), "a process to kill was not found"
+    if len(found) > 1:
+        stop(*found)
+    processes.send_signal(signal.SIGKILL, found)
 
 
 def stop(*pids: int) -> None:
