@@ -6,8 +6,8 @@ granian killed it 8 s later. Therefore SIGTERM ends a new worker.
 
 A thread of granian waits for each worker with waitpid(). Until that thread has stored the result,
 waitpid() fails in the main thread, and multiprocessing reports the worker as alive. So granian
-sometimes logged that an ended worker "refused to gracefully stop", and sent its number SIGKILL.
-Therefore the main thread checks the worker's sentinel instead.
+sometimes logged that an ended worker "refused to gracefully stop", and sent SIGKILL to its process
+id. Therefore the main thread checks the worker's sentinel instead.
 """
 
 import os
@@ -21,7 +21,7 @@ def run_granian() -> None:
     from granian.cli import entrypoint
 
     make_new_workers_end()
-    check_sentinels()
+    use_sentinels()
     entrypoint()  # type: ignore[no-untyped-call]
 
 
@@ -32,7 +32,7 @@ def make_new_workers_end() -> None:
     )
 
 
-def check_sentinels() -> None:
+def use_sentinels() -> None:
     """Let granian decide by a worker's sentinel whether the worker is alive."""
     from granian.server.mp import WorkerProcess
 

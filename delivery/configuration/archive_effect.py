@@ -30,7 +30,7 @@ def request_effect(plan: Plan, *, days: int, actor: str, now: datetime) -> Pipel
 
     def is_same(run: PipelineRun) -> bool:
         asked_days = run.asked_at - datetime.fromisoformat(run.options["since"])
-        return asked_days == timedelta(days=days) and run.options["changes"] == options["changes"]
+        return asked_days.days == days and run.options["changes"] == options["changes"]
 
     return pipeline.request_distinct_run(
         Step.EFFECT, options=options, is_same=is_same, actor=actor, now=now

@@ -26,7 +26,7 @@ class Stopped(Exception):  # noqa: N818 - nothing is wrong: a person wants the r
 
 
 class StepRefusedError(ValueError):
-    """The step cannot be done as things are; the message, for people, says what to do next.
+    """The step cannot be done as things are; the message, for people, says why.
 
     Nothing is wrong inside Inturn, so the run's log has no traceback.
     """

@@ -1,4 +1,8 @@
-"""The advisory locks of the pipeline; a lock lasts as long as the connection that holds it."""
+"""The advisory locks of the pipeline.
+
+A request's lock lasts until its transaction ends, the others as long as the connection that holds
+them.
+"""
 
 import zlib
 from contextlib import suppress

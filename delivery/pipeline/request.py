@@ -21,8 +21,8 @@ class TooManyRunsError(Exception):
 
     def __init__(self, step: Step) -> None:
         super().__init__(
-            f"{MOST_WAITING} runs of the step {step.label} are waiting already. Request it again "
-            "when one of them has begun, or stop one of them under Pipeline runs."
+            f"{MOST_WAITING} runs of the step {step.label} are waiting already. Request the run "
+            "again when one of them has begun, or stop one of them under Pipeline runs."
         )
 
 

@@ -132,6 +132,11 @@ def generic_plan(text: bytes) -> Mapping[str, Any]:
     return found
 
 
+def table_of(scan: Mapping[str, Any]) -> str:
+    """Return the table that a node of a plan scans, without the last part of a partition's name."""
+    return re.sub(r"_(\d+|rest)$", "", scan["Relation Name"])
+
+
 def _read_whole(node: Mapping[str, Any], *, is_stopped: bool) -> Iterator[str]:
     """Yield the tables of scans that have no condition for an index and no limit that ends them."""
     kind = node["Node Type"]
@@ -139,7 +144,7 @@ def _read_whole(node: Mapping[str, Any], *, is_stopped: bool) -> Iterator[str]:
         by_bitmap = kind == "Bitmap Heap Scan"
         scan = node["Plans"][0] if by_bitmap else node
         if not is_stopped and "Index Cond" not in scan and kind != "Tid Scan":
-            yield re.sub(r"_(\d+|rest)$", "", node["Relation Name"])
+            yield table_of(node)
     below = kind == "Limit" or (is_stopped and kind in _PASSING)
     for place, part in enumerate(node.get("Plans", ())):
         is_source = part["Parent Relationship"] in ("Outer", "Member", "Subquery") and place == 0

@@ -87,19 +87,22 @@ def lock_lane(stage: TortureStage) -> None:
 def lock_table(stage: TortureStage) -> None:
     """Lock a table; lock it again if PostgreSQL ends this transaction because of a deadlock.
 
-    Partitions are locked one after the other, and a statement of the product may have some.
+    Partitions are locked one after the other, and a statement of the product may have locked some
+    of them already.
     """
     table = stage.chance.choice(["delivery_delivery", "delivery_lane", "delivery_shard"])
+    seconds = stage.chance.uniform(0.5, 4)
     with stage.excused(f"LOCK TABLE {table}"):
-        while not _is_locked_for_a_while(stage, table):
+        while not _lock_for(stage, table, seconds):
             pass
 
 
-def _is_locked_for_a_while(stage: TortureStage, table: str) -> bool:
+def _lock_for(stage: TortureStage, table: str, seconds: float) -> bool:
+    """Return False after a deadlock."""
     try:
         with stage.product.connect() as connection, connection.transaction():
             connection.execute(f"LOCK TABLE {table} IN EXCLUSIVE MODE")
-            stage.let_pass(0.5, 4)
+            stage.let_pass(seconds, seconds)
             return True
     except DeadlockDetected:
         return False

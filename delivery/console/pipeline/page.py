@@ -30,7 +30,7 @@ _REMEDIES = {
     Step.EXPORT: "Run it again: it continues where it stopped. Unverified files do not count.",
     Step.ROLLUP: "Run it again: it recomputes the missing hours.",
     Step.VERIFY: "Run it again: it only reads.",
-    Step.REPLAY: "Open its replay and select again, or cancel it.",
+    Step.REPLAY: "If its replay still exists, open it and select again, or cancel it.",
     Step.REPORT: "Create the report again.",
     Step.EFFECT: "Plan again, with the days: it only reads.",
     Step.COMPARE: "Run `manage.py compare` again: it only reads.",

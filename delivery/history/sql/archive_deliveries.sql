@@ -3,8 +3,7 @@
 -- the delivery's own row; null if it has none, or has earlier settlements: it may be archived with
 -- one.
 -- Leans on delivery_settled_at and earlier_settlement_at. Each message is looked up: neighbouring
--- deliveries have the same message or neighbouring ones. Earlier settlements and outputs are looked
--- up only if there are any at all, which is read once.
+-- deliveries have the same message or neighbouring ones.
 SELECT
     settled.delivery_id AS id, settled.settled_at, settled.status, settled.message_id,
     message.published_at, settled.subscription_id, settled.queue_group::int AS queue_group,
@@ -20,10 +19,8 @@ FROM (
         receive_count, message_id, subscription_id, queue_group, callback_id, replay_id,
         id AS delivery_id, duration_ms, status_code,
         CASE
-            WHEN NOT (
-                (SELECT EXISTS (SELECT FROM delivery_earliersettlement)) AND EXISTS (
-                    SELECT FROM delivery_earliersettlement WHERE delivery_id = delivery_settled.id
-                )
+            WHEN NOT EXISTS (
+                SELECT FROM delivery_earliersettlement WHERE delivery_id = delivery_settled.id
             ) THEN started_at
         END AS started_at
     FROM delivery_settled
@@ -49,7 +46,6 @@ CROSS JOIN LATERAL (
 LEFT JOIN LATERAL (
     SELECT encode(sha256(body), 'hex') AS output_sha256
     FROM delivery_scriptoutput
-    WHERE (SELECT EXISTS (SELECT FROM delivery_scriptoutput))
-        AND delivery_id = settled.delivery_id AND made_at <= settled.settled_at
+    WHERE delivery_id = settled.delivery_id AND made_at <= settled.settled_at
     OFFSET 0
 ) AS output ON true

@@ -31,9 +31,9 @@ print(ended, len(got))
 ENDS = """
 import os
 from granian.server.mp import WorkerProcess
-from config.web.granian import check_sentinels
+from config.web.granian import use_sentinels
 
-check_sentinels()
+use_sentinels()
 alive = os.pipe()
 worker = WorkerProcess(parent=None, idx=0, target=os.read, args=(alive[0], 1))
 worker.inner.start()
