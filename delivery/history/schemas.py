@@ -34,7 +34,8 @@ class SchemaError(TypeError):
 class Column:
     """A column; `type` is Spark's name, `meaning` is shown next to reports.
 
-    With `is_called`, the value follows from the row's subscription (see `names`).
+    With `is_called`, the value follows from the row's subscription (see `names`); with
+    `is_of_message`, from a delivery's message (see `message_columns`).
     """
 
     name: str
@@ -42,6 +43,7 @@ class Column:
     meaning: str = ""
     is_nullable: bool = False
     is_called: bool = False
+    is_of_message: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,13 @@ class Table:
 
     @property
     def bare(self) -> tuple[Column, ...]:
-        """The columns stored in the row itself."""
+        """The columns that do not follow from the row's subscription."""
         return tuple(column for column in self.columns if not column.is_called)
+
+    @property
+    def selected(self) -> tuple[Column, ...]:
+        """The columns of the statement that selects the rows."""
+        return tuple(column for column in self.bare if not column.is_of_message)
 
     @property
     def called(self) -> list[str]:
@@ -157,7 +164,7 @@ DELIVERIES = Table(
         Column("settled_at", "timestamp"),
         Column("status", "string", "as it was settled then"),
         Column("message_id", "bigint"),
-        Column("published_at", "timestamp", "of its message"),
+        Column("published_at", "timestamp", "of its message", is_of_message=True),
         Column("event_type", "string", is_called=True),
         Column("kind", "string", "TOPIC, QUEUE or SYNC", is_called=True),
         Column("subscriber", "string", is_called=True),
@@ -180,15 +187,15 @@ DELIVERIES = Table(
         Column("redelivery", "string"),
         Column("reason", "string"),
         Column("receive_count", "int", "how often it was fetched from a mailbox"),
-        Column("body_bytes", "bigint"),
+        Column("body_bytes", "bigint", is_of_message=True),
         Column(
             "output_sha256",
             "string",
             "in hex, of the body that its script made; null: the message's own was sent",
             is_nullable=True,
         ),
-        Column("transaction_id", "bigint", "of its message", is_nullable=True),
-        Column("seen_before", "bigint", "of its message", is_nullable=True),
+        Column("transaction_id", "bigint", "of its message", is_nullable=True, is_of_message=True),
+        Column("seen_before", "bigint", "of its message", is_nullable=True, is_of_message=True),
     ),
 )
 

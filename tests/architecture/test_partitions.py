@@ -8,22 +8,26 @@ index. Every partition here has a thousand, so a statement that lost its conditi
 import re
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import chain
 
+import pyarrow as pa
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from config.settings import WALKS_INDEXES
 from delivery.database.statements import statement
 from delivery.history.postgres.division import divided
+from delivery.history.postgres.message_columns import columns_statement
 from delivery.history.postgres.sent_statements import sent_statement
-from delivery.history.postgres.source import Piece
-from delivery.history.postgres.successes import OWN, success_checksum_sql
+from delivery.history.postgres.source import Piece, snapshot_statements
+from delivery.history.postgres.successes import SUCCESS, success_checksum_sql
 from delivery.history.postgres.window import ExportWindow, Snapshot
 from delivery.history.schemas import ATTEMPTS, BY_NAME, DELIVERIES
 from delivery.maintenance import retention
-from delivery.models import Archived, IdempotencyKey, RetentionRun, RetentionState
+from delivery.models import Archived, Delivery, IdempotencyKey, RetentionRun, RetentionState
 from delivery.models.message import public_id
 from tests.support import factories
 from tests.support.partitions import Plans, explaining
@@ -139,10 +143,15 @@ class TestMessages:
 
 
 class TestExports:
-    """An export finds rows by their times, and all that belongs to them by id."""
+    """An export finds rows by their times and ids, and all that belongs to them by id."""
 
     @pytest.fixture
-    def window(self) -> ExportWindow:
+    def window(self, days: Days) -> ExportWindow:
+        with connection.cursor() as cursor:
+            for option in WALKS_INDEXES:
+                cursor.execute(f"SET LOCAL {option.split()[1].split('=')[0]} TO DEFAULT")
+            for setting in snapshot_statements("")[:-2]:
+                cursor.execute(setting.replace("SET ", "SET LOCAL "))
         since = BEGINNING + timedelta(days=CHOSEN, hours=-3)
         return ExportWindow(since, since + timedelta(days=1))
 
@@ -152,13 +161,33 @@ class TestExports:
         seen = Snapshot(name="", visible="", connection=connection.connection)
         pieces, counted = divided(seen, window)
         assert counted == {"messages": ROWS, "deliveries": ROWS, "journal": 0}
-        for piece in pieces:
-            for found_by_time, text in _statements(piece):
-                plans = Plans()
-                plans.explain(text)
-                beyond = days.beyond(plans.scans())
-                assert {scan.table for scan in beyond} == {found_by_time}
-                assert {scan.rows for scan in beyond} == {0}
+        for text in chain.from_iterable(map(_statements, pieces)):
+            plans = Plans()
+            plans.explain(text)
+            assert max(scan.rows for scan in plans.scans()) == ROWS
+            assert not days.beyond(plans.scans())
+
+    def test_an_old_delivery_settled_that_day_adds_one_row_of_its_own(
+        self, days: Days, window: ExportWindow
+    ) -> None:
+        old = Delivery.objects.filter(message_id=days.ranges[0].first_id + 41)
+        assert old.update(settled_at=window.since + timedelta(hours=1)) == 1
+        seen = Snapshot(name="", visible="", connection=connection.connection)
+        pieces, _ = divided(seen, window)
+        for text in chain.from_iterable(map(_statements, pieces)):
+            plans = Plans()
+            plans.explain(text)
+            of_deliveries = [
+                scan.rows for scan in days.beyond(plans.scans()) if scan.table == "delivery_settled"
+            ]
+            assert sum(of_deliveries) == ("delivery_settled" in text)
+            assert {scan.rows for scan in days.beyond(plans.scans())} <= {0, 1}
+
+    def test_the_columns_of_messages_are_read_from_their_day(self, days: Days) -> None:
+        ids = pa.array([days.chosen.first_id, days.chosen.until_id - 1])
+        plans = Plans()
+        plans.explain(columns_statement(ids))
+        assert not days.beyond(plans.scans())
 
     @pytest.mark.parametrize(
         ("relation", "id", "at"),
@@ -173,18 +202,25 @@ class TestExports:
         plans = Plans()
         text = statement("archive_bounds").format(relation=relation, id=id, at=at)
         plans.explain(
-            text, {"since": window.since, "until": window.until, "rows": 50_000, "most": 4}
+            text,
+            {
+                "since": window.since,
+                "until": window.until,
+                "rows": 50_000,
+                "most": 4,
+                "share": 0.02,
+            },
         )
         assert {scan.rows for scan in days.beyond(plans.scans())} == {0}
 
 
-def _statements(piece: Piece) -> list[tuple[str, str]]:
-    """Return the statements by which a worker reads a piece, each with the table found by time."""
+def _statements(piece: Piece) -> list[str]:
+    """Return the statements by which a worker reads a piece."""
     if piece.table != DELIVERIES.name:
-        return [("delivery_message", sent_statement(BY_NAME[piece.table], piece.select))]
-    deliveries = sent_statement(DELIVERIES, piece.select, OWN, success_checksum_sql())
+        return [sent_statement(BY_NAME[piece.table], piece.select)]
+    deliveries = sent_statement(DELIVERIES, piece.select, SUCCESS, success_checksum_sql())
     attempts = sent_statement(ATTEMPTS, piece.of_attempts.select)
-    return [("delivery_settled", deliveries), ("delivery_settled", attempts)]
+    return [deliveries, attempts]
 
 
 class TestRemovals:

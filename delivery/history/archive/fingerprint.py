@@ -47,22 +47,46 @@ class Fingerprint:
 def fingerprint_sql(
     columns: Sequence[Column],
     *,
+    among: Sequence[Column] = (),
     named: Mapping[str, str] = _NO_NAMES,
     shared: Mapping[str, str | bytes] | None = None,
+    usual: Mapping[str, str | None] | None = None,
 ) -> str:
     """Return the SQL expression of a row's checksum over columns with these names.
 
-    Its row also needs the columns of `whole_times_sql`. `named` has other names in the statement
-    for some columns; `shared` has the texts and bytes, if all rows have the same.
+    Its row also needs the columns of `whole_times_sql`. If the columns are only a part of the row,
+    `among` has all; the checksum is the XOR of the parts', and texts and bytes are in one part.
+    `named` has other names in the statement for some columns. `shared` has the texts and bytes, if
+    all rows have the same; `usual` has the texts of most rows, if there are no bytes.
     """
-    values = [_whole(column, named.get(column.name, column.name)) for column in _numbers(columns)]
-    laid = [f"{value} # ({value} << {_shift(place)})" for place, value in enumerate(values)]
-    if shared is None:
-        text = f"substr(md5({_joined(columns)}), 1, {2 * _DIGEST_BYTES})"
-        digest = f"('x' || {text})::bit({8 * _DIGEST_BYTES})::bigint"
-    else:
-        digest = f"x'{_md5(_joined_values(columns, shared)):016x}'::bigint"
-    return " # ".join([*laid, digest])
+    laid = []
+    for place, column in enumerate(_numbers(among or columns)):
+        if column in columns:
+            value = _whole(column, named.get(column.name, column.name))
+            laid.append(f"{value} # ({value} << {_shift(place)})")
+    if _texts(columns) or _bytes(columns):
+        laid.append(_digest_sql(columns, shared, usual))
+    return " # ".join(laid)
+
+
+def _digest_sql(
+    columns: Sequence[Column],
+    shared: Mapping[str, str | bytes] | None,
+    usual: Mapping[str, str | None] | None,
+) -> str:
+    """Return the SQL expression of the digest of texts and bytes."""
+    if shared is not None:
+        return _literal_digest(columns, shared)
+    text = f"substr(md5({_joined(columns)}), 1, {2 * _DIGEST_BYTES})"
+    digest = f"('x' || {text})::bit({8 * _DIGEST_BYTES})::bigint"
+    if usual is None:
+        return digest
+    # The values are constants of ours.
+    are_usual = " AND ".join(
+        f"{name} IS NULL" if value is None else f"{name} = '{value}'"
+        for name, value in usual.items()
+    )
+    return f"CASE WHEN {are_usual} THEN {_literal_digest(columns, usual)} ELSE {digest} END"
 
 
 def whole_times_sql(columns: Sequence[Column]) -> list[str]:
@@ -137,10 +161,14 @@ def _md5(value: bytes) -> int:
     return int.from_bytes(hashlib.md5(value, usedforsecurity=False).digest()[:_DIGEST_BYTES])
 
 
-def _joined_values(columns: Sequence[Column], values: Mapping[str, str | bytes]) -> bytes:
-    """Return the texts and bytes of a row as one value."""
+def _literal_digest(columns: Sequence[Column], values: Mapping[str, str | bytes | None]) -> str:
+    """Return the digest of these values as SQL."""
     found = [values[column.name] for column in (*_texts(columns), *_bytes(columns))]
-    return _BETWEEN.join(value.encode() if isinstance(value, str) else value for value in found)
+    joined = _BETWEEN.join(
+        value.encode() if isinstance(value, str) else _NO_TEXT if value is None else value
+        for value in found
+    )
+    return f"x'{_md5(joined):016x}'::bigint"
 
 
 def _whole(column: Column, name: str) -> str:

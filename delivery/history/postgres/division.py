@@ -4,14 +4,16 @@ from collections import Counter
 from itertools import pairwise
 
 from delivery.database.statements import statement
-from delivery.history.postgres.source import ALL_IDS, Piece
+from delivery.history.postgres.source import Piece
 from delivery.history.postgres.window import ExportWindow, Snapshot
 from delivery.history.schemas import DELIVERIES, JOURNAL, MESSAGES
 
 # The rows that one worker writes at a time; fewer are not worth another worker, nor more files of a
 # day.
 _ROWS_A_PIECE = 50_000
-_MOST_PIECES = 4
+_MOST_PIECES = 8
+# The part of the rows by which they are divided: a thousand of the fewest that are.
+_SHARE = 0.02
 # The relations that are counted, with their id and time columns: the largest first, so that workers
 # end at about the same time. Attempts are written with their deliveries.
 _RELATIONS = (
@@ -24,7 +26,8 @@ _RELATIONS = (
 def divided(seen: Snapshot, window: ExportWindow) -> tuple[list[Piece], Counter[str]]:
     """Return the workers' pieces, of about equal size, and the number of rows by table.
 
-    Attempts are not counted. Together the pieces cover all possible ids, whatever was counted.
+    Attempts are not counted. Together the pieces have all ids that were counted; another snapshot
+    may have more.
     """
     pieces, counted = [], Counter[str]()
     for table, relation, id, at in _RELATIONS:
@@ -34,14 +37,13 @@ def divided(seen: Snapshot, window: ExportWindow) -> tuple[list[Piece], Counter[
             "until": window.until,
             "rows": _ROWS_A_PIECE,
             "most": _MOST_PIECES,
+            "share": _SHARE,
         }
         row = seen.connection.execute(text.encode(), parameters).fetchone()
         assert row is not None
-        count, inner = row
-        counted[table.name] = count
+        counted[table.name], bounds = row
         pieces += [
             Piece(table=table.name, since=window.since, until=window.until, first=first, last=last)
-            for first, last in pairwise([ALL_IDS[0], *inner, ALL_IDS[1]])
-            if count
+            for first, last in pairwise(bounds)
         ]
     return pieces, counted

@@ -5,7 +5,7 @@ read again, and must give the same checksum.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass
 from datetime import date
 from itertools import chain
@@ -24,10 +24,11 @@ from delivery.history.archive.fingerprint import (
     fingerprint_of,
     fingerprint_of_batches,
 )
+from delivery.history.postgres.message_columns import MessageColumns
 from delivery.history.postgres.names import Names
 from delivery.history.postgres.sent_statements import sent_statement
-from delivery.history.postgres.source import Piece, read_batches
-from delivery.history.postgres.successes import OWN, SENT, RowSuccesses, success_checksum_sql
+from delivery.history.postgres.source import Piece, Read, open_reader
+from delivery.history.postgres.successes import SENT, SUCCESS, RowSuccesses, success_checksum_sql
 from delivery.history.schemas import (
     ATTEMPTS,
     BY_NAME,
@@ -70,24 +71,32 @@ class Extraction:
         """
         piece = numbered.piece
         table = BY_NAME[piece.table]
-        if table is not DELIVERIES:
+        with self._reader() as read:
+            if table is DELIVERIES:
+                return self._write_deliveries(numbered, read)
             schema = arrow_schema((*table.bare, Column(CHECKSUM, "bigint")))
             received = ArrivingRows(table)
-            rows = received.rows(self._read(sent_statement(table, piece.select), schema))
+            rows = received.rows(read(sent_statement(table, piece.select), schema))
             return [self._write(table, numbered.number, rows, received)]
+
+    def _write_deliveries(self, numbered: Numbered, read: Read) -> "list[Extracted]":
+        piece = numbered.piece
         successes = RowSuccesses()
         received = ArrivingRows(DELIVERIES)
-        select = sent_statement(DELIVERIES, piece.select, OWN, success_checksum_sql())
-        rows = received.rows(successes.taken(self._read(select, SENT)))
-        deliveries = self._write(DELIVERIES, numbered.number, rows, received)
+        select = sent_statement(DELIVERIES, piece.select, SUCCESS, success_checksum_sql())
+        # A second connection: messages are read while deliveries arrive.
+        with self._reader() as read_messages, closing(read(select, SENT)) as arriving:
+            rows = MessageColumns(read_messages).joined(successes.taken(arriving))
+            rows = received.rows(rows)
+            deliveries = self._write(DELIVERIES, numbered.number, rows, received)
         schema = arrow_schema((*ATTEMPTS.bare, Column(CHECKSUM, "bigint")))
         received = ArrivingRows(ATTEMPTS, successes.sent)
         select = sent_statement(ATTEMPTS, piece.of_attempts.select)
-        rows = successes.among(received.rows(self._read(select, schema)))
+        rows = successes.among(received.rows(read(select, schema)))
         return [deliveries, self._write(ATTEMPTS, numbered.number, rows, received)]
 
-    def _read(self, select: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        return read_batches(select, schema, conninfo=self.conninfo, snapshot=self.snapshot)
+    def _reader(self) -> AbstractContextManager[Read]:
+        return open_reader(conninfo=self.conninfo, snapshot=self.snapshot)
 
     def _write(
         self,

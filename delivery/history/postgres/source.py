@@ -1,7 +1,7 @@
 """PostgreSQL as a source: the archive's tables in ranges of ids, in one exported snapshot.
 
-`read_batches` returns such a piece as Arrow batches: by ADBC, whose driver builds them from the
-server's binary COPY; without that driver, by psycopg's COPY, at half the speed. The workers of an
+A reader yields a piece as Arrow batches: by ADBC, whose driver builds them from the server's
+binary COPY; without that driver, by psycopg's COPY, at half the speed. The workers of an
 export write the batches as they arrive (see `extract`).
 
 A Python Data Source makes them a Spark frame, each piece read by one worker, with comparisons
@@ -9,7 +9,8 @@ pushed down into the statement: for rows that are not archived yet, if there are
 `unarchived_rows`).
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -46,6 +47,9 @@ _OPERATORS: Mapping[type[spark.Filter], str] = {
     spark.LessThanOrEqual: "<=",
 }
 _LITERALS = (bool, int, str, Decimal, datetime, date)
+
+# Executes a statement and yields its rows, with columns of these types.
+Read = Callable[[str, pa.Schema], Generator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +90,7 @@ class InturnSource(spark.DataSource):
         return FORMAT
 
     def schema(self) -> str:
-        return ", ".join(f"{column.name} {column.type}" for column in self._table.bare)
+        return ", ".join(f"{column.name} {column.type}" for column in self._table.selected)
 
     def reader(self, schema: Any) -> "InturnReader":
         bounds = [int(bound) for bound in self.options["bounds"].split(",")]
@@ -134,7 +138,7 @@ class InturnReader(spark.DataSourceReader):
         ]
 
     def read(self, partition: spark.InputPartition) -> Iterator[pa.RecordBatch]:
-        schema = arrow_schema(self._table.bare)
+        schema = arrow_schema(self._table.selected)
         return read_batches(
             partition.value, schema, conninfo=self._conninfo, snapshot=self._snapshot
         )
@@ -168,51 +172,66 @@ def read_batches(
     select: str, schema: pa.Schema, *, conninfo: str, snapshot: str
 ) -> Generator[pa.RecordBatch]:
     """Yield the statement's rows in a snapshot of PostgreSQL, in batches of some megabytes."""
-    by = batches_by_adbc if find_spec("adbc_driver_postgresql") else batches_by_copy
-    return by(select, schema, conninfo=conninfo, snapshot=snapshot)
+    with open_reader(conninfo=conninfo, snapshot=snapshot) as read:
+        yield from read(select, schema)
 
 
-def batches_by_adbc(
-    select: str, schema: pa.Schema, *, conninfo: str, snapshot: str
-) -> Generator[pa.RecordBatch]:
+def open_reader(*, conninfo: str, snapshot: str) -> AbstractContextManager[Read]:
+    """Open a connection that executes statements in a snapshot.
+
+    Each must be read to its end, or closed with the connection, before the next.
+    """
+    by = reader_by_adbc if find_spec("adbc_driver_postgresql") else reader_by_copy
+    return by(conninfo=conninfo, snapshot=snapshot)
+
+
+@contextmanager
+def reader_by_adbc(*, conninfo: str, snapshot: str) -> Iterator[Read]:
     from adbc_driver_postgresql import dbapi
 
     with dbapi.connect(conninfo, autocommit=True) as connection, connection.cursor() as cursor:
         for prelude in snapshot_statements(snapshot):
             cursor.execute(prelude)
-        cursor.execute(select)
-        for batch in cursor.fetch_record_batch():
-            yield pa.RecordBatch.from_arrays(
-                [
-                    column.cast(field.type)
-                    for column, field in zip(batch.columns, schema, strict=True)
-                ],
-                schema=schema,
-            )
+
+        def read(select: str, schema: pa.Schema) -> Generator[pa.RecordBatch]:
+            cursor.execute(select)
+            for batch in cursor.fetch_record_batch():
+                columns = zip(batch.columns, schema, strict=True)
+                yield pa.RecordBatch.from_arrays(
+                    [column.cast(field.type) for column, field in columns], schema=schema
+                )
+
+        yield read
 
 
-def batches_by_copy(
-    select: str, schema: pa.Schema, *, conninfo: str, snapshot: str
-) -> Generator[pa.RecordBatch]:
-    """Yield the same batches without ADBC's driver."""
+@contextmanager
+def reader_by_copy(*, conninfo: str, snapshot: str) -> Iterator[Read]:
+    """Open one that yields the same batches without ADBC's driver."""
     with psycopg.connect(conninfo, autocommit=True) as connection, connection.cursor() as cursor:
         for prelude in snapshot_statements(snapshot):
             cursor.execute(prelude.encode())
-        described = cursor.execute(f"{_all_of(select)} LIMIT 0".encode()).description
-        assert described is not None
-        types = [column.type_code for column in described]
-        with cursor.copy(f"COPY ({select}) TO STDOUT (FORMAT binary)".encode()) as copy:
-            copy.set_types(types)
-            rows: list[tuple[Any, ...]] = []
-            size = 0
-            for row in copy.rows():
-                rows.append(row)
-                size += sum(len(value) for value in row if isinstance(value, str | bytes))
-                if len(rows) == _BATCH_ROWS or size >= _BATCH_BYTES:
-                    yield _batch(rows, schema)
-                    rows, size = [], 0
-            if rows:
-                yield _batch(rows, schema)
+
+        def read(select: str, schema: pa.Schema) -> Generator[pa.RecordBatch]:
+            described = cursor.execute(f"{_all_of(select)} LIMIT 0".encode()).description
+            assert described is not None
+            with cursor.copy(f"COPY ({select}) TO STDOUT (FORMAT binary)".encode()) as copy:
+                copy.set_types([column.type_code for column in described])
+                yield from _batches(copy.rows(), schema)
+
+        yield read
+
+
+def _batches(arriving: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Generator[pa.RecordBatch]:
+    rows: list[tuple[Any, ...]] = []
+    size = 0
+    for row in arriving:
+        rows.append(row)
+        size += sum(len(value) for value in row if isinstance(value, str | bytes))
+        if len(rows) == _BATCH_ROWS or size >= _BATCH_BYTES:
+            yield _batch(rows, schema)
+            rows, size = [], 0
+    if rows:
+        yield _batch(rows, schema)
 
 
 def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
@@ -229,6 +248,11 @@ def snapshot_statements(snapshot: str) -> tuple[str, ...]:
         "SET TIME ZONE 'UTC'",
         "SET max_parallel_workers_per_gather = 0",
         f"SET work_mem = '{_SORTING}'",
+        # The primary key gives messages in their order; a bitmap's would be sorted, with their
+        # bodies.
+        "SET enable_bitmapscan = off",
+        # Partitions without statistics have such high cost estimates that JIT would compile them.
+        "SET jit = off",
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         f"SET TRANSACTION SNAPSHOT {literal(snapshot)}",
     )

@@ -18,16 +18,21 @@ from delivery.history.archive.fingerprint import (
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, Column, arrow_schema
 
 _SUCCESS_CHECKSUM = "success_checksum"
-# The columns that the statement `archive_deliveries` has for the success, after the delivery's own;
+# The columns that the statement `archive_deliveries` has for the success, after the delivery's;
 # without a success, the first is null.
-OWN = (
+SUCCESS = (
     Column("started_at", "timestamp", is_nullable=True),
     Column("duration_ms", "int", is_nullable=True),
     Column("status_code", "int", is_nullable=True),
 )
 # A delivery as it is sent.
 SENT = arrow_schema(
-    (*DELIVERIES.bare, *OWN, Column(CHECKSUM, "bigint"), Column(_SUCCESS_CHECKSUM, "bigint"))
+    (
+        *DELIVERIES.selected,
+        *SUCCESS,
+        Column(CHECKSUM, "bigint"),
+        Column(_SUCCESS_CHECKSUM, "bigint"),
+    )
 )
 # The attempt's columns whose names in a delivery are others, and those that all successes share.
 _RENAMED = {"delivery_id": "id", "number": "attempts"}
@@ -58,7 +63,7 @@ class RowSuccesses:
         Raises LostSuccessError: successes are counted by their checksums, and PostgreSQL sends no
         number of them, so one whose checksum is lost would be missing unnoticed.
         """
-        names = [column.name for column in DELIVERIES.bare]
+        names = [column.name for column in DELIVERIES.selected]
         own = [_RENAMED.get(column.name, column.name) for column in ATTEMPTS.bare]
         needed = [name for name in own if name not in _SHARED]
         for batch in batches:

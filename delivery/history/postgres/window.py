@@ -22,7 +22,7 @@ SNAPSHOT_LOCK = 0x494E0008 << 32
 # millisecond, unless its process is delayed.
 LAG = timedelta(seconds=5)
 # In one chunk, half as many more if nothing would be left then: some twenty seconds.
-ROWS = 1_000_000
+ROWS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,28 @@
 -- Returns the number of rows of a relation in an interval, and the ids that divide them into ranges
--- of about equal size: of about `rows` each, but at most `most` ranges. Of many rows a sample
--- decides that: to sort all ids takes as long as to find them.
-WITH found AS MATERIALIZED (
-    SELECT {id} AS id FROM {relation} WHERE {at} >= %(since)s AND {at} < %(until)s
-), counted AS (
-    SELECT count(*) AS rows, least(%(most)s, ceil(count(*)::float8 / %(rows)s))::int AS ranges
-    FROM found
+-- of about equal size, from the first id to one after the last: of about `rows` each, but at most
+-- `most` ranges. A sample decides that, the `share` of the rows: to sort all ids takes longer than
+-- to find them.
+WITH counted AS (
+    SELECT
+        count(*) AS rows, min({id}) AS first, max({id}) + 1 AS last,
+        least(%(most)s, ceil(count(*)::float8 / %(rows)s))::int AS ranges,
+        array_agg({id}) FILTER (WHERE random() < %(share)s) AS sample
+    FROM {relation}
+    WHERE {at} >= %(since)s AND {at} < %(until)s
 ), shares AS (
     SELECT array_agg(part::float8 / ranges ORDER BY part) AS share
     FROM counted, generate_series(1, ranges - 1) AS part
-), sample AS (
-    SELECT id FROM found, counted WHERE random() * rows < 20000
 )
 SELECT
     rows,
-    coalesce(
-        (SELECT percentile_disc(shares.share) WITHIN GROUP (ORDER BY id) FROM sample), '{{}}'
+    array_remove(
+        first || coalesce(
+            (
+                SELECT percentile_disc(shares.share) WITHIN GROUP (ORDER BY id)
+                FROM unnest(sample) AS id
+            ),
+            '{{}}'
+        ) || last,
+        NULL
     ) AS bounds
 FROM counted, shares

@@ -112,6 +112,7 @@ class TestArchivedRows:
         self, job: StepJob, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("delivery.history.postgres.division._ROWS_A_PIECE", 2)
+        monkeypatch.setattr("delivery.history.postgres.division._SHARE", 1)
         # One id far from the others: pieces have equal numbers of rows, not equal ranges of ids.
         far = factories.message(pk=10**9, published_at=timezone.now() - timedelta(days=1))
         ids = [*(settled().pk for _ in range(6)), settled(message=far).pk]

@@ -1,5 +1,6 @@
 """Checksums: PostgreSQL and Arrow compute the same, and every difference shows."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,7 +18,8 @@ from delivery.history.archive.fingerprint import (
     fingerprint_sql,
     whole_times_sql,
 )
-from delivery.history.schemas import ATTEMPTS, TABLES, Table
+from delivery.history.postgres.sent_statements import USUAL
+from delivery.history.schemas import ATTEMPTS, DELIVERIES, TABLES, Table
 from tests.support.quick import STRIDE
 from tests.unit.delivery.history import archived
 from tests.unit.delivery.history.archived import Row
@@ -58,7 +60,9 @@ def by_arrow(table: Table, rows: list[Row], *, batches: int = 1) -> Fingerprint:
     )
 
 
-def by_postgresql(table: Table, rows: list[Row]) -> Fingerprint:
+def by_postgresql(
+    table: Table, rows: list[Row], *, usual: Mapping[str, str | None] | None = None
+) -> Fingerprint:
     """Return PostgreSQL's result for rows given as literals."""
     names = ", ".join(table.names)
     values = sql.SQL(", ").join(
@@ -70,7 +74,7 @@ def by_postgresql(table: Table, rows: list[Row]) -> Fingerprint:
         )
         for row in rows
     )
-    checksum = sql.SQL(fingerprint_sql(table.columns))
+    checksum = sql.SQL(fingerprint_sql(table.columns, usual=usual))
     whole = sql.SQL(", ".join(["*", *whole_times_sql(table.columns)]))
     select = sql.SQL("SELECT {} FROM (SELECT {} FROM (VALUES {}) AS found ({})) AS found").format(
         checksum, whole, values, sql.SQL(names)
@@ -85,6 +89,19 @@ def by_postgresql(table: Table, rows: list[Row]) -> Fingerprint:
 def test_postgresql_and_arrow_agree(table: Table) -> None:
     rows = odd_rows(table)
     assert by_postgresql(table, rows) == by_arrow(table, rows)
+
+
+@pytest.mark.django_db
+def test_usual_texts_have_the_same_checksum() -> None:
+    rows = [
+        archived.delivery(1),
+        archived.delivery(2, output_sha256="0" * 64),
+        archived.delivery(3, reason="busy"),
+    ]
+    texts = [column.name for column in DELIVERIES.columns if column.type == "string"]
+    usual = {name: rows[0][name] for name in texts}
+    assert usual.items() >= USUAL.items()
+    assert by_postgresql(DELIVERIES, rows, usual=usual) == by_arrow(DELIVERIES, rows)
 
 
 @pytest.mark.parametrize("table", TABLES, ids=[table.name for table in TABLES])

@@ -32,6 +32,11 @@ from tests.unit.delivery.history.commands import SECONDS, kill_where_it_writes
 
 Rows = list[dict[str, Any]]
 
+_OF_MESSAGES = (
+    "SELECT id AS message_id, published_at, octet_length(body) AS body_bytes, transaction_id, "
+    "seen_before FROM delivery_message"
+)
+
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -70,8 +75,10 @@ def by_postgresql(table: Table) -> Rows:
         assert archived_rows is not None
         (until,) = archived_rows.values()
         piece = Piece(table=table.name, since=datetime(2000, 1, 1, tzinfo=UTC), until=until)
-        # The names and the statement are ours.
+        # The names and the statements are ours.
         select = f"SELECT {', '.join(table.names)} FROM ({piece.select}) AS found"  # noqa: S608
+        if table is DELIVERIES:
+            select += f" JOIN ({_OF_MESSAGES}) AS message USING (message_id)"
         if table.called:
             select += f" JOIN ({statement('subscription_names')}) AS named USING (subscription_id)"
         rows = connection.execute(f"{select} ORDER BY {', '.join(table.key)}".encode()).fetchall()

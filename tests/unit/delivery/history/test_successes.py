@@ -57,7 +57,7 @@ def test_all_attempts_come_once_and_in_order(
     successes = RowSuccesses()
     taken = list(successes.taken(batches(deliveries, cuts, SENT)))
     assert all(
-        batch.schema.names == [*(column.name for column in DELIVERIES.bare), CHECKSUM]
+        batch.schema.names == [*(column.name for column in DELIVERIES.selected), CHECKSUM]
         for batch in taken
     )
     assert [id for batch in taken for id in batch.column("id").to_pylist()] == [
