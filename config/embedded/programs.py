@@ -14,11 +14,13 @@ from typing import Any
 OLDEST_MAJOR = 15
 NOBODY = 65534
 USER_NAMESPACE = ("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}")
-# The capability to enter any folder survives the change of user as an ambient one. The change
-# resets the signal for the parent's death, so it is requested again.
+# The capability to enter any folder survives the change of user as an ambient capability. access(),
+# by which PostgreSQL looks for its programs, ignores the capabilities of all users but root, unless
+# `no_setuid_fixup` is set. The change resets the signal for the parent's death, so it is requested
+# again.
 ENTERING_NOBODY = (
     *("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--pdeathsig=INT"),
-    *("--inh-caps=+dac_override", "--ambient-caps=+dac_override"),
+    *("--securebits=+no_setuid_fixup", "--inh-caps=+dac_override", "--ambient-caps=+dac_override"),
 )
 
 

