@@ -5,6 +5,9 @@ There are three loops: `senders` send (see `delivery.senders.sender`), `chores` 
 cluster runs all of them, or those of one name. Chores and history wait most of the time, so they
 share a worker.
 
+`ps` and `top` show each worker by the name of its loop (`titles`), as the database shows its
+sessions.
+
 The cluster's queue gets a new name at each start, because its tasks are for its own workers only,
 even if several machines have the same name.
 """
@@ -22,6 +25,7 @@ from importlib import import_module
 from types import FrameType
 from typing import Any
 
+from config.up import titles
 from delivery.cluster.stop_event import stopping
 
 SENDERS, CHORES, HISTORY = "senders", "chores", "history"
@@ -32,6 +36,8 @@ _LOOPS = {
     HISTORY: ("delivery.pipeline.loop", "run_pipeline"),
 }
 NAMES: tuple[str, ...] = tuple(_LOOPS)
+# The name of its database sessions.
+_TITLES = {HISTORY: "pipeline"}
 
 Loop = Callable[[], None]
 
@@ -97,6 +103,7 @@ def run_loops(name: str | None, *, senders: int) -> None:
     Conf.WORKERS = len(loops)
     _drop_left()
     die_with_parent()
+    titles.name_process("cluster")
     Keeper(loops).begin()
     # Forked processes must not share a connection, but should share loaded objects; without the
     # freeze the garbage collector would write to every page of them.
@@ -117,16 +124,28 @@ def _loops(name: str | None, *, senders: int) -> list[Loop]:
     """Return the loop of each worker."""
     from delivery.cluster.keeper import side_by_side
 
-    def loop(name: str, *arguments: int) -> Loop:
-        module, function = _LOOPS[name]
-        return partial(getattr(import_module(module), function), *arguments)
-
     if name is not None and name != SENDERS:
-        return [loop(name)]
-    sending = [loop(SENDERS, number) for number in range(senders)]
+        return [_shown(_TITLES.get(name, name), _loop(name))]
+    sending = [_shown(f"sender {number + 1}", _loop(SENDERS, number)) for number in range(senders)]
     if name == SENDERS:
         return sending
-    return [*sending, side_by_side(loop(HISTORY), loop(CHORES))]
+    chores = _shown(CHORES, _loop(CHORES), by=titles.name_thread)
+    return [*sending, _shown("pipeline, chores", side_by_side(_loop(HISTORY), chores))]
+
+
+def _loop(name: str, *arguments: int) -> Loop:
+    module, function = _LOOPS[name]
+    return partial(getattr(import_module(module), function), *arguments)
+
+
+def _shown(name: str, loop: Loop, *, by: Callable[[str], None] = titles.name_process) -> Loop:
+    """Return the loop, which first gives its process or thread the name."""
+
+    def run() -> None:
+        by(name)
+        loop()
+
+    return run
 
 
 def _drop_left() -> None:

@@ -1,13 +1,28 @@
-"""Replacing a process's command line and environment, as `ps` and /proc show them. Stdlib only.
+"""Replacing a process's name, command line and environment, as `ps` and `top` show them.
 
-A forked process has those of its parent. Linux only.
+A forked process has those of its parent. Linux only. Stdlib only, because setproctitle writes over
+the environment, by which `config.up.processes` finds orphans, and django-q2 calls it by itself.
 """
 
 import ctypes
+import sys
 from pathlib import Path
 
 # Places of the addresses in /proc/self/stat, counted after the name in parentheses.
 _ARGUMENTS, _ENVIRONMENT = slice(45, 47), slice(47, 49)
+
+
+def name_process(name: str) -> None:
+    """Show `inturn: <name>` in `ps`, and `inturn-<name>` in `top` for the calling thread."""
+    if sys.platform == "linux":
+        set_command_line([f"inturn: {name}"])
+        name_thread(name)
+
+
+def name_thread(name: str) -> None:
+    """Show `inturn-<name>`, of which the kernel keeps 15 characters, as the thread's name."""
+    if sys.platform == "linux":
+        Path("/proc/thread-self/comm").write_text(f"inturn-{name}".replace(" ", "-"))
 
 
 def set_command_line(command: list[str]) -> None:

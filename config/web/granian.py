@@ -12,14 +12,19 @@ id. Therefore the main thread checks the worker's sentinel instead.
 
 import os
 import signal
+from functools import partial
 from multiprocessing.connection import wait
 from typing import Any
+
+from config.up import titles
 
 
 def run_granian() -> None:
     """Run granian with the arguments of this process."""
     from granian.cli import entrypoint
 
+    titles.name_process("web")
+    os.register_at_fork(after_in_child=partial(titles.name_process, "web worker"))
     make_new_workers_end()
     use_sentinels()
     entrypoint()  # type: ignore[no-untyped-call]
