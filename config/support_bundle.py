@@ -99,7 +99,7 @@ def _briefly() -> Iterator[None]:
     with connection.cursor() as cursor:
         cursor.execute(f"SET statement_timeout = '{STATEMENT_SECONDS}s'")
         yield
-        cursor.execute("SET statement_timeout = DEFAULT")
+        cursor.execute("SET statement_timeout = 0")
 
 
 def _rows(statement: str) -> Rows:

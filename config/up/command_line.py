@@ -25,10 +25,18 @@ def run_command_line(argv: Sequence[str]) -> None:
     if argv[1:2] != ["test"]:
         # Logs, archive and reports contain published data; child processes inherit the mask.
         os.umask(0o077)
+    drop_foreign_settings()
     try:
         _run(list(argv))
     except ImproperlyConfigured as error:
         sys.exit(f"inturn: {error}")
+
+
+def drop_foreign_settings() -> None:
+    """Remove PG* variables, which are for another server, unless DATABASE_URL names the server."""
+    if not (os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE")):
+        for name in [name for name in os.environ if name.startswith("PG")]:
+            del os.environ[name]
 
 
 def _run(argv: list[str]) -> None:

@@ -4,10 +4,13 @@ from typing import Any
 
 import psycopg
 from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg import pq
 from psycopg.abc import RV, PQGen
 from psycopg.errors import ReadOnlySqlTransaction
 from psycopg.rows import Row
+
+from delivery.database.session_settings import SESSION
 
 # One channel for all senders; the first word of a payload names its subject.
 CHANNEL = "inturn"
@@ -34,6 +37,20 @@ def connection_parameters() -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name in keywords}
 
 
+def make_session(*, connection: BaseDatabaseWrapper, **_: Any) -> None:
+    """Make the promised settings of a new connection of Django's, before anything uses it."""
+    connection.connection.execute(SESSION)
+
+
+def connect_notifier() -> psycopg.Connection:
+    """Connect beside Django, to send notifications; each statement is a transaction."""
+    connection = psycopg.connect(
+        **connection_parameters(), autocommit=True, application_name="inturn notifier"
+    )
+    connection.execute(SESSION)
+    return connection
+
+
 class PatientConnection(psycopg.AsyncConnection[Row]):
     """A connection whose calls wait for the server without looking for interrupts.
 
@@ -53,7 +70,7 @@ async def connect_sender(application_name: str) -> psycopg.AsyncConnection:
     connection = await PatientConnection.connect(
         **connection_parameters(), autocommit=True, application_name=application_name
     )
-    await connection.execute(TCP_TIMEOUTS)
+    await connection.execute(f"{SESSION};{TCP_TIMEOUTS}".encode())
     connection.prepare_threshold = 0
     return connection
 

@@ -133,7 +133,7 @@ def statement_time_limit(seconds: float) -> Iterator[None]:
             cursor.execute(f"SET LOCAL statement_timeout = {milliseconds}")
             yield
             # A savepoint would leave the time-out set in the surrounding transaction.
-            cursor.execute("SET LOCAL statement_timeout = DEFAULT")
+            cursor.execute("SET LOCAL statement_timeout = 0")
     except OperationalError as error:
         if isinstance(error.__cause__, QueryCanceled):
             raise TimeUpError from None

@@ -13,6 +13,7 @@ from django.db import connection
 from delivery.calls.http import NoAnswerError, bare_session, call_trusted
 from delivery.client.rest import ClientError, RestClient
 from delivery.client.smoke import remove_traces
+from delivery.database.required_settings import database_refusals, database_warnings
 from delivery.doctor.findings import CheckResult, Severity
 
 # Retries are due by the database's clock, and signatures have this machine's time: receivers
@@ -37,6 +38,7 @@ def check_installation(base_url: str, *, key: str, home: Path) -> Iterator[Check
     if ready.severity is not Severity.FAILED:
         yield check_filter_string(base_url, key=key)
         yield check_callbacks(base_url)
+    yield check_database()
     yield check_clock()
     yield check_disk(home)
 
@@ -163,6 +165,18 @@ def check_callbacks(base_url: str) -> CheckResult:
             "Let the proxy hand on POST /callbacks/… and /replies/…: "
             "endpoints answer QUEUE messages with a CallbackURL there."
         ),
+    )
+
+
+def check_database() -> CheckResult:
+    """Check the database for settings with which an accepted message could be lost."""
+    if faults := [*database_refusals(), *database_warnings()]:
+        text, _, advice = faults[0].partition(": ")
+        return CheckResult(
+            check="database", severity=Severity.FAILED, text=text, advice=f"{advice.capitalize()}."
+        )
+    return CheckResult(
+        check="database", severity=Severity.OK, text="its settings keep accepted messages"
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import psycopg
 
+from delivery.database.session_settings import SESSION
 from delivery.history.archive.archive import Archive
 from delivery.history.spark.session import Spark, SparkSessions
 from delivery.history.spark.workers import Task, run_here, run_tasks
@@ -87,8 +88,7 @@ def open_job(
     """Yield a job with its own connection; all that it started ends with it, except `sessions`."""
     with ExitStack() as ending:
         database = ending.enter_context(psycopg.connect(conninfo, autocommit=True))
-        # The archive's days are UTC, whatever the server's time zone.
-        database.execute("SET TIME ZONE 'UTC'")
+        database.execute(SESSION)
         used: list[SparkSession] = []
 
         def start() -> "SparkSession":

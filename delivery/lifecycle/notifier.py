@@ -21,7 +21,7 @@ from collections.abc import Iterable
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from delivery.database.connections import CHANNEL, MAILBOX_CHANNEL, connection_parameters
+from delivery.database.connections import CHANNEL, MAILBOX_CHANNEL, connect_notifier
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class _Collector:
         with self._arrived:
             words, self._words = self._words, set()
         if words:
-            with contextlib.suppress(psycopg.Error), _connect() as connection:
+            with contextlib.suppress(psycopg.Error), connect_notifier() as connection:
                 _notify(connection, words)
 
     def disconnect(self) -> None:
@@ -99,7 +99,7 @@ class _Collector:
                 words, self._words = self._words, set()
             try:
                 if self._connection is None or self._connection.closed:
-                    self._connection = _connect()
+                    self._connection = connect_notifier()
                 _notify(self._connection, words)
             except psycopg.Error as error:
                 if self._is_disconnected:
@@ -109,12 +109,6 @@ class _Collector:
                 with self._arrived:
                     self._words |= words
                 time.sleep(RECONNECT_SECONDS)
-
-
-def _connect() -> psycopg.Connection:
-    return psycopg.connect(
-        **connection_parameters(), autocommit=True, application_name="inturn notifier"
-    )
 
 
 def _notify_by_transaction(words: set[str]) -> None:

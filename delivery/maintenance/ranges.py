@@ -96,7 +96,7 @@ def briefly() -> Iterator[None]:
                 "SELECT set_config('lock_timeout', %s, true)", [f"{LOCK_MILLISECONDS}ms"]
             )
             yield
-            cursor.execute("SET LOCAL lock_timeout = DEFAULT")
+            cursor.execute("SET LOCAL lock_timeout = 0")
     except OperationalError as error:
         if getattr(error.__cause__, "sqlstate", None) != LOCK_NOT_AVAILABLE:
             raise

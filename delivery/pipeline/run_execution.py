@@ -24,6 +24,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from delivery.database.connections import TCP_TIMEOUTS
+from delivery.database.session_settings import SESSION
 from delivery.history.archive import ledger
 from delivery.history.job import Progress, StepJob, StepRefusedError, Stopped, open_job
 from delivery.history.spark.session import SparkSessions
@@ -107,7 +108,7 @@ def run_waiting(
 def _connected() -> Iterator[psycopg.Connection[Any]]:
     """Open the connection for locks; the server releases them soon after this machine vanishes."""
     with psycopg.connect(settings.conninfo(APPLICATION), autocommit=True) as database:
-        database.execute(TCP_TIMEOUTS)
+        database.execute(f"{SESSION};{TCP_TIMEOUTS}".encode())
         yield database
         release_locks(database)
 

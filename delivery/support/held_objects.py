@@ -60,7 +60,7 @@ def set_catch_up_rate(owner: Held, *, rate: float | None) -> None:
             lanes.filter(catch_up_to__isnull=False).update(catch_up_rate=None, catch_up_to=None)
         else:
             lanes.update(catch_up_rate=rate, catch_up_to=backlog.last_id())
-        cursor.execute("SET LOCAL lock_timeout = DEFAULT")
+        cursor.execute("SET LOCAL lock_timeout = 0")
 
 
 def notify_senders(owner: Held) -> None:

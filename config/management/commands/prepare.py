@@ -13,6 +13,7 @@ from psycopg.errors import LockNotAvailable
 
 from config.django_commands import reason
 from config.web.static_files import collect_static_files
+from delivery.database.required_settings import database_refusals, database_warnings
 from delivery.lifecycle import queue_lanes
 
 # Of the advisory lock for preparing a database; all other locks have other upper halves.
@@ -31,6 +32,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
+            self._check_database()
             with self._one_at_a_time():
                 self._migrate()
                 queue_lanes.ensure_queue_lanes(settings.ENVIRONMENT.queue_senders)
@@ -40,6 +42,13 @@ class Command(BaseCommand):
         except DatabaseError as error:
             raise CommandError(f"the database refuses to be prepared: {reason(error)}") from error
         collect_static_files()
+
+    def _check_database(self) -> None:
+        """Refuse a database that cannot keep the promises, before anything is written to it."""
+        for refusal in database_refusals():
+            raise CommandError(refusal)
+        for warning in database_warnings():
+            self.stderr.write(f"warning: {warning}")
 
     def _migrate(self) -> None:
         """Migrate; wait for a table in use only briefly at a time.
@@ -88,7 +97,7 @@ def _lock_timeout() -> Iterator[None]:
         try:
             yield
         finally:
-            cursor.execute("SET lock_timeout = DEFAULT")
+            cursor.execute("SET lock_timeout = 0")
 
 
 def _locked() -> bool:

@@ -23,6 +23,7 @@ import pyarrow as pa
 from psycopg import sql
 from pyspark.sql import datasource as spark
 
+from delivery.database.session_settings import SESSION
 from delivery.database.statements import statement
 from delivery.history.schemas import ATTEMPTS, BY_NAME, Table, arrow_schema
 
@@ -245,7 +246,7 @@ def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
 def snapshot_statements(snapshot: str) -> tuple[str, ...]:
     """Return the statements by which one of several concurrent readers enters the snapshot."""
     return (
-        "SET TIME ZONE 'UTC'",
+        SESSION,
         "SET max_parallel_workers_per_gather = 0",
         f"SET work_mem = '{_SORTING}'",
         # The primary key gives messages in their order; a bitmap's would be sorted, with their

@@ -13,6 +13,7 @@ from typing import Any
 
 import psycopg
 
+from delivery.database.session_settings import SESSION
 from delivery.database.statements import statement
 
 # An advisory lock: shared by snapshots, exclusive for dropping a table, which does not wait for
@@ -85,7 +86,7 @@ def is_certain(database: psycopg.Connection[Any], window: ExportWindow) -> bool:
 def open_snapshot(conninfo: str) -> Iterator[Snapshot]:
     """Yield a snapshot of all that is committed now, for any number of connections in the block."""
     with psycopg.connect(conninfo, autocommit=True) as connection:
-        connection.execute("SET TIME ZONE 'UTC'")
+        connection.execute(SESSION)
         connection.execute("SELECT pg_advisory_lock_shared(%s)", [SNAPSHOT_LOCK])
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         row = connection.execute(

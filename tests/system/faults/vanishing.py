@@ -146,8 +146,7 @@ def connected() -> Iterator[dict[str, Callable[[], Any]]]:
     from django.db import connection
     from django.test import Client
 
-    from delivery.database.connections import connect_sender
-    from delivery.lifecycle import notifier
+    from delivery.database.connections import connect_notifier, connect_sender
     from delivery.pipeline import settings
 
     def in_django() -> None:
@@ -174,7 +173,7 @@ def connected() -> Iterator[dict[str, Callable[[], Any]]]:
             pass
 
     sender, listener = on_loop(connect_sender("sender")), on_loop(connect_sender("listener"))
-    notifying = notifier._connect()
+    notifying = connect_notifier()
     reader = psycopg.connect(settings.conninfo("reader"), autocommit=True)
     arrow = adbc_driver_postgresql.dbapi.connect(settings.conninfo("arrow"), autocommit=True)
     cursor = arrow.cursor()
