@@ -1,9 +1,12 @@
 """Checks whether a database can keep the promises: its version, its encoding, its settings."""
 
+import secrets
 from collections.abc import Iterator
 
+import psycopg
 from django.db import connection
 
+from delivery.database.connections import connection_parameters
 from delivery.database.session_settings import OTHERS, PROMISED
 
 OLDEST_VERSION = 15
@@ -12,6 +15,7 @@ _SERVER = """
         current_setting('server_encoding'),
         current_setting('session_replication_role')
 """
+_POOLER = "let the connection pooler pool by session (PgBouncer: pool_mode = session)"
 _WRITES_SAFELY = (
     "SELECT current_setting('fsync')::boolean AND current_setting('full_page_writes')::boolean"
 )
@@ -42,10 +46,21 @@ def database_refusals() -> Iterator[str]:
             "(ALTER ROLE … RESET session_replication_role)"
         )
     for name, value in others:
-        yield (
-            f"{name} is {value} although Inturn has set it to {PROMISED[name]}: a connection "
-            "pooler must pool by session (PgBouncer: pool_mode = session)"
-        )
+        yield f"{name} is {value} although Inturn has set it to {PROMISED[name]}: {_POOLER}"
+    if not _has_sessions():
+        yield f"two connections share a session, which breaks the locks of senders: {_POOLER}"
+
+
+def _has_sessions() -> bool:
+    """Return whether this connection keeps its session while another has a transaction."""
+    token = secrets.token_hex(8)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('inturn.session', %s, false)", [token])
+        with psycopg.connect(**connection_parameters()) as other:
+            # Begins the transaction, for which a pooler by transaction takes the session used last.
+            other.execute("SELECT 1")
+            cursor.execute("SELECT current_setting('inturn.session', true)")
+            return bool(cursor.fetchone() == (token,))
 
 
 def database_warnings() -> Iterator[str]:

@@ -25,7 +25,7 @@ listen_addr = 127.0.0.1
 listen_port = {own_port}
 unix_socket_dir =
 auth_type = any
-pool_mode = session
+pool_mode = {mode}
 default_pool_size = {sessions}
 max_client_conn = {sessions}
 ignore_startup_parameters = extra_float_digits,options
@@ -33,7 +33,7 @@ ignore_startup_parameters = extra_float_digits,options
 
 
 @contextmanager
-def before(url: str, folder: Path, *, sessions: int = 90) -> Iterator[str]:
+def before(url: str, folder: Path, *, sessions: int = 90, mode: str = "session") -> Iterator[str]:
     """Run it in front of the server of that URL; yield the URL of the same database through it."""
     assert PROGRAM is not None
     server, port = urlsplit(url), free_port()
@@ -46,6 +46,7 @@ def before(url: str, folder: Path, *, sessions: int = 90) -> Iterator[str]:
             password=server.password,
             own_port=port,
             sessions=sessions,
+            mode=mode,
         )
     )
     # PgBouncer refuses to run as root.

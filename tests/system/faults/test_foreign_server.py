@@ -11,6 +11,7 @@ from config.embedded.postgres import THROWAWAY, Server
 from config.embedded.programs import find_account, find_programs
 from config.up import processes
 from tests.support.product import Product
+from tests.system.faults import pgbouncer
 from tests.system.operation.installation import eventually
 from tests.system.operation.test_prepare import prepare
 
@@ -72,3 +73,19 @@ def test_a_role_whose_triggers_do_not_run_is_refused(server: Server, tmp_path: P
     assert refused.returncode == 1
     assert "triggers do not run" in said
     assert "Traceback" not in said
+
+
+@pytest.mark.skipif(pgbouncer.PROGRAM is None, reason=f"no pgbouncer: {pgbouncer.HOW_TO_GET_IT}")
+@pytest.mark.parametrize("mode", ["transaction", "session"])
+def test_a_pooler_that_shares_sessions_is_refused(
+    mode: str, server: Server, tmp_path: Path
+) -> None:
+    folder = tmp_path / "pgbouncer"
+    folder.mkdir()
+    for parent in (tmp_path.parent, tmp_path):
+        parent.chmod(0o711)
+    with pgbouncer.before(server.start(), folder, mode=mode) as through:
+        prepared = prepare(tmp_path / "home", through)
+        said, _ = prepared.communicate()
+    assert prepared.returncode == (mode == "transaction"), said
+    assert ("pool_mode = session" in said) == (mode == "transaction")
