@@ -5,6 +5,7 @@ that the queue gets. The Event Queue's 30 seconds and four days are Inturn's def
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from delivery.importing.import_result import Imported, SourceError
@@ -25,7 +26,7 @@ def import_event_queue(text: str) -> Imported:
             raise SourceError(f"{_EXPECTED} Entry {number} is none: only queueId is required.")
     imported = Imported()
     for queue in queues:
-        _add(imported, queue)
+        _add(imported, imported.source_object(queue, noun="key"))
     return imported
 
 
@@ -41,20 +42,19 @@ def _is_queue(queue: Any) -> bool:
     return bool(queue.get("queueId")) and all(isinstance(text, str) for text in texts)
 
 
-def _add(imported: Imported, queue: dict[str, Any]) -> None:
-    queue_id = queue["queueId"]
+def _add(imported: Imported, queue: Mapping[str, Any]) -> None:
+    queue_id, events = queue["queueId"], queue.get("events")
     subscriber = imported.name_of(queue.get("name") or queue_id, what="subscriber")
     if not imported.add("subscribers", {"name": subscriber, "queue_id": queue_id}):
         imported.impossible.append(
             f"queue {queue_id}: {subscriber} has a queue already; give it another name"
         )
         return
-    events = queue.get("events") or [queue_id]
-    if not queue.get("events"):
+    if not events:
         imported.differently.append(
             f"queue {queue_id}: the source names no events, so its event type is {queue_id}"
         )
-    for event in events:
+    for event in events or [queue_id]:
         event_type = imported.name_of(event, what="event type")
         imported.add("event_types", {"name": event_type})
         entry = {

@@ -1,10 +1,12 @@
-"""The result of an import from another system: a document, and a report in three parts."""
+"""The result of an import from another system: a document, and a report in parts."""
 
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from delivery.importing.unread import FieldRecord, SourceObject
 from subscriptions.configuration.document import FORMAT, NAMES, SECTIONS, DocumentEntry
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
@@ -27,6 +29,11 @@ class Imported:
     impossible: list[str] = field(default_factory=list)
     secrets: dict[str, str] = field(default_factory=dict)
     references: set[str] = field(default_factory=set)
+    fields: FieldRecord = field(default_factory=FieldRecord)
+
+    def source_object(self, fields: Mapping[str, Any], *, noun: str) -> SourceObject:
+        """Wrap an object of the source, so that fields that nobody reads are reported."""
+        return SourceObject(fields, self.fields, noun=noun)
 
     def add(self, section_name: str, entry: DocumentEntry) -> bool:
         """Add an object; False if one of that name exists."""
@@ -79,11 +86,14 @@ class Imported:
         }
         return {"format": FORMAT, **lists}
 
-    def report(self) -> str:
+    def report(self, *, ignored: Collection[str] = ()) -> str:
+        """Return the report; its part "Not read" is left out if all fields were read or ignored."""
+        unread = self.fields.unread(ignored)
         parts = (
             ("Taken over", self.taken),
             ("Taken over differently", self.differently),
             ("Impossible", self.impossible),
+            *([("Not read", unread)] if unread else []),
         )
         return "\n".join(
             line

@@ -2,7 +2,7 @@
 
 The columns are EventName, ContentType, EventType, EventFormat, PublisherName, PublisherID,
 SubscriberName, Status, HttpHeaders, WebhookEndpoint, SubsFilter, HeaderFilterString and
-CustomScript; all but EventName may be empty, and other columns are ignored.
+CustomScript; all but EventName may be empty. Values in other columns are reported as not read.
 """
 
 import csv
@@ -10,10 +10,10 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 from delivery.importing.import_result import Imported, SourceError
+from delivery.importing.unread import SourceObject, close_name
 from subscriptions.checks.script import fault, script_refusals
 from subscriptions.configuration.document import PUBLISH_ID
 from subscriptions.filters import FilterError, parse_filter
@@ -28,14 +28,14 @@ _CALLS = re.compile(r"ctf_\w+|\bweb(?:Get|Post|Put|Patch|Delete)\w*|\$orch\b")
 _INCLUDE = "$include$"
 _ORCHESTRATION = "orch://"
 
-Row = Mapping[str, str]
+Row = SourceObject
 
 
 def import_teamforge(text: str) -> Imported:
     """Convert the rows; raises SourceError for any other input."""
     imported = Imported()
     numbers: Counter[tuple[str, str]] = Counter()
-    for row in _rows(text):
+    for row in (imported.source_object(row, noun="column") for row in _rows(text)):
         event_type = imported.name_of(row.get("EventName", ""), what="event type")
         _add_event_type(imported, row, event_type)
         _add_publisher(imported, row, event_type)
@@ -50,7 +50,7 @@ def import_teamforge(text: str) -> Imported:
     return imported
 
 
-def _rows(text: str) -> list[Row]:
+def _rows(text: str) -> list[dict[str, str]]:
     if text.lstrip().startswith("["):
         try:
             rows = json.loads(text)
@@ -59,10 +59,18 @@ def _rows(text: str) -> list[Row]:
     else:
         rows = list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"))))
     if not rows or not all(isinstance(row, dict) and row.get("EventName") for row in rows):
-        raise SourceError("A CSV file or a JSON list of rows with EventName was expected.")
-    return [
-        {name: _text(value) for name, value in row.items() if isinstance(name, str)} for row in rows
-    ]
+        raise SourceError(_unexpected(rows))
+    # Cells beyond the header row have the name None.
+    return [{name or "": _text(value) for name, value in row.items()} for row in rows]
+
+
+def _unexpected(rows: list[Any]) -> str:
+    expected = "A CSV file or a JSON list of rows with EventName was expected"
+    names = rows[0].keys() if rows and isinstance(rows[0], dict) else ()
+    close = close_name("EventName", [name for name in names if name])
+    if close in ("", "EventName"):
+        return f"{expected}."
+    return f"{expected}; the source has {close}. Name the columns as Inturn's guide has them."
 
 
 def _text(value: Any) -> str:
@@ -159,6 +167,7 @@ def _add_subscription(imported: Imported, row: Row, names: tuple[str, str, str])
         imported.impossible.append(
             f"{label}: its filter {written} is refused ({error}); write it anew"
         )
+        row.leave_out()
         return
     endpoint = row.get("WebhookEndpoint", "")
     if endpoint.lower().startswith(_ORCHESTRATION):
@@ -166,11 +175,13 @@ def _add_subscription(imported: Imported, row: Row, names: tuple[str, str, str])
             f"{label}: {endpoint} is an orchestration, which Inturn does not have; "
             "let a service of yours subscribe instead"
         )
+        row.leave_out()
         return
     if endpoint != INTERNAL and not endpoint.lower().partition("://")[0].endswith(
         ("http", "https")
     ):
         imported.impossible.append(f"{label}: {endpoint or 'no endpoint'} is no URL; give it one")
+        row.leave_out()
         return
     if text != written:
         imported.differently.append(f"{label}: curly quotes of its filter are straight")

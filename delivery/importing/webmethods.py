@@ -17,10 +17,12 @@ Integration Server makes services callable.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from delivery.importing.import_result import Imported, SourceError
+from delivery.importing.unread import SourceObject
 from delivery.importing.webmethods_filters import CannotTranslateError, translated_filter
 from delivery.importing.webmethods_joins import join_of
 from delivery.importing.webmethods_properties import Properties, policy_of, subscriber_of
@@ -41,11 +43,13 @@ def import_webmethods(text: str) -> Imported:
         content = json.loads(text)
     except json.JSONDecodeError as error:
         raise SourceError(f"The source is not JSON: {error}.") from None
-    given = content if isinstance(content, dict) else {"triggers": content}
+    imported = Imported()
+    given = imported.source_object(
+        content if isinstance(content, dict) else {"triggers": content}, noun="key"
+    )
     triggers, server = given.get("triggers"), given.get("server", "")
     if not isinstance(triggers, list) or not triggers or not isinstance(server, str):
         raise SourceError(_EXPECTED)
-    imported = Imported()
     for trigger in triggers:
         _Trigger(imported, trigger, server=server.rstrip("/")).add()
     imported.differently += _OF_ALL
@@ -58,13 +62,17 @@ class _Trigger:
             raise SourceError(_EXPECTED)
         self._imported = imported
         self._server = server
-        self._name = _named(imported, _text(trigger, "triggerName", "name"), what="subscriber")
-        self._trigger = trigger
-        self._properties = Properties.of(trigger, label=f"trigger {self._name}")
+        self._trigger = imported.source_object(trigger, noun="key of a trigger")
+        self._name = _named(
+            imported, _text(self._trigger, "triggerName", "name"), what="subscriber"
+        )
+        self._properties = Properties.of(imported, self._trigger, label=f"trigger {self._name}")
         self._position = 0
+        self._conditions = _ConditionOrder()
 
     def add(self) -> None:
         subscriber = subscriber_of(self._properties, name=self._name)
+        conditions = self._objects(self._trigger, "conditions", noun="key of a condition")
         if not self._imported.add("subscribers", subscriber):
             self._imported.impossible.append(
                 f"trigger {self._name}: another trigger has this name; "
@@ -74,24 +82,36 @@ class _Trigger:
         policy = policy_of(self._properties)
         if isinstance(policy, dict):
             self._imported.add("policies", policy)
-        for condition in _list(self._trigger, "conditions"):
+        for condition in conditions:
             self._add_condition(condition, policy if isinstance(policy, str) else policy["name"])
         self._imported.differently += self._properties.differently
         self._imported.impossible += self._properties.impossible
+        self._hold(subscriber)
 
-    def _add_condition(self, condition: Mapping[str, Any], policy: str) -> None:
+    def _hold(self, subscriber: dict[str, Any]) -> None:
+        """Hold the subscriber if a condition is missing: a later one would get its documents."""
+        lines = self._conditions.consequences()
+        if lines and subscriber["status"] == "ACTIVE":
+            subscriber["status"] = "HELD"
+        self._imported.impossible += [
+            f"trigger {self._name}: {line} It is {subscriber['status']}: "
+            "write the condition anew at its position, then make the subscriber ACTIVE"
+            for line in lines
+        ]
+
+    def _add_condition(self, condition: SourceObject, policy: str) -> None:
         name = _text(condition, "conditionName", "name") or f"condition-{self._position + 1}"
         label = f"trigger {self._name}, condition {name}"
-        pairs = list(_pairs(condition))
+        pairs = list(self._pairs(condition))
         join = _text(condition, "joinType").upper()
         if not pairs:
             raise SourceError(f"{label}: it has no document type.")
         is_join = len(pairs) > 1 and join not in _ANY
+        # Without a join its time-out has no effect.
+        condition.drop("joinTimeOut", "joinTimeout", "joinExpires")
         joined = (
             join_of(self._imported, condition, join, pairs=pairs, label=label) if is_join else {}
         )
-        if joined is None:
-            return
         endpoint = self._endpoint(condition)
         if not endpoint:
             self._imported.impossible.append(
@@ -99,14 +119,18 @@ class _Trigger:
                 f"{_text(condition, 'serviceName', 'service')} is called; "
                 'give "server" or the condition\'s "endpoint"'
             )
+        if not endpoint or joined is None:
+            self._conditions.add(name, [document_type for document_type, _ in pairs], taken=False)
             return
         for document_type, text in pairs:
             fields = {"endpoint": endpoint, "policy": policy, **joined}
-            self._add_subscription(name, (document_type, text), fields)
+            is_taken = self._add_subscription(name, (document_type, text), fields)
+            self._conditions.add(name, [document_type], taken=is_taken)
 
     def _add_subscription(
         self, name: str, pair: tuple[str, str], fields: Mapping[str, Any]
-    ) -> None:
+    ) -> bool:
+        """Add the subscription; False, reported, if its filter cannot be translated."""
         document_type, text = pair
         event_type = _named(self._imported, document_type, what="event type")
         base = self._imported.name_of(name, what="subscription")
@@ -118,7 +142,7 @@ class _Trigger:
             wanted = translated_filter(text) if text.strip() else ""
         except CannotTranslateError as error:
             self._imported.impossible.append(f"{label}: its filter {text} ({error}); write it anew")
-            return
+            return False
         if wanted:
             self._imported.differently.append(f"{label}: its filter {text} is {wanted}")
         self._imported.add("event_types", {"name": event_type})
@@ -135,6 +159,7 @@ class _Trigger:
             self._imported.impossible.append(
                 f"{label}: the source has it twice; only the first was taken over"
             )
+        return True
 
     def _endpoint(self, condition: Mapping[str, Any]) -> str:
         service = _text(condition, "serviceName", "service")
@@ -142,6 +167,57 @@ class _Trigger:
             f"{self._server}/invoke/{service.replace(':', '/')}" if self._server and service else ""
         )
         return _text(condition, "endpoint") or invoked
+
+    def _pairs(self, condition: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        names = ("messageTypeFilterPairs", "documentTypeFilterPairs")
+        noun = "key of a document type"
+        found = [self._objects(condition, name, noun=noun) for name in names]
+        for pair in next(filter(None, found), []):
+            document_type = _text(pair, "messageType", "documentType")
+            if not document_type:
+                raise SourceError(_EXPECTED)
+            yield document_type, _text(pair, "filter", "filterSource")
+
+    def _objects(self, given: Mapping[str, Any], name: str, *, noun: str) -> list[SourceObject]:
+        found = given.get(name) or []
+        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+            raise SourceError(_EXPECTED)
+        return [self._imported.source_object(one, noun=noun) for one in found]
+
+
+@dataclass(slots=True)
+class _ConditionOrder:
+    """The conditions of a trigger in their order, and who gets the documents of a missing one.
+
+    Only the first condition that matches a document gets it. So the documents of a condition that
+    could not be taken over are not lost: the next condition for their type gets them, wrongly.
+    """
+
+    _added: list[tuple[str, str, bool]] = field(default_factory=list)
+
+    def add(self, name: str, document_types: Sequence[str], *, taken: bool) -> None:
+        """Add a condition for these document types; `taken`: it was taken over."""
+        self._added += [(name, document_type, taken) for document_type in document_types]
+
+    def consequences(self) -> list[str]:
+        """Return a sentence for each document type of a missing condition."""
+        return list(self._consequences())
+
+    def _consequences(self) -> Iterator[str]:
+        for place, (name, document_type, is_taken) in enumerate(self._added):
+            if is_taken:
+                continue
+            later = dict.fromkeys(
+                other
+                for other, same_type, is_there in self._added[place + 1 :]
+                if is_there and same_type == document_type
+            )
+            outcome = (
+                f"the later condition {' or '.join(later)} would get its documents {document_type}."
+                if later
+                else f"no later condition is for its documents {document_type}."
+            )
+            yield f"its condition {name} is missing, and {outcome}"
 
 
 def _named(imported: Imported, text: str, *, what: str) -> str:
@@ -151,24 +227,9 @@ def _named(imported: Imported, text: str, *, what: str) -> str:
     return imported.name_of(text.replace(":", "."), what=what)
 
 
-def _pairs(condition: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    names = ("messageTypeFilterPairs", "documentTypeFilterPairs")
-    for pair in next((found for name in names if (found := _list(condition, name))), []):
-        document_type = _text(pair, "messageType", "documentType")
-        if not document_type:
-            raise SourceError(_EXPECTED)
-        yield document_type, _text(pair, "filter", "filterSource")
-
-
-def _list(given: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    found = given.get(name) or []
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        raise SourceError(_EXPECTED)
-    return found
-
-
 def _text(given: Mapping[str, Any], *names: str) -> str:
-    found = next((given[name] for name in names if given.get(name) is not None), "")
+    values = [given.get(name) for name in names]
+    found = next((value for value in values if value is not None), "")
     return found.strip() if isinstance(found, str) else str(found)
 
 

@@ -4,16 +4,22 @@ By the names of `pub.trigger:createTrigger` and of the trigger report. Values ma
 webMethods has them. Times are milliseconds there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from delivery.importing.import_result import SourceError
+from delivery.importing.import_result import Imported, SourceError
 
 # Properties of a trigger without a meaning of their own.
 CAPACITY, REFILL, RETRY_MS = 10, 4, 10_000
 MOST_QUEUED, MOST_IN_FLIGHT, MOST_ATTEMPTS = 10_000, 1000, 100_000
 LONGEST_WAIT_SECONDS, LONGEST_WINDOW_SECONDS = 86_400.0, 31 * 86_400
+# The names by which Integration Server keeps triggers in its own files, node.ndf.
+_NODE_NAMES: Mapping[str, tuple[str, ...]] = {
+    "isConcurrent": ("concurrent",),
+    "queueCapacity": ("docsPrefetchMax",),
+    "maxRetryAttempts": ("redeliveryOptions.max",),
+}
 # As the built-in policy of that name, but for attempts and waits.
 _POLICY = {
     **dict.fromkeys(
@@ -27,6 +33,8 @@ _POLICY = {
 
 @dataclass(slots=True)
 class Properties:
+    """`given` has the properties by name; those within an object as `redeliveryOptions.max`."""
+
     label: str
     given: Mapping[str, Any]
     states: Mapping[str, str]
@@ -34,19 +42,22 @@ class Properties:
     impossible: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, trigger: Mapping[str, Any], *, label: str) -> "Properties":
+    def of(cls, imported: Imported, trigger: Mapping[str, Any], *, label: str) -> "Properties":
         given = trigger.get("properties") or {}
         if not isinstance(given, dict):
             raise SourceError(f"{label}: properties is no object.")
-        states = {
-            name: str((trigger.get(name) or {}).get("state", ""))
-            for name in ("retrievalStatus", "processingStatus")
-            if isinstance(trigger.get(name) or {}, dict)
-        }
-        return cls(label, given, states)
+        states = {}
+        for name in ("retrievalStatus", "processingStatus"):
+            status = trigger.get(name)
+            states[name] = (
+                str(imported.source_object(status, noun=f"key of {name}").get("state", ""))
+                if isinstance(status, dict)
+                else ""
+            )
+        return cls(label, imported.source_object(dict(_flat(given)), noun="property"), states)
 
     def number(self, name: str, default: int) -> int:
-        found = self.given.get(name)
+        found = self._value(name)
         if found in (None, ""):
             return default
         try:
@@ -57,23 +68,34 @@ class Properties:
             ) from None
 
     def is_true(self, name: str, *, default: bool = False) -> bool:
-        found = self.given.get(name)
+        found = self._value(name)
         return (
             default if found in (None, "") else str(found).strip().lower() in ("true", "1", "yes")
         )
 
+    def text(self, name: str) -> str:
+        return str(self._value(name) or "").strip()
+
+    def _value(self, name: str) -> Any:
+        """Return the value under the documented name or that of node.ndf."""
+        values = [self.given.get(one) for one in (name, *_NODE_NAMES.get(name, ()))]
+        return next((value for value in values if value not in (None, "")), None)
+
     @property
     def dedup(self) -> dict[str, Any]:
         """Exactly-once processing: the document's uuid is the Idempotency-Key here."""
+        resolver = self.text("resolverServiceName")
+        seconds = self.number("dupHistoryTTL", 0) // 1000
+        has_history = self.is_true("dupHistory", default=True)
         if not self.is_true("dupDetection"):
             return {}
-        resolver = self.given.get("resolverServiceName")
+        if not has_history:
+            self.note(self.differently, "duplicates are found by a history, which it did not use")
         if resolver:
             self.note(
                 self.impossible,
                 f"its document resolver {resolver}; IN_DOUBT deliveries wait for a person",
             )
-        seconds = self.number("dupHistoryTTL", 0) // 1000
         window = min(max(seconds, 1), LONGEST_WINDOW_SECONDS) if seconds else LONGEST_WINDOW_SECONDS
         self.note(
             self.differently,
@@ -90,10 +112,19 @@ class Properties:
             where.append(line)
 
 
+def _flat(given: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the properties with those of inner objects, by dotted names."""
+    for name, value in given.items():
+        if isinstance(value, dict) and not prefix:
+            yield from _flat(value, f"{name}.")
+        else:
+            yield prefix + name, value
+
+
 def subscriber_of(properties: Properties, *, name: str) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": name, "match_mode": "FIRST", "processing": "SERIAL"}
+    threads = max(properties.number("maxExecutionThreads", 1), 1)
     if properties.is_true("isConcurrent"):
-        threads = max(properties.number("maxExecutionThreads", 1), 1)
         entry |= {"processing": "CONCURRENT", "max_in_flight": min(threads, MOST_IN_FLIGHT)}
     capacity = min(max(properties.number("queueCapacity", CAPACITY), 1), MOST_QUEUED)
     refill = properties.number("queueRefillLevel", REFILL)
@@ -141,11 +172,12 @@ def policy_of(properties: Properties) -> str | dict[str, Any]:
         max(properties.number("retryInterval", RETRY_MS) / 1000, 0.1), LONGEST_WAIT_SECONDS
     )
     attempts = None if retries < 0 else min(retries + 1, MOST_ATTEMPTS)
-    suspends = str(properties.given.get("redeliveryAction", "0")).strip() not in ("", "0")
+    suspends = properties.text("redeliveryAction") not in ("", "0")
     on_reject = properties.is_true("serialSuspendOnError") and not properties.is_true(
         "isConcurrent"
     )
-    if suspends and (service := properties.given.get("monitorServiceName")):
+    service = properties.text("monitorServiceName")
+    if suspends and service:
         properties.note(
             properties.impossible,
             (

@@ -7,18 +7,23 @@ document has a reference for each; a token that is not masked becomes its value.
 
 import json
 import re
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from delivery.importing.import_result import Imported, SourceError
+from delivery.importing.unread import SourceObject
 from delivery.vendors.workfront.subscribing import POLICY, TIMEOUT_SECONDS, subscriber_name
-from delivery.vendors.workfront.translate import Translation, translate_document
+from delivery.vendors.workfront.translate import VERSION, Translation, translate_document
 from subscriptions.values.endpoints import EndpointError, parse_url
 
 _EXPECTED = 'The answer of Workfront\'s list call was expected: {"subscriptions": […], "meta": …}.'
 _UNDERSCORE = re.compile(r"_([a-z])")
 # Its answers are read by names with capitals, but for these.
-_KEPT = ("subscription_url", "date_created", "frozen_at", "disabled_at")
+_KEPT = ("subscription_url", "date_created", "date_modified", "frozen_at", "disabled_at")
+# Of no effect on what Workfront sends; a disabled URL is one that it tries again by itself.
+_WITHOUT_EFFECT = ("customerId", "date_created", "date_modified", "dateVersionUpdated")
+_URL_WITHOUT_EFFECT = ("url", "date_created", "successes", "failures", "disabled_at", "disabledAt")
 
 
 def import_workfront(text: str) -> Imported:
@@ -29,7 +34,7 @@ def import_workfront(text: str) -> Imported:
         raise SourceError(f"The source is not JSON: {error}.") from None
     imported = Imported()
     for document in _documents(imported, content):
-        _add(imported, document)
+        _add(imported, imported.source_object(document, noun="key"))
     if imported.entries["subscriptions"]:
         imported.differently.append(
             "Workfront's calls do not list imported subscriptions; "
@@ -45,10 +50,12 @@ def _documents(imported: Imported, content: Any) -> Iterator[dict[str, Any]]:
         if not isinstance(page, dict):
             raise SourceError(_EXPECTED)
         is_one = "objCode" in page or "obj_code" in page
-        listed = [page] if is_one else page.get("subscriptions")
+        answer = imported.source_object(
+            {"subscriptions": [page]} if is_one else page, noun="key of the answer"
+        )
+        listed, meta = answer.get("subscriptions"), answer.get("meta")
         if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
             raise SourceError(_EXPECTED)
-        meta = page.get("meta")
         total = max(total, meta.get("total_count") or 0 if isinstance(meta, dict) else 0)
         found += len(listed)
         yield from map(_with_capitals, listed)
@@ -68,20 +75,26 @@ def _with_capitals(document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _add(imported: Imported, document: dict[str, Any]) -> None:
+def _add(imported: Imported, document: SourceObject) -> None:
+    document.drop(*_WITHOUT_EFFECT)
     label = f"subscription {document.get('id') or document.get('url')}"
-    if document.get("version") == "v1":
-        del document["version"]
+    is_v1 = document.get("version") == "v1"
+    if is_v1:
         imported.differently.append(
             f"{label}: it had version v1; bodies are sent as they are published"
         )
-    translation = translate_document(document)
+    translation = translate_document(
+        ChainMap({"version": VERSION}, document) if is_v1 else document
+    )
+    if translation.reasons:
+        document.leave_out()
     imported.impossible += [f"{label}: {one.field}: {one.detail}" for one in translation.reasons]
     url = document.get("url")
     try:
         parse_url(url if isinstance(url, str) else "")
     except EndpointError as error:
         imported.impossible.append(f"{label}: url: {error}")
+        document.leave_out()
         return
     if not translation.reasons:
         _add_translated(imported, document, translation)
@@ -131,8 +144,12 @@ def _token(imported: Imported, document: Mapping[str, Any], label: str) -> dict[
 
 
 def _status(imported: Imported, document: Mapping[str, Any], label: str) -> str:
-    url = document.get("subscription_url")
-    frozen_at = url.get("frozen_at") or url.get("frozenAt") if isinstance(url, dict) else None
+    given = document.get("subscription_url")
+    url = imported.source_object(
+        given if isinstance(given, dict) else {}, noun="key of subscription_url"
+    )
+    url.drop(*_URL_WITHOUT_EFFECT)
+    frozen_at = url.get("frozen_at") or url.get("frozenAt")
     if not frozen_at:
         return "ACTIVE"
     imported.differently.append(

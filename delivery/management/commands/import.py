@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,8 @@ IMPORTERS: dict[str, Callable[[str], Imported]] = {
 
 class Command(BaseCommand):
     help = (
-        "Take over the configuration or the messages of another system, with a report in three "
-        "parts: taken over, taken over differently, impossible. "
+        "Take over the configuration or the messages of another system, with a report in parts: "
+        "taken over, taken over differently, impossible, and the fields that were not read. "
         "`teamforge`, `workfront`, `eventqueue` and `webmethods` write a file for "
         "`configuration plan` to standard output and change nothing. "
         "`backlog` and `delivered` read messages; without --apply they change nothing. "
@@ -54,6 +54,16 @@ class Command(BaseCommand):
                 help=(
                     "write ACTIVE and HELD subscriptions as SHADOW: "
                     "their matches are recorded, and nothing is sent"
+                ),
+            )
+            importing.add_argument(
+                "--ignore",
+                action="append",
+                default=[],
+                metavar="NAME",
+                help=(
+                    "a column, key or property that the report names as not read, and that is not "
+                    "needed; may be repeated. Without it nothing is written"
                 ),
             )
             importing.add_argument(
@@ -86,12 +96,23 @@ class Command(BaseCommand):
             raise CommandError(f"{source} is not UTF-8 ({error}). Convert it to UTF-8.") from error
         except SourceError as error:
             raise CommandError(str(error)) from error
+        ignored = options["ignore"]
+        self.stderr.write(imported.report(ignored=ignored))
+        if unread := imported.fields.unread(ignored):
+            raise CommandError(_refused(unread))
         if options["shadow"]:
             imported.shadow()
         if options["secrets"] is not None:
             _write_secrets(options["secrets"], imported.secrets)
-        self.stderr.write(imported.report())
         self.stdout.write(document_text(imported.document()), ending="")
+
+
+def _refused(unread: Sequence[str]) -> str:
+    return (
+        f"Nothing was written, because fields with values were not read: {'; '.join(unread[:10])}"
+        f"{' …' if len(unread) > 10 else ''}. Rename those that are only spelled differently, and "
+        "give --ignore NAME for each that is not needed."
+    )
 
 
 def _write_secrets(path: Path, secrets: dict[str, str]) -> None:

@@ -115,8 +115,7 @@ def test_a_join_is_taken_over_and_named(fields: Any, mode: str, seconds: int) ->
 def test_a_join_of_an_unknown_kind_or_with_an_impossible_filter_is_impossible_as_a_whole() -> None:
     found = imported(condition("odd", "a:A", "a:B", joinType="odd"), condition("other"))
     assert [one["name"] for one in found.document()["subscriptions"]] == ["other"]
-    (line,) = found.impossible
-    assert "the join ODD of a:A, a:B" in line
+    assert "the join ODD of a:A, a:B" in found.impossible[0]
     joined = condition("joined", "a:A", "a:B", joinType="AND")
     joined["messageTypeFilterPairs"][1]["filter"] = "%a% matches x"
     found = imported(joined, condition("other"))
@@ -272,3 +271,42 @@ def test_what_is_imported_can_be_applied() -> None:
 def test_what_is_no_list_of_triggers_is_refused(text: str) -> None:
     with pytest.raises(SourceError):
         import_webmethods(text)
+
+
+def filtered(name: str, text: str, document_type: str = "orders:Created") -> dict[str, Any]:
+    pairs = [{"messageType": document_type, "filter": text}]
+    return condition(name, messageTypeFilterPairs=pairs)
+
+
+def test_a_subscriber_without_one_of_its_conditions_is_held() -> None:
+    found = imported(filtered("vip", "%name% == /V.*/"), filtered("rest", ""))
+    (held,) = found.document()["subscribers"]
+    assert held["status"] == "HELD"
+    assert found.impossible[-1] == (
+        "trigger orders.triggers.handle: its condition vip is missing, and the later condition "
+        "rest would get its documents orders:Created. It is HELD: write the condition anew at its "
+        "position, then make the subscriber ACTIVE"
+    )
+
+
+def test_a_held_subscriber_is_told_when_no_later_condition_is_for_the_documents() -> None:
+    found = imported(
+        filtered("first", ""), filtered("odd", "%a% ~ 1"), filtered("other", "", "orders:Changed")
+    )
+    assert found.document()["subscribers"][0]["status"] == "HELD"
+    assert "no later condition is for its documents orders:Created" in found.impossible[-1]
+
+
+def test_a_join_or_an_endpoint_that_cannot_be_taken_over_holds_the_subscriber_too() -> None:
+    joined = imported(condition("odd", "a:A", "a:B", joinType="odd"), condition("other", "a:B"))
+    assert joined.document()["subscribers"][0]["status"] == "HELD"
+    assert "the later condition other would get its documents a:B" in joined.impossible[-1]
+    given = [{"triggerName": "t", "conditions": [condition("a"), condition("b", endpoint="x://y")]}]
+    found = import_webmethods(json.dumps(given))
+    assert found.document()["subscribers"][0]["status"] == "HELD"
+
+
+def test_an_inactive_subscriber_without_a_condition_stays_inactive() -> None:
+    found = imported(filtered("vip", "%name% == /V.*/"), executeEnabled="false")
+    assert found.document()["subscribers"][0]["status"] == "INACTIVE"
+    assert "It is INACTIVE" in found.impossible[-1]
