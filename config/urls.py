@@ -23,7 +23,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("delivery.api.urls")),
     path("api/v1/", include("subscriptions.api.urls")),
     path("event/queue/", include(vendors.event_queue)),
-    path("attask/eventsubscription/api/v1/", include(vendors.workfront)),
+    path("attask/", include(vendors.workfront)),
     path("api/v1/", include("delivery.configuration.api")),
     path("api/schema/", SchemaView.as_view(), name="schema"),
     path("api/docs/", api_reference, name="docs"),

@@ -18,7 +18,7 @@ from subscriptions.api.problems import Problem, problem_of, unexpected_error
 
 API_PREFIX = "/api/"
 # Of the Event Queue's and Workfront's clients.
-FOREIGN_PREFIXES = ("/event/queue/", "/attask/eventsubscription/")
+FOREIGN_PREFIXES = ("/event/queue/", "/attask/")
 CONSOLE_PREFIXES = ("/admin/", "/guide/")
 
 

@@ -1,5 +1,6 @@
 """Construction of the syntax tree: a method for each grammar rule, which refuses invalid input."""
 
+from datetime import datetime
 from typing import NoReturn
 
 from lark import Token, Transformer, v_args
@@ -10,7 +11,9 @@ from subscriptions.filters.parts import (
     WholeDocument,
     WrittenLiteral,
     condition_of,
+    contained_json,
     literal_of,
+    moment_literal,
     next_path,
     path_of,
     step_behind,
@@ -21,6 +24,7 @@ from subscriptions.filters.tree import (
     And,
     Comparison,
     Condition,
+    Contains,
     Exists,
     IsNull,
     Like,
@@ -69,6 +73,15 @@ class Builder(Transformer[Token, ExpressionPart]):
             raise key.refusal("? takes a name in single quotes; for an index write ->… is not null")
         return ExpressionPart(Exists(path, name), left.token)
 
+    def contains(self, left: ExpressionPart, mark: Token, json: ExpressionPart) -> ExpressionPart:
+        path = path_of(left, mark)
+        if path.is_text:
+            raise error_at(mark, "@> tests JSON; end the path on its left with -> instead of ->>")
+        return ExpressionPart(Contains(path, contained_json(json)), left.token)
+
+    def moment(self, keyword: Token, text: Token) -> ExpressionPart:
+        return ExpressionPart(WrittenLiteral(moment_literal(text)), keyword)
+
     def compared(
         self, left: ExpressionPart, operator: Token, right: ExpressionPart
     ) -> ExpressionPart:
@@ -85,12 +98,12 @@ class Builder(Transformer[Token, ExpressionPart]):
     def member(
         self, left: ExpressionPart, keyword: Token, literals: tuple[Literal, ...]
     ) -> ExpressionPart:
-        return ExpressionPart(Membership(path_of(left, keyword), literals), left.token)
+        return ExpressionPart(_membership(left, keyword, literals), left.token)
 
     def not_member(
         self, left: ExpressionPart, _not: Token, keyword: Token, literals: tuple[Literal, ...]
     ) -> ExpressionPart:
-        return ExpressionPart(Not(Membership(path_of(left, keyword), literals)), left.token)
+        return ExpressionPart(Not(_membership(left, keyword, literals)), left.token)
 
     def like(self, left: ExpressionPart, keyword: Token, pattern: ExpressionPart) -> ExpressionPart:
         return ExpressionPart(_like(path_of(left, keyword), keyword, pattern), left.token)
@@ -147,7 +160,20 @@ def _comparison(left: ExpressionPart, operator: Operator, right: ExpressionPart)
         case WrittenLiteral(value):
             if isinstance(value, bool) and operator.is_order:
                 raise right.refusal("true and false have no order; compare them with = or !=")
+            _refuse_moment(path, value, right.token)
             return Comparison(path, operator, value)
+
+
+def _membership(left: ExpressionPart, keyword: Token, literals: tuple[Literal, ...]) -> Membership:
+    path = path_of(left, keyword)
+    for literal in literals:
+        _refuse_moment(path, literal, keyword)
+    return Membership(path, literals)
+
+
+def _refuse_moment(path: Path, literal: Literal, token: Token) -> None:
+    if isinstance(literal, datetime) and not path.is_text:
+        raise error_at(token, "a time compares with text; end the path with ->> instead of ->")
 
 
 def _listed(part: ExpressionPart) -> Literal:

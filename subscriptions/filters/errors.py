@@ -93,6 +93,8 @@ def _misplaced(error: UnexpectedToken, text: str) -> str:
 
 
 def _expected(error: UnexpectedToken) -> str:
+    if error.accepts == {"STRING"}:
+        return "a time in single quotes"
     return next(phrase for terminal, phrase in _EXPECTATIONS if terminal in error.accepts)
 
 

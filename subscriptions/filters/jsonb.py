@@ -229,6 +229,25 @@ def has_key(value: Json, key: str) -> bool:
             return type(value) is str and value == key
 
 
+def contains(value: Json, inner: Json) -> bool:
+    """Return whether `value @> inner`: an array may contain a scalar as one of its elements."""
+    if type(value) is list and type(inner) not in (list, dict):
+        return _has_element(value, inner)
+    return _contains(value, inner)
+
+
+def _contains(value: Json, inner: Json) -> bool:
+    if type(value) is dict and type(inner) is dict:
+        return all(name in value and _contains(value[name], part) for name, part in inner.items())
+    if type(value) is list and type(inner) is list:
+        return all(_has_element(value, part) for part in inner)
+    return type(inner) not in (list, dict) and is_equal(value, inner)
+
+
+def _has_element(array: list[Json], part: Json) -> bool:
+    return any(_contains(one, part) for one in array)
+
+
 def is_equal(left: Json, right: Json) -> bool:
     if type(left) is bool or type(right) is bool:
         return left is right

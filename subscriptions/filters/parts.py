@@ -1,6 +1,7 @@
 """The parts of a filter during parsing, each with the token that an error refers to."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import TypeAlias
 
@@ -9,9 +10,17 @@ from lark import Token
 from subscriptions.filters import jsonb
 from subscriptions.filters.document import header_name
 from subscriptions.filters.errors import FilterError, error_at
+from subscriptions.filters.moments import is_within_years, moment_of
 from subscriptions.filters.tree import Condition, Literal, Path, Root
 
 _MAX_DIGITS = 1000
+# Each element of the JSON in a filter may be compared with each of the message.
+_MAX_ELEMENTS = 100
+_MAX_JSON_LENGTH = 10_000
+_JSON_ADVICE = (
+    "@> takes JSON in single quotes, with texts in double quotes: "
+    "@> '\"low\"' or @> '[{\"id\": 7}]'"
+)
 _INDEXES = range(-(2**31), 2**31)
 _KEYWORDS: dict[str, Literal] = {"TRUE": True, "FALSE": False, "NULL": None}
 
@@ -51,6 +60,43 @@ def literal_of(token: Token) -> Literal:
             return _number(token)
         case keyword:
             return _KEYWORDS[keyword]
+
+
+def moment_literal(token: Token) -> datetime:
+    found = moment_of(str(literal_of(token)))
+    if found is None or not is_within_years(found):
+        raise error_at(
+            token,
+            "this is not a date and time with an offset, such as '2022-12-11T16:00:00-08:00', "
+            "of the years 1000 to 2999",
+        )
+    return found
+
+
+def contained_json(part: ExpressionPart) -> str:
+    """Return the canonical text of the JSON in a string."""
+    text = _written(part)
+    if not isinstance(text, str):
+        raise part.refusal(_JSON_ADVICE)
+    value = jsonb.parse_jsonb(text.encode())
+    if isinstance(value, jsonb.Missing):
+        raise part.refusal(_JSON_ADVICE)
+    canonical = jsonb.canonical_text(value)
+    if _elements(value) > _MAX_ELEMENTS or len(canonical) > _MAX_JSON_LENGTH:
+        raise part.refusal(
+            f"this JSON has more than {_MAX_ELEMENTS} elements of arrays or, with its numbers "
+            f"written out, {_MAX_JSON_LENGTH} characters"
+        )
+    return canonical
+
+
+def _elements(value: jsonb.Json) -> int:
+    match value:
+        case dict():
+            return sum(map(_elements, value.values()))
+        case list():
+            return len(value) + sum(map(_elements, value))
+    return 0
 
 
 def _number(token: Token) -> int | Decimal:

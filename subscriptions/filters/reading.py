@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeAlias
 
 from subscriptions.filters.document import Document
 from subscriptions.filters.jsonb import Json, Missing, text_of
+from subscriptions.filters.moments import moment_of
 from subscriptions.filters.tree import NUMBER_LENGTH, NUMBER_TEXT, Literal, LiteralKind, Path
 
-Comparable: TypeAlias = str | int | Decimal | bool
+Comparable: TypeAlias = str | int | Decimal | bool | datetime
 Reader: TypeAlias = Callable[[Document, Json | Missing], Comparable | None]
 
 _NUMBER = re.compile(NUMBER_TEXT)
@@ -63,6 +65,10 @@ def _boolean_in_text(_document: Document, value: Json | Missing) -> bool | None:
     return value if type(value) is bool else None
 
 
+def _moment_in_text(_document: Document, value: Json | Missing) -> datetime | None:
+    return moment_of(value) if type(value) is str else None
+
+
 def _number_in_json(_document: Document, value: Json | Missing) -> int | Decimal | None:
     return _number(value)
 
@@ -83,6 +89,7 @@ _TEXT_READERS: dict[LiteralKind, Reader] = {
     LiteralKind.STRING: _beginning,
     LiteralKind.NUMBER: _number_in_text,
     LiteralKind.BOOLEAN: _boolean_in_text,
+    LiteralKind.MOMENT: _moment_in_text,
 }
 _JSON_READERS: dict[LiteralKind, Reader] = {
     LiteralKind.STRING: _string_in_json,

@@ -14,9 +14,11 @@ from subscriptions.filters.jsonb import (
     MISSING,
     Json,
     Missing,
+    contains,
     element,
     has_key,
     is_equal,
+    parse_jsonb,
     printed_text,
 )
 from subscriptions.filters.patterns import like_test
@@ -25,6 +27,7 @@ from subscriptions.filters.tree import (
     And,
     Comparison,
     Condition,
+    Contains,
     Exists,
     IsNull,
     Like,
@@ -123,7 +126,9 @@ def _test(tree: Condition, *, expected: bool) -> Test:
         case Like(path, pattern):
             return _like(path, pattern, expected=expected)
         case Exists(path, key):
-            return _exists(path, key, expected=expected)
+            return _json_test(path, lambda value: has_key(value, key), expected=expected)
+        case Contains(path, json):
+            return _json_test(path, _container_of(json), expected=expected)
         case IsNull(path):
             return _is_null(path, expected=expected)
 
@@ -243,14 +248,20 @@ def _like(path: Path, pattern: str, *, expected: bool) -> Test:
     return is_like
 
 
-def _exists(path: Path, key: str, *, expected: bool) -> Test:
+def _json_test(path: Path, fits: Callable[[Json], bool], *, expected: bool) -> Test:
     find = _find(path)
 
-    def exists(document: Document) -> bool:
+    def is_fitting(document: Document) -> bool:
         value = find(document)
-        return value is not MISSING and has_key(value, key) is expected
+        return value is not MISSING and fits(value) is expected
 
-    return exists
+    return is_fitting
+
+
+def _container_of(json: str) -> Callable[[Json], bool]:
+    inner = parse_jsonb(json.encode())
+    assert inner is not MISSING
+    return lambda value: contains(value, inner)
 
 
 def _is_null(path: Path, *, expected: bool) -> Test:

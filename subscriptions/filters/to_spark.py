@@ -33,6 +33,7 @@ from subscriptions.filters.tree import (
     And,
     Comparison,
     Condition,
+    Contains,
     Exists,
     IsNull,
     Like,
@@ -109,7 +110,7 @@ def _is_native(tree: Condition) -> bool:
             return _is_header_text(path) and all(isinstance(one, str) for one in literals)
         case Like(path) | IsNull(path):
             return _is_header_text(path)
-        case Exists():
+        case Exists() | Contains():
             return False
 
 
@@ -138,7 +139,7 @@ def _native(tree: Condition, header: "Column") -> "Column":
             return _text(path, header).rlike(rf"(?s)\A{like_expression(pattern)}\z")
         case IsNull(path):
             return _text(path, header).isNull()
-        case Exists():
+        case Exists() | Contains():
             raise AssertionError("not native")
 
 
@@ -215,5 +216,5 @@ def _roots(tree: Condition) -> Iterator[Root]:
             yield path.root
             if isinstance(operand, Path):
                 yield operand.root
-        case Membership(path) | Like(path) | Exists(path) | IsNull(path):
+        case Membership(path) | Like(path) | Exists(path) | Contains(path) | IsNull(path):
             yield path.root

@@ -5,9 +5,16 @@ the cast accepts.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TypeAlias
 
 from subscriptions.filters import jsonb
+from subscriptions.filters.moments import (
+    FRACTION_EXPRESSION,
+    FRACTION_REPLACEMENT,
+    MOMENT_TEXT,
+    moment_text,
+)
 from subscriptions.filters.sql import Parameter, Sql, compose_sql, joined_sql, typed_parameter
 from subscriptions.filters.tree import (
     NUMBER_LENGTH,
@@ -15,8 +22,10 @@ from subscriptions.filters.tree import (
     And,
     Comparison,
     Condition,
+    Contains,
     Exists,
     IsNull,
+    Leaf,
     Like,
     Literal,
     LiteralKind,
@@ -59,7 +68,13 @@ $function$
 _Roots: TypeAlias = Mapping[Root, str]
 
 _NULL = Sql("NULL::boolean")
-_TYPES = {LiteralKind.BOOLEAN: "boolean", LiteralKind.NUMBER: "numeric", LiteralKind.STRING: "text"}
+_TYPES = {
+    LiteralKind.BOOLEAN: "boolean",
+    LiteralKind.NUMBER: "numeric",
+    LiteralKind.STRING: "text",
+    LiteralKind.MOMENT: "timestamptz",
+}
+_MOMENT_TEXT = Sql(f"'^({MOMENT_TEXT})$'")
 _NUMBER_TEXT = Sql(f"'^({NUMBER_TEXT})$'")
 _NUMBER_LENGTH = Sql(str(NUMBER_LENGTH))
 
@@ -82,6 +97,12 @@ def _condition(tree: Condition, roots: _Roots) -> Sql:
             return joined_sql(" AND ", [_condition(one, roots) for one in conditions])
         case Or(conditions):
             return joined_sql(" OR ", [_condition(one, roots) for one in conditions])
+        case leaf:
+            return _leaf(leaf, roots)
+
+
+def _leaf(leaf: Leaf, roots: _Roots) -> Sql:
+    match leaf:
         case Comparison(path, operator, operand):
             if isinstance(operand, Path):
                 return _between_paths(path, operator, operand, roots)
@@ -100,6 +121,8 @@ def _condition(tree: Condition, roots: _Roots) -> Sql:
             )
         case Exists(path, key):
             return compose_sql("({} ? {})", _value(path, roots), typed_parameter(key, "text"))
+        case Contains(path, json):
+            return compose_sql("({} @> {})", _value(path, roots), typed_parameter(json, "jsonb"))
         case IsNull(path):
             return compose_sql("({} IS NULL)", _value(path, roots))
 
@@ -186,12 +209,17 @@ def _guard(value: Sql, kind: LiteralKind, *, is_text: bool) -> Sql:
         return compose_sql(
             "length({}) <= {} AND {} ~ {}", value, _NUMBER_LENGTH, value, _NUMBER_TEXT
         )
+    if kind is LiteralKind.MOMENT:
+        return compose_sql("{} ~ {}", value, _MOMENT_TEXT)
     return compose_sql("{} IN ('true', 'false')", value)
 
 
 def _comparable(value: Sql, kind: LiteralKind, *, is_text: bool) -> Sql:
     if kind is LiteralKind.STRING:
         return compose_sql('{} COLLATE "C"', value if is_text else _bare(value))
+    if kind is LiteralKind.MOMENT:
+        cut = Sql(f"'{FRACTION_EXPRESSION}', '{FRACTION_REPLACEMENT}'")
+        return compose_sql("regexp_replace({}, {})::timestamptz", value, cut)
     return compose_sql(f"{{}}::{_TYPES[kind]}", value)
 
 
@@ -204,4 +232,6 @@ def _guarded(value: Sql, kind: LiteralKind, comparison: Sql, *, is_text: bool) -
 
 
 def _input(literal: Literal) -> str:
+    if isinstance(literal, datetime):
+        return moment_text(literal)
     return literal if isinstance(literal, str) else jsonb.printed_text(literal)

@@ -1,11 +1,15 @@
 """Normal form of a filter: the tree written as text, the same for all spellings."""
 
+from datetime import datetime
+
 from subscriptions.filters.errors import FilterError
+from subscriptions.filters.moments import moment_text
 from subscriptions.filters.parse import parse_filter
 from subscriptions.filters.tree import (
     And,
     Comparison,
     Condition,
+    Contains,
     Exists,
     IsNull,
     Like,
@@ -41,6 +45,8 @@ def normal_form(tree: Condition) -> str:
             return f"{_path(path)} like {_literal(pattern)}"
         case Exists(path, key):
             return f"{_path(path)} ? {_literal(key)}"
+        case Contains(path, json):
+            return f"{_path(path)} @> {_literal(json)}"
         case IsNull(path):
             return f"{_path(path)} is null"
         case Not(condition):
@@ -71,5 +77,7 @@ def _literal(literal: Literal) -> str:
             return "'" + literal.replace("'", "''") + "'"
         case int():
             return str(literal)
+        case datetime():
+            return f"timestamptz '{moment_text(literal)}'"
         case number:
             return format(number, "f")

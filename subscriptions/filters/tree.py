@@ -18,6 +18,10 @@ Steps
     it into null and writes every other value as PostgreSQL prints jsonb.
 `?` after `->`
     PostgreSQL's: a member's name, a text element, or the text itself.
+`@>` after `->`
+    PostgreSQL's: an object contains one with some of its members, an array one
+    with some of its elements, in any order, or a single element that is no array
+    or object; both as deep as the JSON on the right goes.
 JSON (`->`) with = != in
     Equality of jsonb, so 1 = 1.0, key order is nothing and values of different
     types differ. A literal is the JSON value that it writes.
@@ -30,6 +34,9 @@ Text (`->>`) with a string or another text
 Text (`->>`) with a number
     By size if the text is a JSON number of at most NUMBER_LENGTH characters and
     four digits of exponent; otherwise null.
+Text (`->>`) with timestamptz '…'
+    As moments if the text is a date and time with an offset (`moments`);
+    otherwise null.
 Text (`->>`) with true or false
     As booleans if the text is `true` or `false`; otherwise null.
 `in`
@@ -38,11 +45,12 @@ Text (`->>`) with true or false
     Text only: `%` any text, `_` one character, `\` takes the next literally.
 
 `parse_filter` refuses conditions that can never be true or that make no sense in PostgreSQL:
-JSON compared with text, `<` with true or false, two literals compared, a step
-or `?` after `->>`, `like` on JSON.
+JSON compared with text or a moment, `<` with true or false, two literals
+compared, a step, `?` or `@>` after `->>`, `like` on JSON.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from enum import Enum
 from typing import TypeAlias
@@ -50,7 +58,7 @@ from typing import TypeAlias
 NUMBER_LENGTH = 1000
 NUMBER_TEXT = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9][0-9]?[0-9]?[0-9]?)?"
 
-Literal: TypeAlias = str | int | Decimal | bool | None
+Literal: TypeAlias = str | int | Decimal | bool | datetime | None
 
 
 class LiteralKind(Enum):
@@ -60,6 +68,7 @@ class LiteralKind(Enum):
     BOOLEAN = "boolean"
     NUMBER = "number"
     STRING = "string"
+    MOMENT = "moment"
 
 
 class Root(Enum):
@@ -120,6 +129,14 @@ class Exists:
 
 
 @dataclass(frozen=True, slots=True)
+class Contains:
+    """`json` is the canonical text of the value (`jsonb.canonical_text`)."""
+
+    path: Path
+    json: str
+
+
+@dataclass(frozen=True, slots=True)
 class IsNull:
     path: Path
 
@@ -139,7 +156,8 @@ class Or:
     conditions: "tuple[Condition, ...]"
 
 
-Condition: TypeAlias = Comparison | Membership | Like | Exists | IsNull | Not | And | Or
+Leaf: TypeAlias = Comparison | Membership | Like | Exists | Contains | IsNull
+Condition: TypeAlias = Leaf | Not | And | Or
 
 
 def kind_of(literal: Literal) -> LiteralKind:
@@ -150,6 +168,8 @@ def kind_of(literal: Literal) -> LiteralKind:
             return LiteralKind.BOOLEAN
         case str():
             return LiteralKind.STRING
+        case datetime():
+            return LiteralKind.MOMENT
         case _:
             return LiteralKind.NUMBER
 

@@ -2,21 +2,27 @@
 
 `path` is the field as text (`->>`). Workfront documents each comparison in a sentence; numbers in
 texts and missing fields are not documented. Here a text that is a number compares by size, and a
-field that is missing or null differs from every value and contains none.
+field that is missing or null differs from every value and contains none. A value that is a date and
+time with an offset compares as a moment. `contains` looks in a text for a part, and in an array for
+an element.
 """
 
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeAlias
 
 from subscriptions.filters import Condition
+from subscriptions.filters.jsonb import Missing, canonical_text, parse_jsonb
+from subscriptions.filters.moments import moment_of
 from subscriptions.filters.tree import (
     NUMBER_TEXT,
     And,
     Comparison,
-    Exists,
+    Contains,
     IsNull,
     Like,
     Literal,
@@ -26,7 +32,8 @@ from subscriptions.filters.tree import (
     Path,
 )
 
-DEEPEST = 20
+DEEPEST, LONGEST_NUMBER = 20, 100
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _NUMBER = re.compile(NUMBER_TEXT)
 Paths: TypeAlias = tuple[Path, ...]
 # The steps to a value, and the value.
@@ -47,11 +54,14 @@ class Comparing:
     """A comparison.
 
     `of` makes the condition from paths and a value: one path, but for `changed` the new one and the
-    old one. `differs` describes how the result may differ from Workfront's.
+    old one. If the value is an object, `of` is called for each field within the field, and
+    `of_element` joins these conditions with one for the elements of an array. `differs` describes
+    how the result for a value may differ from Workfront's.
     """
 
     of: Callable[[Paths, Any], Condition]
-    differs: str = ""
+    differs: Callable[[Any], str] | None = None
+    of_element: Callable[[Condition, Path, Any], Condition] | None = None
 
 
 def nested_values(name: str, value: Any) -> list[Leaf]:
@@ -84,7 +94,12 @@ def _different(paths: Paths, value: Any) -> Condition:
     (path,) = paths
     if value is None:
         return Not(IsNull(path))
-    return Or((IsNull(path), Comparison(path, Operator.DIFFERENT, _literal(value))))
+    literal = _literal(value)
+    conditions = [IsNull(path), Comparison(path, Operator.DIFFERENT, literal)]
+    if isinstance(literal, datetime):
+        # A text that is no moment differs, too.
+        conditions.append(Not(Like(path, "____-__-__T__:__:__%")))
+    return Or(tuple(conditions))
 
 
 def _ordered(operator: Operator) -> Callable[[Paths, Any], Condition]:
@@ -93,7 +108,11 @@ def _ordered(operator: Operator) -> Callable[[Paths, Any], Condition]:
         literal = _literal(value)
         if value is None or isinstance(value, bool):
             raise CannotSayError("fieldValue", "Only numbers and texts have an order.")
-        if isinstance(literal, str) and _NUMBER.fullmatch(literal) and len(literal) <= 100:
+        if (
+            isinstance(literal, str)
+            and _NUMBER.fullmatch(literal)
+            and len(literal) <= LONGEST_NUMBER
+        ):
             literal = Decimal(literal)
         return Comparison(path, operator, literal)
 
@@ -101,17 +120,58 @@ def _ordered(operator: Operator) -> Callable[[Paths, Any], Condition]:
 
 
 def _contains(paths: Paths, value: Any) -> Condition:
-    (path,) = paths
-    return Like(path, _pattern(value))
-
-
-def _contains_not(paths: Paths, value: Any) -> Condition:
+    """Return a condition for a text with this part, or an array with this element, or with any."""
     (path,) = paths
     values = value if isinstance(value, list) else [value]
     if not values:
         raise CannotSayError("fieldValue", "Give a text, or an array with at least one.")
-    absent = [Not(Like(path, _pattern(one))) for one in values]
-    return Or((IsNull(path), And(tuple(absent)) if len(absent) > 1 else absent[0]))
+    as_json = replace(path, is_text=False)
+    elements = [
+        Contains(as_json, element) for one in values for element in dict.fromkeys(_elements(one))
+    ]
+    parts = [Like(path, _pattern(one)) for one in values if not isinstance(one, dict)]
+    if not parts:
+        return _any_of(elements)
+    in_text = And((Not(Contains(as_json, "[]")), _any_of(parts)))
+    return _any_of([*elements, in_text])
+
+
+def _contains_not(paths: Paths, value: Any) -> Condition:
+    (path,) = paths
+    return Or((IsNull(path), Not(_contains(paths, value))))
+
+
+def _element_is(within: Condition, path: Path, value: Any) -> Condition:
+    return Or((within, Contains(replace(path, is_text=False), _json([value]))))
+
+
+def _no_element_is(within: Condition, path: Path, value: Any) -> Condition:
+    is_element = Contains(replace(path, is_text=False), _json([value]))
+    return And((within, Or((IsNull(path), Not(is_element)))))
+
+
+def _any_of(conditions: Sequence[Condition]) -> Condition:
+    return conditions[0] if len(conditions) == 1 else Or(tuple(conditions))
+
+
+def _elements(value: Any) -> list[str]:
+    """Return the elements that count as the value: a number and its text are one."""
+    if isinstance(value, dict):
+        return [_json([value])]
+    text = _searched(value)
+    is_number = len(text) <= LONGEST_NUMBER and _NUMBER.fullmatch(text)
+    return [_json(text), *([_canonical(text)] if is_number else [])]
+
+
+def _json(value: Any) -> str:
+    return _canonical(json.dumps(value))
+
+
+def _canonical(text: str) -> str:
+    found = parse_jsonb(text.encode())
+    if isinstance(found, Missing):
+        raise CannotSayError("fieldValue", "It has a character or a number that no message has.")
+    return canonical_text(found)
 
 
 def _contains_only(paths: Paths, value: Any) -> Condition:
@@ -121,15 +181,13 @@ def _contains_only(paths: Paths, value: Any) -> Condition:
     array of one.
     """
     path = replace(paths[0], is_text=False)
-    given = [value] if isinstance(value, str) else value
-    if not _are_texts(given) or not given:
-        raise CannotSayError(
-            "fieldValue",
-            "Give a text or an array of texts; Inturn looks for nothing else in an array.",
-        )
-    values = list(dict.fromkeys(given))
+    given = value if isinstance(value, list) else [value]
+    if not given:
+        raise CannotSayError("fieldValue", "Give a text, a number, or an array with at least one.")
+    values = list(dict.fromkeys(map(_searched, given)))
     first, beyond = (replace(path, steps=(*path.steps, index)) for index in (0, len(values)))
-    return And((Not(IsNull(first)), IsNull(beyond), *(Exists(path, one) for one in values)))
+    found = [_any_of([Contains(path, element) for element in _elements(one)]) for one in values]
+    return And((Not(IsNull(first)), IsNull(beyond), *found))
 
 
 def _changed(paths: Paths, _value: Any) -> Condition:
@@ -151,10 +209,6 @@ def _changed(paths: Paths, _value: Any) -> Condition:
     )
 
 
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-
 def _literal(value: Any) -> Literal:
     """Return the literal of a value.
 
@@ -165,30 +219,57 @@ def _literal(value: Any) -> Literal:
             return "true" if value else "false"
         case float():
             return Decimal(repr(value))
-        case int() | str():
+        case int():
             return value
+        case str():
+            return moment_of(value) or value
     raise CannotSayError(
         "fieldValue", "Give a text, a number, true, false, or an object of fields within the field."
     )
 
 
-def _pattern(value: Any) -> str:
+def _searched(value: Any) -> str:
+    """Return the text to look for."""
     text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
     if not isinstance(text, str) or not text:
-        raise CannotSayError("fieldValue", "Give a text to look for.")
-    return "%" + re.sub(r"([\\%_])", r"\\\1", text) + "%"
+        raise CannotSayError("fieldValue", "Give a text or a number to look for.")
+    return text
 
 
-_IN_ARRAYS = "in an array also a part of an element, or of the text of the array as JSON, is found"
+def _pattern(value: Any) -> str:
+    return "%" + re.sub(r"([\\%_])", r"\\\1", _searched(value)) + "%"
+
+
+def _differs_in_order(value: Any) -> str:
+    is_date = isinstance(value, str) and _DATE.match(value) and not moment_of(value)
+    return (
+        "a date without a time and an offset compares as text; give both to compare moments"
+        if is_date
+        else ""
+    )
+
+
+def _differs_for_lists(value: Any) -> str:
+    return (
+        "of several values one is enough to be contained; Workfront documents one value"
+        if isinstance(value, list) and len(value) > 1
+        else ""
+    )
+
+
+def _differs_for_repeated(_value: Any) -> str:
+    return "an array that has an element twice does not match"
+
+
 COMPARISONS: Mapping[str, Comparing] = {
     "eq": Comparing(_equal),
     "ne": Comparing(_different),
-    "gt": Comparing(_ordered(Operator.GREATER)),
-    "gte": Comparing(_ordered(Operator.AT_LEAST)),
-    "lt": Comparing(_ordered(Operator.LESS)),
-    "lte": Comparing(_ordered(Operator.AT_MOST)),
-    "contains": Comparing(_contains, _IN_ARRAYS),
-    "notContains": Comparing(_contains_not, _IN_ARRAYS),
-    "containsOnly": Comparing(_contains_only, "an array that has an element twice does not match"),
+    "gt": Comparing(_ordered(Operator.GREATER), _differs_in_order),
+    "gte": Comparing(_ordered(Operator.AT_LEAST), _differs_in_order),
+    "lt": Comparing(_ordered(Operator.LESS), _differs_in_order),
+    "lte": Comparing(_ordered(Operator.AT_MOST), _differs_in_order),
+    "contains": Comparing(_contains, _differs_for_lists, _element_is),
+    "notContains": Comparing(_contains_not, _differs_for_lists, _no_element_is),
+    "containsOnly": Comparing(_contains_only, _differs_for_repeated),
     "changed": Comparing(_changed),
 }

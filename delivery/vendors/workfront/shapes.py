@@ -1,7 +1,7 @@
 """The shapes of Workfront's event subscriptions: the request to create one, and answers."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rest_framework import serializers
@@ -47,6 +47,13 @@ class VersionsSerializer(VersionSerializer):
     )
     allCustomerSubscriptions = Switch(required=False)  # noqa: N815
 
+    def to_internal_value(self, data: Any) -> Any:
+        """Take the ids also by the name that they have in the answer."""
+        if isinstance(data, dict) and "subscriptionIds" not in data:
+            named = {"subscription_ids": "subscriptionIds"}
+            data = {named.get(name, name): value for name, value in data.items()}
+        return super().to_internal_value(data)
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if ("subscriptionIds" in attrs) == bool(attrs.get("allCustomerSubscriptions")):
             raise serializers.ValidationError(
@@ -59,11 +66,18 @@ def version_shown(row: WorkfrontSubscription) -> dict[str, str]:
     return {"id": str(row.pk), "version": VERSION}
 
 
+def versions_shown(rows: Iterable[WorkfrontSubscription]) -> dict[str, Any]:
+    return {"subscription_ids": [str(row.pk) for row in rows], "version": VERSION}
+
+
 def shown_subscription(row: WorkfrontSubscription, health: UrlHealth | None) -> dict[str, Any]:
     """Return a subscription as an answer shows it, with its current URL, token and encoding."""
     document, subscription = row.document, row.subscription
     return {
         "id": str(row.pk),
+        "date_created": subscription.created_at,
+        "date_modified": subscription.updated_at,
+        "dateVersionUpdated": subscription.created_at,
         "customerId": None,
         "objId": document.get("objId") or None,
         "objCode": document["objCode"],

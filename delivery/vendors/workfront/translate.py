@@ -26,7 +26,8 @@ OTHER_VERSION = (
 )
 MOST_GROUPS = 10
 LEAST_IN_A_GROUP, MOST_IN_A_GROUP = 2, 5
-_OBJ_CODE = re.compile(r"[A-Z][A-Z0-9_]{0,29}")
+# Those of Planning's approvals are in lower case.
+_OBJ_CODE = re.compile(r"[A-Z][A-Z0-9_]{0,29}|approval(_stage(_participant)?)?")
 _OF_FILTER = frozenset({"fieldName", "fieldValue", "comparison", "state"})
 _OF_GROUP = frozenset({"type", "connector", "filters"})
 _CONNECTORS: Mapping[str, type[And] | type[Or]] = {"AND": And, "OR": Or}
@@ -79,7 +80,11 @@ def _refused(document: Mapping[str, Any]) -> list[Reason]:
     code, event = document.get("objCode"), document.get("eventType")
     if not isinstance(code, str) or not _OBJ_CODE.fullmatch(code):
         reasons.append(
-            Reason("objCode", "Give the code of an object in capitals, such as PROJ or TASK.")
+            Reason(
+                "objCode",
+                "Give the code of an object in capitals, such as PROJ or TASK, or approval, "
+                "approval_stage or approval_stage_participant.",
+            )
         )
     if event not in EVENT_TYPES:
         reasons.append(
@@ -192,10 +197,17 @@ class _Filters:
             return compare.of((_path(NEW, (name,)), _path(OLD, (name,))), None)
         if "fieldValue" not in given:
             raise CannotSayError("fieldValue", f"Give the value that {comparison} compares with.")
+        wanted = given["fieldValue"]
+        leaves = nested_values(name, wanted)
         if compare.differs:
-            self._into.differences.append(f"{name} {comparison}: {compare.differs}")
-        leaves = nested_values(name, given["fieldValue"])
-        return _joined(And, [compare.of((_path(state, steps),), value) for steps, value in leaves])
+            for differs in filter(None, {compare.differs(value) for _, value in leaves}):
+                self._into.differences.append(f"{name} {comparison}: {differs}")
+        within = _joined(
+            And, [compare.of((_path(state, steps),), value) for steps, value in leaves]
+        )
+        if isinstance(wanted, dict) and compare.of_element:
+            return compare.of_element(within, _path(state, (name,)), wanted)
+        return within
 
     def _state(self, given: Mapping[str, Any]) -> str:
         state = given.get("state") or NEW

@@ -111,7 +111,7 @@ class WorkfrontViews(ApiView, ViewSet):
                 if id not in known:
                     raise _unknown(str(id))
             rows = found
-        return Response({"subscriptions": [shapes.version_shown(row) for row in rows]})
+        return Response(shapes.versions_shown(rows))
 
     def destroy(self, request: Request, id: str) -> HttpResponse:
         """Delete it.

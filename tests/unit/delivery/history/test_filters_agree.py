@@ -12,11 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
 from subscriptions.filters import document, parse_filter, to_python
+from subscriptions.filters.moments import moment_of
 from subscriptions.filters.to_spark import to_spark
 from subscriptions.filters.tree import (
     And,
     Comparison,
     Condition,
+    Contains,
     Exists,
     IsNull,
     Like,
@@ -32,6 +34,7 @@ from tests.unit.subscriptions.filters.evaluation import answers
 from tests.unit.subscriptions.filters.random_filters import cases, places_in, trees
 from tests.unit.subscriptions.filters.random_messages import (
     HEADERS,
+    MOMENTS,
     ODDITIES,
     WORDS,
     Message,
@@ -42,6 +45,7 @@ from tests.unit.subscriptions.filters.test_every_combination import LITERALS, PI
 # Columns of a job: many more take Spark longer to compile than to run.
 AT_ONCE = 100
 FORMS: tuple[type[And | Or], ...] = (And, Or)
+MOMENT_LITERALS = [moment for text in MOMENTS[:3] if (moment := moment_of(text))]
 PRIORITY, OTHER = (Path(Root.HEADER, (name,), True) for name in ("priority", "filter-string"))
 
 
@@ -129,6 +133,8 @@ def test_every_oddity_is_read_as_python_reads_it(spark: SparkSession) -> None:
     body = Path(Root.BODY, (), False)
     trees: list[Condition] = [
         IsNull(body),
+        Contains(body, '{"a": []}'),
+        Not(Contains(body, '"\\u0001"')),
         Comparison(body, Operator.EQUAL, body),
         Like(Path(Root.BODY, (), True), "_%"),
     ]
@@ -154,7 +160,7 @@ def test_every_operator_on_every_header_and_literal(spark: SparkSession) -> None
     compared: list[Condition] = [
         Comparison(PRIORITY, operator, literal)
         for operator, literal in product(
-            Operator, [*LITERALS, "z", "é", "𝒳", "\ue000", "\U0001f600"]
+            Operator, [*LITERALS, "z", "é", "𝒳", "\ue000", "\U0001f600", *MOMENT_LITERALS]
         )
         if not (operator.is_order and isinstance(literal, bool))
     ]
@@ -168,7 +174,7 @@ def test_every_operator_on_every_header_and_literal(spark: SparkSession) -> None
     agree(
         spark,
         [*compared, *listed, *many],
-        [*[({"priority": word}, b"") for word in WORDS], ({}, b"")],
+        [*[({"priority": word}, b"") for word in [*WORDS, *MOMENTS]], ({}, b"")],
     )
 
 

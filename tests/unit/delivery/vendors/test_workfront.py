@@ -96,7 +96,8 @@ class TestCreating:
 
     def test_differences_from_workfront_are_reported(self, client: Caller) -> None:
         made = create(
-            client, filters=[{"fieldName": "a", "fieldValue": "b", "comparison": "contains"}]
+            client,
+            filters=[{"fieldName": "a", "fieldValue": ["b", "c"], "comparison": "contains"}],
         )
         assert made["differences"][0].startswith("a contains: ")
 
@@ -159,6 +160,10 @@ class TestReading:
         made = create(client, filters=filters, filterConnector="OR", objId="59d7ddf7")
         shown = read(client, made["id"])
         url = shown.pop("subscription_url")
+        times = [
+            shown.pop(name) for name in ("date_created", "date_modified", "dateVersionUpdated")
+        ]
+        assert all(time.endswith("Z") for time in times)
         assert shown == {
             "id": made["id"],
             "customerId": None,

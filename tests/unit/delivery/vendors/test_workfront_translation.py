@@ -18,6 +18,9 @@ NEW: dict[str, Any] = {
     "entryDate": "2017-10-06T13:48:07.776-0600",
     "groups": ["a", "b"],
     "one": ["a"],
+    "long": ["Choice 10", "Choice 2"],
+    "numbers": [7, 9007199254740993],
+    "tags": [{"objID": "6229be41", "name": "Tag", "n": {"a": 1, "b": 2}}, {"name": "Other"}],
     "parameterValues": {"DE: customField": "customValue", "DE: n": 5},
 }
 OLD = NEW | {
@@ -113,6 +116,34 @@ def test_one_object_is_found_by_its_id() -> None:
         ("name", "contains", "o'brien", False),
         ("name", "contains", "\\", False),
         ("missing", "contains", "x", False),
+        ("groups", "contains", "a", True),
+        ("groups", "contains", "A", False),
+        ("long", "contains", "Choice 1", False),
+        ("long", "contains", "Choice 10", True),
+        ("long", "contains", ["Choice 1", "Choice 2"], True),
+        ("long", "contains", "[", False),
+        ("long", "notContains", "Choice 1", True),
+        ("long", "notContains", "Choice 10", False),
+        ("long", "notContains", ["Choice 1", "Choice 2"], False),
+        ("numbers", "contains", 9007199254740993, True),
+        ("numbers", "contains", "9007199254740993", True),
+        ("numbers", "contains", 9007199254740992, False),
+        ("numbers", "contains", "7", True),
+        ("numbers", "notContains", 7, False),
+        ("numbers", "notContains", 70, True),
+        ("priority", "contains", 2, True),
+        ("tags", "contains", {"objID": "6229be41"}, True),
+        ("tags", "contains", {"objID": "6229be41", "n": {"a": 1}}, True),
+        ("tags", "contains", {"objID": "6229"}, False),
+        ("tags", "contains", {"objID": "6229be41", "name": "Other"}, False),
+        ("tags", "contains", [{"objID": "none"}, {"name": "Other"}], True),
+        ("tags", "notContains", {"objID": "6229be41"}, False),
+        ("tags", "notContains", {"objID": "6229be41", "name": "Other"}, True),
+        ("tags", "notContains", {"objID": "none"}, True),
+        ("missing", "contains", {"objID": "6229be41"}, False),
+        ("missing", "notContains", {"objID": "6229be41"}, True),
+        ("parameterValues", "notContains", {"DE: customField": "Value"}, False),
+        ("parameterValues", "notContains", {"DE: customField": "values"}, True),
         ("name", "notContains", "%%", True),
         ("name", "notContains", "O'Brien", False),
         ("name", "notContains", ["z", "O'Brien"], False),
@@ -123,6 +154,21 @@ def test_one_object_is_found_by_its_id() -> None:
         ("groups", "containsOnly", ["a"], False),
         ("groups", "containsOnly", ["a", "b", "c"], False),
         ("one", "containsOnly", "a", True),
+        ("numbers", "containsOnly", [7, 9007199254740993], True),
+        ("numbers", "containsOnly", ["7", "9007199254740993"], True),
+        ("numbers", "containsOnly", 7, False),
+        ("priority", "containsOnly", 2, True),
+        ("entryDate", "gt", "2017-10-06T19:48:07.775Z", True),
+        ("entryDate", "gt", "2017-10-06T19:48:07.776Z", False),
+        ("entryDate", "gte", "2017-10-06T21:48:07.776+0200", True),
+        ("entryDate", "lt", "2017-10-06T20:00:00+00:00", True),
+        ("entryDate", "lte", "2017-10-06T12:48:07:776-0700", True),
+        ("entryDate", "eq", "2017-10-06T19:48:07.776Z", True),
+        ("entryDate", "ne", "2017-10-06T19:48:07.776Z", False),
+        ("entryDate", "ne", "2017-10-06T19:48:07.777Z", True),
+        ("status", "ne", "2017-10-06T19:48:07.777Z", True),
+        ("missing", "ne", "2017-10-06T19:48:07.777Z", True),
+        ("status", "gt", "2017-10-06T19:48:07.777Z", False),
         ("status", "containsOnly", "CUR", True),
         ("status", "containsOnly", ["CUR", "NEW"], False),
         ("parameterValues", "containsOnly", "DE: n", False),
@@ -191,13 +237,16 @@ def test_no_value_ends_its_string(value: str) -> None:
 
 
 def test_other_decisions_of_inturn_are_reported() -> None:
-    assert translated(one("groups", "contains", "a")).differences == [
-        (
-            "groups contains: in an array also a part of an element, "
-            "or of the text of the array as JSON, is found"
-        )
+    assert translated(one("groups", "contains", ["a", "b"])).differences == [
+        "groups contains: of several values one is enough to be contained; "
+        "Workfront documents one value"
     ]
-    assert translated(one("status", value="a")).differences == []
+    assert translated(one("entryDate", "gt", "2017-10-06")).differences == [
+        "entryDate gt: a date without a time and an offset compares as text; "
+        "give both to compare moments"
+    ]
+    for comparison in ("eq", "contains", "gt"):
+        assert translated(one("status", comparison, "a")).differences == []
 
 
 @pytest.mark.parametrize(
@@ -228,7 +277,11 @@ def test_other_decisions_of_inturn_are_reported() -> None:
         (given(one("a", "contains", "")), "filters.0.fieldValue"),
         (given(one("a", "notContains", [])), "filters.0.fieldValue"),
         (given(one("a", "containsOnly", [])), "filters.0.fieldValue"),
-        (given(one("a", "containsOnly", [1, 2])), "filters.0.fieldValue"),
+        (given(one("a", "containsOnly", [1, None])), "filters.0.fieldValue"),
+        (given(one("a", "containsOnly", True)), "filters.0.fieldValue"),
+        (given(one("a", "contains", ["a", ""])), "filters.0.fieldValue"),
+        (given(one("a", "contains", "x\0")), "filters.0.fieldValue"),
+        (given(objCode="approval_step"), "objCode"),
         (given(one("a", value="x" * 20_000)), "filters"),
         (given(one("a", value="x\0")), "filters"),
     ],

@@ -22,10 +22,11 @@ def test_the_version_of_one_is_accepted_as_it_is(client: Caller) -> None:
 
 def test_several_or_all_are_named_at_once(client: Caller) -> None:
     ids = [create(client, objId=str(number))["id"] for number in range(3)]
-    some = put(client, {"subscriptionIds": ids[:2], "version": "v2"})
-    assert some.body == {"subscriptions": [{"id": id, "version": "v2"} for id in ids[:2]]}
+    for name in ("subscriptionIds", "subscription_ids"):
+        some = put(client, {name: ids[:2], "version": "v2"})
+        assert some.body == {"subscription_ids": ids[:2], "version": "v2"}
     everything = put(client, {"allCustomerSubscriptions": True, "version": "v2"})
-    assert [one["id"] for one in everything.body["subscriptions"]] == ids
+    assert everything.body == {"subscription_ids": ids, "version": "v2"}
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,13 @@ from typing import Any, TypeAlias
 from hypothesis import strategies as st
 
 from subscriptions.filters import document
-from subscriptions.filters.jsonb import text_of
+from subscriptions.filters.jsonb import canonical_text, text_of
+from subscriptions.filters.moments import moment_of
 from subscriptions.filters.tree import (
     And,
     Comparison,
     Condition,
+    Contains,
     Exists,
     IsNull,
     Like,
@@ -25,6 +27,7 @@ from subscriptions.filters.tree import (
 )
 from tests.unit.subscriptions.filters.random_messages import (
     HEADERS,
+    MOMENTS,
     NAMES,
     WORDS,
     Message,
@@ -47,6 +50,7 @@ _numbers = (
 _any_literal: st.SearchStrategy[Literal] = st.one_of(
     st.none(), st.booleans(), _numbers, _numbers, st.sampled_from(WORDS), st.sampled_from(WORDS)
 )
+_moments = st.sampled_from([moment for text in MOMENTS if (moment := moment_of(text))])
 _pattern_pieces = st.sampled_from(
     ["%", "%", "_", "\\%", "\\_", "\\\\", "a", "b", "c", "é", "5", "\n"]
 )
@@ -97,6 +101,21 @@ def _patterns_like(value: Any) -> st.SearchStrategy[str]:
     )
 
 
+def _inside(value: Any) -> st.SearchStrategy[Any]:
+    """Return values that this one contains, and others that it nearly contains."""
+    whole = st.just(value)
+    parts: list[Any] = [{}, [], [[]], [{}], True, "a", 1, Decimal("1.0"), [value]]
+    match value:
+        case dict() if value:
+            name = st.sampled_from(list(value))
+            inner = name.flatmap(lambda one: _inside(value[one]).map(lambda part: {one: part}))
+            return whole | inner | st.sampled_from(parts)
+        case list() if value:
+            some = st.sampled_from(value).flatmap(_inside)
+            return whole | some | st.lists(some, max_size=3) | st.sampled_from([*parts, *value])
+    return whole | st.sampled_from(parts)
+
+
 @st.composite
 def _conditions(draw: st.DrawFn, places: list[Place]) -> Condition:
     somewhere = st.sampled_from(places) if draw(st.integers(0, 5)) else _elsewhere
@@ -104,10 +123,12 @@ def _conditions(draw: st.DrawFn, places: list[Place]) -> Condition:
     path = Path(root, steps, draw(st.booleans()))
     near = _any_literal if draw(st.integers(0, 4)) == 0 else st.sampled_from(_literals_like(value))
     match draw(
-        st.sampled_from(["comparison"] * 4 + ["paths"] * 3 + ["in", "in", "like", "exists", "null"])
+        st.sampled_from(
+            ["comparison"] * 4 + ["paths"] * 3 + ["in", "in", "like", "exists", "contains", "null"]
+        )
     ):
         case "comparison":
-            literal = draw(near)
+            literal = draw(near | _moments if path.is_text else near)
             orderless = isinstance(literal, bool)
             operators = [one for one in Operator if not (orderless and one.is_order)]
             return Comparison(path, draw(st.sampled_from(operators)), literal)
@@ -116,13 +137,16 @@ def _conditions(draw: st.DrawFn, places: list[Place]) -> Condition:
             operand = Path(other, its_steps, path.is_text)
             return Comparison(path, draw(st.sampled_from(Operator)), operand)
         case "in":
-            return Membership(path, tuple(draw(st.lists(near, min_size=1, max_size=4))))
+            listed = near | _moments if path.is_text else near
+            return Membership(path, tuple(draw(st.lists(listed, min_size=1, max_size=4))))
         case "like":
             return Like(Path(root, steps, True), draw(_patterns_like(value)))
         case "exists":
             inside = list(value) if isinstance(value, dict | list) else [value]
             keys = [key for key in inside if isinstance(key, str)]
             return Exists(Path(root, steps, False), draw(st.sampled_from([*keys, *keys, *NAMES])))
+        case "contains":
+            return Contains(Path(root, steps, False), canonical_text(draw(_inside(value))))
         case _:
             return IsNull(path)
 

@@ -1,5 +1,6 @@
 """The compilers agree with each other and with PostgreSQL."""
 
+from datetime import date
 from hashlib import sha256
 
 import pytest
@@ -8,12 +9,14 @@ from hypothesis import strategies as st
 
 from subscriptions.filters import document, parse_filter, text_at
 from subscriptions.filters.jsonb import MISSING, parse_jsonb, printed_text
+from subscriptions.filters.moments import moment_of
 from subscriptions.filters.sql import Parameter
-from subscriptions.filters.tree import Condition, Path
+from subscriptions.filters.tree import Comparison, Condition, Operator, Path, Root
 from tests.unit.subscriptions.filters.evaluation import answers, ask, truth
 from tests.unit.subscriptions.filters.random_filters import cases, walks
 from tests.unit.subscriptions.filters.random_messages import (
     GROWING,
+    MOMENTS,
     ODDITIES,
     WORDS,
     Message,
@@ -106,3 +109,39 @@ def test_both_compilers_agree_on_texts_that_are_numbers() -> None:
     about = [({"priority": word}, b"") for word in WORDS]
     tree = parse_filter("$$->'Header'->>'Priority' >= 0 or $$->'Header'->>'Priority' in (-5, -0.5)")
     assert answers([tree], about) == [(truth(tree, message),) for message in about]
+
+
+def test_both_compilers_read_the_same_texts_as_moments() -> None:
+    about = [({"at": text}, b"") for text in MOMENTS]
+    literals = [moment for text in MOMENTS if (moment := moment_of(text))]
+    trees: list[Condition] = [
+        Comparison(Path(Root.HEADER, ("at",), True), operator, literal)
+        for operator in Operator
+        for literal in literals
+    ]
+    rows = answers(trees, about)
+    assert rows == [tuple(truth(tree, message) for tree in trees) for message in about]
+    assert [row[0] is not None for row in rows] == [moment_of(text) is not None for text in MOMENTS]
+
+
+_days = st.dates(min_value=date(1000, 1, 1), max_value=date(2999, 12, 31)).map(str)
+_odd_days = st.tuples(st.integers(990, 3010), st.integers(0, 13), st.integers(0, 32)).map(
+    lambda parts: "{:04}-{:02}-{:02}".format(*parts)
+)
+_rests = st.from_regex(
+    r"\AT[0-2][0-9]:[0-6][0-9]:[0-6][0-9]([.:][0-9]{1,10})?(Z|[+-][01][0-9]:?[0-6][0-9])\Z"
+)
+
+
+@many
+@given(st.lists(st.tuples(_days | _odd_days, _rests).map("".join), min_size=1, max_size=20))
+def test_python_reads_moments_as_timestamptz_does(texts: list[str]) -> None:
+    literal = moment_of("2022-12-12T00:00:00Z")
+    trees: list[Condition] = [
+        Comparison(Path(Root.HEADER, ("at",), True), operator, literal) for operator in Operator
+    ]
+    known = [moment for text in texts if (moment := moment_of(text))]
+    trees += [Comparison(Path(Root.HEADER, ("at",), True), Operator.EQUAL, one) for one in known]
+    about = [({"at": text}, b"") for text in texts]
+    rows = answers(trees, about)
+    assert rows == [tuple(truth(tree, message) for tree in trees) for message in about]

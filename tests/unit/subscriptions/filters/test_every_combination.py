@@ -5,9 +5,11 @@ from itertools import product
 
 import pytest
 
+from subscriptions.filters.jsonb import Missing, canonical_text, parse_jsonb
 from subscriptions.filters.tree import (
     Comparison,
     Condition,
+    Contains,
     Exists,
     IsNull,
     Like,
@@ -129,6 +131,21 @@ def test_every_name_in_every_value() -> None:
         for name in ["", "a", "1"]
     ]
     agree([*trees], [({}, f'{{"a": {value}}}'.encode()) for value in VALUES])
+
+
+def test_every_value_in_every_value() -> None:
+    inner = [*VALUES, *[f"[{one}]" for one in VALUES], "[[]]", "[{}]", '{"a": {}}', '[[1], "a"]']
+    nested = ['[[1], {"a": 1, "b": [2]}]', '{"a": {"b": [1, "a"]}}', '["a", ["a"], null]']
+    outer = [*VALUES, *nested, *[f"[{one}, 7]" for one in VALUES], '{"a": [1, 2]}', "[[1, 2]]"]
+    trees = [Contains(Path(Root.BODY, ("a",), False), canonical(one)) for one in [*inner, *nested]]
+    bodies = [f'{{"a": {value}}}'.encode() for value in outer]
+    agree([*trees], [({}, body) for body in [*bodies, b"{}", b"no JSON"]])
+
+
+def canonical(text: str) -> str:
+    value = parse_jsonb(text.encode())
+    assert not isinstance(value, Missing)
+    return canonical_text(value)
 
 
 def test_every_pattern_on_every_text() -> None:

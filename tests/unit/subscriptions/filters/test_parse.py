@@ -1,5 +1,6 @@
 """The syntax of filters, and the errors for wrong ones."""
 
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
@@ -9,6 +10,7 @@ from subscriptions.filters.tree import (
     And,
     Comparison,
     Condition,
+    Contains,
     Exists,
     IsNull,
     Like,
@@ -96,6 +98,20 @@ def test_the_samples_of_teamforge_are_understood(text: str, tree: Condition) -> 
     [
         ("$$->'Body' ? 'x'", Exists(body(), "x")),
         ("$$->'Body'->1 ? 'x'", Exists(body(1), "x")),
+        (
+            "$$->'Body'->'a' @> '[{\"b\": 1.0, \"a\": 2}]'",
+            Contains(body("a"), '[{"a": 2, "b": 1}]'),
+        ),
+        ("$$->'Body' @> '\"it''s\"'", Contains(body(), '"it\'s"')),
+        ("not $$->'Body' @> '{}'", Not(Contains(body(), "{}"))),
+        (
+            "$$->'Body'->>'a' >= timestamptz '2022-12-11T16:00:00.000-0800'",
+            Comparison(body_text("a"), Operator.AT_LEAST, datetime(2022, 12, 12, tzinfo=UTC)),
+        ),
+        (
+            "$$->'Body'->>'a' in (5, TIMESTAMPTZ '2022-12-12T00:00:00Z')",
+            Membership(body_text("a"), (5, datetime(2022, 12, 12, tzinfo=UTC))),
+        ),
         ("$$->>'Body' like '%x'", Like(body_text(), "%x")),
         ("$$->'Body'->>'a' not like '%x'", Not(Like(body_text("a"), "%x"))),
         (
@@ -172,6 +188,17 @@ def test_names_in_the_body_are_used_as_written() -> None:
         ("$$", 1, 1, "compare it"),
         ("$$->'Body'", 1, 1, "compare it"),
         ("true", 1, 1, "not a condition"),
+        ("$$->'Body' @> 'a'", 1, 15, "JSON in single quotes"),
+        ("$$->'Body' @> 5", 1, 15, "JSON in single quotes"),
+        ("$$->'Body' @> '\"\\u0000\"'", 1, 15, "JSON in single quotes"),
+        (f"$$->'Body' @> '[{'1,' * 100}1]'", 1, 15, "more than 100 elements"),
+        ("$$->'Body' @> '1e20000'", 1, 15, "10000 characters"),
+        ("$$->>'Body' @> '1'", 1, 13, "end the path on its left with ->"),
+        ("$$->>'Body' = timestamptz '2022-12-12'", 1, 27, "with an offset"),
+        ("$$->>'Body' = timestamptz '1000-01-01T00:00:00+0100'", 1, 27, "years 1000"),
+        ("$$->'Body' < timestamptz '2022-12-12T00:00:00Z'", 1, 14, "end the path with ->>"),
+        ("$$->'Body' in (1, timestamptz '2022-12-12T00:00:00Z')", 1, 12, "end the path with ->>"),
+        ("$$->>'Body' = timestamptz 5", 1, 27, "a time in single quotes is expected"),
         (f"{A} AND\n  $$->'Body'", 2, 3, "compare it"),
         ("$$->'body'->>'x' = 'a'", 1, 5, "'Header' and 'Body'"),
         ("$$->0 = 'a'", 1, 5, "'Header' and 'Body'"),
@@ -263,6 +290,10 @@ def test_one_filter_has_one_normalised_text(text: str) -> None:
         (
             "$$->'Body'->'a' < $$->'Header'->'b' OR $$->'Body'->'a' != null "
             "AND $$->'Body'->'a' in (true, false, 5)"
+        ),
+        (
+            "$$->'Body'->'a' @> '[{\"a\": \"it''s\"}]' OR "
+            "$$->'Body'->>'a' < timestamptz '2022-12-12T00:00:00.000001+00:00'"
         ),
     ],
 )
