@@ -77,6 +77,10 @@ class TriedScriptSerializer(serializers.Serializer[Any]):
     headers = serializers.DictField(child=serializers.CharField(), help_text="$outheader.")
     path = serializers.CharField(help_text="$param as the end of the endpoint's path.")
     status_code = serializers.IntegerField(allow_null=True, help_text="SYNC: $statuscode.")
+    warnings = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Values of the message that $inmessage cannot keep; $intext has them.",
+    )
 
 
 class ScriptTrialView(ApiView):
@@ -167,6 +171,7 @@ def _shown(tried: TriedScript) -> dict[str, Any]:
         "headers": dict(tried.headers),
         "path": tried.path,
         "status_code": tried.status_code,
+        "warnings": list(tried.unkept),
     }
 
 

@@ -4,8 +4,8 @@ The thread of the web server that waits is lost to others, so few trials run at 
 the process of slow scripts, and so delay no delivery and no answer of a SYNC subscription.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import orjson
 from django.conf import settings
@@ -17,6 +17,7 @@ from subscriptions.checks import script as checks
 from subscriptions.scripts.includes import inlined_script
 from subscriptions.scripts.jobs import Job, Output, ScriptFault
 from subscriptions.scripts.pool import pool
+from subscriptions.scripts.unkept import unkept_values
 from subscriptions.values.media_types import is_json
 
 _JSON = "application/json"
@@ -27,7 +28,8 @@ class TriedScript:
     """The request that would be sent, or the answer to a publisher.
 
     `is_unchanged`: the body is the message's own. `status_code` is that of an answer. With a
-    `fault` nothing would be sent.
+    `fault` nothing would be sent. `unkept` describes the values of the message that `$inmessage`
+    cannot keep.
     """
 
     fault: ScriptFault | None = None
@@ -37,6 +39,7 @@ class TriedScript:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     path: str = ""
     status_code: int | None = None
+    unkept: Sequence[str] = ()
 
 
 def try_script(script: str, trial: Trial, *, is_sync: bool) -> TriedScript:
@@ -48,7 +51,9 @@ def try_script(script: str, trial: Trial, *, is_sync: bool) -> TriedScript:
         result = pool().try_out(_job(inlined_script(script, common), trial))
     if isinstance(result, ScriptFault):
         return TriedScript(fault=result)
-    return _answered(result) if is_sync else _sent(result, trial)
+    tried = _answered(result) if is_sync else _sent(result, trial)
+    unkept = unkept_values(trial.body) if is_json(trial.content_type) else ()
+    return replace(tried, unkept=unkept)
 
 
 def _job(script: str, trial: Trial) -> Job:

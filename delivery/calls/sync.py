@@ -6,6 +6,8 @@ delivery:
 
     IN_DOUBT ──▶ DELIVERED (2xx) │ REJECTED (4xx) │ 3xxNOTSUPPORTED │ FAILED (5xx, or no answer)
 
+- A rule that says "no" has answered: its 4xx is the publisher's, and no failure. So REJECTED leaves
+  no notice, but for statuses that say that the call reached no rule (`_NO_ANSWER`).
 - A crash before the commit leaves nothing, and the endpoint was not called. A crash after it leaves
   IN_DOUBT without an attempt, which is true, and is reported as a failure a while later. Nothing is
   sent again automatically, because the publisher has gone without its answer; a person decides.
@@ -70,6 +72,8 @@ _STATUSES = {
     OutcomeClass.RATE_LIMITED: Status.REJECTED,
     OutcomeClass.REDIRECT: Status.UNSUPPORTED,
 }
+# Credentials, address, method or rate are wrong: nothing was decided about the message.
+_NO_ANSWER = frozenset({401, 404, 405, 407, 408, 410, 415, 429})
 # For these the endpoint gave no answer, or not all of it.
 UNANSWERED = frozenset(
     {
@@ -137,7 +141,8 @@ def exchange_message(publisher: Publisher, draft: Draft, *, credential: str = ""
         )
         if tracing is not None and not is_held:
             tracing.record_attempt(traced_attempt(parcel), called.outcome, phases={})
-        _record(delivery_id, called.outcome)
+        is_script = target.endpoint.url == INTERNAL
+        _record(delivery_id, called.outcome, is_script=is_script)
     return Exchange(
         message_id=message_id, subscription=target.subscription, called=called, is_held=is_held
     )
@@ -237,9 +242,9 @@ def _parcel(draft: Draft, target: SyncTarget, *, message_id: int, delivery_id: i
     )
 
 
-def _record(delivery_id: int, outcome: Outcome) -> None:
+def _record(delivery_id: int, outcome: Outcome, *, is_script: bool) -> None:
     """Settle the delivery by the outcome; if that cannot be recorded, log it and continue."""
-    parameters = _recorded(delivery_id, outcome)
+    parameters = _recorded(delivery_id, outcome, is_script=is_script)
     try:
         try:
             row = first_row("settle_sync", parameters)
@@ -254,13 +259,14 @@ def _record(delivery_id: int, outcome: Outcome) -> None:
         log.warning("answer to a SYNC call was recorded before", extra={"delivery": delivery_id})
 
 
-def _recorded(delivery_id: int, outcome: Outcome) -> dict[str, Any]:
+def _recorded(delivery_id: int, outcome: Outcome, *, is_script: bool) -> dict[str, Any]:
     status = _STATUSES.get(outcome.outcome, Status.FAILED)
+    is_answer = status == Status.REJECTED and (is_script or outcome.status_code not in _NO_ANSWER)
     return {
         "delivery": delivery_id,
         "status": status.value,
         "reason": outcome.reason,
-        "is_failure": status in FAILURES,
+        "is_failure": status in FAILURES and not is_answer,
         "started_at": outcome.started_at,
         "duration_ms": outcome.duration_ms,
         "outcome": outcome.outcome.value,

@@ -75,8 +75,7 @@ def _publish(*, limit: int | None, deliveries: list[int] | None) -> int:
 def _leave_signs(failed: Sequence[Notice]) -> None:
     """Leave a sign of each failure for `delivery.incidents`.
 
-    IN_DOUBT deliveries have incidents of their own. A rule that rejects a SYNC message by its
-    answer has none.
+    IN_DOUBT deliveries have incidents of their own.
     """
     FailureSign.objects.bulk_create(
         FailureSign(
@@ -85,7 +84,7 @@ def _leave_signs(failed: Sequence[Notice]) -> None:
             cause=_cause(notice),
         )
         for notice in failed
-        if notice["status"] != Status.IN_DOUBT and not notice["is_answer"]
+        if notice["status"] != Status.IN_DOUBT
     )
 
 

@@ -87,6 +87,8 @@ _COLLECTOR = """
     return stringify(out);
 })
 """
+# The text of the body: JavaScript's numbers cannot keep all of JSON's.
+_TEXT_NAME = "$intext"
 _ERRORS = (quickjs.JSException, quickjs.StackOverflow, MemoryError, UnicodeDecodeError)
 
 
@@ -131,6 +133,9 @@ def executed(script: str, job: dict) -> dict:  # type: ignore[type-arg]
         context.set(
             "$inmessage", context.parse_json(job["message"]) if job["is_json"] else job["message"]
         )
+        # A copy of the whole body, which few scripts need.
+        if _TEXT_NAME in script:
+            context.set(_TEXT_NAME, job["message"])
         context.set("$inheader", context.parse_json(job["headers"]))
         collect = context.eval(_BEGINNING)
         context.set_time_limit(SECONDS)

@@ -4,6 +4,10 @@ A subscription lists patterns: each is a header name, or the beginning of names 
 single `*` matches every header. Some headers are never sent along, even if they are listed: those
 of the connection or the body, credentials, those that control Inturn, and the names that Inturn
 itself uses to inform receivers.
+
+A message keeps its headers under one spelling, `header_name`. A header is sent under the name that
+the pattern spells, so that a receiver finds `X_Custom_Id`; those that a `*` matches are sent as
+they are kept, but TeamForge's FILTER_STRING, which has no other name.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -26,6 +30,7 @@ FORWARD_AUTHORIZATION = "x-forward-authorization"
 # Headers of a message, made by Inturn: the message that is replied to. Nobody else can set them.
 REPLIED_PREFIX = "inturn-replied-"
 
+_FILTER_STRING = "FILTER_STRING"
 _RESERVED_NAMES = HOP_BY_HOP | {
     "accept-encoding",
     "authorization",
@@ -72,11 +77,12 @@ def is_never_forwarded(name: str) -> bool:
 
 
 def checked_patterns(texts: Iterable[str]) -> list[str]:
-    """Return the patterns as stored: lower-case, without duplicates.
+    """Return the patterns as stored: as they are spelled, without duplicates.
 
     Raises HeaderError for a pattern that can match nothing.
     """
-    patterns = list(dict.fromkeys(header_name(pattern.strip()) for pattern in texts))
+    spelled = {header_name(text.strip()): text.strip() for text in reversed(list(texts))}
+    patterns = list(reversed(spelled.values()))
     if len(patterns) > MAX_PATTERNS:
         raise HeaderError(f"Give at most {MAX_PATTERNS} names; one that ends in * stands for many.")
     for pattern in patterns:
@@ -92,9 +98,9 @@ def _check_pattern(pattern: str) -> None:
             "beginning with * at the end, or * for all."
         )
     is_reserved = (
-        beginning.startswith(_RESERVED_PREFIXES)
+        header_name(beginning).startswith(_RESERVED_PREFIXES)
         if pattern.endswith(ANY)
-        else is_never_forwarded(pattern)
+        else is_never_forwarded(header_name(pattern))
     )
     if is_reserved:
         raise HeaderError(
@@ -114,20 +120,26 @@ def forwarded_headers(
     if not patterns:
         return ForwardedHeaders()
     own_names = {header_name(name) for name in own}
+    spelled = {header_name(pattern): pattern for pattern in patterns}
     count, length = len(own), sum(map(len, own)) + sum(map(len, own.values()))
     chosen: dict[str, str] = {}
     skipped: list[str] = []
     for name in sorted(stored):
-        if is_never_forwarded(name) or name in own_names or not _matches(name, patterns):
+        if is_never_forwarded(name) or name in own_names or not _matches(name, spelled):
             continue
         value = stored[name].strip(" \t")
         size = len(name) + len(value)
         if count >= MAX_HEADERS or length + size > MAX_TOTAL_LENGTH or not is_sendable(name, value):
             skipped.append(name)
             continue
-        chosen[name] = value
+        chosen[_sent_name(name, spelled)] = value
         count, length = count + 1, length + size
     return ForwardedHeaders(chosen, tuple(skipped))
+
+
+def _sent_name(name: str, spelled: Mapping[str, str]) -> str:
+    sent = spelled.get(name, name)
+    return _FILTER_STRING if sent == header_name(_FILTER_STRING) else sent
 
 
 def _matches(name: str, patterns: Collection[str]) -> bool:

@@ -84,10 +84,16 @@ def compare_logs(job: StepJob, **options: Unpack[ComparisonOptions]) -> dict[str
 
 
 def _keyed(job: StepJob, wanted: ComparisonRequest) -> "DataFrame":
-    """Return `message_id` and `key` of the archived messages; without a value the key is null."""
+    """Return `message_id` and `key` of the archived messages; without a value the key is null.
+
+    Only of those that a compared subscription may have got: a message of another event type with
+    the same key would be taken for one that its filter did not match.
+    """
     from pyspark.sql.functions import col
 
     messages = _archived(job, MESSAGES, wanted)
+    if wanted.event_types is not None:
+        messages = messages.filter(col("event_type").isin(list(wanted.event_types)))
     key = text_to_spark(wanted.key, header=col("headers"), body=col("body"))
     return messages.select(col("id").alias("message_id"), key.alias("key"))
 

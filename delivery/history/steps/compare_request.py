@@ -1,6 +1,6 @@
 """The request for a comparison with another broker's log, parsed and validated."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypedDict
@@ -25,7 +25,9 @@ class ComparisonOptions(TypedDict, total=False):
 
     `theirs` is the log, `key` a path such as `$$->'Body'->>'id'`. `columns` has the log's names for
     COLUMNS, `statuses` its words for statuses. `subscription` is subscriber/subscription; without
-    it and without a column, a key stands for all subscriptions. `to` is the folder of the file.
+    it and without a column, a key stands for all subscriptions. `event_types` are those of the
+    compared subscriptions; keys of other messages are not looked for. `to` is the folder of the
+    file.
     """
 
     theirs: str
@@ -35,6 +37,7 @@ class ComparisonOptions(TypedDict, total=False):
     time_format: str
     subscription: str
     subscription_id: int
+    event_types: Sequence[str]
     since: str
     until: str
     format: str
@@ -52,6 +55,7 @@ class ComparisonRequest:
     time_format: str
     subscription: str
     subscription_id: int | None
+    event_types: Sequence[str] | None
     since: datetime | None
     until: datetime | None
     format: str
@@ -86,6 +90,7 @@ def read_comparison_request(options: ComparisonOptions) -> ComparisonRequest:
         time_format=options.get("time_format", ""),
         subscription=options.get("subscription", ""),
         subscription_id=options.get("subscription_id"),
+        event_types=options.get("event_types"),
         since=since,
         until=until,
         format=form,

@@ -3,8 +3,6 @@
 -- The notices are deleted by the transaction that publishes them, and remain if it does not commit.
 -- A transaction that takes a notice just taken by another waits, and does not get it; all take them
 -- in the same order.
--- `is_answer` is true if a rule rejected a SYNC message: a script, or an endpoint by a status that
--- refuses the content. The publisher, who waited, has the answer.
 -- `is_of_group` is true if the event type reports a group once and this is not the failure to
 -- report: a sibling is still open or was delivered, or has a younger notice. Dropping a notice for
 -- an open sibling loses nothing: the sibling leaves its own. An IN_DOUBT delivery waits for a
@@ -35,9 +33,6 @@ SELECT
     attempt.status_code, attempt.error, publisher.name AS publisher,
     publisher.errors_to AS default_errors_to, message.headers ->> 'errorsto' AS errors_to,
     message.edited_from_id, message.destination, message.published_at, delivery.redelivery,
-    event_type.kind = 'SYNC' AND delivery.status = 'REJECTED' AND (
-        subscription.endpoint = 'webr://' OR attempt.status_code IN (400, 409, 422)
-    ) AS is_answer,
     event_type.errors_when = 'GROUP' AND delivery.queue_group IS NOT NULL
     AND delivery.status <> 'IN_DOUBT' AND EXISTS (
         SELECT

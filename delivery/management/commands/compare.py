@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from delivery.management.history_replay import find_subscription, parse_moment
 from delivery.management.history_running import FAILED, run_step
 from delivery.models import Step
+from subscriptions.models import Subscription
 
 DIFFERENT, NOT_COMPARED = 1, 2
 _COLUMNS = ("key", "status", "time", "subscription")
@@ -95,6 +96,10 @@ def _requested(options: Options) -> Iterator[tuple[str, Any]]:
         subscription = find_subscription(options["subscription"])
         yield "subscription", f"{subscription.subscriber.name}/{subscription.name}"
         yield "subscription_id", subscription.pk
+        yield "event_types", [subscription.event_type.name]
+    else:
+        subscribed = Subscription.objects.order_by("event_type__name")
+        yield "event_types", list(subscribed.values_list("event_type__name", flat=True).distinct())
     if options["output"]:
         yield "to", str(Path(options["output"]).resolve())
 

@@ -29,9 +29,9 @@ _JOIN = (
     "subscriber with the same join name."
 )
 _SCRIPT = (
-    "JavaScript (ES5). TOPIC: turns each message into the request: it reads $inmessage and "
-    "$inheader, and sets $outmessage, $param, $outheader. SYNC with the endpoint webr://: makes "
-    "the answer, $outmessage and $statuscode."
+    "JavaScript (ES5). TOPIC: turns each message into the request: it reads $inmessage, $intext "
+    "and $inheader, and sets $outmessage, $param, $outheader. SYNC with the endpoint webr://: "
+    "makes the answer, $outmessage and $statuscode."
 )
 # With line numbers: static/console/script_editor.js.
 EDITOR = {"rows": 12, "class": "inturn-code inturn-script", "spellcheck": "false"}

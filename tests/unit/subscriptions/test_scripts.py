@@ -46,6 +46,21 @@ def test_outmessage_is_the_body(pool: ScriptPool, script: str, body: bytes | Non
     assert made(run(pool, script, {"id": "artf1"}, **{"filter-string": "proj1"})).body == body
 
 
+def test_intext_is_the_text_of_the_body(pool: ScriptPool) -> None:
+    body = '{"big": 9007199254740993, "a": -0, "a": 1.0}'
+    script = "$outmessage = $intext.replace('big', 'id' + typeof $inmessage.big);"
+    (result,) = pool.run(
+        [Job(script=script, message=body, is_json=True, headers="{}")], seconds=0
+    ).result()
+    assert made(result).body == body.replace("big", "idnumber").encode()
+    texts = [
+        Job(script="$outmessage = $intext + '.';", message=text, is_json=False, headers="{}")
+        for text in ("a", "b")
+    ]
+    results = pool.run(texts, seconds=10).result()
+    assert [made(one).body for one in results] == [b"a.", b"b."]
+
+
 def test_a_message_that_is_no_json_is_text(pool: ScriptPool) -> None:
     text = Job(
         script="$outmessage = $inmessage + typeof $inmessage;",

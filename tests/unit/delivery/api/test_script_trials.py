@@ -38,6 +38,7 @@ def test_a_script_is_tried_on_the_sample_before_it_is_saved(
         "headers": {"X-From": "us"},
         "path": "/sample",
         "status_code": None,
+        "warnings": [],
     }
     row.refresh_from_db()
     assert row.script == ""
@@ -136,3 +137,14 @@ def test_a_script_without_effect_is_not_tried(manager: Caller, db: None) -> None
     for row in (queue, pull):
         answer = manager.post(f"subscriptions/{row.pk}/try", {"script": "1;", "body": 1})
         assert fields_of(refused(answer, 400)) == {"script"}
+
+
+def test_numbers_that_a_script_cannot_keep_are_named(manager: Caller, row: Subscription) -> None:
+    message = factories.message(b'{"id": 9007199254740993, "id": -0}', event_type=row.event_type)
+    said = tried(manager, row, script="$outmessage = $intext;", message=message.public_id)
+    assert said["body"] == '{"id": 9007199254740993, "id": -0}'
+    assert said["warnings"] == [
+        "the number 9007199254740993 becomes 9007199254740992",
+        "the number -0 becomes 0",
+        "the name 'id' stands 2 times; the last one counts",
+    ]

@@ -43,6 +43,7 @@ def stored() -> Delivery:
         (302, "3xxNOTSUPPORTED"),
         (400, "REJECTED"),
         (404, "REJECTED"),
+        (422, "REJECTED"),
         (429, "REJECTED"),
         (500, "FAILED"),
         (503, "FAILED"),
@@ -76,7 +77,8 @@ def test_status_and_body_and_content_type_are_the_endpoints(
     )
     assert delivery.attempts == 1
     is_reported = FailureNotice.objects.filter(delivery_id=delivery.pk, number=1).exists()
-    assert is_reported == (settled != "DELIVERED")
+    # A rule that says no has answered; 404 and 429 decide nothing about the message.
+    assert is_reported == (settled != "DELIVERED" and status not in (400, 422))
     assert bytes(Message.objects.get().body) == BODY
 
 

@@ -134,3 +134,11 @@ def test_only_those_who_edit_scripts_try_them(event_type: EventType, role: str) 
         "Test the script"
         not in client.get(f"/admin/subscriptions/subscription/{row.pk}/change/").text
     )
+
+
+def test_numbers_that_a_script_cannot_keep_are_named(ann: Client, event_type: EventType) -> None:
+    typed = {"tried_on": "own", "tried_body": '{"id": 0.1000000000000000055}'}
+    said = tried(ann, event_type, **typed)
+    assert "the number 0.1000000000000000055 becomes 0.1" in said
+    assert "<code>$intext</code>" in said
+    assert "JavaScript cannot keep" not in tried(ann, event_type)

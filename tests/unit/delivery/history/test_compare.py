@@ -115,6 +115,26 @@ class TestTheComparison:
             },
         ]
 
+    @pytest.mark.parametrize(
+        ("event_types", "here", "without_key"),
+        [
+            (["Test.Event"], "msg_2 has no settled delivery", 1),
+            (["Other.Event"], "no archived message has this key", 0),
+        ],
+    )
+    def test_reads_keys_of_the_event_types_of_compared_subscriptions(
+        self,
+        archive: Path,
+        spark: SparkSession,
+        event_types: list[str],
+        here: str,
+        without_key: int,
+    ) -> None:
+        log = self.log(archive, f"b,200,{time(2)}")
+        result = self.made(archive, spark, theirs=log, event_types=event_types)
+        (example,) = [one for one in result["examples"] if one["result"] == "ONLY_THERE"]
+        assert (example["here"], result["messages_without_key"]) == (here, without_key)
+
     @pytest.mark.slow
     def test_takes_the_key_from_a_header(self, archive: Path, spark: SparkSession) -> None:
         result = self.made(archive, spark, key="$$->'Header'->>'X-Id'")

@@ -8,10 +8,10 @@ from django.db import connection, transaction
 
 from delivery.database.statements import statement
 from delivery.maintenance import failures
-from delivery.models import Delivery, FailureNotice, FailureSign, LoggedAttempt, Message, Status
+from delivery.models import Delivery, FailureNotice, Message, Status
 from delivery.support.resolve import cancel_delivery, mark_delivered
 from delivery.support.resubmit import resubmit_delivery
-from subscriptions.models import EventType, Kind, Subscription
+from subscriptions.models import EventType, Subscription
 from tests.support import factories
 
 pytestmark = pytest.mark.django_db
@@ -84,17 +84,6 @@ def test_a_failure_is_published_to_its_subscribers_like_any_message() -> None:
     assert message.publisher is None
     assert {one.subscription_id for one in message.deliveries.all()} == {mine.pk, rejected.pk}
     assert {one.status for one in message.deliveries.all()} == {Status.PENDING}
-
-
-def test_a_rule_that_rejects_a_sync_message_leaves_no_sign_for_incidents() -> None:
-    sync = factories.subscription(event_type=factories.event_type(kind=Kind.SYNC))
-    refused = failed(subscription=sync)
-    others = [failed(subscription=sync), failed()]
-    LoggedAttempt.objects.filter(delivery_id=refused.pk).update(status_code=422)
-    LoggedAttempt.objects.exclude(delivery_id=refused.pk).update(status_code=401)
-    assert report() == 3
-    signs = FailureSign.objects.values_list("delivery_id", flat=True)
-    assert sorted(signs) == sorted(row.pk for row in others)
 
 
 def test_each_failure_is_reported_once() -> None:
