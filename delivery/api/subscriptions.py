@@ -25,6 +25,7 @@ from subscriptions.api.subscriptions import (
     SubscriptionSerializer,
     SubscriptionViews,
 )
+from subscriptions.checks.twins import twin_warning
 from subscriptions.models import Subscription, SubscriptionStatus
 
 
@@ -100,6 +101,14 @@ class StatefulSubscriptionViews(SubscriptionViews):
             rows.select_related("endpoint_summary") if self.action in ("list", "retrieve") else rows
         )
 
+    def create(self, request: Request, **place: str) -> Response:
+        """Create one; 409 when the name is in use.
+
+        If the subscriber has another one for the same messages, the header `Inturn-Warning` says
+        so.
+        """
+        return _warned(super().create(request, **place))
+
     def partial_update(self, request: Request, **place: str) -> Response:
         """Change the fields that are given.
 
@@ -107,9 +116,10 @@ class StatefulSubscriptionViews(SubscriptionViews):
         published meanwhile. `status: SHADOW` records each match as a delivery with the status
         SHADOW, and sends none; earlier deliveries wait. `status: INACTIVE` holds its deliveries,
         and messages published while a subscription is INACTIVE are not kept for it. `status:
-        ACTIVE` delivers the backlog in order, or cancels it: see `backlog`.
+        ACTIVE` delivers the backlog in order, or cancels it: see `backlog`. If the subscriber has
+        another subscription for the same messages, the header `Inturn-Warning` says so.
         """
-        return super().partial_update(request, **place)
+        return _warned(super().partial_update(request, **place))
 
     def get_serializer_class(self) -> type[SubscriptionSerializer]:
         own = {
@@ -131,3 +141,10 @@ class StatefulSubscriptionViews(SubscriptionViews):
 
 def _is_more_than_toggled(request: Request) -> bool:
     return bool(set(request.data) - TOGGLING)
+
+
+def _warned(answer: Response) -> Response:
+    row = Subscription.objects.select_related("subscriber", "event_type").get(pk=answer.data["id"])
+    if warning := twin_warning(row):
+        answer["Inturn-Warning"] = warning
+    return answer

@@ -2,7 +2,7 @@
 
 Its names are those of `pub.trigger:createTrigger` or of the trigger report:
 
-    {"server": "https://is.example:5543",
+    {"server": "https://is.example:5543", "client": "orders-is",
      "triggers": [
         {"triggerName": "orders:handle",
          "properties": {"isConcurrent": "true", "maxExecutionThreads": "4", …},
@@ -13,13 +13,15 @@ Its names are those of `pub.trigger:createTrigger` or of the trigger report:
 A trigger becomes a subscriber that is served by its first matching condition, a condition a
 subscription for each of its document types. Where webMethods calls a service inside its server,
 Inturn sends a request: to the condition's `endpoint`, or to `<server>/invoke/<service>`, by which
-Integration Server makes services callable.
+Integration Server makes services callable. A document delivered to the server goes to all of its
+triggers, so their subscribers share an `application`: the source's `client`, or the server's host.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from delivery.importing.import_result import Imported, SourceError
 from delivery.importing.unread import SourceObject
@@ -50,18 +52,21 @@ def import_webmethods(text: str) -> Imported:
     triggers, server = given.get("triggers"), given.get("server", "")
     if not isinstance(triggers, list) or not triggers or not isinstance(server, str):
         raise SourceError(_EXPECTED)
+    client = _text(given, "client") or urlsplit(server).hostname or ""
+    application = imported.name_of(client, what="application") if client else ""
     for trigger in triggers:
-        _Trigger(imported, trigger, server=server.rstrip("/")).add()
+        _Trigger(imported, trigger, server=server.rstrip("/"), application=application).add()
     imported.differently += _OF_ALL
     return imported
 
 
 class _Trigger:
-    def __init__(self, imported: Imported, trigger: Any, *, server: str) -> None:
+    def __init__(self, imported: Imported, trigger: Any, *, server: str, application: str) -> None:
         if not isinstance(trigger, dict) or not _text(trigger, "triggerName", "name"):
             raise SourceError(_EXPECTED)
         self._imported = imported
         self._server = server
+        self._application = application
         self._trigger = imported.source_object(trigger, noun="key of a trigger")
         self._name = _named(
             imported, _text(self._trigger, "triggerName", "name"), what="subscriber"
@@ -72,6 +77,8 @@ class _Trigger:
 
     def add(self) -> None:
         subscriber = subscriber_of(self._properties, name=self._name)
+        if self._application:
+            subscriber["application"] = self._application
         conditions = self._objects(self._trigger, "conditions", noun="key of a condition")
         if not self._imported.add("subscribers", subscriber):
             self._imported.impossible.append(

@@ -61,7 +61,7 @@ _NOT_OF_RECEIVER = frozenset(
     {"callbackurl", "destination", "errorsto", "idempotency-key", REPLY_TO}
 )
 # No subscriber has this id.
-_NOBODY = 0
+_NOBODY: frozenset[int] = frozenset()
 
 
 class ReplyRefusedError(Exception):

@@ -61,6 +61,7 @@ class SubscriberSerializer(StrictModel):
             "refill_level",
             "by_priority",
             "match_mode",
+            "application",
             "queue_id",
             "queue_password",
             "headers",

@@ -112,6 +112,7 @@ SUBSCRIBERS = Section(
         "refill_level",
         "by_priority",
         "match_mode",
+        "application",
         "queue_id",
         "headers",
         "status",

@@ -1,6 +1,8 @@
-"""The destination of a delivered message: one subscriber, or one of its subscriptions.
+"""The destination of a delivered message: a subscriber, a subscription of it, or an application.
 
-A message is either published, to all qualifying subscriptions, or delivered, to one destination.
+A message is either published, to all qualifying subscriptions, or delivered, to one destination. An
+application stands for all subscribers that have its name, as webMethods' default client does for
+all triggers of a server. A subscriber of the same name comes first.
 webMethods loses a message that is delivered to an unknown destination; Inturn refuses it.
 """
 
@@ -12,20 +14,18 @@ from subscriptions.values.names import is_name
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """`name` is the text as given.
+    """`name` is the text as given; without `subscriber_ids` it includes everybody.
 
-    A subscriber without a subscription includes all of its subscriptions.
+    Subscribers without a subscription include all of their subscriptions.
     """
 
     name: str = ""
-    subscriber_id: int | None = None
+    subscriber_ids: frozenset[int] | None = None
     subscription_id: int | None = None
 
     def includes(self, subscriber_id: int, subscription_id: int) -> bool:
-        return self.subscriber_id in (None, subscriber_id) and self.subscription_id in (
-            None,
-            subscription_id,
-        )
+        is_of_subscribers = self.subscriber_ids is None or subscriber_id in self.subscriber_ids
+        return is_of_subscribers and self.subscription_id in (None, subscription_id)
 
 
 EVERYBODY = Destination()
@@ -40,22 +40,23 @@ class UnknownDestinationError(Exception):
 
 
 def destination(name: str, *, event_type: EventType) -> Destination:
-    """Find `subscriber` or `subscriber/subscription`; raises UnknownDestinationError.
+    """Find `subscriber`, `subscriber/subscription` or an application.
 
-    A subscription to another event type could never get the message, so it counts as unknown.
+    Raises UnknownDestinationError. A subscription to another event type could never get the
+    message, so it counts as unknown.
     """
     subscriber_name, slash, subscription_name = name.partition("/")
-    subscriber_id = _subscriber_id(subscriber_name)
-    if subscriber_id is None:
+    subscriber_ids = _subscriber_ids(subscriber_name, may_be_application=not slash)
+    if not subscriber_ids:
         detail = (
             f"There is no subscriber {subscriber_name!r}; give Destination a subscriber's name, "
-            "or subscriber/subscription."
+            "subscriber/subscription, or the application of several subscribers."
         )
         raise UnknownDestinationError(detail)
     if not slash:
-        return Destination(name, subscriber_id)
+        return Destination(name, subscriber_ids)
     found = Subscription.objects.filter(
-        subscriber=subscriber_id, name=subscription_name, event_type=event_type
+        subscriber__in=subscriber_ids, name=subscription_name, event_type=event_type
     )
     subscription_id = (
         found.values_list("pk", flat=True).first() if is_name(subscription_name) else None
@@ -66,12 +67,13 @@ def destination(name: str, *, event_type: EventType) -> Destination:
             "look at its subscriptions."
         )
         raise UnknownDestinationError(detail)
-    return Destination(name, subscriber_id, subscription_id)
+    return Destination(name, subscriber_ids, subscription_id)
 
 
-def _subscriber_id(name: str) -> int | None:
-    return (
-        Subscriber.objects.filter(name=name).values_list("pk", flat=True).first()
-        if is_name(name)
-        else None
-    )
+def _subscriber_ids(name: str, *, may_be_application: bool) -> frozenset[int]:
+    if not is_name(name):
+        return frozenset()
+    found = frozenset(Subscriber.objects.filter(name=name).values_list("pk", flat=True))
+    if found or not may_be_application:
+        return found
+    return frozenset(Subscriber.objects.filter(application=name).values_list("pk", flat=True))

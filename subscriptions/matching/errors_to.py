@@ -35,7 +35,7 @@ def errors_destination(name: str) -> Destination:
         )
         raise UnknownDestinationError(detail) from None
     subscriptions = Subscription.objects.filter(
-        subscriber=recipient.subscriber_id, event_type=event_type
+        subscriber__in=recipient.subscriber_ids or (), event_type=event_type
     )
     if recipient.subscription_id is None and not subscriptions.exists():
         detail = (

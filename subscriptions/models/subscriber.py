@@ -6,6 +6,7 @@ from django.db import models
 from subscriptions.models.holding import Holdable, SubscriberStatus
 from subscriptions.models.named_object import Named, Watched
 from subscriptions.values.encryption import EncryptedJSONField
+from subscriptions.values.names import MAX_NAME_LENGTH, validate_name
 
 
 class Processing(models.TextChoices):
@@ -48,6 +49,15 @@ class Subscriber(Named, Watched, Holdable):
         "are sent first. SERIAL ignores it.",
     )
     match_mode = models.CharField(max_length=5, choices=MatchMode, default=MatchMode.ALL)
+    application = models.CharField(
+        max_length=MAX_NAME_LENGTH,
+        blank=True,
+        default="",
+        db_default="",
+        validators=[validate_name],
+        help_text="A name that several subscribers share, such as their server's. "
+        "A message with it as Destination goes to all of them.",
+    )
     queue_id = models.CharField(
         "queue id",
         max_length=200,
@@ -87,6 +97,7 @@ class Subscriber(Named, Watched, Holdable):
         indexes = [
             # The senders query the changed subscribers every half second.
             models.Index(fields=["changed_in"], name="subscriber_changed"),
+            models.Index(fields=["application"], name="subscriber_application"),
             # Empty while nobody is held: reading deliveries looks here for each subscription.
             models.Index(
                 fields=["id"], name="subscriber_held", condition=~models.Q(status="ACTIVE")

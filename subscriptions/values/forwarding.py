@@ -6,8 +6,8 @@ of the connection or the body, credentials, those that control Inturn, and the n
 itself uses to inform receivers.
 
 A message keeps its headers under one spelling, `header_name`. A header is sent under the name that
-the pattern spells, so that a receiver finds `X_Custom_Id`; those that a `*` matches are sent as
-they are kept, but TeamForge's FILTER_STRING, which has no other name.
+the list spells, with its underscores, so that a receiver finds `X_Custom_Id`; those that a `*`
+matches are sent as they are kept, but TeamForge's FILTER_STRING, which has no other name.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -77,12 +77,15 @@ def is_never_forwarded(name: str) -> bool:
 
 
 def checked_patterns(texts: Iterable[str]) -> list[str]:
-    """Return the patterns as stored: as they are spelled, without duplicates.
+    """Return the patterns as stored: lower-case, without two for the same header.
 
     Raises HeaderError for a pattern that can match nothing.
     """
-    spelled = {header_name(text.strip()): text.strip() for text in reversed(list(texts))}
-    patterns = list(reversed(spelled.values()))
+    spelled: dict[str, str] = {}
+    for text in texts:
+        pattern = text.strip().lower()
+        spelled.setdefault(header_name(pattern), pattern)
+    patterns = list(spelled.values())
     if len(patterns) > MAX_PATTERNS:
         raise HeaderError(f"Give at most {MAX_PATTERNS} names; one that ends in * stands for many.")
     for pattern in patterns:
@@ -138,8 +141,9 @@ def forwarded_headers(
 
 
 def _sent_name(name: str, spelled: Mapping[str, str]) -> str:
-    sent = spelled.get(name, name)
-    return _FILTER_STRING if sent == header_name(_FILTER_STRING) else sent
+    usual = _FILTER_STRING if name == header_name(_FILTER_STRING) else name
+    sent = spelled.get(name, usual)
+    return usual if sent == usual.lower() else sent
 
 
 def _matches(name: str, patterns: Collection[str]) -> bool:

@@ -31,7 +31,7 @@ class BaseSubscriberAdmin(RecordedAdmin):
     search_help_text = "Search by name"
     ordering = ["name"]
     fieldsets = [
-        (None, {"fields": ["name", "description", "match_mode"]}),
+        (None, {"fields": ["name", "description", "match_mode", "application"]}),
         (
             "Old Event Queue",
             {"fields": ["queue_id", "new_queue_password"], "classes": ["collapse"]},

@@ -6,7 +6,7 @@
 from copy import copy
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.safestring import SafeString
@@ -23,6 +23,7 @@ from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.admin.subscriptions.form import SubscriptionForm
 from subscriptions.admin.subscriptions.rewriting import EndpointRewriting
 from subscriptions.admin.subscriptions.secrets import VERIFYING, SecretsOfSubscription, page_of
+from subscriptions.checks.twins import twin_warning
 from subscriptions.models import Mode, Policy, SigningSecret, Subscription, SubscriptionStatus
 from subscriptions.models.policy import DEFAULT_POLICY
 
@@ -164,6 +165,8 @@ class BaseSubscriptionAdmin(
         super().save_model(request, obj, form, change)
         if not change and obj.mode == Mode.PUSH:
             SigningSecret.objects.create(subscription=obj)
+        if warning := twin_warning(obj):
+            messages.warning(request, warning)
 
     def response_add(
         self, request: HttpRequest, obj: Subscription, post_url_continue: str | None = None

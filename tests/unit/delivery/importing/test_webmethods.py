@@ -53,6 +53,7 @@ def test_a_trigger_is_a_subscriber_and_its_conditions_are_subscriptions_in_order
             "max_queued_to_send": 10,
             "refill_level": 4,
             "status": "ACTIVE",
+            "application": "8.8.8.8",
         }
     ]
     reported = {
@@ -310,3 +311,21 @@ def test_an_inactive_subscriber_without_a_condition_stays_inactive() -> None:
     found = imported(filtered("vip", "%name% == /V.*/"), executeEnabled="false")
     assert found.document()["subscribers"][0]["status"] == "INACTIVE"
     assert "It is INACTIVE" in found.impossible[-1]
+
+
+@pytest.mark.parametrize(
+    ("source", "application"),
+    [
+        ({"server": "https://IS.example:5543"}, "is.example"),
+        ({"server": SERVER, "client": "orders client"}, "orders-client"),
+        ({}, None),
+    ],
+)
+def test_the_triggers_of_a_server_are_one_application(source: Any, application: str | None) -> None:
+    triggers = [
+        {"triggerName": name, "conditions": [condition(endpoint="https://8.8.8.8/a")]}
+        for name in ("a", "b")
+    ]
+    found = import_webmethods(json.dumps(source | {"triggers": triggers}))
+    assert [one.get("application") for one in found.document()["subscribers"]] == [application] * 2
+    assert found.fields.unread() == []

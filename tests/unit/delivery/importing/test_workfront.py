@@ -119,7 +119,7 @@ def test_what_cannot_be_said_is_impossible_with_the_reason(
 
 
 def test_differences_are_reported() -> None:
-    filters = [{"fieldName": "name", "fieldValue": "x", "comparison": "contains"}]
+    filters = [{"fieldName": "name", "fieldValue": ["x", "y"], "comparison": "contains"}]
     assert any(
         "name contains: " in line for line in imported(FIRST | {"filters": filters}).differently
     )

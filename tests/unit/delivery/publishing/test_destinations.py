@@ -247,3 +247,35 @@ def keyed(event_type: EventType, to: str) -> Draft:
     return Draft(
         event_type=event_type, headers={"destination": to}, body=b"{}", idempotency_key="k"
     )
+
+
+def test_an_application_stands_for_all_of_its_subscribers(event_type: EventType) -> None:
+    mine = [
+        factories.subscription(
+            subscriber=factories.subscriber(name, application="is.example"), event_type=event_type
+        )
+        for name in ("orders.handle", "orders.audit")
+    ]
+    factories.subscription(subscriber=mine[0].subscriber, event_type=event_type, filter="1 = 2")
+    factories.subscription(subscriber=factories.subscriber("crm"), event_type=event_type)
+    other = factories.subscriber("other", application="another.example")
+    factories.subscription(subscriber=other, event_type=event_type)
+    message = deliver(event_type, "is.example")
+    assert receivers(message) == set(mine)
+    assert message.destination == "is.example"
+    assert {one.subscription for one in explain_message(message) if one.qualifies} == set(mine)
+
+
+def test_a_subscriber_comes_before_an_application_of_its_name(orders: Subscription) -> None:
+    factories.subscription(
+        subscriber=factories.subscriber("other", application="crm"), event_type=orders.event_type
+    )
+    assert receivers(deliver(orders.event_type, "crm")) == {orders}
+    with pytest.raises(PublishRefusedError, match="no subscription"):
+        deliver(orders.event_type, "crm/other")
+
+
+def test_an_application_has_no_subscriptions_by_name(orders: Subscription) -> None:
+    Subscriber.objects.filter(name="crm").update(application="shop")
+    with pytest.raises(PublishRefusedError, match="There is no subscriber 'shop'"):
+        deliver(orders.event_type, "shop/orders")

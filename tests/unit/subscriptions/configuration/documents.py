@@ -56,6 +56,7 @@ def some_of_everything() -> None:
         match_mode=MatchMode.FIRST,
         description="reads\nslowly",
         queue_id="q-7",
+        application="shop",
         status="HELD",
     )
     factories.publisher("teamforge", all_event_types=False).event_types.set([sync, topic])

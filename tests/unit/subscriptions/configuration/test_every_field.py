@@ -63,6 +63,7 @@ def unusual_values() -> None:
         by_priority=True,
         match_mode="FIRST",
         queue_id="q-7",
+        application="shop",
         headers={"X-Shop": SECRETS["env:SHOP_HEADER_X_SHOP"]},
         status="HELD",
     )

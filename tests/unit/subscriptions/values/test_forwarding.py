@@ -46,12 +46,13 @@ NEVER = [
         (["X-GitHub-Event"], ["x-github-event"]),
         (["X-GitHub-*", " x-github-* "], ["x-github-*"]),
         (["*"], ["*"]),
-        (["FILTER_STRING"], ["filter-string"]),
+        (["FILTER_STRING", "filter-string"], ["filter_string"]),
+        (["X_Custom_Id", "X_*"], ["x_custom_id", "x_*"]),
         (["cookie*"], ["cookie*"]),
         ([], []),
     ],
 )
-def test_patterns_are_kept_in_the_spelling_of_stored_headers(
+def test_patterns_are_kept_in_lower_case_and_once_for_a_header(
     given: list[str], stored: list[str]
 ) -> None:
     assert checked_patterns(given) == stored
@@ -99,6 +100,24 @@ def test_what_matches_is_sent_along(patterns: list[str], names: list[str]) -> No
         ["x-github-event", "x-github-delivery", "traceparent", "user-agent"], "v"
     )
     assert list(forwarded_headers(stored, patterns, own={}).headers) == names
+
+
+@pytest.mark.parametrize(
+    ("patterns", "names"),
+    [
+        (["filter_string", "x_custom_id"], ["FILTER_STRING", "x_custom_id"]),
+        (["*"], ["FILTER_STRING", "x-custom-id"]),
+        (["filter-string", "x_custom*"], ["filter-string", "x-custom-id"]),
+        (["filter*", "X-Custom-Id".lower()], ["FILTER_STRING", "x-custom-id"]),
+    ],
+)
+def test_names_with_underscores_are_sent_as_the_list_spells_them(
+    patterns: list[str], names: list[str]
+) -> None:
+    stored = {"filter-string": "proj1", "x-custom-id": "7"}
+    assert list(forwarded_headers(stored, patterns, own={}).headers) == names
+    own = forwarded_headers(stored, patterns, own={"X_CUSTOM_ID": "8", "Filter-String": "p"})
+    assert (own.headers, own.note) == ({}, "")
 
 
 def test_the_subscriptions_own_header_wins_whatever_its_case() -> None:
