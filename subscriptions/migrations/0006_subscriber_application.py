@@ -22,7 +22,4 @@ class Migration(migrations.Migration):
                 validators=[validate_name],
             ),
         ),
-        migrations.AddIndex(
-            "subscriber", models.Index(fields=["application"], name="subscriber_application")
-        ),
     ]

@@ -97,7 +97,6 @@ class Subscriber(Named, Watched, Holdable):
         indexes = [
             # The senders query the changed subscribers every half second.
             models.Index(fields=["changed_in"], name="subscriber_changed"),
-            models.Index(fields=["application"], name="subscriber_application"),
             # Empty while nobody is held: reading deliveries looks here for each subscription.
             models.Index(
                 fields=["id"], name="subscriber_held", condition=~models.Q(status="ACTIVE")
