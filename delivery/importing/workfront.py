@@ -7,14 +7,12 @@ document has a reference for each; a token that is not masked becomes its value.
 
 import json
 import re
-from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from delivery.importing.import_result import Imported, SourceError
-from delivery.importing.unread import SourceObject
 from delivery.vendors.workfront.subscribing import POLICY, TIMEOUT_SECONDS, subscriber_name
-from delivery.vendors.workfront.translate import VERSION, Translation, translate_document
+from delivery.vendors.workfront.translate import Translation, translate_document
 from subscriptions.values.endpoints import EndpointError, parse_url
 
 _EXPECTED = 'The answer of Workfront\'s list call was expected: {"subscriptions": […], "meta": …}.'
@@ -34,7 +32,7 @@ def import_workfront(text: str) -> Imported:
         raise SourceError(f"The source is not JSON: {error}.") from None
     imported = Imported()
     for document in _documents(imported, content):
-        _add(imported, imported.source_object(document, noun="key"))
+        _add(imported, document)
     if imported.entries["subscriptions"]:
         imported.differently.append(
             "Workfront's calls do not list imported subscriptions; "
@@ -75,17 +73,16 @@ def _with_capitals(document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _add(imported: Imported, document: SourceObject) -> None:
-    document.drop(*_WITHOUT_EFFECT)
-    label = f"subscription {document.get('id') or document.get('url')}"
-    is_v1 = document.get("version") == "v1"
-    if is_v1:
+def _add(imported: Imported, given: dict[str, Any]) -> None:
+    label = f"subscription {given.get('id') or given.get('url')}"
+    if given.get("version") == "v1":
+        del given["version"]
         imported.differently.append(
             f"{label}: it had version v1; bodies are sent as they are published"
         )
-    translation = translate_document(
-        ChainMap({"version": VERSION}, document) if is_v1 else document
-    )
+    document = imported.source_object(given, noun="key")
+    document.drop("id", *_WITHOUT_EFFECT)
+    translation = translate_document(document)
     if translation.reasons:
         document.leave_out()
     imported.impossible += [f"{label}: {one.field}: {one.detail}" for one in translation.reasons]
