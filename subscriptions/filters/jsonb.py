@@ -6,6 +6,7 @@ JSON's null.
 
 import json
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from enum import Enum, auto
 from json.encoder import encode_basestring
@@ -227,6 +228,13 @@ def has_key(value: Json, key: str) -> bool:
             return any(type(one) is str and one == key for one in value)
         case _:
             return type(value) is str and value == key
+
+
+def containment_test(text: str) -> Callable[[Json], bool]:
+    """Return a test of whether a value contains that of a JSON text, which must be valid."""
+    inner = parse_jsonb(text.encode())
+    assert not isinstance(inner, Missing)
+    return lambda value: contains(value, inner)
 
 
 def contains(value: Json, inner: Json) -> bool:

@@ -14,11 +14,10 @@ from subscriptions.filters.jsonb import (
     MISSING,
     Json,
     Missing,
-    contains,
+    containment_test,
     element,
     has_key,
     is_equal,
-    parse_jsonb,
     printed_text,
 )
 from subscriptions.filters.patterns import like_test
@@ -39,6 +38,7 @@ from subscriptions.filters.tree import (
     Or,
     Path,
     Root,
+    json_literal,
     kind_of,
     literals_by_kind,
 )
@@ -128,7 +128,7 @@ def _test(tree: Condition, *, expected: bool) -> Test:
         case Exists(path, key):
             return _json_test(path, lambda value: has_key(value, key), expected=expected)
         case Contains(path, json):
-            return _json_test(path, _container_of(json), expected=expected)
+            return _json_test(path, containment_test(json), expected=expected)
         case IsNull(path):
             return _is_null(path, expected=expected)
 
@@ -222,7 +222,7 @@ def _among_text(
 
 def _among_json(path: Path, literals: tuple[Literal, ...], *, expected: bool) -> Test:
     find = _find(path)
-    members = tuple(literal for literal in literals if literal is not None)
+    members = tuple(json_literal(literal) for literal in literals if literal is not None)
     if not expected and None in literals:
         return _never
 
@@ -256,12 +256,6 @@ def _json_test(path: Path, fits: Callable[[Json], bool], *, expected: bool) -> T
         return value is not MISSING and fits(value) is expected
 
     return is_fitting
-
-
-def _container_of(json: str) -> Callable[[Json], bool]:
-    inner = parse_jsonb(json.encode())
-    assert inner is not MISSING
-    return lambda value: contains(value, inner)
 
 
 def _is_null(path: Path, *, expected: bool) -> Test:

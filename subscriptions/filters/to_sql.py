@@ -35,6 +35,7 @@ from subscriptions.filters.tree import (
     Or,
     Path,
     Root,
+    json_literal,
     kind_of,
     literals_by_kind,
 )
@@ -154,7 +155,7 @@ def _with_literal(path: Path, operator: Operator, literal: Literal, roots: _Root
         return compose_sql(
             f"({{}} {operator.value} {{}})",
             value,
-            typed_parameter(jsonb.printed_text(literal), "jsonb"),
+            typed_parameter(jsonb.printed_text(json_literal(literal)), "jsonb"),
         )
     comparison = compose_sql(
         f"({{}} {operator.value} {{}})",
@@ -172,7 +173,7 @@ def _among(path: Path, kind: LiteralKind, literals: tuple[Literal, ...], roots: 
         return compose_sql(
             "({} = ANY ({}))",
             value,
-            typed_parameter([jsonb.printed_text(one) for one in literals], "jsonb[]"),
+            typed_parameter([jsonb.printed_text(json_literal(one)) for one in literals], "jsonb[]"),
         )
     members = typed_parameter([_input(one) for one in literals], _TYPES[kind] + "[]")
     comparison = compose_sql("({} = ANY ({}))", _comparable(value, kind, is_text=True), members)

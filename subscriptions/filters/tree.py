@@ -174,6 +174,12 @@ def kind_of(literal: Literal) -> LiteralKind:
             return LiteralKind.NUMBER
 
 
+def json_literal(literal: Literal) -> str | int | Decimal | bool | None:
+    """Return a literal that is compared with JSON; `parse_filter` refuses moments there."""
+    assert not isinstance(literal, datetime)
+    return literal
+
+
 def literals_by_kind(
     literals: tuple[Literal, ...],
 ) -> list[tuple[LiteralKind, tuple[Literal, ...]]]:

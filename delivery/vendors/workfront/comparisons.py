@@ -95,7 +95,10 @@ def _different(paths: Paths, value: Any) -> Condition:
     if value is None:
         return Not(IsNull(path))
     literal = _literal(value)
-    conditions = [IsNull(path), Comparison(path, Operator.DIFFERENT, literal)]
+    conditions: list[Condition] = [
+        IsNull(path),
+        Comparison(path, Operator.DIFFERENT, literal),
+    ]
     if isinstance(literal, datetime):
         # A text that is no moment differs, too.
         conditions.append(Not(Like(path, "____-__-__T__:__:__%")))

@@ -245,12 +245,16 @@ def publish_alone(flow: Flow, *, seconds: float = 30) -> requests.Response:
 def test_a_settled_sync_failure_is_published(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("rules"))
     reported = subscribe_to_failures(flow, receiver)
-    of.endpoint.next(Answer(404), OK)
+    of.endpoint.next(Answer(422), Answer(404), OK)
+    answered = history(flow, publish(flow))
     delivery = history(flow, publish(flow))
     publish(flow)
-    reported.endpoint.wait_for(
+    received = reported.endpoint.wait_for(
         lambda received: any(str(delivery["id"]).encode() in one.body for one in received)
     )
+    # A rule's no is an answer; failures are reported in their order.
+    assert answered["status"] == "REJECTED"
+    assert not any(str(answered["id"]).encode() in one.body for one in received)
 
 
 def subscribe_to_failures(flow: Flow, receiver: Receiver) -> StartedSubscription:
