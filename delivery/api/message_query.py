@@ -70,7 +70,7 @@ class MessageQuery(ById):
         required=False,
         max_length=2 * MAX_NAME_LENGTH + 1,
         help_text=(
-            "Those delivered to it: a subscriber, or subscriber/subscription, "
+            "Those delivered to it: a subscriber, subscriber/subscription or application, "
             "as the publisher gave it."
         ),
     )

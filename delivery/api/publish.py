@@ -97,7 +97,8 @@ class PublishView(ApiView):
                 OpenApiParameter.HEADER,
                 description=(
                     "Deliver instead of publish: only the matching subscriptions "
-                    "of this subscriber get it, or of subscriber/subscription only that one. "
+                    "of this subscriber get it, or of subscriber/subscription only that one, or "
+                    "those of all subscribers with this application. "
                     "404 when there is none of that name."
                 ),
             ),

@@ -154,8 +154,8 @@ class DestinationField(serializers.CharField):
 class MessageSerializer(serializers.ModelSerializer[Message]):
     """A message in a list: without its body. `deliveries` counts them by status.
 
-    `destination` is a subscriber or subscriber/subscription that it was delivered to; null for a
-    message that was published to all matching subscriptions.
+    `destination` is a subscriber, subscriber/subscription or application that it was delivered to;
+    null for a message that was published to all matching subscriptions.
     """
 
     id = serializers.CharField(source="public_id", help_text="msg_…")
