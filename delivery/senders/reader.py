@@ -18,6 +18,7 @@ from delivery.database.statements import statement
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.endpoints import endpoint_of
 from delivery.senders.parcel import Endpoint, Group, Parcel
+from delivery.senders.run_result import PieceLimits
 from delivery.tracing.traces import traces
 
 log = logging.getLogger(__name__)
@@ -43,8 +44,7 @@ class RunRequest:
     """The limits of a lane's read: rows, bytes, and no deliveries that it holds already."""
 
     lane_id: int
-    rows: int
-    skipped_rows: int
+    limits: PieceLimits
     max_bytes: int
     in_memory: tuple[int, ...] = ()
 
@@ -68,7 +68,7 @@ class Reader:
         self.is_traced = traces() is not None
 
     async def parcels(self, request: RunRequest) -> list[Parcel]:
-        """Return the lane's oldest sendable deliveries, in order.
+        """Return the lane's oldest sendable deliveries, in the order of its run.
 
         Waits while the database is away.
         """
@@ -155,14 +155,6 @@ class Reader:
             return await cursor.fetchall()
 
 
-def is_all_of_lane(request: RunRequest, parcels: Sequence[Parcel]) -> bool:
-    """Return whether no limit of the request left a delivery of the lane out."""
-    skipped = sum(parcel.is_skipped for parcel in parcels)
-    size = sum(len(parcel.body) for parcel in parcels)
-    is_cut = len(parcels) >= request.rows or size >= request.max_bytes
-    return not (is_cut or request.in_memory or skipped >= request.skipped_rows)
-
-
 def requests_together(requests: int, *, rows: int, size: int = 0, waiting: int = 0) -> int:
     """Return how many requests the next statement answers.
 
@@ -178,11 +170,18 @@ def requests_together(requests: int, *, rows: int, size: int = 0, waiting: int =
 def _columns(requests: Sequence[RunRequest]) -> dict[str, Any]:
     return {
         "lane": [request.lane_id for request in requests],
-        "rows": [request.rows for request in requests],
-        "skipped_rows": [request.skipped_rows for request in requests],
+        "rows": [request.limits.rows for request in requests],
+        "fresh_rows": [request.limits.fresh_rows for request in requests],
+        "skipped_rows": [request.limits.skipped_rows for request in requests],
+        "fresh_first": [request.limits.is_fresh_first for request in requests],
+        "seconds": [_seconds_since(request.limits.began_at) for request in requests],
         "bytes": [request.max_bytes for request in requests],
         "in_memory": ["{" + ",".join(map(str, request.in_memory)) + "}" for request in requests],
     }
+
+
+def _seconds_since(began_at: float | None) -> float | None:
+    return None if began_at is None else seconds_since_boot() - began_at
 
 
 def groups_of(

@@ -11,8 +11,7 @@ from delivery.senders.entries import ScriptOutputMade
 from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.lanes.window import WHOLE_LANE
 from delivery.senders.parcel import Group, Key
-from delivery.senders.reader import RunRequest, groups_of, is_all_of_lane
-from delivery.senders.run_result import RunResult
+from delivery.senders.reader import RunRequest, groups_of
 from delivery.senders.script_runs import transformed_parcels
 
 
@@ -70,30 +69,37 @@ async def read_on(lane: SenderLane, context: SenderContext) -> None:
 
 
 async def _read_in_order(lane: SenderLane, context: SenderContext, reading: ReadRequest) -> Found:
-    """Read the next run.
+    """Read the next run, or the next piece of one that goes on.
 
     When it is over the lane reads again, unless it leaves nothing: there may be more, even if only
     skipped deliveries.
     """
+    run = lane.run_to_read()
+    limits = run.limits(reading.rows)
     request = RunRequest(
         lane_id=lane.id,
-        rows=reading.rows,
-        skipped_rows=lane.stops.skipped.rows(reading.rows),
+        limits=limits,
         max_bytes=reading.max_bytes,
         in_memory=tuple(reading.in_memory),
     )
     read = await context.reader.parcels(request)
+    if run.began_at is None:
+        run.began_at = context.reader.requested_at
     parcels, outputs = await transformed_parcels(read, context, max_bytes=reading.max_bytes)
-    skipped = sum(parcel.is_skipped for parcel in parcels)
-    is_all = is_all_of_lane(request, read) and len(parcels) == len(read)
-    result = RunResult(fresh=len(parcels) - skipped, skipped=skipped, is_all=is_all)
+    if lane.stock.generation == reading.generation:
+        size = sum(len(parcel.body) for parcel in read)
+        skipped = sum(parcel.is_skipped for parcel in parcels)
+        is_cut = len(parcels) < len(read) or size >= reading.max_bytes or bool(reading.in_memory)
+        run.add(limits, fresh=len(parcels) - skipped, skipped=skipped, is_cut=is_cut)
+        if not parcels and not run.left:
+            # Its earlier pieces were all of it.
+            await context.commit(lane, *lane.stops.record_run(run))
     return Found(
         groups=[
-            Group(parcel.message_id, None, [parcel], reading.generation, result)
-            for parcel in parcels
+            Group(parcel.message_id, None, [parcel], reading.generation, run) for parcel in parcels
         ],
-        more={WHOLE_LANE} if parcels else set(),
-        is_full=len(parcels) >= reading.rows or len(parcels) < len(read),
+        more={WHOLE_LANE} if parcels or run.goes_on else set(),
+        is_full=len(parcels) >= limits.rows or len(parcels) < len(read),
         outputs=outputs,
     )
 

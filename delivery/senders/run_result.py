@@ -1,26 +1,57 @@
-"""The result of one run of an ordered lane.
+"""The runs of an ordered lane: their limits, their results, and the pause of skipped deliveries.
 
-Skipped deliveries that fail again get a pause of their own, so that one poisoned message neither
-stops fresh deliveries nor is tried with each of them. A run in which fresh deliveries failed and
-none was settled points to a sick endpoint: the lane is blocked.
+A run has up to `max_queued_to_send` deliveries and no pause inside: an endpoint that answers gets
+all of it. While nothing of it succeeds it is read in pieces. The first piece after a failure is
+short, because the endpoint may still be unreachable; memory and scripts make other pieces short.
+
+    read a piece ─▶ send it ─┬─▶ all failed, and the run may have more ─▶ read its next piece …
+                             ├─▶ all failed, and that was the whole run ─▶ pause, then the next run
+                             └─▶ some were settled ─▶ the next run at once
+
+A run in which deliveries never tried before failed and none was settled points to a sick endpoint:
+the lane is blocked. Skipped deliveries that fail again without such ones get a pause of their own,
+so that one poisoned message neither stops fresh deliveries nor is tried with each of them.
 """
 
 import time
+from dataclasses import dataclass
 
 from delivery.verdict import Rules, pause_seconds
 
 
-class RunResult:
-    """The deliveries read for one run. `left` counts those neither tried nor set aside yet.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PieceLimits:
+    """The limits of reading one piece: rows, and how many of them were never tried, or skipped.
 
-    `is_all`: when they were read the lane had no others that could be sent.
+    `began_at`, in seconds since boot, leaves out skipped deliveries that were tried since then.
+    """
+
+    rows: int
+    fresh_rows: int
+    skipped_rows: int
+    is_fresh_first: bool = False
+    began_at: float | None = None
+
+
+class RunResult:
+    """One run of up to `most` deliveries. `left` counts those neither tried nor set aside yet.
+
+    `is_fresh_first`: deliveries never tried come before skipped ones; otherwise all are in the
+    order of ids. `has_skipped`: there may be skipped ones to read. `is_all`: when they were read
+    the lane had no others that could be sent.
     """
 
     __slots__ = (
+        "began_at",
         "failed",
         "fresh",
+        "generation",
+        "has_skipped",
         "is_all",
+        "is_cut",
+        "is_fresh_first",
         "left",
+        "most",
         "reason",
         "rules",
         "settled",
@@ -28,22 +59,73 @@ class RunResult:
         "skipped_settled",
     )
 
-    def __init__(self, *, fresh: int, skipped: int, is_all: bool = False) -> None:
-        self.fresh = fresh
-        self.skipped = skipped
-        self.is_all = is_all
-        self.left = fresh + skipped
-        self.settled = 0
-        self.skipped_settled = 0
+    def __init__(
+        self,
+        *,
+        most: int,
+        generation: int = 0,
+        has_skipped: bool = True,
+        is_fresh_first: bool = False,
+    ) -> None:
+        self.most = most
+        # Of the lane's stock: a run that is forgotten does not go on.
+        self.generation = generation
+        self.has_skipped = has_skipped
+        self.is_fresh_first = is_fresh_first
+        self.began_at: float | None = None
+        self.fresh = self.skipped = self.left = self.settled = self.skipped_settled = 0
+        self.is_all = False
+        # Whether a limit of the last piece may have left out deliveries that belong to the run.
+        self.is_cut = False
         # The first delivery that failed, and the reason of the last failure.
         self.failed: int | None = None
         self.reason = ""
         self.rules: Rules | None = None
 
+    def limits(self, rows: int) -> PieceLimits:
+        """Return the limits of the next piece, if it may have so many rows.
+
+        At most half of a run is skipped deliveries. Where fresh ones come first they leave those
+        places free, as long as there may be skipped ones: otherwise they could take every run.
+        """
+        places = self.most - self.fresh - self.skipped
+        rows = min(rows, places)
+        skipped = self._skipped_left
+        kept = min(skipped, self.most // 2) if self.is_fresh_first else 0
+        return PieceLimits(
+            rows=rows,
+            fresh_rows=min(places - kept, rows),
+            skipped_rows=min(skipped, rows if self.is_fresh_first else max(rows // 2, 1)),
+            is_fresh_first=self.is_fresh_first,
+            began_at=self.began_at,
+        )
+
+    def add(self, limits: PieceLimits, *, fresh: int, skipped: int, is_cut: bool) -> None:
+        """Add a piece that was read with those limits. `is_cut`: another limit left some out."""
+        is_cut |= fresh + skipped >= limits.rows
+        has_all_skipped = not is_cut and skipped < limits.skipped_rows
+        is_cut |= fresh >= limits.fresh_rows
+        self.is_all = has_all_skipped and not (is_cut or self.fresh or self.skipped)
+        self.has_skipped &= not has_all_skipped
+        self.fresh += fresh
+        self.skipped += skipped
+        self.left += fresh + skipped
+        self.is_cut = is_cut or self._skipped_left > 0
+
+    @property
+    def _skipped_left(self) -> int:
+        """How many skipped deliveries it may still have."""
+        return max(self.most // 2, 1) - self.skipped if self.has_skipped else 0
+
     @property
     def is_fruitless(self) -> bool:
         """True if some deliveries were tried, and none was settled or moved to the retry lane."""
         return self.rules is not None and not self.settled
+
+    @property
+    def goes_on(self) -> bool:
+        """True if nothing of it has succeeded yet, and there may be more to read for it."""
+        return not self.settled and self.is_cut and self.fresh + self.skipped < self.most
 
     @property
     def leaves_nothing(self) -> bool:
@@ -71,14 +153,44 @@ class RunResult:
         self.rules = rules
 
 
-class SkippedPause:
-    """The pause of a lane's skipped deliveries, after runs in which all of them failed."""
+class Runs:
+    """The run of an ordered lane that was read last, and the pause of its skipped deliveries.
+
+    The pause follows runs in which all skipped deliveries failed.
+    """
 
     def __init__(self) -> None:
+        self._run: RunResult | None = None
         self._failures = 0
         self._due = 0.0
 
-    def record_run(self, result: RunResult) -> None:
+    def to_read(self, *, most: int, generation: int) -> RunResult:
+        """Return the run to read on: the last one if it goes on, otherwise a new one.
+
+        After a fruitless run the next begins with the deliveries never tried.
+        """
+        last = self._run
+        if last is not None and last.goes_on and last.generation == generation:
+            return last
+        self._run = RunResult(
+            most=most,
+            generation=generation,
+            has_skipped=not self.seconds_left,
+            is_fresh_first=last is not None and last.is_fruitless,
+        )
+        return self._run
+
+    def is_answered(self, generation: int) -> bool:
+        """Return whether the endpoint answered in a run that goes on."""
+        run = self._run
+        return run is not None and run.generation == generation and run.is_fruitless and run.goes_on
+
+    def block(self) -> None:
+        """Note that an attempt blocked the lane: the delivery stays first."""
+        self._run = None
+        self.end_pause()
+
+    def record(self, result: RunResult) -> None:
         """Update the pause from the result of a whole run."""
         if result.skipped_settled:
             self._failures = 0
@@ -88,18 +200,15 @@ class SkippedPause:
 
     @property
     def seconds_left(self) -> float:
+        """The seconds until skipped deliveries are tried again."""
         return max(self._due - time.monotonic(), 0.0)
 
-    def end(self) -> None:
+    def end_pause(self) -> None:
         self._due = 0.0
 
-    def end_if_over(self) -> bool:
+    def end_pause_if_over(self) -> bool:
         """End the pause if its time has come; return False if it had ended or continues."""
         is_over = self._due > 0 and not self.seconds_left
         if is_over:
-            self.end()
+            self.end_pause()
         return is_over
-
-    def rows(self, rows: int) -> int:
-        """Return how many of `rows` may be old failures: at most half, none during the pause."""
-        return 0 if self.seconds_left else max(rows // 2, 1)

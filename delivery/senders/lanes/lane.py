@@ -22,11 +22,13 @@ from delivery.senders.lanes.stops import Stops
 from delivery.senders.lanes.under_way import Jobs, UnderWay
 from delivery.senders.lanes.window import WHOLE_LANE, window_of
 from delivery.senders.parcel import Group, Key, Parcel
+from delivery.senders.run_result import RunResult
 from delivery.senders.shards.claimed_shards import LaneLostError
 
 # Lanes without order check this often for ended pauses and postponed deliveries.
 LOOK_SECONDS = 0.5
-# A lane that failed reads few deliveries: most of them would only be read again.
+# A lane that failed reads few deliveries until its endpoint answers: most of them would only be
+# read again.
 ROWS_AFTER_FAILURE = 16
 # A run up to this length stays recorded when all of it is settled: emptying it costs a commit.
 SHORT_RUN = 8
@@ -211,7 +213,14 @@ class SenderLane:
         if self._executed_scripts:
             # No more than one batch of them: the rest would only be read again.
             rows = self.pace.rows_ahead(min(rows, MOST_OUTPUTS))
-        return min(rows, ROWS_AFTER_FAILURE) if self.stops.failures else rows
+        if self.stops.failures and not self.stops.runs.is_answered(self.stock.generation):
+            return min(rows, ROWS_AFTER_FAILURE)
+        return rows
+
+    def run_to_read(self) -> RunResult:
+        """Return the run of an ordered lane that the next read adds to."""
+        most = self.window.capacity or ROWS_AFTER_FAILURE
+        return self.stops.runs.to_read(most=most, generation=self.stock.generation)
 
     def wants_more(self, closed: Collection[Key], *, rows: int) -> bool:
         return self.stock.wants_more(
@@ -239,7 +248,7 @@ class SenderLane:
     @property
     def is_busy(self) -> bool:
         """True if there is something to do, now or after a pause."""
-        is_waiting = bool(self.keys.blocked()) or self.stops.skipped.seconds_left > 0
+        is_waiting = bool(self.keys.blocked()) or self.stops.runs.seconds_left > 0
         return bool(self.stock) or self.is_sending or is_waiting
 
     def end_idle_stop(self) -> list[Entry]:
@@ -267,10 +276,10 @@ class SenderLane:
             return None
         blocked_left = self.keys.health(WHOLE_LANE).blocked_until - time.monotonic()
         return next(
-            (left for left in (blocked_left, self.stops.skipped.seconds_left) if left > 0), linger
+            (left for left in (blocked_left, self.stops.runs.seconds_left) if left > 0), linger
         )
 
     def record_time(self) -> None:
         """Note that nothing has changed for that time: postponed deliveries may be due."""
-        if not self.window.is_ordered or self.stops.skipped.end_if_over():
+        if not self.window.is_ordered or self.stops.runs.end_pause_if_over():
             self.notified.set()

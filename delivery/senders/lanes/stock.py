@@ -40,7 +40,7 @@ class Stock:
 
     @property
     def is_cut(self) -> bool:
-        """True if an ordered lane's last run had the maximum length, so that there may be more."""
+        """True if an ordered lane's last read had the maximum length, so that there may be more."""
         return self._is_full
 
     @property
@@ -48,7 +48,8 @@ class Stock:
         """True if an ordered lane should read on while it sends."""
         if not self._is_full or len(self._ready) > self._level:
             return False
-        return self._result is None or not self._result.is_fruitless
+        run = self._result
+        return run is None or not run.is_fruitless or run.goes_on
 
     def closed(self, *, rows: int, max_bytes: int) -> set[Key]:
         """Return the keys that must not be read now: blocked, or with their share of the memory."""
@@ -65,8 +66,8 @@ class Stock:
         """Return whether to read on: few sendable groups are left, and there is more to read.
 
         A notification counts as well, but at most once per READ_SECONDS. An ordered lane reads on
-        while it sends if its last run was full and is not fruitless so far: otherwise the run may
-        end in a pause.
+        while it sends if its last read was full, unless the run is fruitless so far and has no
+        more: it may end in a pause.
         """
         self._level = self._window.level(rows)
         if WHOLE_LANE in closed:

@@ -32,7 +32,7 @@ from delivery.senders.lanes.keys import (
 )
 from delivery.senders.lanes.window import WHOLE_LANE, Window
 from delivery.senders.parcel import Key, Parcel
-from delivery.senders.run_result import RunResult, SkippedPause
+from delivery.senders.run_result import RunResult, Runs
 from delivery.states import NEVER_CALLED, LaneState, Status
 from delivery.verdict import NextStep, Rules, Verdict, pause_seconds
 
@@ -63,7 +63,7 @@ class Stops:
         self._is_tried = is_tried
         self._forget = forget
         self.keys = Keys(window)
-        self.skipped = SkippedPause()
+        self.runs = Runs()
         # The failures that are in rows, the longest first.
         self._known: dict[Key, Failure] = {}
         self._reviewed_at = float("-inf")
@@ -129,6 +129,7 @@ class Stops:
         if self._window.is_ordered:
             self.is_on_trial &= verdict.status is not Status.DELIVERED
             if record_in_order(health, verdict, rules):
+                self.runs.block()
                 return self._block(parcel.delivery_id, reason=outcome.reason)
             return self.end(key) if verdict.step in _FREEING else []
         if self._window.blocks_keys or verdict.status is Status.DELIVERED:
@@ -143,18 +144,22 @@ class Stops:
         if not health.is_blocked():
             health.block(pause_seconds(rules, failures=health.failures + 1))
         if self._window.is_ordered:
+            self.runs.block()
             return self._block(parcel.delivery_id, reason=fault)
         return self.report(parcel, reason=fault)
 
     def record_run(self, result: RunResult) -> list[Change]:
         """Pause at the end of a run that settled nothing; see `RunResult`."""
+        if result.goes_on:
+            return []
         health = self.keys.health(WHOLE_LANE)
-        self.skipped.record_run(result)
+        self.runs.record(result)
         if not result.is_fruitless or result.rules is None or result.failed is None:
             return []
         if not result.fresh and not health.failures:
             return []
         health.block(pause_seconds(result.rules, failures=health.failures + 1))
+        self.runs.end_pause()
         return self._block(result.failed, reason=result.reason)
 
     def _block(self, delivery_id: int, *, reason: str) -> list[Change]:
@@ -163,7 +168,6 @@ class Stops:
         Afterwards it tries everything again, including skipped deliveries.
         """
         self._forget()
-        self.skipped.end()
         self._known[WHOLE_LANE] = Failure(delivery_id, reason)
         return self.changes(WHOLE_LANE)
 

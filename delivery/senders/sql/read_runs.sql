@@ -1,5 +1,6 @@
 -- The oldest PENDING deliveries of sendable subscriptions, for several lanes at once, with all that
--- sending needs.
+-- sending needs. In the order of ids, or those never tried first; skipped ones only if they were
+-- not tried within `seconds`.
 -- Reads by status, not by "id greater than the last": ids become visible out of order. Uses
 -- delivery_pending, one probe a subscription, so that deliveries held back by an INACTIVE one are
 -- never scanned. Skipped deliveries are read on delivery_due, least recently tried first: read by
@@ -25,9 +26,11 @@ SELECT
         END)::float8
     END AS seconds_due
 FROM unnest(
-    %(lane)s::bigint[], %(rows)s::int[], %(skipped_rows)s::int[], %(bytes)s::bigint[],
-    %(in_memory)s::text[]
-) WITH ORDINALITY AS wanted (lane_id, rows, skipped_rows, bytes, in_memory, number)
+    %(lane)s::bigint[], %(rows)s::int[], %(fresh_rows)s::int[], %(skipped_rows)s::int[],
+    %(fresh_first)s::boolean[], %(seconds)s::float8[], %(bytes)s::bigint[], %(in_memory)s::text[]
+) WITH ORDINALITY AS wanted (
+    lane_id, rows, fresh_rows, skipped_rows, is_fresh_first, seconds, bytes, in_memory, number
+)
 JOIN delivery_lane lane ON lane.id = wanted.lane_id
 CROSS JOIN LATERAL (
     SELECT
@@ -39,11 +42,11 @@ CROSS JOIN LATERAL (
                 AND forwarding.id = picked.subscription_id
                 AND forwarding.forward_headers <> '[]'
         ) THEN message.headers END AS headers,
-        sum(octet_length(message.body)) OVER (ORDER BY picked.id)
+        sum(octet_length(message.body)) OVER (ORDER BY picked.is_later, picked.id)
             - octet_length(message.body) AS bytes_before
     FROM (
         (
-            SELECT delivery.*
+            SELECT delivery.*, false AS is_later
             FROM delivery_sendable subscription
             CROSS JOIN LATERAL (
                 SELECT
@@ -58,15 +61,15 @@ CROSS JOIN LATERAL (
                     )
                 -- An order that only delivery_pending has: see `test_backlog_plans`.
                 ORDER BY skipped, id
-                LIMIT wanted.rows
+                LIMIT wanted.fresh_rows
             ) AS delivery
             WHERE subscription.subscriber_id = lane.subscriber_id
             ORDER BY delivery.id
-            LIMIT wanted.rows
+            LIMIT wanted.fresh_rows
         )
         UNION ALL
         (
-            SELECT delivery.*
+            SELECT delivery.*, wanted.is_fresh_first AS is_later
             FROM delivery_sendable subscription
             CROSS JOIN LATERAL (
                 SELECT
@@ -74,7 +77,9 @@ CROSS JOIN LATERAL (
                     expires_at, server_started_at, replay_id, next_attempt_at
                 FROM delivery_waiting
                 WHERE lane_id = wanted.lane_id AND skipped AND subscription_id = subscription.id
-                    AND status = 'PENDING' AND next_attempt_at IS NOT NULL
+                    AND status = 'PENDING' AND next_attempt_at <= coalesce(
+                        now() - make_interval(secs => wanted.seconds), 'infinity'
+                    )
                     AND id <> ALL (wanted.in_memory::bigint[])
                     AND (expires_at IS NULL OR expires_at > now())
                     AND (
@@ -87,7 +92,7 @@ CROSS JOIN LATERAL (
             ORDER BY delivery.next_attempt_at
             LIMIT wanted.skipped_rows
         )
-        ORDER BY id
+        ORDER BY is_later, id
         LIMIT wanted.rows
     ) AS picked
     CROSS JOIN LATERAL (
@@ -97,4 +102,4 @@ CROSS JOIN LATERAL (
 ) AS run
 JOIN subscriptions_eventtype event_type ON event_type.id = run.event_type_id
 WHERE run.bytes_before < wanted.bytes
-ORDER BY wanted.number, run.id
+ORDER BY wanted.number, run.is_later, run.id

@@ -1,6 +1,7 @@
 """Parcels as a lane reads them, for tests without a database."""
 
 from delivery.senders.parcel import Parcel
+from delivery.senders.run_result import RunResult
 
 
 def parcel(place: int, *, delivery_id: int | None = None, size: int = 10) -> Parcel:
@@ -17,3 +18,10 @@ def parcel(place: int, *, delivery_id: int | None = None, size: int = 10) -> Par
         content_type="",
         body=b"." * size,
     )
+
+
+def run_of(*, fresh: int, skipped: int = 0, is_cut: bool = False, most: int = 500) -> RunResult:
+    """Return a run whose only piece has so many deliveries; `is_cut`: there may be more."""
+    run = RunResult(most=most)
+    run.add(run.limits(most), fresh=fresh, skipped=skipped, is_cut=is_cut)
+    return run

@@ -5,6 +5,21 @@ from typing import Any
 from django.db import connection
 
 
+def run_parameters(lane_id: int, *, rows: int = 10) -> dict[str, Any]:
+    """Return the parameters of `read_runs.sql` for the first run of one lane."""
+    return {
+        "lane": [lane_id],
+        "rows": [rows],
+        "fresh_rows": [rows],
+        "skipped_rows": [max(rows // 2, 1)],
+        "fresh_first": [False],
+        "seconds": [None],
+        "bytes": [10_000_000],
+        "in_memory": ["{}"],
+        "is_traced": False,
+    }
+
+
 def fetch(text: str, parameters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
     with connection.cursor() as cursor:
         cursor.execute(text, parameters)

@@ -16,11 +16,11 @@ from delivery.senders.clock import seconds_since_boot
 from delivery.senders.http.phases import Phases
 from delivery.senders.parcel import Parcel
 from delivery.senders.reader import RECONNECT_SECONDS, Reader, RunRequest
+from delivery.senders.run_result import PieceLimits
 from subscriptions.models import Kind, Processing
 from tests.support import factories
-from tests.unit.delivery.senders.reading import fetch
+from tests.unit.delivery.senders.reading import fetch, run_parameters
 from tests.unit.delivery.senders.running import elsewhere
-from tests.unit.delivery.senders.test_forwarded import run_of
 from tests.unit.delivery.senders.test_reading_by_priority import parameters as by_priority
 from tests.unit.delivery.senders.test_reading_due import read as read_due
 from tests.unit.delivery.senders.test_reading_groups import parameters as of_groups
@@ -37,7 +37,7 @@ def _lane(row: Delivery) -> Lane:
 
 
 def _in_order(row: Delivery, is_traced: bool) -> list[dict[str, Any]]:
-    return fetch(statement("read_runs"), run_of(_lane(row)) | {"is_traced": is_traced})
+    return fetch(statement("read_runs"), run_parameters(_lane(row).pk) | {"is_traced": is_traced})
 
 
 def _due(row: Delivery, is_traced: bool) -> list[dict[str, Any]]:
@@ -119,7 +119,8 @@ def test_the_parcel_has_the_moment_by_the_clock_of_the_sender() -> None:
         reader.is_traced = True
         answering = asyncio.create_task(reader.run())
         try:
-            lane = RunRequest(lane_id=_lane(row).pk, rows=9, skipped_rows=4, max_bytes=9_999)
+            limits = PieceLimits(rows=9, fresh_rows=9, skipped_rows=4)
+            lane = RunRequest(lane_id=_lane(row).pk, limits=limits, max_bytes=9_999)
             (parcel,) = await reader.parcels(lane)
             return parcel
         finally:

@@ -23,7 +23,7 @@ from subscriptions.models import Kind, Subscription
 from tests.support import factories
 from tests.support.receivers import OK, Answer, Receiver
 from tests.support.receivers.received import Received
-from tests.unit.delivery.senders.reading import fetch
+from tests.unit.delivery.senders.reading import fetch, run_parameters
 from tests.unit.delivery.senders.test_http import LOOPBACK, PARCEL, endpoint
 from tests.unit.delivery.senders.test_reading_by_priority import parameters as priority_parameters
 from tests.unit.delivery.senders.test_reading_due import read as read_due
@@ -101,7 +101,7 @@ def test_without_patterns_the_same_headers_are_made() -> None:
 def test_an_ordered_lane_reads_headers_only_of_what_sends_them_along() -> None:
     subscriber = factories.subscriber()
     plain, forwarding = two(subscriber=subscriber)
-    rows = fetch(statement("read_runs"), run_of(subscriber.lane))
+    rows = fetch(statement("read_runs"), run_parameters(subscriber.lane.pk))
     assert read_headers(rows) == {plain.pk: None, forwarding.pk: {"x-a": "1"}}
 
 
@@ -133,7 +133,8 @@ def test_every_lane_reads_the_headers_of_messages_with_a_reply_or_a_trace(name: 
     }
     found = {
         "read_runs": fetch(
-            statement("read_runs"), run_of(rows["read_runs"].subscription.subscriber.lane)
+            statement("read_runs"),
+            run_parameters(rows["read_runs"].subscription.subscriber.lane.pk),
         ),
         "read_due": read_due(LaneKind.RETRY),
         "read_groups": fetch(statement("read_groups"), parameters(queue)),
@@ -188,12 +189,6 @@ def two(*, subscriber: Any = None, kind: Kind = Kind.TOPIC, **fields: Any) -> li
         factories.delivery(subscription=row, message=message, **fields)
         made.append(row)
     return made
-
-
-def run_of(lane: Lane) -> dict[str, Any]:
-    """Return the parameters of `read_runs.sql` for one lane."""
-    limits = {"rows": [10], "skipped_rows": [5], "bytes": [1_000_000], "in_memory": ["{}"]}
-    return {"lane": [lane.pk], "is_traced": False, **limits}
 
 
 def read_headers(rows: list[dict[str, Any]]) -> dict[int, Any]:

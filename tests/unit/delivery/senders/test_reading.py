@@ -10,8 +10,10 @@ from django.utils import timezone
 
 from delivery.models import Delivery, Status
 from delivery.models.shard import SHARDS
+from delivery.senders.clock import seconds_since_boot
 from delivery.senders.parcel import Parcel
-from delivery.senders.reader import Reader, RunRequest, is_all_of_lane, requests_together
+from delivery.senders.reader import Reader, RunRequest, requests_together
+from delivery.senders.run_result import PieceLimits
 from subscriptions.models import Subscription, SubscriptionStatus
 from tests.support import factories
 from tests.unit.delivery.senders.running import elsewhere
@@ -19,12 +21,15 @@ from tests.unit.delivery.senders.running import elsewhere
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def request(lane_id: int, **fields: object) -> RunRequest:
-    given = {"rows": 100, "skipped_rows": 50, "max_bytes": 10_000_000} | fields
-    return RunRequest(lane_id=lane_id, **given)  # type: ignore[arg-type]
+def request(lane_id: int, **fields: Any) -> RunRequest:
+    """Return the request of a read in the order of ids, unless the fields say otherwise."""
+    max_bytes, in_memory = fields.pop("max_bytes", 10_000_000), fields.pop("in_memory", ())
+    given = {"rows": 100, "skipped_rows": 50} | fields
+    limits = PieceLimits(**{"fresh_rows": given["rows"]} | given)
+    return RunRequest(lane_id=lane_id, limits=limits, max_bytes=max_bytes, in_memory=in_memory)
 
 
-def read(lane_id: int, **fields: object) -> list[Parcel]:
+def read(lane_id: int, **fields: Any) -> list[Parcel]:
     wanted = request(lane_id, **fields)
 
     async def reading() -> list[Parcel]:
@@ -74,31 +79,6 @@ def test_the_oldest_delivery_of_all_subscriptions_is_first(subscription: Subscri
     assert ids(read(subscription.subscriber.lane.pk, rows=3)) == rows[:3]
 
 
-@pytest.mark.parametrize(
-    ("limits", "is_all"),
-    [
-        ({}, True),
-        ({"rows": 4}, True),
-        ({"rows": 3}, False),
-        # Two bodies of 13 bytes, and the skipped one.
-        ({"max_bytes": 40}, True),
-        ({"max_bytes": 39}, False),
-        ({"max_bytes": 20}, False),
-        ({"skipped_rows": 2}, True),
-        ({"skipped_rows": 1}, False),
-        ({"skipped_rows": 0}, False),
-        ({"in_memory": (1,)}, False),
-    ],
-)
-def test_a_read_that_no_limit_cut_has_all_of_the_lane(
-    subscription: Subscription, limits: dict[str, Any], is_all: bool
-) -> None:
-    pending(subscription, 2)
-    pending(subscription, skipped=True, attempts=1)
-    lane_id = subscription.subscriber.lane.pk
-    assert is_all_of_lane(request(lane_id, **limits), read(lane_id, **limits)) is is_all
-
-
 def test_a_parcel_contains_the_request(subscription: Subscription) -> None:
     (row,) = pending(subscription)
     (parcel,) = read(row.lane_id or 0)
@@ -144,6 +124,30 @@ def test_old_failures_take_at_most_their_share_of_a_run(subscription: Subscripti
     assert ids(found) == [row.pk for row in [*skipped[:3], *fresh[:3]]]
 
 
+def test_those_never_tried_come_first_if_requested(subscription: Subscription) -> None:
+    skipped = pending(subscription, 3, skipped=True, attempts=1)
+    fresh = pending(subscription, 3)
+    late = pending(subscription, skipped=True, attempts=1)
+    first = {"is_fresh_first": True, "skipped_rows": 3}
+    lane_id = subscription.subscriber.lane.pk
+    assert ids(read(lane_id, **first)) == [row.pk for row in [*fresh, *skipped]]
+    assert ids(read(lane_id, **first, rows=4)) == [row.pk for row in [*fresh, skipped[0]]]
+    assert ids(read(lane_id, **first, fresh_rows=1)) == [row.pk for row in [fresh[0], *skipped]]
+    assert ids(read(lane_id, rows=7)) == [row.pk for row in [*skipped, *fresh, *late]]
+    # What a limit of bytes leaves out is of the end of this order.
+    assert ids(read(lane_id, **first, max_bytes=14)) == [row.pk for row in fresh[:2]]
+
+
+def test_a_run_that_goes_on_leaves_out_what_it_has_tried(subscription: Subscription) -> None:
+    now = timezone.now()
+    pending(subscription, skipped=True, attempts=1, next_attempt_at=now)
+    (earlier,) = pending(
+        subscription, skipped=True, attempts=1, next_attempt_at=now - timedelta(hours=2)
+    )
+    began_at = seconds_since_boot() - 3600
+    assert ids(read(subscription.subscriber.lane.pk, began_at=began_at)) == [earlier.pk]
+
+
 def test_while_old_failures_pause_only_new_deliveries_are_read(subscription: Subscription) -> None:
     pending(subscription, 2, skipped=True, attempts=1)
     (fresh,) = pending(subscription)
@@ -157,14 +161,12 @@ def test_deliveries_in_memory_are_not_read_again(subscription: Subscription) -> 
 
 def test_a_cancelled_request_adds_nothing_to_the_next(subscription: Subscription) -> None:
     rows = [row.pk for row in pending(subscription, 2)]
-    request = RunRequest(
-        lane_id=subscription.subscriber.lane.pk, rows=10, skipped_rows=5, max_bytes=10_000
-    )
+    wanted_each = request(subscription.subscriber.lane.pk, rows=10, skipped_rows=5)
 
     async def reading() -> tuple[list[Parcel], ...]:
         reader = Reader(name="inturn reader test")
         # All requests are there before the reader looks, so that one statement answers them.
-        given_up, *wanted = (asyncio.create_task(reader.parcels(request)) for _ in range(3))
+        given_up, *wanted = (asyncio.create_task(reader.parcels(wanted_each)) for _ in range(3))
         await asyncio.sleep(0)
         given_up.cancel()
         answering = asyncio.create_task(reader.run())
@@ -233,11 +235,7 @@ def test_many_lanes_that_are_read_at_once_each_get_their_own(transactional_db: N
         reader = Reader(name="inturn reader test")
         answering = asyncio.create_task(reader.run())
         try:
-            requests = [
-                RunRequest(lane_id=id, rows=9, skipped_rows=0, max_bytes=9_999)
-                for id in lanes
-                if id
-            ]
+            requests = [request(id, rows=9, skipped_rows=0) for id in lanes if id]
             await asyncio.gather(*map(reader.parcels, requests))
             # Once more, now that the row counts of the lanes are known.
             return [ids(answer) for answer in await asyncio.gather(*map(reader.parcels, requests))]

@@ -8,7 +8,7 @@ from delivery.senders.lanes.window import WHOLE_LANE
 from delivery.senders.parcel import Group
 from delivery.senders.run_result import RunResult
 from delivery.states import LaneState
-from tests.unit.delivery.senders.parcels import parcel
+from tests.unit.delivery.senders.parcels import parcel, run_of
 from tests.unit.delivery.senders.test_lane import ROW
 from tests.unit.delivery.test_verdict import TEAMFORGE
 
@@ -21,7 +21,7 @@ def serial(**fields: Any) -> SenderLane:
 
 def fill(lane: SenderLane, count: int, *, is_full: bool = True) -> RunResult:
     """Add so many deliveries to the lane, as if it had read them."""
-    batch = RunResult(fresh=count, skipped=0)
+    batch = run_of(fresh=count)
     groups = [
         Group(id, None, [parcel(1, delivery_id=id)], lane.stock.generation, batch)
         for id in range(count)
@@ -82,19 +82,19 @@ def test_an_ordered_lane_does_not_read_ahead_of_an_unrecorded_failure() -> None:
 
 
 def test_a_run_leaves_nothing_if_it_had_all_of_the_lane_and_all_of_it_was_settled() -> None:
-    batch = RunResult(fresh=1, skipped=1, is_all=True)
+    batch = run_of(fresh=1, skipped=1)
     found = []
     for was_skipped in (False, True):
         batch.count_settled(was_skipped=was_skipped)
         found.append(batch.leaves_nothing)
     assert found == [False, True]
-    part = RunResult(fresh=1, skipped=0)
+    part = run_of(fresh=1, is_cut=True)
     part.count_settled(was_skipped=False)
     assert not part.leaves_nothing
 
 
 def test_a_run_of_which_one_delivery_failed_or_was_set_aside_leaves_something() -> None:
-    failed, aside = (RunResult(fresh=2, skipped=0, is_all=True) for _ in range(2))
+    failed, aside = (run_of(fresh=2) for _ in range(2))
     failed.count_failed(7, reason="500", rules=TEAMFORGE)
     aside.set_aside()
     for batch in (failed, aside):
@@ -178,7 +178,7 @@ def test_a_discarded_delivery_leaves_memory_unless_it_is_in_flight() -> None:
 
 def test_held_deliveries_are_set_aside_and_the_others_stay() -> None:
     lane = serial()
-    batch = RunResult(fresh=4, skipped=0)
+    batch = run_of(fresh=4)
     parcels = [parcel(place, delivery_id=id) for id, place in enumerate([1, 2, 1, 2])]
     lane.stock.add(
         [Group(one.message_id, None, [one], lane.stock.generation, batch) for one in parcels],

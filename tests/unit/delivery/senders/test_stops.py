@@ -8,10 +8,9 @@ import pytest
 from delivery.senders.entries import Change, LaneChange
 from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.lanes.window import WHOLE_LANE
-from delivery.senders.run_result import RunResult
 from delivery.states import LaneState, OutcomeClass, Status
 from delivery.verdict import NextStep, Verdict
-from tests.unit.delivery.senders.parcels import parcel
+from tests.unit.delivery.senders.parcels import parcel, run_of
 from tests.unit.delivery.senders.test_stock import fill, serial
 from tests.unit.delivery.test_verdict import STRICT, TEAMFORGE, outcome
 
@@ -86,7 +85,7 @@ def test_a_skipped_delivery_neither_blocks_nor_frees_the_lane() -> None:
 
 def test_a_run_in_which_new_deliveries_failed_and_none_settled_blocks_the_lane() -> None:
     lane = serial()
-    batch = RunResult(fresh=2, skipped=0)
+    batch = run_of(fresh=2)
     for id in (7, 8):
         batch.count_failed(id, reason="500", rules=TEAMFORGE)
     (change,) = lanes(lane.stops.record_run(batch))
@@ -95,13 +94,13 @@ def test_a_run_in_which_new_deliveries_failed_and_none_settled_blocks_the_lane()
 
 def test_skipped_ones_that_fail_again_pause_by_themselves() -> None:
     lane = serial()
-    batch = RunResult(fresh=0, skipped=1)
+    batch = run_of(fresh=0, skipped=1)
     batch.count_failed(7, reason="500", rules=TEAMFORGE)
     assert lane.stops.record_run(batch) == []
-    assert lane.stops.skipped.rows(10) == 0
+    assert lane.run_to_read().limits(10).skipped_rows == 0
     # After a pause of the whole lane they are tried, too.
     record(lane, OutcomeClass.TIMEOUT)
-    assert lane.stops.skipped.rows(10) == 5
+    assert lane.run_to_read().limits(10).skipped_rows == 5
 
 
 def test_a_suspended_lane_sends_nothing_and_its_head_does_not_free_it() -> None:

@@ -15,6 +15,7 @@ from subscriptions.models import Kind, Subscription, SubscriptionStatus
 from tests.races.transactions import unfinished
 from tests.support import factories
 from tests.unit.delivery.mailbox.box import box
+from tests.unit.delivery.senders.reading import run_parameters
 from tests.unit.delivery.support.test_bulk_resubmissions import finish
 from tests.unit.subscriptions.api.client import caller, created, refused
 
@@ -38,13 +39,7 @@ def cancelling(subscription: Subscription) -> Resubmission:
 
 def is_sent_to(subscription: Subscription) -> bool:
     """Return whether a sender may read any delivery of it."""
-    parameters = {
-        "lane": [subscription.subscriber.lane.pk],
-        "rows": [10],
-        "skipped_rows": [5],
-        "bytes": [10**6],
-    }
-    return bool(rows("read_runs", parameters | {"in_memory": ["{}"], "is_traced": False}))
+    return bool(rows("read_runs", run_parameters(subscription.subscriber.lane.pk)))
 
 
 @pytest.mark.django_db

@@ -14,7 +14,7 @@ from delivery.support.held_objects import Held
 from subscriptions.models import Subscription
 from tests.support import factories
 from tests.support.sequences import kept_sequences  # noqa: F401 - a fixture
-from tests.unit.delivery.senders.reading import fetch
+from tests.unit.delivery.senders.reading import fetch, run_parameters
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kept_sequences")]
 
@@ -48,20 +48,8 @@ def owners(of: Subscription) -> list[Held]:
     return [of, of.subscriber, held_objects.installation()]
 
 
-def parameters_for(lane: Lane) -> dict[str, Any]:
-    """Return the parameters with which a sender reads a lane."""
-    return {
-        "lane": [lane.pk],
-        "rows": [ROWS],
-        "skipped_rows": [10],
-        "bytes": [10_000_000],
-        "in_memory": ["{}"],
-        "is_traced": False,
-    }
-
-
 def read(lane: Lane) -> list[int]:
-    return [row["id"] for row in fetch(statement("read_runs"), parameters_for(lane))]
+    return [row["id"] for row in fetch(statement("read_runs"), run_parameters(lane.pk, rows=ROWS))]
 
 
 def lanes_with_work() -> set[int]:
