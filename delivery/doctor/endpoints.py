@@ -78,10 +78,21 @@ def check_endpoints(
                 text=f"{one.host}: {one.fault}",
                 advice=f"Used by {_names(users[one.host])}.",
             )
-    well = sum(not one.fault for one in reached)
-    yield CheckResult(
-        check="endpoints", severity=Severity.OK, text=f"{well} of {len(reached)} hosts are reached"
-    )
+    yield _reached_of_all(reached)
+
+
+def _reached_of_all(hosts: Collection[Reached]) -> CheckResult:
+    if not hosts:
+        return CheckResult(
+            check="endpoints", severity=Severity.OK, text="no subscription has a host to reach"
+        )
+    well = sum(host.severity is not Severity.FAILED for host in hosts)
+    text = f"{well} of {len(hosts)} hosts are reached"
+    if well == len(hosts):
+        return CheckResult(check="endpoints", severity=Severity.OK, text=text)
+    severity = Severity.WARNING if well else Severity.FAILED
+    advice = "The lines of check `endpoint` and `networks` say what to do for each of the others."
+    return CheckResult(check="endpoints", severity=severity, text=text, advice=advice)
 
 
 def check_host(host: Host, *, allowed_networks: Collection[Network]) -> Reached:

@@ -52,6 +52,7 @@ class UrlHealth(Watched):
     failures_in_row = models.BigIntegerField(default=0)
     # Before the first success: the time of the first attempt.
     last_success_at = models.DateTimeField(db_default=Now())
+    first_success_at = models.DateTimeField(null=True)
     next_probe_at = models.DateTimeField(null=True)
 
     class Meta:

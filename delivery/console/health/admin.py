@@ -107,6 +107,8 @@ class UrlHealthAdmin(ReadOnly, CompletedList, ConsoleAdmin):
 
     @admin.display(description="last success")
     def last_success(self, row: UrlHealth) -> SafeString | str:
+        if row.first_success_at is None:
+            return "never"
         return ago(row.last_success_at, now=timezone.now())
 
     @admin.display(description="next probe")

@@ -15,14 +15,17 @@ WITH counts AS (
     FOR UPDATE OF health SKIP LOCKED
 ), counted AS (
     UPDATE delivery_urlhealth health
-    SET attempts = health.attempts + counts.attempts, failures_in_row = 0, last_success_at = now()
+    SET attempts = health.attempts + counts.attempts, failures_in_row = 0,
+        last_success_at = now(), first_success_at = coalesce(health.first_success_at, now())
     FROM counts
     JOIN free ON free.url = counts.url
     WHERE health.url = counts.url
     RETURNING health.url
 ), made AS (
-    INSERT INTO delivery_urlhealth (url, state, attempts, failures, failures_in_row)
-    SELECT url, 'ENABLED', attempts, 0, 0
+    INSERT INTO delivery_urlhealth (
+        url, state, attempts, failures, failures_in_row, first_success_at
+    )
+    SELECT url, 'ENABLED', attempts, 0, 0, now()
     FROM counts
     WHERE NOT EXISTS (SELECT FROM delivery_urlhealth health WHERE health.url = counts.url)
     ON CONFLICT (url) DO NOTHING

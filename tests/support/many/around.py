@@ -84,6 +84,7 @@ def _write_url_health(*, now: datetime) -> None:
                 failures=3_900 if failing else 12,
                 failures_in_row=3_000 if failing else 0,
                 last_success_at=now - timedelta(days=5 if failing else 0),
+                first_success_at=now - timedelta(days=30),
                 next_probe_at=now + timedelta(minutes=5) if state == UrlState.DISABLED else None,
             )
         )

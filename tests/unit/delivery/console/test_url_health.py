@@ -55,6 +55,14 @@ def test_the_list_starts_with_urls_that_wait_for_a_person(ann: Client, frozen: U
     assert [row.pk for row in found] == [disabled.pk]
 
 
+def test_a_url_without_a_success_says_so(ann: Client, frozen: UrlHealth) -> None:
+    assert "<dd>\n            never" in page_of(ann, frozen).text
+    assert ">never<" in ann.get(f"{LIST}/").text
+    UrlHealth.objects.update(first_success_at=timezone.now() - timedelta(days=9))
+    assert "never" not in page_of(ann, frozen).text
+    assert ">never<" not in ann.get(f"{LIST}/").text
+
+
 def test_the_page_names_subscriptions_and_held_lanes(ann: Client, frozen: UrlHealth) -> None:
     held = factories.subscription(endpoint=URL, policy=factories.policy("workfront-48h"))
     other = factories.subscription(endpoint=URL)

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from delivery.doctor.endpoints import Host, check_endpoints, check_host, send_test_messages
 from delivery.doctor.findings import CheckResult, Severity
-from subscriptions.models import SubscriptionStatus
+from subscriptions.models import Subscription, SubscriptionStatus
 from tests.support import factories
 from tests.support.receivers import Answer, Receiver
 from tests.support.receivers.raw import raw_server
@@ -83,7 +83,23 @@ def test_networks_that_are_needed_are_listed_once_and_nothing_is_sent(receiver: 
     assert "--demo" not in failed(findings)["networks"].advice
     assert "--demo" in failed(check_endpoints(allowed_networks=()))["networks"].advice
     assert findings[-1].text == "1 of 3 hosts are reached"
+    assert findings[-1].severity is Severity.WARNING
     assert hook.received == []
+
+
+@pytest.mark.django_db
+def test_hosts_of_which_none_is_reached_are_not_ok(receiver: Receiver) -> None:
+    def summary() -> CheckResult:
+        return list(check_endpoints(allowed_networks=LOOPBACK))[-1]
+
+    assert summary().text == "no subscription has a host to reach"
+    receiver.refuse_connections()
+    factories.subscription(endpoint=receiver.endpoint("hook").url)
+    factories.subscription(endpoint="http://10.1.2.2/hook")
+    assert (summary().severity, summary().text) == (Severity.FAILED, "0 of 2 hosts are reached")
+    Subscription.objects.filter(endpoint="http://10.1.2.2/hook").delete()
+    receiver.accept_connections()
+    assert (summary().severity, summary().text) == (Severity.OK, "1 of 1 hosts are reached")
 
 
 @pytest.mark.django_db

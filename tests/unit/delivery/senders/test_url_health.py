@@ -134,6 +134,18 @@ def test_days_without_a_success_freeze_a_failing_url() -> None:
     assert journal() == [JournalKind.DISABLED, JournalKind.FROZEN]
 
 
+def test_a_url_that_never_succeeded_has_no_last_success() -> None:
+    of = breaking()
+    assert tried(of, *[FAILED] * 4).first_success_at is None
+    first = tried(of, OK, FAILED).first_success_at
+    assert first is not None
+    assert tried(of, OK, FAILED).first_success_at == first
+
+
+def test_the_first_attempt_may_be_the_first_success() -> None:
+    assert tried(breaking(), OK, FAILED).first_success_at is not None
+
+
 def test_days_without_a_success_alone_do_not_freeze() -> None:
     of = breaking(freeze_hours=72)
     tried(of, FAILED)
