@@ -16,8 +16,9 @@ class EndpointHealth(models.Model):
     """An endpoint that is DOWN; without a row there is no pause.
 
     The sender of its lane writes it, except for `next_try_at`, which a person may change. The row
-    belongs to the lane that wrote it last, and only that lane deletes it; several queue lanes may
-    serve one endpoint. Without `next_try_at` it waits for a person.
+    belongs to the lane that wrote it last; several queue lanes may serve one endpoint. Any lane
+    that reaches the endpoint deletes it, and so does a change of the endpoint (`forget_endpoint`).
+    Without `next_try_at` it waits for a person.
     """
 
     subscription = models.OneToOneField(

@@ -225,6 +225,11 @@ def _siblings(group: Group, parcel: Parcel, lane: SenderLane) -> Redundant:
 
 def _count(result: RunResult, parcel: Parcel, settlement: Settlement, rules: Rules) -> None:
     if settlement.verdict.step is NextStep.SKIP:
-        result.count_failed(parcel.delivery_id, reason=settlement.outcome.reason, rules=rules)
+        result.count_failed(
+            parcel.delivery_id,
+            subscription_id=parcel.subscription_id,
+            reason=settlement.outcome.reason,
+            rules=rules,
+        )
     else:
         result.count_settled(was_skipped=parcel.is_skipped)

@@ -65,11 +65,10 @@ class LaneChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointChange:
-    """An endpoint is DOWN because of a delivery, or no longer DOWN.
+    """An endpoint is DOWN because of a delivery or, without one, no longer DOWN: it was reached.
 
-    Without a delivery it is not DOWN as far as its lane is concerned. Only lanes without order hand
-    it in. For an ordered lane the LaneChange covers it: the endpoint of the delivery that stops the
-    lane is DOWN.
+    An ordered lane hands in only the end: by its LaneChange the endpoint of the delivery that stops
+    it is DOWN.
     """
 
     lane_id: int

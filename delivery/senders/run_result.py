@@ -9,14 +9,19 @@ short, because the endpoint may still be unreachable; memory and scripts make ot
                              └─▶ some were settled ─▶ the next run at once
 
 A run in which deliveries never tried before failed and none was settled points to a sick endpoint:
-the lane is blocked. Skipped deliveries that fail again without such ones get a pause of their own,
-so that one poisoned message neither stops fresh deliveries nor is tried with each of them.
+the lane is blocked. While that pause lasts a probe, one delivery never tried, is sent now and then,
+because a message that the endpoint accepts must not wait for those that it refuses. Skipped
+deliveries that fail again without fresh ones get a pause of their own, so that one poisoned message
+neither stops fresh deliveries nor is tried with each of them.
 """
 
 import time
 from dataclasses import dataclass
 
 from delivery.verdict import Rules, pause_seconds
+
+# The interval of probes in the pause after a run without success.
+PROBE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,19 +42,22 @@ class RunResult:
     """One run of up to `most` deliveries. `left` counts those neither tried nor set aside yet.
 
     `is_fresh_first`: deliveries never tried come before skipped ones; otherwise all are in the
-    order of ids. `has_skipped`: there may be skipped ones to read. `is_all`: when they were read
-    the lane had no others that could be sent.
+    order of ids. `has_skipped`: there may be skipped ones to read. `is_probe`: it is no whole run,
+    but one delivery in the pause after a run. `is_all`: when they were read the lane had no others
+    that could be sent.
     """
 
     __slots__ = (
         "began_at",
         "failed",
+        "failed_subscription_id",
         "fresh",
         "generation",
         "has_skipped",
         "is_all",
         "is_cut",
         "is_fresh_first",
+        "is_probe",
         "left",
         "most",
         "reason",
@@ -66,8 +74,10 @@ class RunResult:
         generation: int = 0,
         has_skipped: bool = True,
         is_fresh_first: bool = False,
+        is_probe: bool = False,
     ) -> None:
         self.most = most
+        self.is_probe = is_probe
         # Of the lane's stock: a run that is forgotten does not go on.
         self.generation = generation
         self.has_skipped = has_skipped
@@ -79,6 +89,7 @@ class RunResult:
         self.is_cut = False
         # The first delivery that failed, and the reason of the last failure.
         self.failed: int | None = None
+        self.failed_subscription_id = 0
         self.reason = ""
         self.rules: Rules | None = None
 
@@ -145,18 +156,22 @@ class RunResult:
         self.settled += 1
         self.skipped_settled += was_skipped
 
-    def count_failed(self, delivery_id: int, *, reason: str, rules: Rules) -> None:
+    def count_failed(
+        self, delivery_id: int, *, subscription_id: int, reason: str, rules: Rules
+    ) -> None:
         """Count one delivery that was tried and is set aside."""
         self.left -= 1
-        self.failed = self.failed or delivery_id
+        if self.failed is None:
+            self.failed, self.failed_subscription_id = delivery_id, subscription_id
         self.reason = reason
         self.rules = rules
 
 
 class Runs:
-    """The run of an ordered lane that was read last, and the pause of its skipped deliveries.
+    """The run of an ordered lane that was read last, and the pause after it.
 
-    The pause follows runs in which all skipped deliveries failed.
+    The pause follows runs in which all skipped deliveries failed, and runs without success: then
+    only probes are sent.
     """
 
     def __init__(self) -> None:
@@ -164,11 +179,13 @@ class Runs:
         self._failures = 0
         self._due = 0.0
 
-    def to_read(self, *, most: int, generation: int) -> RunResult:
+    def to_read(self, *, most: int, generation: int, is_blocked: bool) -> RunResult:
         """Return the run to read on: the last one if it goes on, otherwise a new one.
 
         After a fruitless run the next begins with the deliveries never tried.
         """
+        if is_blocked and self.seconds_left:
+            return RunResult(most=1, generation=generation, has_skipped=False, is_probe=True)
         last = self._run
         if last is not None and last.goes_on and last.generation == generation:
             return last
@@ -190,17 +207,25 @@ class Runs:
         self._run = None
         self.end_pause()
 
+    def flow(self) -> None:
+        """Note that a blocked lane flows again: skipped deliveries are tried at once."""
+        self._failures = 0
+        self.end_pause()
+
+    def pause(self, seconds: float) -> None:
+        self._due = time.monotonic() + seconds
+
     def record(self, result: RunResult) -> None:
         """Update the pause from the result of a whole run."""
         if result.skipped_settled:
             self._failures = 0
         elif result.skipped and result.rules:
             self._failures += 1
-            self._due = time.monotonic() + pause_seconds(result.rules, failures=self._failures)
+            self.pause(pause_seconds(result.rules, failures=self._failures))
 
     @property
     def seconds_left(self) -> float:
-        """The seconds until skipped deliveries are tried again."""
+        """The seconds until the next whole run, or until skipped deliveries are tried again."""
         return max(self._due - time.monotonic(), 0.0)
 
     def end_pause(self) -> None:

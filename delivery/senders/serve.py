@@ -9,12 +9,10 @@ The jobs send; see `delivery.senders.attempt`. `README.md` has states, crash win
 
 import asyncio
 import time
-from collections.abc import Collection
 
 from delivery.senders.attempt import SendingJob
 from delivery.senders.context import SenderContext
 from delivery.senders.lanes.lane import SenderLane
-from delivery.senders.parcel import Key
 from delivery.senders.reading import read_on
 from delivery.senders.suspension import check_suspension
 
@@ -46,7 +44,7 @@ async def _serve(lane: SenderLane, context: SenderContext) -> None:
         is_ended = not lane.is_sending
     if lane.fault is None:
         await _forget(lane, context, had_more=lane.stock.forget())
-        await _review(lane, context, lane.stops.untried)
+        await _review(lane, context)
 
 
 async def _serve_until_yielding(lane: SenderLane, context: SenderContext) -> None:
@@ -62,15 +60,15 @@ async def _serve_until_yielding(lane: SenderLane, context: SenderContext) -> Non
             continue
         if lane.nudged.is_set():
             await _forget(lane, context, had_more=lane.look_again())
-            await _review(lane, context, lane.stops.down)
+            await _review(lane, context)
         is_review_due = lane.stops.is_review_due
         if is_review_due:
-            # Read before the review: the deliveries may show that an endpoint is still down.
+            # Read before the review: an endpoint for which something waits is tried.
             lane.notified.set()
         await read_on(lane, context)
         _begin(lane, context)
         if is_review_due:
-            await _review(lane, context, lane.stops.untried)
+            await _review(lane, context)
         await context.commit(lane, *lane.end_idle_stop())
         is_busy = lane.is_busy or lane.stops.is_blocked
         if is_busy or was_busy:
@@ -92,15 +90,18 @@ async def _forget(lane: SenderLane, context: SenderContext, *, had_more: bool) -
         await context.commit(lane, lane.run())
 
 
-async def _review(lane: SenderLane, context: SenderContext, down: Collection[Key]) -> None:
-    """Remove the DOWN state of endpoints for which nothing waits any more."""
-    lane.stops.begin_review()
-    if not down:
+async def _review(lane: SenderLane, context: SenderContext) -> None:
+    """End the stops of endpoints that are not DOWN any more, or for which nothing waits.
+
+    The latter stay DOWN by their rows: that nothing waits shows nothing. They stop nothing, though.
+    """
+    if not (down := lane.stops.begin_review()):
         return
-    rows = await context.reader.fetch(
-        "still_waiting", {"lane": lane.id, "subscription": list(down)}
-    )
-    await context.commit(lane, *lane.stops.forget(set(down).difference(row["id"] for row in rows)))
+    asked = {"lane": lane.id, "subscription": list(down)}
+    rows = await context.reader.fetch("still_down", asked)
+    quiet = [row["id"] for row in rows if not row["is_waiting"]]
+    gone = set(down).difference(row["id"] for row in rows)
+    await context.commit(lane, *lane.stops.forget(quiet, gone=gone))
 
 
 async def _wait(lane: SenderLane, *, linger: float) -> None:

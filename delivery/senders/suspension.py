@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from delivery.senders.context import SenderContext
-from delivery.senders.entries import FreshBudget, LaneChange, Settlement
+from delivery.senders.entries import Entry, FreshBudget, LaneChange, Settlement
 from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.parcel import Endpoint
 from delivery.states import LaneState, Status
@@ -31,6 +31,7 @@ def suspend_lane(lane: SenderLane, settlement: Settlement, endpoint: Endpoint) -
     first_wait = endpoint.rules.probe_seconds if lane.stops.is_on_trial else 0.0
     return lane.stops.suspend(
         settlement.delivery_id,
+        endpoint.subscription_id,
         reason=settlement.outcome.reason,
         wait_seconds=first_wait if is_probed else None,
     )
@@ -82,10 +83,14 @@ async def _probe(
         fault = await context.client.probe(endpoint.probe_url, seconds=endpoint.timeout_seconds)
     if not fault:
         budget = FreshBudget(lane_id=lane.id, delivery_id=row["delivery_id"])
-        await _resume(lane, context, budget, reason="The probe URL answered.", is_on_trial=True)
+        up = lane.stops.up(row["subscription_id"])
+        reason = "The probe URL answered."
+        await _resume(lane, context, budget, *up, reason=reason, is_on_trial=True)
         return
     wait = endpoint.rules.probe_seconds
-    change = lane.stops.suspend(row["delivery_id"], reason=row["reason"], wait_seconds=wait)
+    change = lane.stops.suspend(
+        row["delivery_id"], row["subscription_id"], reason=row["reason"], wait_seconds=wait
+    )
     # A person may have resumed it while the probe was under way.
     await context.commit(lane, replace(change, stays=True))
 
@@ -93,8 +98,8 @@ async def _probe(
 async def _resume(
     lane: SenderLane,
     context: SenderContext,
-    *budget: FreshBudget,
+    *others: Entry,
     reason: str,
     is_on_trial: bool = False,
 ) -> None:
-    await context.commit(lane, *budget, lane.stops.go_on(is_on_trial=is_on_trial, reason=reason))
+    await context.commit(lane, *others, lane.stops.go_on(is_on_trial=is_on_trial, reason=reason))

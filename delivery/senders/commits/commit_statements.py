@@ -20,7 +20,7 @@ from delivery.senders.entries import (
     ScriptOutputMade,
     Settlement,
 )
-from delivery.states import FAILURES, NEVER_CALLED, LaneState, OutcomeClass, Status
+from delivery.states import FAILURES, NEVER_CALLED, OutcomeClass, Status
 from delivery.verdict import NextStep
 
 Query = tuple[str, dict[str, Any]]
@@ -203,16 +203,16 @@ def _endpoints(
 ) -> list[tuple[str, list[dict[str, Any]]]]:
     """Return the statements for DOWN and UP endpoints.
 
-    If two queue lanes change one endpoint, the change handed in last counts. An ordered lane's
-    change ends its run, and a flowing lane has no endpoint that is DOWN.
+    If two lanes change one endpoint, the change handed in last counts. The change of a stopped
+    ordered lane ends its run: the endpoint of the delivery that stops it is DOWN.
     """
     endpoints = {
         entry.subscription_id: entry for entry in entries if isinstance(entry, EndpointChange)
     }
     rows = [_change_row(entry) for entry in endpoints.values()]
-    whole = [_change_row(lane) for lane in lanes if lane.ends_run or lane.state is LaneState.IDLE]
+    whole = [_change_row(lane) for lane in lanes if lane.ends_run]
     down = [row for row in (*rows, *whole) if row["delivery_id"] is not None]
-    up = [*whole, *(row for row in rows if row["delivery_id"] is None)]
+    up = [row for row in rows if row["delivery_id"] is None]
     return [(statement("endpoints_up"), up), (statement("endpoints_down"), down)]
 
 

@@ -19,6 +19,8 @@ from delivery.verdict import NextStep, Rules, Verdict, pause_seconds, requested_
 
 # For this long a failed endpoint is tried after its siblings.
 TRIED_LAST_SECONDS = 60.0
+# The retry lane reports an endpoint as reached at most so often: each report costs a statement.
+REPORT_SECONDS = 1.0
 # After this many failures in a row an endpoint is blocked, even if it answers.
 FAILURES_UNTIL_BLOCKED = 5
 
@@ -57,6 +59,7 @@ class KeyHealth:
     blocked_until: float = float("-inf")
     # The failure that blocked the key last.
     failure: Failure | None = None
+    reported_at: float = float("-inf")
 
     def is_blocked(self) -> bool:
         return time.monotonic() < self.blocked_until
@@ -75,6 +78,14 @@ class KeyHealth:
         was_blocked = self.blocked_until > self.failed_at
         return self.under_way < (1 if was_blocked else most) and not self.is_blocked()
 
+    def is_report_due(self) -> bool:
+        """Return whether to report that it was reached, and note that."""
+        now = time.monotonic()
+        if now < self.reported_at + REPORT_SECONDS:
+            return False
+        self.reported_at = now
+        return True
+
     def answered(self) -> None:
         """Note that the key accepted a message, or refused one for good."""
         self.failures = 0
@@ -92,7 +103,10 @@ class KeyHealth:
     def block(self, seconds: float) -> None:
         """Note a failure, and block the key for so many seconds."""
         self.failed()
-        self.blocked_until = self.failed_at + seconds
+        self.pause(seconds)
+
+    def pause(self, seconds: float) -> None:
+        self.blocked_until = time.monotonic() + seconds
 
     def try_now(self) -> None:
         """End the pause; a key that was blocked is tried with one message."""
@@ -118,6 +132,17 @@ def record_in_order(health: KeyHealth, verdict: Verdict, rules: Rules) -> bool:
     return verdict.step in (NextStep.AGAIN, NextStep.BLOCK)
 
 
+def is_reached(outcome: Outcome, verdict: Verdict) -> bool:
+    """Return whether an attempt shows that its endpoint is up: it accepted the message or refused.
+
+    A message that FAILED, or waits for another attempt, shows the contrary or nothing.
+    """
+    is_settled = verdict.step is NextStep.NEXT and verdict.status is not Status.FAILED
+    return outcome.outcome not in NEVER_CALLED and (
+        is_settled or verdict.status is Status.DELIVERED
+    )
+
+
 def record_for_endpoint(
     health: KeyHealth, outcome: Outcome, verdict: Verdict, rules: Rules
 ) -> None:
@@ -130,7 +155,7 @@ def record_for_endpoint(
         return
     if verdict.status is Status.DELIVERED:
         health.accepted()
-    elif verdict.step is NextStep.NEXT and verdict.status is not Status.FAILED:
+    elif is_reached(outcome, verdict):
         health.answered()
     elif health.is_blocked():
         return

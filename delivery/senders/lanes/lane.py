@@ -220,7 +220,9 @@ class SenderLane:
     def run_to_read(self) -> RunResult:
         """Return the run of an ordered lane that the next read adds to."""
         most = self.window.capacity or ROWS_AFTER_FAILURE
-        return self.stops.runs.to_read(most=most, generation=self.stock.generation)
+        return self.stops.runs.to_read(
+            most=most, generation=self.stock.generation, is_blocked=self.stops.is_blocked
+        )
 
     def wants_more(self, closed: Collection[Key], *, rows: int) -> bool:
         return self.stock.wants_more(
@@ -235,6 +237,7 @@ class SenderLane:
         self.nudged.clear()
         self.notified.set()
         self.keys.try_now()
+        self.stops.runs.end_pause()
         return self.stock.forget()
 
     def _forget_ready(self) -> None:
@@ -257,7 +260,7 @@ class SenderLane:
         A settled delivery in a run means nothing, but the next sender of the shard checks each one.
         """
         is_idle = not (self.stock or self.stock.more or self.notified.is_set() or self.is_sending)
-        if not self.window.is_ordered or not is_idle:
+        if not self.window.is_ordered or not is_idle or self.stops.runs.seconds_left:
             return []
         self.keys.health(WHOLE_LANE).answered()
         changes = self.stops.end(WHOLE_LANE)

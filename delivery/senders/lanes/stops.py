@@ -1,19 +1,9 @@
 """The stops of a lane (blocked keys, suspension, a pause of skipped deliveries) and their rows.
 
-    flowing ── a key is blocked, and no attempt under way may disprove it ──▶ blocked
-       │  ▲                                                                   │  ▲ │
-       │  │                                                                   │  └─┘ still blocked
-       │  └───────── it accepts one, or nothing waits there any more ─────────┘
-       │
-       └── attempts used up, or a rejection ──▶ suspended ──┬── go_on_blocked: a person ──▶ blocked
-                                                            └── go_on ──▶ flowing
-
-`go_on`: after a probe, or when the reason of the suspension is gone.
-
 Each blocked endpoint has a row (`EndpointHealth`), and the lane's row has the values of the
-endpoint that has been blocked longest; see *Health of endpoints* in `senders/README.md`. Methods
-return row changes, to be handed in at the moment of the decision, so that the rows always have the
-latest.
+endpoint that has been blocked longest; see *States* and *Health of endpoints* in
+`senders/README.md`. Methods return row changes, to be handed in at the moment of the decision, so
+that the rows always have the latest.
 """
 
 import math
@@ -27,12 +17,13 @@ from delivery.senders.lanes.keys import (
     Failure,
     KeyHealth,
     Keys,
+    is_reached,
     record_for_endpoint,
     record_in_order,
 )
 from delivery.senders.lanes.window import WHOLE_LANE, Window
 from delivery.senders.parcel import Key, Parcel
-from delivery.senders.run_result import RunResult, Runs
+from delivery.senders.run_result import PROBE_SECONDS, RunResult, Runs
 from delivery.states import NEVER_CALLED, LaneState, Status
 from delivery.verdict import NextStep, Rules, Verdict, pause_seconds
 
@@ -44,11 +35,7 @@ _FREEING = frozenset({NextStep.NEXT, NextStep.RETRY_LANE})
 
 
 class Stops:
-    """The stops of one lane.
-
-    `is_tried` returns whether an attempt of a key is under way, `forget` drops deliveries read and
-    not begun.
-    """
+    """`is_tried`: an attempt of a key is under way; `forget` drops deliveries not begun."""
 
     def __init__(
         self,
@@ -66,14 +53,15 @@ class Stops:
         self.runs = Runs()
         # The failures that are in rows, the longest first.
         self._known: dict[Key, Failure] = {}
+        # The endpoints that are DOWN by their rows, whether they stop anything or not.
+        self._down: set[Key] = {down["subscription_id"] for down in row["down"] or []}
         self._reviewed_at = float("-inf")
         self.is_suspended = window.is_ordered and row["state"] == LaneState.SUSPENDED
         self._suspended_until = float("-inf")
         # Whether a probe has resumed it, and nothing was delivered since.
         self.is_on_trial = False
         is_stopped = row["state"] in _STOPPED
-        # A sender in order had stopped it for one delivery: that is no reason for other deliveries
-        # to wait.
+        # One delivery had stopped it in order: the others need not wait for its pause.
         was_in_order = is_stopped and not window.is_ordered and not row["run_is_concurrent"]
         if self.is_suspended:
             self.stay_suspended(row["wait_seconds"])
@@ -82,6 +70,9 @@ class Stops:
         if window.blocks_keys and not (window.is_ordered or was_in_order):
             for down in row["down"] or []:
                 self._begin_blocked(down["subscription_id"], down)
+            if window.reports_blocked and not is_stopped:
+                # They only wait: nothing was stopped by them.
+                self._known.clear()
         self._is_stopped_for_nothing = is_stopped and not self._known
 
     def _begin_blocked(self, key: Key, row: Mapping[str, Any]) -> None:
@@ -94,7 +85,7 @@ class Stops:
         """Return the first row change: a stopped lane without a DOWN endpoint flows."""
         if not self._is_stopped_for_nothing:
             return []
-        reason = "No endpoint of its CONCURRENT subscriber is down."
+        reason = "Nothing stops it any more."
         return [LaneChange(lane_id=self._lane_id, state=LaneState.IDLE, reason=reason)]
 
     @property
@@ -104,11 +95,8 @@ class Stops:
             return None
         key, failure = next(iter(self._known.items()))
         health = self.keys.health(key)
-        return (
-            (failure.delivery_id, health.failures)
-            if self.is_suspended or health.is_blocked()
-            else None
-        )
+        is_pause = self.is_suspended or health.is_blocked() or self.runs.seconds_left > 0
+        return (failure.delivery_id, health.failures) if is_pause else None
 
     @property
     def is_blocked(self) -> bool:
@@ -130,10 +118,18 @@ class Stops:
             self.is_on_trial &= verdict.status is not Status.DELIVERED
             if record_in_order(health, verdict, rules):
                 self.runs.block()
-                return self._block(parcel.delivery_id, reason=outcome.reason)
-            return self.end(key) if verdict.step in _FREEING else []
+                return self._block(
+                    parcel.delivery_id, parcel.subscription_id, reason=outcome.reason
+                )
+            if verdict.step not in _FREEING:
+                return []
+            up = self.up(parcel.subscription_id) if is_reached(outcome, verdict) else []
+            return [*self.end(key), *up]
         if self._window.blocks_keys or verdict.status is Status.DELIVERED:
             record_for_endpoint(health, outcome, verdict, rules)
+        if not self._window.blocks_keys:
+            is_news = is_reached(outcome, verdict) and health.is_report_due()
+            return self.changes(key) if is_news else []
         if verdict.status is Status.DELIVERED:
             return self.end(key)
         return self.report(parcel, reason="" if outcome.outcome in NEVER_CALLED else outcome.reason)
@@ -145,7 +141,7 @@ class Stops:
             health.block(pause_seconds(rules, failures=health.failures + 1))
         if self._window.is_ordered:
             self.runs.block()
-            return self._block(parcel.delivery_id, reason=fault)
+            return self._block(parcel.delivery_id, parcel.subscription_id, reason=fault)
         return self.report(parcel, reason=fault)
 
     def record_run(self, result: RunResult) -> list[Change]:
@@ -154,22 +150,31 @@ class Stops:
             return []
         health = self.keys.health(WHOLE_LANE)
         self.runs.record(result)
-        if not result.is_fruitless or result.rules is None or result.failed is None:
+        is_sick = result.is_fruitless and (result.fresh or health.failures)
+        if not is_sick or result.rules is None or result.failed is None:
             return []
-        if not result.fresh and not health.failures:
-            return []
-        health.block(pause_seconds(result.rules, failures=health.failures + 1))
-        self.runs.end_pause()
-        return self._block(result.failed, reason=result.reason)
+        if result.is_probe:
+            health.pause(PROBE_SECONDS)
+            self._forget()
+            return self.changes(WHOLE_LANE)
+        pause = pause_seconds(result.rules, failures=health.failures + 1)
+        self.runs.pause(pause)
+        health.block(min(pause, PROBE_SECONDS))
+        return self._block(result.failed, result.failed_subscription_id, reason=result.reason)
 
-    def _block(self, delivery_id: int, *, reason: str) -> list[Change]:
-        """Block an ordered lane.
-
-        Afterwards it tries everything again, including skipped deliveries.
-        """
+    def _block(self, delivery_id: int, subscription_id: int, *, reason: str) -> list[Change]:
+        """Block an ordered lane; afterwards it tries everything again, including skipped ones."""
         self._forget()
         self._known[WHOLE_LANE] = Failure(delivery_id, reason)
+        self._down.add(subscription_id)
         return self.changes(WHOLE_LANE)
+
+    def up(self, key: Key) -> list[Change]:
+        """Return the row change of an endpoint that was reached, if it is DOWN by its row."""
+        if key not in self._down or not isinstance(key, int):
+            return []
+        self._down.remove(key)
+        return [EndpointChange(lane_id=self._lane_id, subscription_id=key)]
 
     def report(self, parcel: Parcel, *, reason: str = "") -> list[Change]:
         """Return the row changes of an endpoint that has not accepted a message.
@@ -191,25 +196,28 @@ class Stops:
             return []
         assert health.failure is not None
         self._known[key] = health.failure
+        self._down.add(key)
         return self.changes(key)
 
     def end(self, key: Key) -> list[Change]:
         """End the stop of a key that accepts messages."""
-        return self.changes(key) if self._known.pop(key, None) else []
+        if not self._known.pop(key, None):
+            return self.up(key)
+        self.runs.flow()
+        self._down.discard(key)
+        return self.changes(key)
 
-    def forget(self, subscription_ids: Collection[Key]) -> list[Change]:
-        """Drop the stops of endpoints for which nothing waits any more."""
-        ended = [key for key in self._known if key in subscription_ids]
+    def forget(self, quiet: Collection[Key], *, gone: Collection[Key]) -> list[Change]:
+        """End the stops of DOWN endpoints for which nothing waits, and of those that are UP."""
+        self._down.difference_update(gone)
+        ended = [key for key in self._known if key in quiet or key in gone]
         for key in ended:
             del self._known[key]
             self.keys.health(key).failure = None
-        return self.changes(*ended) if ended else []
+        return self.changes() if ended else []
 
     def changes(self, *keys: Key) -> list[Change]:
-        """Return the changes of the lane's row and of these keys' rows.
-
-        An ordered lane that is blocked has no run.
-        """
+        """Return the row changes of the lane, whose run ends if it is stopped, and of the keys."""
         changes: list[Change] = []
         if self._window.reports_blocked:
             ends_run = self._window.is_ordered and self.is_blocked
@@ -234,14 +242,15 @@ class Stops:
             "reason": failure.reason,
             "delivery_id": failure.delivery_id,
             "failures": health.failures,
-            "wait_seconds": health.seconds_left,
+            "wait_seconds": max(health.seconds_left, self.runs.seconds_left),
         }
 
-    def suspend(self, delivery_id: int, *, reason: str, wait_seconds: float | None) -> LaneChange:
+    def suspend(
+        self, delivery_id: int, subscription_id: int, *, reason: str, wait_seconds: float | None
+    ) -> LaneChange:
         """Suspend the lane until it is resumed; a probe is due in so many seconds, or never."""
         self.is_suspended = True
-        self._forget()
-        self._known[WHOLE_LANE] = Failure(delivery_id, reason)
+        self._block(delivery_id, subscription_id, reason=reason)
         self.stay_suspended(wait_seconds)
         return LaneChange(
             lane_id=self._lane_id,
@@ -253,9 +262,8 @@ class Stops:
         )
 
     def stay_suspended(self, wait_seconds: float | None) -> None:
-        self._suspended_until = time.monotonic() + (
-            math.inf if wait_seconds is None else wait_seconds
-        )
+        wait = math.inf if wait_seconds is None else wait_seconds
+        self._suspended_until = time.monotonic() + wait
 
     @property
     def suspended_left(self) -> float:
@@ -271,10 +279,7 @@ class Stops:
         return LaneChange(lane_id=self._lane_id, state=LaneState.IDLE, reason=reason)
 
     def go_on_blocked(self, delivery_id: int, *, reason: str) -> None:
-        """End the suspension because a person resumed it.
-
-        The row of the lane says BLOCKED until one of its deliveries is delivered.
-        """
+        """Resume for a person; the row says BLOCKED until a delivery is delivered."""
         self.is_suspended = False
         self.keys.add(WHOLE_LANE, KeyHealth(failures=1))
         self._known[WHOLE_LANE] = Failure(delivery_id, reason)
@@ -285,17 +290,11 @@ class Stops:
         return [] if self._window.is_ordered else list(self._known)
 
     @property
-    def untried(self) -> Collection[Key]:
-        """The endpoints that are down, could be tried now, and are not."""
-        return [
-            key
-            for key in self.down
-            if not (self.keys.health(key).is_blocked() or self._is_tried(key))
-        ]
-
-    @property
     def is_review_due(self) -> bool:
         return bool(self.down) and time.monotonic() >= self._reviewed_at + REVIEW_SECONDS
 
-    def begin_review(self) -> None:
+    def begin_review(self) -> Collection[Key]:
+        """Return the endpoints that are down, and neither blocked nor tried: their rows exist."""
         self._reviewed_at = time.monotonic()
+        health = {key: self.keys.health(key) for key in self.down}
+        return [key for key in health if not (health[key].is_blocked() or health[key].under_way)]

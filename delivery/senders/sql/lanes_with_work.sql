@@ -1,9 +1,9 @@
 -- The lanes of these shards that have a PENDING delivery of a subscription that may be sent to.
 -- In the retry lane, and for skipped deliveries of a CONCURRENT subscriber, the delivery must be
--- due. A BLOCKED lane has work as well, if only to find that nothing stops it any more, and so has
--- a queue lane with an endpoint that is DOWN. Skips from one (lane, skipped, subscription) to the
--- next on the index delivery_pending, so that the cost grows with the number of those and not with
--- the backlog. BLOCKED lanes are found on lane_stopped.
+-- due. A BLOCKED lane has work as well, if only to find that nothing stops it any more. An endpoint
+-- that is DOWN is no work. Skips from one (lane, skipped, subscription) to the next on the index
+-- delivery_pending, so that the cost grows with the number of those and not with the backlog.
+-- BLOCKED lanes are found on lane_stopped.
 WITH RECURSIVE found AS (
     (
         SELECT lane_id, skipped, subscription_id
@@ -45,8 +45,3 @@ WHERE found.lane_id %% 512 = ANY (%(shard)s::int[]) AND (
 )
 UNION
 SELECT id FROM delivery_lane WHERE state = 'BLOCKED' AND id %% 512 = ANY (%(shard)s::int[])
-UNION
-SELECT lane.id
-FROM delivery_endpointhealth health
-JOIN delivery_lane lane ON lane.id = health.lane_id
-WHERE lane.kind = 'QUEUE' AND lane.id %% 512 = ANY (%(shard)s::int[])

@@ -110,9 +110,10 @@ def test_an_endpoint_is_shown_as_down_until_it_takes_a_message(
     wait_until_delivered(flow, [up], 10)
     eventually(lambda: flow.endpoint_state(down) == "DOWN", "one is down")
     assert flow.endpoint_state(up) == "UP"
+    # The other has accepted all, so nothing waits for it: that ends nothing.
     down.endpoint.always(Answer(200))
-    # It is UP once its pause is over and no delivery waits for it, or when it takes the waiting
-    # one.
+    up.endpoint.always(Answer(500))
+    flow.publish()
     eventually(lambda: flow.endpoint_state(down) == "UP", "it is up again")
 
 

@@ -9,6 +9,7 @@ import pytest
 from delivery.models import Delivery, Lane, LaneState, Status
 from delivery.senders import context as senders_context
 from delivery.senders.context import SenderContext
+from delivery.senders.lanes import stops
 from delivery.senders.lanes.lane import ROWS_AFTER_FAILURE, SenderLane
 from subscriptions.models import Subscription
 from tests.support import factories
@@ -58,7 +59,7 @@ async def rests(context: SenderContext) -> SenderLane:
     """Wait until the only lane has a pause that is recorded, and return it."""
     while True:
         for lane in context.lanes.values():
-            if lane.keys.blocked() and not lane.is_sending:
+            if lane.stops.runs.seconds_left and lane.stops.is_blocked and not lane.is_sending:
                 return lane
         await asyncio.sleep(0.01)
 
@@ -133,6 +134,32 @@ def test_fresh_deliveries_take_the_places_that_old_failures_leave(receiver: Rece
         await elsewhere(endpoint.wait_for_count, 9)
         await rests(context)
         assert sent(endpoint) == [first, *fresh[:4], first, *fresh[4:7]]
+
+    during(scenario)
+
+
+def test_in_the_pause_after_a_run_one_delivery_never_tried_is_sent_now_and_then(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stops, "PROBE_SECONDS", 0.1)
+    endpoint = receiver.endpoint("a")
+    endpoint.always(FAILS)
+    of = subscribed(endpoint)
+    (tried,) = waiting(of)
+
+    async def scenario(context: SenderContext) -> None:
+        lane = await rests(context)
+        row = await elsewhere(lambda: Lane.objects.get(pk=lane.id))
+        first, second, good = await elsewhere(waiting, of, 3)
+        lane.notify()
+        await elsewhere(endpoint.wait_for_count, 3)
+        endpoint.follow(answers(good=good, once=first))
+        await elsewhere(endpoint.wait_for, lambda got: got[-1].delivery == first)
+        # One after another, in the order of publication; the first success ends the pause, and
+        # then those that failed are tried at once.
+        assert sent(endpoint) == [tried, first, second, good, tried, first]
+        # The probes changed neither the next try nor the delivery that the row names.
+        assert (row.delivery_id, row.failures) == (tried, 1)
 
     during(scenario)
 

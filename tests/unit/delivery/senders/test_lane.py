@@ -99,7 +99,7 @@ class TestPauses:
         self, kind: LaneKind
     ) -> None:
         found = [left_down(3, seconds=60), left_down(4, seconds=-1), left_down(5, seconds=30)]
-        lane = concurrent(kind=kind, down=found)
+        lane = concurrent(kind=kind, state=LaneState.BLOCKED, delivery_id=7, down=found)
         assert lane.keys.blocked() == [3, 5]
         assert lane.stops.down == [3, 4, 5]
         # The blocked endpoint is tried with one message.
@@ -120,6 +120,15 @@ class TestPauses:
         was_serial = concurrent(**stopped, run_is_concurrent=False, down=[left_down(3, seconds=60)])
         assert was_serial.keys.blocked() == []
         assert was_serial.stops.begin() != []
+        # Yet it is DOWN until it accepts a message.
+        assert was_serial.stops.end(3) == [EndpointChange(lane_id=1, subscription_id=3)]
+
+    def test_a_lane_that_flows_waits_for_its_endpoints_and_is_not_blocked(self) -> None:
+        lane = concurrent(down=[left_down(3, seconds=60), left_down(4, seconds=-1)])
+        assert lane.keys.blocked() == [3]
+        assert not lane.stops.is_blocked
+        assert lane.stops.end(4) == [EndpointChange(lane_id=1, subscription_id=4)]
+        assert lane.stops.end(4) == []
 
 
 def left_down(subscription_id: int, *, seconds: float) -> dict[str, Any]:
@@ -173,10 +182,11 @@ class TestReportingEndpoints:
         # The lane's row names the endpoint that is down longest.
         assert change.delivery_id == 7
         assert endpoint.delivery_id == 8
-        change, endpoint = lane.stops.forget([1])
+        # Nothing waits for the first any more, so it stops nothing; it stays DOWN.
+        (change,) = lane.stops.forget([1], gone=[])
         assert change.delivery_id == 8
-        assert endpoint == EndpointChange(lane_id=lane.id, subscription_id=1)
         assert lane.stops.down == [2]
+        assert lane.stops.end(1) == [EndpointChange(lane_id=lane.id, subscription_id=1)]
 
     def test_the_last_may_succeed(self) -> None:
         lane = concurrent()

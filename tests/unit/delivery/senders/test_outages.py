@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from delivery.database.statements import statement
-from delivery.models import Delivery, JournalEntry, Lane, LaneState, Status
+from delivery.models import Delivery, EndpointHealth, JournalEntry, Lane, LaneState, Status
 from delivery.models.shard import SHARDS
 from delivery.senders.claims import Claims
 from delivery.senders.context import SenderContext
@@ -106,8 +106,30 @@ def test_a_blocked_and_held_lane_is_served_once(processing: str) -> None:
     assert lanes_with_work() == []
 
 
+@BOTH
+@pytest.mark.parametrize("status", [SubscriptionStatus.ACTIVE, SubscriptionStatus.INACTIVE])
+def test_an_endpoint_for_which_nothing_waits_stops_nothing_and_stays_down(
+    processing: str, status: str
+) -> None:
+    of = subscription(processing, status=status)
+    lane = blocked(factories.delivery(Status.FAILED, subscription=of))
+    serve(lane, until=lambda: state(lane) == LaneState.IDLE)
+    assert EndpointHealth.objects.filter(lane_id=lane.pk).exists()
+    # And it gives no work.
+    assert lanes_with_work() == []
+
+
 def test_an_ended_cause_is_removed_when_the_lane_is_released() -> None:
     lane = blocked(factories.delivery(Status.FAILED, subscription=subscription()))
+    serve_and_release(lane)
+    assert state(lane) == LaneState.IDLE
+
+
+def test_a_lane_whose_endpoint_is_not_down_any_more_flows() -> None:
+    """Its subscription was deleted, or another lane reached the endpoint."""
+    lane = blocked(factories.delivery(Status.FAILED, subscription=subscription()))
+    EndpointHealth.objects.all().delete()
+    assert lanes_with_work() == [lane.pk]
     serve_and_release(lane)
     assert state(lane) == LaneState.IDLE
 

@@ -65,7 +65,7 @@ def test_an_ordered_lane_does_not_read_ahead_after_the_last_delivery_although_no
 def test_an_ordered_lane_does_not_read_ahead_while_its_run_makes_no_progress() -> None:
     lane = serial()
     batch = fill(lane, 4)
-    batch.count_failed(7, reason="500", rules=TEAMFORGE)
+    batch.count_failed(7, subscription_id=1, reason="500", rules=TEAMFORGE)
     assert not wants_more(lane)
     batch.count_settled(was_skipped=False)
     assert wants_more(lane)
@@ -95,7 +95,7 @@ def test_a_run_leaves_nothing_if_it_had_all_of_the_lane_and_all_of_it_was_settle
 
 def test_a_run_of_which_one_delivery_failed_or_was_set_aside_leaves_something() -> None:
     failed, aside = (run_of(fresh=2) for _ in range(2))
-    failed.count_failed(7, reason="500", rules=TEAMFORGE)
+    failed.count_failed(7, subscription_id=1, reason="500", rules=TEAMFORGE)
     aside.set_aside()
     for batch in (failed, aside):
         batch.count_settled(was_skipped=False)

@@ -87,7 +87,7 @@ def test_a_run_in_which_new_deliveries_failed_and_none_settled_blocks_the_lane()
     lane = serial()
     batch = run_of(fresh=2)
     for id in (7, 8):
-        batch.count_failed(id, reason="500", rules=TEAMFORGE)
+        batch.count_failed(id, subscription_id=1, reason="500", rules=TEAMFORGE)
     (change,) = lanes(lane.stops.record_run(batch))
     assert (change.state, change.delivery_id) == (LaneState.BLOCKED, 7)
 
@@ -95,7 +95,7 @@ def test_a_run_in_which_new_deliveries_failed_and_none_settled_blocks_the_lane()
 def test_skipped_ones_that_fail_again_pause_by_themselves() -> None:
     lane = serial()
     batch = run_of(fresh=0, skipped=1)
-    batch.count_failed(7, reason="500", rules=TEAMFORGE)
+    batch.count_failed(7, subscription_id=1, reason="500", rules=TEAMFORGE)
     assert lane.stops.record_run(batch) == []
     assert lane.run_to_read().limits(10).skipped_rows == 0
     # After a pause of the whole lane they are tried, too.
@@ -109,7 +109,7 @@ def test_a_suspended_lane_sends_nothing_and_its_head_does_not_free_it() -> None:
     verdict = Verdict(status=Status.REJECTED, step=NextStep.SUSPEND)
     found = outcome(OutcomeClass.CLIENT_ERROR)
     assert lane.stops.record_outcome(parcel(1), found, verdict, TEAMFORGE) == []
-    change = lane.stops.suspend(7, reason="404", wait_seconds=None)
+    change = lane.stops.suspend(7, 1, reason="404", wait_seconds=None)
     assert (change.state, change.failures, change.wait_seconds) == (LaneState.SUSPENDED, 4, None)
     fill(lane, 3)
     assert lane.take() is None
