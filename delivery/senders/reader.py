@@ -37,6 +37,8 @@ MIN_REQUESTS, MAX_REQUESTS = 10, 50
 QUEUE_PARTS = 20
 QUEUED_REQUESTS = 250
 QUEUED_BYTES = 8 * 1024 * 1024
+# A statement rarely waits for the connection for longer.
+QUEUED_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +183,8 @@ def _columns(requests: Sequence[RunRequest]) -> dict[str, Any]:
 
 
 def _seconds_since(began_at: float | None) -> float | None:
-    return None if began_at is None else seconds_since_boot() - began_at
+    """Return the seconds since then, and as many as the statement may wait for others."""
+    return None if began_at is None else seconds_since_boot() - began_at + QUEUED_SECONDS
 
 
 def groups_of(

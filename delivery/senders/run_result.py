@@ -228,12 +228,22 @@ class Runs:
         """The seconds until the next whole run, or until skipped deliveries are tried again."""
         return max(self._due - time.monotonic(), 0.0)
 
+    @property
+    def is_pause_over(self) -> bool:
+        """True if the time of the pause has come, and nobody has ended the pause yet."""
+        return self._due > 0 and not self.seconds_left
+
+    @property
+    def is_pausing(self) -> bool:
+        """True until somebody ends the pause: the next run is to be read then."""
+        return self._due > 0
+
     def end_pause(self) -> None:
         self._due = 0.0
 
     def end_pause_if_over(self) -> bool:
         """End the pause if its time has come; return False if it had ended or continues."""
-        is_over = self._due > 0 and not self.seconds_left
+        is_over = self.is_pause_over
         if is_over:
             self.end_pause()
         return is_over

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from delivery.senders.entries import MOST_OUTPUTS, Entry, Run
+from delivery.senders.entries import MOST_OUTPUTS, Change, Entry, Run
 from delivery.senders.http.request import Request
 from delivery.senders.lanes.pace import Pace
 from delivery.senders.lanes.stock import READ_SECONDS, Stock
@@ -260,10 +260,12 @@ class SenderLane:
         A settled delivery in a run means nothing, but the next sender of the shard checks each one.
         """
         is_idle = not (self.stock or self.stock.more or self.notified.is_set() or self.is_sending)
-        if not self.window.is_ordered or not is_idle or self.stops.runs.seconds_left:
+        if not self.window.is_ordered or not is_idle:
             return []
-        self.keys.health(WHOLE_LANE).answered()
-        changes = self.stops.end(WHOLE_LANE)
+        changes: list[Change] = []
+        if not self.stops.runs.is_pausing:
+            self.keys.health(WHOLE_LANE).answered()
+            changes = self.stops.end(WHOLE_LANE)
         return [self.run(), *changes] if changes or self._recorded > SHORT_RUN else []
 
     def seconds_to_wait(self, linger: float) -> float | None:
@@ -277,6 +279,8 @@ class SenderLane:
             return READ_SECONDS if self.notified.is_set() else LOOK_SECONDS
         if self.is_sending:
             return None
+        if self.stops.runs.is_pause_over:
+            return 0.0
         blocked_left = self.keys.health(WHOLE_LANE).blocked_until - time.monotonic()
         return next(
             (left for left in (blocked_left, self.stops.runs.seconds_left) if left > 0), linger

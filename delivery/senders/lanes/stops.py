@@ -27,7 +27,6 @@ from delivery.senders.run_result import PROBE_SECONDS, RunResult, Runs
 from delivery.states import NEVER_CALLED, LaneState, Status
 from delivery.verdict import NextStep, Rules, Verdict, pause_seconds
 
-# The interval of reviewing the blocked endpoints.
 REVIEW_SECONDS = 5.0
 
 _STOPPED = frozenset({LaneState.BLOCKED, LaneState.SUSPENDED})
@@ -150,11 +149,12 @@ class Stops:
             return []
         health = self.keys.health(WHOLE_LANE)
         self.runs.record(result)
+        if result.is_probe and not result.settled:
+            health.pause(PROBE_SECONDS)
         is_sick = result.is_fruitless and (result.fresh or health.failures)
         if not is_sick or result.rules is None or result.failed is None:
             return []
         if result.is_probe:
-            health.pause(PROBE_SECONDS)
             self._forget()
             return self.changes(WHOLE_LANE)
         pause = pause_seconds(result.rules, failures=health.failures + 1)

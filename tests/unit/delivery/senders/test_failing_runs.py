@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from delivery.models import Delivery, Lane, LaneState, Status
 from delivery.senders import context as senders_context
@@ -188,7 +190,9 @@ def test_a_run_that_memory_divides_is_one_run(
     endpoint = receiver.endpoint("a")
     endpoint.always(FAILS)
     of = subscribed(endpoint, most=40)
-    old, fresh = waiting(of, 30, skipped=True, attempts=1), waiting(of, 30)
+    earlier = timezone.now() - timedelta(minutes=1)
+    old = waiting(of, 30, skipped=True, attempts=1, next_attempt_at=earlier)
+    fresh = waiting(of, 30)
 
     async def scenario(context: SenderContext) -> None:
         await rests(context)

@@ -137,6 +137,27 @@ def test_without_waiting_deliveries_nothing_stops_the_lane_and_a_long_run_is_emp
     assert lane.end_idle_stop() == [lane.run()]
 
 
+def test_a_pause_that_is_over_is_followed_by_a_run_and_not_by_the_end_of_the_stop() -> None:
+    """The pause may end while a probe is being read that finds nothing."""
+    lane = serial(**BLOCKED)
+    lane.stops.runs.pause(60)
+    lane.stock.add([], more=set())
+    assert lane.end_idle_stop() == []
+    lane.stops.runs.pause(-1)
+    assert lane.end_idle_stop() == []
+    assert lane.seconds_to_wait(5) == 0
+    lane.record_time()
+    assert lane.notified.is_set()
+
+
+def test_a_probe_that_finds_nothing_is_read_again_later() -> None:
+    lane = serial(**BLOCKED)
+    lane.stops.runs.pause(60)
+    assert lane.stops.record_run(lane.run_to_read()) == []
+    assert lane.keys.blocked() == [WHOLE_LANE]
+    assert lane.stops.failures == 3
+
+
 def test_a_pausing_lane_is_not_reported_as_flowing() -> None:
     lane = serial(**BLOCKED | {"wait_seconds": 60.0})
     assert lane.end_idle_stop() == []
