@@ -14,19 +14,14 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from types import TracebackType
 
-import aiohttp
-
 from delivery.outcome import EXCERPT_BYTES, Fault, Outcome, answer_class, class_of
+from delivery.senders.http.answer import BegunAnswer
 from delivery.senders.http.connector import GuardedConnector
-from delivery.senders.http.exchange import (
-    CONNECT_SECONDS,
-    BegunAnswer,
-    HttpExchange,
-    NotBegunError,
-)
+from delivery.senders.http.exchange import CONNECT_SECONDS, HttpExchange, NotBegunError
 from delivery.senders.http.faults import evidence, fault_of
 from delivery.senders.http.phases import begin_phases
 from delivery.senders.http.request import Request, make_request, traced_attempt
+from delivery.senders.http.stream import Clock
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.states import OutcomeClass
 from delivery.tracing.traces import traces
@@ -34,8 +29,9 @@ from subscriptions.values.addresses import EVERY_NETWORK, Network
 from subscriptions.values.resolver import Resolver
 from subscriptions.values.resolver import resolver as this_resolver
 
-# Bodies of answers are read up to here so that the connection can be used again.
-DRAIN_BYTES = 64 * 1024
+# Bodies of answers are read up to here, and for so long after their header.
+READ_BYTES = 64 * 1024
+READ_SECONDS = 1.0
 
 
 def _always() -> bool:
@@ -51,10 +47,12 @@ class HttpClient:
         allowed_networks: Sequence[Network],
         built_in_receivers: Container[str] = (),
         resolver: Resolver = this_resolver,
+        clock: Clock = time.monotonic,
     ) -> None:
         self._allowed_networks = tuple(allowed_networks)
         self._built_in_receivers = built_in_receivers
         self._resolver = resolver
+        self._clock = clock
         # Set when Inturn stops: the outcome of an attempt cancelled from then on is that there was
         # no answer.
         self.is_closing = False
@@ -75,7 +73,9 @@ class HttpClient:
         await self._own_exchange.connector.close()
 
     def _opened(self, allowed_networks: Sequence[Network]) -> HttpExchange:
-        connector = GuardedConnector(allowed_networks=allowed_networks, resolver=self._resolver)
+        connector = GuardedConnector(
+            allowed_networks=allowed_networks, resolver=self._resolver, clock=self._clock
+        )
         return HttpExchange(connector)
 
     async def send(
@@ -175,45 +175,28 @@ class _Reception:
 
 
 async def _read(
-    response: BegunAnswer, *, now: datetime, success_codes: frozenset[int] | None
+    answer: BegunAnswer, *, now: datetime, success_codes: frozenset[int] | None
 ) -> _Reception:
     """Judge by the status; keep an excerpt of the body, and only of a failure."""
-    outcome, error = answer_class(response.status, success_codes=success_codes)
-    answer = _Reception(outcome, status_code=response.status, error=error)
-    if answer.outcome is OutcomeClass.SUCCESS:
-        await _drain(response)
-        return answer
-    answer.retry_after_seconds = retry_after(response.headers.get("Retry-After", ""), now=now)
-    answer.excerpt = await _excerpt(response)
-    return answer
+    outcome, error = answer_class(answer.status, success_codes=success_codes)
+    reception = _Reception(outcome, status_code=answer.status)
+    body = await _beginning(answer)
+    reception.error = "; ".join(filter(None, (error, answer.note)))
+    if outcome is not OutcomeClass.SUCCESS:
+        reception.retry_after_seconds = retry_after(answer.head.value("Retry-After"), now=now)
+        reception.excerpt = body[:EXCERPT_BYTES]
+    return reception
 
 
-async def _excerpt(response: BegunAnswer) -> bytes:
-    try:
-        excerpt = await response.content.read(EXCERPT_BYTES)
-        await _drain(response)
-    except (aiohttp.ClientError, TimeoutError, asyncio.IncompleteReadError):
-        # The status has arrived: that is the answer, with or without its body.
-        excerpt = b""
-    return excerpt
+async def _status(answer: BegunAnswer) -> int:
+    await _beginning(answer)
+    return answer.status
 
 
-async def _drain(response: BegunAnswer) -> None:
-    """Read the rest of a short body to keep the connection; close it after a long one."""
-    content = response.content
-    if content.at_eof():
-        return
-    try:
-        if len(await content.read(DRAIN_BYTES)) < DRAIN_BYTES and content.at_eof():
-            return
-    except (aiohttp.ClientError, TimeoutError):
-        pass
-    response.close()
-
-
-async def _status(response: BegunAnswer) -> int:
-    await _drain(response)
-    return response.status
+async def _beginning(answer: BegunAnswer) -> bytes:
+    """Read a short body to its end, which keeps the connection; the status decides without it."""
+    body, _ = await answer.read(READ_BYTES, seconds=READ_SECONDS)
+    return body
 
 
 def retry_after(value: str, *, now: datetime) -> float | None:

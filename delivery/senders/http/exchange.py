@@ -2,24 +2,24 @@
 
 aiohttp's session, request and response took more than half of a sender's processor time: they serve
 cookies, redirects, repetitions, streams and proxies, none of which an attempt has. Here a request
-is one write; connector, TLS and the parser of answers are aiohttp's.
+is one write, and its answer is read as it arrives; connector and TLS are aiohttp's.
 """
 
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import aiohttp
 from aiohttp.connector import Connection
-from aiohttp.http import HttpProcessingError
-from aiohttp.streams import StreamReader
 from django.conf import settings
 from yarl import URL
 
-from delivery.senders.http.connector import AnswerHandler, GuardedConnector
+from delivery.senders.http.answer import BegunAnswer, begin_answer
+from delivery.senders.http.connector import GuardedConnector
 from delivery.senders.http.phases import ANSWERED, SENT, mark_phase
+from delivery.senders.http.stream import AnswerStream
 
 Result = TypeVar("Result")
 
@@ -44,12 +44,13 @@ class Target:
     which would not be sent.
     """
 
-    __slots__ = ("first_lines", "request")
+    __slots__ = ("first_lines", "place", "request")
 
     def __init__(self, method: str, url: str, *, loop: asyncio.AbstractEventLoop) -> None:
         parsed = URL(url, encoded=True)
         if parsed.scheme not in ("http", "https") or parsed.raw_user or parsed.raw_password:
             raise aiohttp.InvalidURL(parsed)
+        self.place = f"{parsed.scheme}://{parsed.host_port_subcomponent}"
         self.request = aiohttp.ClientRequest(method, parsed, loop=loop)
         self.first_lines = (
             f"{method} {parsed.raw_path_qs} HTTP/1.1",
@@ -79,22 +80,6 @@ class Target:
         return (head + body,) if len(body) <= JOINED_BYTES else (head, body)
 
 
-class BegunAnswer:
-    """The beginning of an answer; `content` is its body, which may not have arrived yet."""
-
-    __slots__ = ("content", "headers", "is_closed", "status")
-
-    def __init__(self, status: int, headers: Mapping[str, str], content: StreamReader) -> None:
-        self.status = status
-        self.headers = headers
-        self.content = content
-        self.is_closed = False
-
-    def close(self) -> None:
-        """Read nothing more, and end the connection."""
-        self.is_closed = True
-
-
 class HttpExchange:
     """Makes requests on the connections of one connector."""
 
@@ -117,35 +102,41 @@ class HttpExchange:
     ) -> Result:
         """Write one request, and return what `read` makes of its answer.
 
-        All of it ends within so many seconds; raises TimeoutError, and exceptions of aiohttp. The
-        request is written at once or not at all: the process may be frozen between any two lines,
-        and wake up much later. Raises NotBegunError if `may_begin` is false just before its first
-        byte is written.
+        All of it ends within so many seconds. Raises TimeoutError, UnreadableAnswerError, OSError,
+        and exceptions of aiohttp. The request is written at once or not at all: the process may be
+        frozen between any two lines, and wake up much later. Raises NotBegunError if `may_begin` is
+        false just before its first byte is written.
         """
         ends_at = self._loop.time() + seconds
-        connection = await self._connect(target, min(CONNECT_SECONDS, seconds))
-        is_over = False
+        connection, stream = await self._connect(target, min(CONNECT_SECONDS, seconds))
+        may_be_used_again = False
         try:
             if not may_begin():
-                is_over = True
+                may_be_used_again = stream.end(is_tidy=True, has_strays=False)
                 raise NotBegunError
-            handler = connection.protocol
-            assert isinstance(handler, AnswerHandler)
-            timer = self._loop.call_at(ends_at, handler.expire)
+            timer = self._loop.call_at(ends_at, stream.expire)
             try:
-                _write(handler, written)
-                answer = await _answer(handler, target.request)
+                _write(stream, written)
+                answer = await begin_answer(stream)
                 mark_phase(ANSWERED)
                 result = await read(answer)
             finally:
                 timer.cancel()
-            is_over = not (answer.is_closed or handler.is_writing or handler.should_close)
+            may_be_used_again = stream.end(is_tidy=answer.is_tidy, has_strays=answer.has_strays)
             return result
         finally:
             # Keeps the connection, unless more of the answer may follow.
-            connection.release() if is_over else _end(connection)
+            connection.release() if may_be_used_again else _end(connection)
 
-    async def _connect(self, target: Target, seconds: float) -> Connection:
+    async def _connect(self, target: Target, seconds: float) -> tuple[Connection, AnswerStream]:
+        while True:
+            connection = await self._connected(target, seconds)
+            stream = cast("AnswerStream", connection.protocol)
+            if stream.begin(target.place):
+                return connection, stream
+            connection.close()
+
+    async def _connected(self, target: Target, seconds: float) -> Connection:
         try:
             return await self.connector.connect(target.request, [], _timeout(seconds))
         except TimeoutError as error:
@@ -172,27 +163,9 @@ def _end(connection: Connection) -> None:
     connection.close()
 
 
-def _write(handler: AnswerHandler, written: Sequence[bytes]) -> None:
-    handler.set_response_params(read_until_eof=True, auto_decompress=False)
-    transport = handler.transport
+def _write(stream: AnswerStream, written: Sequence[bytes]) -> None:
+    transport = stream.transport
     if transport is None or transport.is_closing():
         raise aiohttp.ClientConnectionResetError
     transport.writelines(written)
     mark_phase(SENT)
-
-
-async def _answer(handler: AnswerHandler, request: aiohttp.ClientRequest) -> BegunAnswer:
-    """Return the answer, without the informational ones before it."""
-    try:
-        message, content = await handler.read()
-        while 100 <= message.code < 200 and message.code != 101:
-            message, content = await handler.read()
-    except HttpProcessingError as error:
-        raise aiohttp.ClientResponseError(
-            request.request_info,
-            (),
-            status=error.code,
-            message=error.message,
-            headers=error.headers,
-        ) from error
-    return BegunAnswer(message.code, message.headers, content)

@@ -10,10 +10,9 @@ import os
 import ssl
 
 import aiohttp
-from aiohttp.http_exceptions import LineTooLong
 
-from delivery.outcome import EXCERPT_BYTES, Fault
-from delivery.senders.http.connector import FloodError
+from delivery.outcome import Fault
+from delivery.senders.http.answer import UnreadableAnswerError
 from delivery.states import OutcomeClass
 from subscriptions.values.addresses import AddressRefusedError
 
@@ -31,6 +30,8 @@ def fault_of(error: Exception, *, connect_seconds: float, seconds: float) -> Fau
         return OutcomeClass.TIMEOUT, f"no answer within {seconds:g} s"
     if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
         return OutcomeClass.TLS, _without_tls(error)
+    if isinstance(error, UnreadableAnswerError):
+        return OutcomeClass.UNREACHABLE, str(error)
     if isinstance(error, aiohttp.InvalidURL):
         return OutcomeClass.UNSENDABLE, "the endpoint is not a valid URL"
     if isinstance(error, aiohttp.ClientConnectorError):
@@ -46,9 +47,7 @@ def evidence(error: Exception) -> bytes:
 
     It is shown only to those who may see payloads.
     """
-    if not isinstance(error, aiohttp.ClientResponseError):
-        return b""
-    return error.message.encode(errors="replace")[:EXCERPT_BYTES]
+    return error.excerpt if isinstance(error, UnreadableAnswerError) else b""
 
 
 def _refusal(error: BaseException) -> AddressRefusedError | None:
@@ -86,14 +85,6 @@ def _unconnected(error: aiohttp.ClientConnectorError) -> str:
 
 
 def _unanswered(error: Exception) -> str:
-    if isinstance(error, FloodError):
-        return str(error)
-    if isinstance(error, aiohttp.ClientResponseError):
-        if isinstance(error.__cause__ and error.__cause__.__cause__, LineTooLong):
-            return "its answer's header is too long"
-        return "its answer is not HTTP"
-    if isinstance(error, aiohttp.ClientPayloadError):
-        return "its answer broke off"
     words = _of_system(error) if isinstance(error, OSError) else ""
     return words or "the connection was closed before an answer came"
 

@@ -1,0 +1,170 @@
+"""Reading an answer from its connection: its header, and as much of its body as is wanted."""
+
+import asyncio
+from enum import Enum, auto
+
+from delivery.outcome import EXCERPT_BYTES, MAX_INFORMATIONAL
+from delivery.senders.http.framing import (
+    BROKEN_OFF,
+    END_OF_HEADER,
+    LATE,
+    MAX_HEADER_BYTES,
+    SURPLUS,
+    Body,
+    Head,
+    cannot_begin_answer,
+    parse_head,
+    parse_later_head,
+)
+from delivery.senders.http.stream import AnswerStream, ConnectionEndedError
+
+_NOT_HTTP = "its answer is not HTTP"
+_TOO_LONG = f"it sent more than {MAX_HEADER_BYTES // 1024} KiB before an answer"
+_TOO_MANY = f"it sent more than {MAX_INFORMATIONAL} informational answers (1xx)"
+
+
+class UnreadableAnswerError(Exception):
+    """The receiver sends something, but no answer: the message says why."""
+
+    def __init__(self, words: str, received: bytes | bytearray) -> None:
+        super().__init__(words)
+        self.excerpt = bytes(received[:EXCERPT_BYTES])
+
+
+class BodyEnd(Enum):
+    """How the reading of a body ended.
+
+    WHOLE: all of it was read. CUT: the caller's limit was reached. OVERDUE: the exchange's time is
+    over. BROKEN: the connection ended before it. UNUSABLE: nobody can tell which bytes are the
+    body.
+    """
+
+    WHOLE = auto()
+    CUT = auto()
+    OVERDUE = auto()
+    BROKEN = auto()
+    UNUSABLE = auto()
+
+
+class BegunAnswer:
+    """An answer whose header is complete; its body may not have arrived yet."""
+
+    __slots__ = ("_body", "_oddities", "_stream", "head")
+
+    def __init__(self, stream: AnswerStream, head: Head, oddities: tuple[str, ...]) -> None:
+        self.head = head
+        self._stream = stream
+        self._body = Body(head)
+        self._oddities = oddities + head.oddities
+
+    @property
+    def status(self) -> int:
+        return self.head.status
+
+    @property
+    def note(self) -> str:
+        """What is malformed in the part of the answer that was read, in words; empty if nothing."""
+        oddities = ", ".join(dict.fromkeys(self._oddities))
+        return f"its answer is malformed: {oddities}" if oddities else ""
+
+    @property
+    def is_tidy(self) -> bool:
+        """True if the whole answer was read, and the next one will begin where it ends."""
+        return self._body.is_over and self.head.keeps and not self._oddities
+
+    @property
+    def has_strays(self) -> bool:
+        """True if bytes came that belong to no answer."""
+        return SURPLUS in self._oddities or LATE in self._oddities
+
+    @property
+    def has_usable_body(self) -> bool:
+        """False if nobody can tell which of the bytes after the header are the body."""
+        return self._body.is_usable
+
+    async def read(self, most_bytes: int, *, seconds: float | None = None) -> tuple[bytes, BodyEnd]:
+        """Return the beginning of the body, up to so many bytes, and how the reading ended.
+
+        Waits for no more than these bytes, and for so many seconds. Raises nothing. The bytes of an
+        unusable body are returned as well: a person may want to see them.
+        """
+        body = self._body
+        body.take(self._stream.received)
+        end = BodyEnd.WHOLE if body.is_over else await self._read_on(most_bytes, seconds)
+        self._oddities += body.oddities
+        if not body.is_usable:
+            end = BodyEnd.UNUSABLE
+        elif len(body.content) > most_bytes:
+            end = BodyEnd.CUT
+        if end is BodyEnd.WHOLE and self._stream.received:
+            self._oddities += (SURPLUS,)
+        return bytes(body.content[:most_bytes]), end
+
+    async def _read_on(self, most_bytes: int, seconds: float | None) -> BodyEnd:
+        body, stream = self._body, self._stream
+        try:
+            async with asyncio.timeout(seconds):
+                while not body.is_over and len(body.content) <= most_bytes:
+                    if not await stream.more():
+                        return self._ended_by(stream.failure)
+                    body.take(stream.received)
+        except TimeoutError:
+            return BodyEnd.CUT
+        return BodyEnd.WHOLE
+
+    def _ended_by(self, failure: BaseException | None) -> BodyEnd:
+        if isinstance(failure, TimeoutError):
+            return BodyEnd.OVERDUE
+        if not self._body.lasts_until_closed:
+            self._oddities += (BROKEN_OFF,)
+        elif isinstance(failure, ConnectionEndedError):
+            return BodyEnd.WHOLE
+        return BodyEnd.BROKEN
+
+
+async def begin_answer(stream: AnswerStream) -> BegunAnswer:
+    """Wait for the header of the answer, and skip the informational ones before it.
+
+    Raises UnreadableAnswerError, or the reason why the connection ended.
+    """
+    informational = header_bytes = 0
+    oddities: tuple[str, ...] = ()
+    while True:
+        received = await _take_header(stream, most_bytes=MAX_HEADER_BYTES - header_bytes)
+        header_bytes += len(received)
+        head = parse_head(received)
+        if head is None:
+            if not stream.is_used:
+                raise UnreadableAnswerError(_NOT_HTTP, received)
+            oddities, head = (LATE,), parse_later_head(received)
+        if head is None or (stream.is_early and head.keeps):
+            # `AnswerStream` says why these bytes belong to an earlier answer.
+            oddities, stream.is_early = (LATE,), stream.is_writing
+            continue
+        if not head.is_informational:
+            return BegunAnswer(stream, head, oddities)
+        oddities += head.oddities
+        informational += 1
+        if informational > MAX_INFORMATIONAL:
+            raise UnreadableAnswerError(_TOO_MANY, received)
+
+
+async def _take_header(stream: AnswerStream, *, most_bytes: int) -> bytes:
+    """Take the received bytes up to a blank line; blank lines at their begin do not count."""
+    received, begin, searched = stream.received, 0, 0
+    while True:
+        while received[begin : begin + 1] in (b"\r", b"\n"):
+            begin += 1
+        end = END_OF_HEADER.search(received, max(begin, searched))
+        if end is not None and end.end() <= most_bytes:
+            header = bytes(received[: end.end()])
+            del received[: end.end()]
+            return header
+        if len(received) > most_bytes:
+            raise UnreadableAnswerError(_TOO_LONG, received)
+        if not stream.is_used and cannot_begin_answer(received, begin):
+            raise UnreadableAnswerError(_NOT_HTTP, received)
+        searched = len(received) - 2
+        if not await stream.more():
+            assert stream.failure is not None
+            raise stream.failure
