@@ -153,7 +153,7 @@ async def _take_header(stream: AnswerStream, *, most_bytes: int) -> bytes:
     """Take the received bytes up to a blank line; blank lines at their begin do not count."""
     received, begin, searched = stream.received, 0, 0
     while True:
-        while received[begin : begin + 1] in (b"\r", b"\n"):
+        while received.startswith((b"\r", b"\n"), begin):
             begin += 1
         end = END_OF_HEADER.search(received, max(begin, searched))
         if end is not None and end.end() <= most_bytes:

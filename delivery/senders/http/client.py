@@ -195,7 +195,8 @@ async def _status(answer: BegunAnswer) -> int:
 
 async def _beginning(answer: BegunAnswer) -> bytes:
     """Read a short body to its end, which keeps the connection; the status decides without it."""
-    body, _ = await answer.read(READ_BYTES, seconds=READ_SECONDS)
+    seconds = READ_SECONDS if answer.has_usable_body else 0.0
+    body, _ = await answer.read(READ_BYTES, seconds=seconds)
     return body
 
 

@@ -49,7 +49,10 @@ class GuardedConnector(aiohttp.TCPConnector):
         )
         # aiohttp has no public way to choose the protocol class of a connection.
         self._factory = partial(  # type: ignore[assignment]
-            AnswerStream, self._loop, clock=clock, untidy=UntidyReceivers(clock)
+            AnswerStream,  # type: ignore[arg-type]
+            self._loop,
+            clock=clock,
+            untidy=UntidyReceivers(clock),
         )
 
     async def _create_connection(

@@ -236,7 +236,7 @@ class Body:
             self._take_left(received)
             self.is_over = not self._left
         elif self._framing is Framing.CHUNKED:
-            while received and not self.is_over and self._takes_chunk(received):
+            while received and self._takes_chunk(received):
                 continue
         else:
             self.content += received
@@ -249,7 +249,7 @@ class Body:
         del received[: len(part)]
 
     def _takes_chunk(self, received: bytearray) -> bool:
-        """Take data of a chunk or a line between chunks; False if the line is not complete."""
+        """Take data of a chunk, or a line between chunks; False if no more can be taken."""
         if self._left:
             self._take_left(received)
             self._must_end_line = not self._left
@@ -269,7 +269,7 @@ class Body:
                 self._fail()
         else:
             self._begin_chunk(line)
-        return True
+        return not self.is_over
 
     def _begin_chunk(self, line: bytes) -> None:
         size = _CHUNK_SIZE.fullmatch(line)
