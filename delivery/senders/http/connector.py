@@ -16,7 +16,7 @@ from aiohttp.client_proto import ResponseHandler
 from delivery.senders.http.phases import CONNECTING, RESOLVED, RESOLVING, mark_phase
 from delivery.senders.http.stream import AnswerStream, Clock, UntidyReceivers
 from subscriptions.values.addresses import AddressRefusedError, Network, check_address, is_allowed
-from subscriptions.values.resolver import Resolver
+from subscriptions.values.resolver import Resolver, UnresolvedError
 
 if TYPE_CHECKING:
     from aiohttp.tracing import Trace
@@ -78,7 +78,7 @@ class _Names(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         mark_phase(RESOLVING)
-        addresses = await self._resolver.find(host)
+        addresses = await self._addresses(host)
         mark_phase(RESOLVED)
         allowed = [
             one for one in addresses if is_allowed(one, allowed_networks=self._allowed_networks)
@@ -96,6 +96,15 @@ class _Names(AbstractResolver):
             )
             for address in allowed
         ]
+
+    async def _addresses(self, host: str) -> list[str]:
+        try:
+            return await self._resolver.find(host)
+        except UnresolvedError:
+            # c-ares compares names in /etc/hosts with the dot of an absolute name.
+            if not host.endswith("."):
+                raise
+            return await self._resolver.find(host.removesuffix("."))
 
     async def close(self) -> None:
         """Do nothing: the resolver is shared."""

@@ -8,6 +8,7 @@ right to see payloads. So it holds neither: at most host and port.
 import logging
 import os
 import ssl
+from typing import TypeVar
 
 import aiohttp
 
@@ -18,18 +19,21 @@ from subscriptions.values.addresses import AddressRefusedError
 
 log = logging.getLogger(__name__)
 
+Kind = TypeVar("Kind", bound=BaseException)
+
+_ENDS = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+
 
 def fault_of(error: Exception, *, connect_seconds: float, seconds: float) -> Fault:
     """Classify an exception raised instead of an answer: the receiver's fault, or UNSENDABLE."""
-    refused = _refusal(error)
-    if refused is not None:
+    if (refused := _found(error, AddressRefusedError)) is not None:
         return OutcomeClass.REFUSED_ADDRESS, str(refused)
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return OutcomeClass.TIMEOUT, f"no connection within {connect_seconds:g} s"
     if isinstance(error, TimeoutError):
         return OutcomeClass.TIMEOUT, f"no answer within {seconds:g} s"
-    if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
-        return OutcomeClass.TLS, _without_tls(error)
+    if (failed := _found(error, ssl.SSLError)) is not None and not _is_end(failed, of=error):
+        return OutcomeClass.TLS, _without_tls(failed, error)
     if isinstance(error, UnreadableAnswerError):
         return OutcomeClass.UNREACHABLE, str(error)
     if isinstance(error, aiohttp.InvalidURL):
@@ -50,11 +54,15 @@ def evidence(error: Exception) -> bytes:
     return error.excerpt if isinstance(error, UnreadableAnswerError) else b""
 
 
-def _refusal(error: BaseException) -> AddressRefusedError | None:
-    """Find the guard's refusal; aiohttp wraps it, once for several addresses."""
+def _found(error: BaseException, kind: type[Kind]) -> Kind | None:
+    """Find an exception inside those that aiohttp and asyncio wrap around it.
+
+    The guard's refusal is wrapped once for several addresses; a TLS alert that arrives after the
+    handshake is an OSError of the connection.
+    """
     seen: BaseException | None = error
     while seen is not None:
-        if isinstance(seen, AddressRefusedError):
+        if isinstance(seen, kind) and not isinstance(seen, aiohttp.ClientError):
             return seen
         inner = getattr(seen, "os_error", None) or seen.__cause__ or seen.__context__
         if isinstance(inner, BaseExceptionGroup):
@@ -63,16 +71,19 @@ def _refusal(error: BaseException) -> AddressRefusedError | None:
     return None
 
 
-def _without_tls(error: BaseException) -> str:
-    """Return the fault in OpenSSL's words."""
+def _is_end(failed: ssl.SSLError, *, of: Exception) -> bool:
+    """True if the connection just ended, after it was made: TLS did not fail."""
+    return isinstance(failed, _ENDS) and not isinstance(of, aiohttp.ClientConnectorError)
+
+
+def _without_tls(failed: ssl.SSLError, error: Exception) -> str:
+    """Return the fault in OpenSSL's words, and where the connection was to go."""
     place = (
         f" ({error.host}:{error.port})" if isinstance(error, aiohttp.ClientConnectorError) else ""
     )
-    cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"its certificate cannot be verified: {cause.verify_message}{place}"
-    reason = getattr(cause, "reason", None) or ""
-    words = reason.replace("_", " ").lower()
+    if isinstance(failed, ssl.SSLCertVerificationError):
+        return f"its certificate cannot be verified: {failed.verify_message}{place}"
+    words = (getattr(failed, "reason", None) or "").replace("_", " ").lower()
     return f"no TLS connection: {words}{place}" if words else f"no TLS connection{place}"
 
 
@@ -85,7 +96,9 @@ def _unconnected(error: aiohttp.ClientConnectorError) -> str:
 
 
 def _unanswered(error: Exception) -> str:
-    words = _of_system(error) if isinstance(error, OSError) else ""
+    # The numbers of an SSLError are OpenSSL's.
+    is_of_system = isinstance(error, OSError) and _found(error, ssl.SSLError) is None
+    words = _of_system(error) if is_of_system else ""
     return words or "the connection was closed before an answer came"
 
 

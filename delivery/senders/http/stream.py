@@ -9,7 +9,7 @@ Bytes that come late must not be taken for the next answer. If they arrive
   the connection: a server that answers before it has read a request must do so (RFC 9112, 9.3);
 - after the next request was written, they are dropped up to the first tidy answer.
 
-Only if they are a tidy answer themselves, and arrive after the next request was written, they
+Only if they begin like an answer themselves, and arrive after the next request was written, they
 count: HTTP/1.1 cannot tell the difference. So a receiver that sent stray bytes gets a new
 connection for each request from then on, for ten minutes.
 """
