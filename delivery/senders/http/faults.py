@@ -96,9 +96,10 @@ def _unconnected(error: aiohttp.ClientConnectorError) -> str:
 
 
 def _unanswered(error: Exception) -> str:
+    words = ""
     # The numbers of an SSLError are OpenSSL's.
-    is_of_system = isinstance(error, OSError) and _found(error, ssl.SSLError) is None
-    words = _of_system(error) if is_of_system else ""
+    if isinstance(error, OSError) and _found(error, ssl.SSLError) is None:
+        words = _of_system(error)
     return words or "the connection was closed before an answer came"
 
 

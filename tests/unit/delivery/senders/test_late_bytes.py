@@ -3,8 +3,10 @@
 import asyncio
 import socket
 import threading
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import uvloop
@@ -23,7 +25,7 @@ FAILED = b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n"
 LATE = "its answer is malformed: late bytes of an earlier answer before it"
 SECONDS = 20
 
-Send = Callable[..., Awaitable[Outcome]]
+Send = Callable[..., Coroutine[Any, Any, Outcome]]
 
 
 class Clock:
@@ -55,7 +57,7 @@ def run(
     receiver: Callable[[socket.socket], None],
     scenario: Callable[[Send], Awaitable[None]],
     *,
-    clock: Callable[[], float] = Clock(),
+    clock: Callable[[], float] = time.monotonic,
 ) -> None:
     async def running(port: int) -> None:
         async with HttpClient(allowed_networks=LOOPBACK, clock=clock) as client:

@@ -5,6 +5,7 @@ import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import pytest
 import uvloop
@@ -261,7 +262,7 @@ def run(*scenarios: object) -> None:
 
 def cut(answer: bytes, places: Sequence[int]) -> list[bytes]:
     edges = [0, *sorted(set(places)), len(answer)]
-    return [answer[begin:end] for begin, end in zip(edges, edges[1:], strict=False) if begin < end]
+    return [answer[begin:end] for begin, end in pairwise(edges) if begin < end]
 
 
 def ways_to_arrive(answer: bytes) -> list[list[bytes]]:

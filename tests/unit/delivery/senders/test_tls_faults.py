@@ -84,7 +84,11 @@ def wrapped(error: BaseException) -> Exception:
     ("error", "outcome", "words"),
     [
         (alert("TLSV1_ALERT_UNKNOWN_CA"), "TLS", "no TLS connection: tlsv1 alert unknown ca"),
-        (wrapped(alert("TLSV1_ALERT_ACCESS_DENIED")), "TLS", "no TLS connection: tlsv1 alert access denied"),
+        (
+            wrapped(alert("TLSV1_ALERT_ACCESS_DENIED")),
+            "TLS",
+            "no TLS connection: tlsv1 alert access denied",
+        ),
         (ssl.SSLError(1), "TLS", "no TLS connection"),
         (
             ssl.SSLEOFError(8, "EOF occurred in violation of protocol"),
