@@ -64,8 +64,9 @@ class BegunAnswer:
     @property
     def note(self) -> str:
         """What is malformed in the part of the answer that was read, in words; empty if nothing."""
-        oddities = ", ".join(dict.fromkeys(self._oddities))
-        return f"its answer is malformed: {oddities}" if oddities else ""
+        if not self._oddities:
+            return ""
+        return f"its answer is malformed: {', '.join(dict.fromkeys(self._oddities))}"
 
     @property
     def is_tidy(self) -> bool:
@@ -75,7 +76,7 @@ class BegunAnswer:
     @property
     def has_strays(self) -> bool:
         """True if bytes came that belong to no answer."""
-        return SURPLUS in self._oddities or LATE in self._oddities
+        return bool(self._oddities) and not {SURPLUS, LATE}.isdisjoint(self._oddities)
 
     @property
     def has_usable_body(self) -> bool:
@@ -91,13 +92,13 @@ class BegunAnswer:
         body = self._body
         body.take(self._stream.received)
         end = BodyEnd.WHOLE if body.is_over else await self._read_on(most_bytes, seconds)
-        self._oddities += body.oddities
         if not body.is_usable:
+            self._oddities += body.oddities
             end = BodyEnd.UNUSABLE
-        elif len(body.content) > most_bytes:
-            end = BodyEnd.CUT
-        if end is BodyEnd.WHOLE and self._stream.received:
+        elif body.is_over and self._stream.received:
             self._oddities += (SURPLUS,)
+        if body.is_usable and len(body.content) > most_bytes:
+            end = BodyEnd.CUT
         return bytes(body.content[:most_bytes]), end
 
     async def _read_on(self, most_bytes: int, seconds: float | None) -> BodyEnd:

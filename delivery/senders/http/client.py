@@ -181,7 +181,8 @@ async def _read(
     outcome, error = answer_class(answer.status, success_codes=success_codes)
     reception = _Reception(outcome, status_code=answer.status)
     body = await _beginning(answer)
-    reception.error = "; ".join(filter(None, (error, answer.note)))
+    note = answer.note
+    reception.error = f"{error}; {note}" if error and note else error or note
     if outcome is not OutcomeClass.SUCCESS:
         reception.retry_after_seconds = retry_after(answer.head.value("Retry-After"), now=now)
         reception.excerpt = body[:EXCERPT_BYTES]

@@ -11,8 +11,7 @@ without a blank line after it, and a header of more than 64 KiB.
 
 import re
 from collections.abc import Iterator
-from enum import Enum, auto
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 # The limit for informational answers and the answer's header together.
 MAX_HEADER_BYTES = 64 * 1024
@@ -38,7 +37,7 @@ _TIDY_LATER = re.compile(
     rb"HTTP/1\.[01] [1-9]\d\d(?: (?:(?!HTTP/1\.)" + _TEXT + rb")*+)?\r?\n" + _FIELDS
 )
 _FRAMING_FIELD = re.compile(
-    rb"\n(content-length|transfer-encoding|connection)[ \t]*+:([^\n]*+)", re.IGNORECASE
+    rb"\n(content-length|transfer-encoding|connection)[ \t]*+:[ \t]*+([^\r\n]*+)", re.IGNORECASE
 )
 _FOLD = re.compile(rb"\r?\n[ \t]++")
 _ODD_FIELDS = (
@@ -58,14 +57,9 @@ _CHUNK_SIZE = re.compile(rb"([0-9a-f]{1,15})[ \t]*+(?:;.*+)?", re.IGNORECASE | r
 _LONGEST_LINE = 4096
 
 
-class Framing(Enum):
-    """How the end of a body is found. UNKNOWN: nobody can tell."""
-
-    EMPTY = auto()
-    LENGTH = auto()
-    CHUNKED = auto()
-    UNTIL_CLOSED = auto()
-    UNKNOWN = auto()
+# How the end of a body is found; UNKNOWN: nobody can tell. Texts, because a look at a member of an
+# Enum takes 0.15 µs.
+Framing = Literal["EMPTY", "LENGTH", "CHUNKED", "UNTIL_CLOSED", "UNKNOWN"]
 
 
 class Head(NamedTuple):
@@ -144,13 +138,13 @@ def _framed(status: int, head: bytes, oddities: tuple[str, ...]) -> Head:
         key = name.lower()
         given[key] = given[key] + b"," + value if key in given else value
     framing, length, odd = _body_of(given)
-    keeps = framing is not Framing.UNTIL_CLOSED and framing is not Framing.UNKNOWN
+    keeps = framing != "UNTIL_CLOSED" and framing != "UNKNOWN"
     if status in (204, 304) or status < 200:
         keeps = not given.get(b"transfer-encoding") and not length
         if status != 304 and not keeps:
             # 304 may say how long the body of another answer would be.
             odd = (*odd, f"a body announced by {status}")
-        framing, length = Framing.EMPTY, 0
+        framing, length = "EMPTY", 0
     oddities += odd
     return Head(
         status,
@@ -181,15 +175,17 @@ def _body_of(given: dict[bytes, bytes]) -> _Body:
     if coding is not None:
         odd = () if length is None else ("Content-Length beside Transfer-Encoding",)
         if coding.strip().lower() == b"chunked":
-            return Framing.CHUNKED, 0, odd
-        return Framing.UNKNOWN, 0, (*odd, _ODD_CODING)
+            return "CHUNKED", 0, odd
+        return "UNKNOWN", 0, (*odd, _ODD_CODING)
     if length is None:
-        return Framing.UNTIL_CLOSED, 0, ()
+        return "UNTIL_CLOSED", 0, ()
+    if _LENGTH.fullmatch(length) is not None:
+        return "LENGTH", int(length), ()
     values = {value.strip() for value in length.split(b",")}
     value = values.pop()
     if values or _LENGTH.fullmatch(value) is None:
-        return Framing.UNKNOWN, 0, (_ODD_LENGTH,)
-    return Framing.LENGTH, int(value), ("several Content-Lengths",) if b"," in length else ()
+        return "UNKNOWN", 0, (_ODD_LENGTH,)
+    return "LENGTH", int(value), ("several Content-Lengths",) if b"," in length else ()
 
 
 class Body:
@@ -215,27 +211,25 @@ class Body:
         self._left = head.length
         self._must_end_line = self._is_in_trailer = False
         self.content = bytearray()
-        self.is_over = self._framing is Framing.EMPTY or (
-            self._framing is Framing.LENGTH and not self._left
-        )
+        self.is_over = self._framing == "EMPTY" or (self._framing == "LENGTH" and not self._left)
         self.oddities: tuple[str, ...] = ()
 
     @property
     def is_usable(self) -> bool:
-        return self._framing is not Framing.UNKNOWN
+        return self._framing != "UNKNOWN"
 
     @property
     def lasts_until_closed(self) -> bool:
-        return self._framing is Framing.UNTIL_CLOSED
+        return self._framing == "UNTIL_CLOSED"
 
     def take(self, received: bytearray) -> None:
         """Move the bytes that belong to the body out of the received ones."""
         if self.is_over:
             return
-        if self._framing is Framing.LENGTH:
+        if self._framing == "LENGTH":
             self._take_left(received)
             self.is_over = not self._left
-        elif self._framing is Framing.CHUNKED:
+        elif self._framing == "CHUNKED":
             while received and self._takes_chunk(received):
                 continue
         else:
@@ -280,5 +274,5 @@ class Body:
             self._is_in_trailer = not self._left
 
     def _fail(self) -> None:
-        self._framing, self.is_over = Framing.UNKNOWN, True
+        self._framing, self.is_over = "UNKNOWN", True
         self.oddities = (_BAD_CHUNK,)

@@ -132,8 +132,8 @@ class AnswerStream(asyncio.Protocol):
         self.is_used = True
         if has_strays:
             self._untidy.add(self._place)
-        may_go_on = is_tidy and self.failure is None and self.is_connected()
-        return may_go_on and not (self.is_writing or self.is_old or self._place in self._untidy)
+        is_at_rest = is_tidy and self.failure is None and not self.is_writing
+        return is_at_rest and not self.is_old and self._place not in self._untidy
 
     async def more(self) -> bool:
         """Wait for more bytes; False if there will be none, for the reason in `failure`."""
