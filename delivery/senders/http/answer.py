@@ -18,6 +18,8 @@ from delivery.senders.http.framing import (
 )
 from delivery.senders.http.stream import AnswerStream, ConnectionEndedError
 
+# How long an early answer waits for another one, once the request is written.
+EARLY_SECONDS = 2.0
 _NOT_HTTP = "its answer is not HTTP"
 _TOO_LONG = f"it sent more than {MAX_HEADER_BYTES // 1024} KiB before an answer"
 _TOO_MANY = f"it sent more than {MAX_INFORMATIONAL} informational answers (1xx)"
@@ -67,6 +69,10 @@ class BegunAnswer:
         if not self._oddities:
             return ""
         return f"its answer is malformed: {', '.join(dict.fromkeys(self._oddities))}"
+
+    def add(self, oddity: str) -> None:
+        """Note something that is malformed."""
+        self._oddities += (oddity,)
 
     @property
     def is_tidy(self) -> bool:
@@ -138,16 +144,38 @@ async def begin_answer(stream: AnswerStream) -> BegunAnswer:
             if not stream.is_used:
                 raise UnreadableAnswerError(_NOT_HTTP, received)
             oddities, head = (LATE,), parse_later_head(received)
-        if head is None or (stream.is_early and head.keeps):
-            # `AnswerStream` says why these bytes belong to an earlier answer.
-            oddities, stream.is_early = (LATE,), stream.is_writing
+        if head is None:
             continue
         if not head.is_informational:
-            return BegunAnswer(stream, head, oddities)
+            answer = BegunAnswer(stream, head, oddities)
+            return await _latest(stream, answer) if stream.is_early else answer
         oddities += head.oddities
         informational += 1
         if informational > MAX_INFORMATIONAL:
             raise UnreadableAnswerError(_TOO_MANY, received)
+
+
+async def _latest(stream: AnswerStream, early: BegunAnswer) -> BegunAnswer:
+    """Return the answer that follows an early one, if one does.
+
+    A receiver may answer before it has read the request, and it may have answered the request
+    before twice. So another answer has until shortly after the request is written.
+    """
+    stream.is_early = False
+    await early.read(MAX_HEADER_BYTES, seconds=EARLY_SECONDS)
+    while early.head.keeps:
+        try:
+            async with asyncio.timeout(EARLY_SECONDS):
+                later = await begin_answer(stream)
+        except TimeoutError:
+            if stream.failure is not None or not stream.is_writing:
+                break
+        except (OSError, UnreadableAnswerError):
+            break
+        else:
+            later.add(LATE)
+            return later
+    return early
 
 
 async def _take_header(stream: AnswerStream, *, most_bytes: int) -> bytes:

@@ -138,7 +138,7 @@ def _framed(status: int, head: bytes, oddities: tuple[str, ...]) -> Head:
         key = name.lower()
         given[key] = given[key] + b"," + value if key in given else value
     framing, length, odd = _body_of(given)
-    keeps = framing != "UNTIL_CLOSED" and framing != "UNKNOWN"
+    keeps = framing not in {"UNTIL_CLOSED", "UNKNOWN"}
     if status in (204, 304) or status < 200:
         keeps = not given.get(b"transfer-encoding") and not length
         if status != 304 and not keeps:

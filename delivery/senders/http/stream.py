@@ -5,8 +5,8 @@ Bytes that come late must not be taken for the next answer. If they arrive
 - while the connection is idle, it is ended;
 - just before the next request, and the event loop has not read them yet, another connection is
   used;
-- while the next request is being written, they are dropped, unless they are an answer that closes
-  the connection: a server that answers before it has read a request must do so (RFC 9112, 9.3);
+- while the next request is being written, they count only if no other answer follows, until two
+  seconds after it is written: a receiver may answer before it has read a request;
 - after the next request was written, they are dropped up to the first tidy answer.
 
 Only if they begin like an answer themselves, and arrive after the next request was written, they

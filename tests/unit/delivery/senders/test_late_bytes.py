@@ -207,6 +207,26 @@ def test_an_answer_while_the_next_request_is_written_is_of_the_earlier_one() -> 
     run(Receiver(goes_on), scenario)
 
 
+def test_an_early_answer_counts_if_no_other_follows() -> None:
+    """nginx does so where it returns a status: it reads the request, and keeps the connection."""
+
+    def goes_on(connection: socket.socket) -> None:
+        read_header(connection)
+        connection.sendall(b"HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\nok")
+        while connection.recv(1024 * 1024):
+            continue
+
+    receiver = Receiver(goes_on)
+
+    async def scenario(send: Send) -> None:
+        await send()
+        ended = await send(LARGE)
+        assert (ended.status_code, ended.error) == (202, "")
+
+    run(receiver, scenario)
+    assert receiver.connections == 1
+
+
 def test_an_answer_that_does_not_want_the_rest_of_a_request_counts() -> None:
     def goes_on(connection: socket.socket) -> None:
         read_header(connection)
