@@ -5,6 +5,7 @@ from enum import Enum, auto
 
 from delivery.outcome import EXCERPT_BYTES, MAX_INFORMATIONAL
 from delivery.senders.http.framing import (
+    BLANK_LINES,
     BROKEN_OFF,
     END_OF_HEADER,
     LATE,
@@ -20,6 +21,7 @@ from delivery.senders.http.stream import AnswerStream, ConnectionEndedError
 
 # How long an early answer waits for another one, once the request is written.
 EARLY_SECONDS = 2.0
+_STRAYS = frozenset({BLANK_LINES, LATE, SURPLUS})
 _NOT_HTTP = "its answer is not HTTP"
 _TOO_LONG = f"it sent more than {MAX_HEADER_BYTES // 1024} KiB before an answer"
 _TOO_MANY = f"it sent more than {MAX_INFORMATIONAL} informational answers (1xx)"
@@ -82,7 +84,7 @@ class BegunAnswer:
     @property
     def has_strays(self) -> bool:
         """True if bytes came that belong to no answer."""
-        return bool(self._oddities) and not {SURPLUS, LATE}.isdisjoint(self._oddities)
+        return bool(self._oddities) and not _STRAYS.isdisjoint(self._oddities)
 
     @property
     def has_usable_body(self) -> bool:

@@ -129,16 +129,13 @@ class HttpExchange:
             connection.release() if may_be_used_again else _end(connection)
 
     async def _connect(self, target: Target, seconds: float) -> tuple[Connection, AnswerStream]:
-        while True:
-            connection = await self._connected(target, seconds)
-            stream = cast("AnswerStream", connection.protocol)
-            if stream.begin(target.place):
-                return connection, stream
-            connection.close()
-
-    async def _connected(self, target: Target, seconds: float) -> Connection:
         try:
-            return await self.connector.connect(target.request, [], _timeout(seconds))
+            while True:
+                connection = await self.connector.connect(target.request, [], _timeout(seconds))
+                stream = cast("AnswerStream", connection.protocol)
+                if stream.begin(target.place):
+                    return connection, stream
+                connection.close()
         except TimeoutError as error:
             raise aiohttp.ConnectionTimeoutError from error
         except aiohttp.ClientError:

@@ -19,7 +19,7 @@ MAX_HEADER_BYTES = 64 * 1024
 SURPLUS = "bytes after its end"
 BROKEN_OFF = "a body that ends early"
 LATE = "late bytes of an earlier answer before it"
-_BLANK_LINES = "blank lines before it"
+BLANK_LINES = "blank lines before it"
 _ODD_LINE = "an odd status line"
 _ODD_LENGTH = "an invalid Content-Length"
 _ODD_CODING = "an unknown Transfer-Encoding"
@@ -53,6 +53,8 @@ _ODD_FIELDS = (
 )
 _LENGTH = re.compile(rb"[0-9]{1,18}")
 _CHUNK_SIZE = re.compile(rb"([0-9a-f]{1,15})[ \t]*+(?:;.*+)?", re.IGNORECASE | re.DOTALL)
+_ONLY_CHUNK = re.compile(rb"([0-9a-f]{1,15})\r\n(.++)(?<=\r\n0\r\n\r\n)", re.IGNORECASE | re.DOTALL)
+_END_BYTES = len(b"\r\n0\r\n\r\n")
 # The longest line between two chunks.
 _LONGEST_LINE = 4096
 
@@ -107,7 +109,7 @@ def parse_head(head: bytes) -> Head | None:
     lines = head.lstrip(b"\r\n")
     if (line := _STATUS_LINE.match(lines)) is None:
         return None
-    oddities = () if len(lines) == len(head) else (_BLANK_LINES,)
+    oddities = () if len(lines) == len(head) else (BLANK_LINES,)
     return _framed(int(line[1]), _FOLD.sub(b" ", lines), (*oddities, *_oddities(lines)))
 
 
@@ -197,6 +199,7 @@ class Body:
 
     __slots__ = (
         "_framing",
+        "_has_begun",
         "_is_in_trailer",
         "_left",
         "_must_end_line",
@@ -209,7 +212,7 @@ class Body:
         self._framing = head.framing
         # Bytes that are still to come, of the body or of the chunk.
         self._left = head.length
-        self._must_end_line = self._is_in_trailer = False
+        self._has_begun = self._must_end_line = self._is_in_trailer = False
         self.content = bytearray()
         self.is_over = self._framing == "EMPTY" or (self._framing == "LENGTH" and not self._left)
         self.oddities: tuple[str, ...] = ()
@@ -230,8 +233,9 @@ class Body:
             self._take_left(received)
             self.is_over = not self._left
         elif self._framing == "CHUNKED":
-            while received and self._takes_chunk(received):
-                continue
+            if not self._takes_only_chunk(received):
+                while received and self._takes_chunk(received):
+                    continue
         else:
             self.content += received
             received.clear()
@@ -241,6 +245,18 @@ class Body:
         self.content += part
         self._left -= len(part)
         del received[: len(part)]
+
+    def _takes_only_chunk(self, received: bytearray) -> bool:
+        """Take a body of one chunk that arrived whole, as most do; True if it is one."""
+        only = _ONLY_CHUNK.fullmatch(received)
+        if only is None or self._has_begun or int(only[1], 16) != len(only[2]) - _END_BYTES:
+            self._has_begun = True
+            return False
+        self.content += only[2][:-_END_BYTES]
+        self.is_over = True
+        del only
+        received.clear()
+        return True
 
     def _takes_chunk(self, received: bytearray) -> bool:
         """Take data of a chunk, or a line between chunks; False if no more can be taken."""
