@@ -248,13 +248,12 @@ class Body:
 
     def _takes_only_chunk(self, received: bytearray) -> bool:
         """Take a body of one chunk that arrived whole, as most do; True if it is one."""
-        only = _ONLY_CHUNK.fullmatch(received)
-        if only is None or self._has_begun or int(only[1], 16) != len(only[2]) - _END_BYTES:
-            self._has_begun = True
+        only = None if self._has_begun else _ONLY_CHUNK.fullmatch(received)
+        self._has_begun = True
+        if only is None or int(only[1], 16) != len(only[2]) - _END_BYTES:
             return False
         self.content += only[2][:-_END_BYTES]
         self.is_over = True
-        del only
         received.clear()
         return True
 
