@@ -124,10 +124,10 @@ class BegunAnswer:
     def _ended_by(self, failure: BaseException | None) -> BodyEnd:
         if isinstance(failure, TimeoutError):
             return BodyEnd.OVERDUE
-        if not self._body.lasts_until_closed:
-            self._oddities += (BROKEN_OFF,)
-        elif isinstance(failure, ConnectionEndedError):
+        if self._body.lasts_until_closed and isinstance(failure, ConnectionEndedError):
             return BodyEnd.WHOLE
+        if self._body.is_usable and not self._body.lasts_until_closed:
+            self._oddities += (BROKEN_OFF,)
         return BodyEnd.BROKEN
 
 
