@@ -11,8 +11,8 @@ from delivery.senders.http.framing import (
     LATE,
     MAX_HEADER_BYTES,
     SURPLUS,
+    AnswerHead,
     Body,
-    Head,
     cannot_begin_answer,
     parse_head,
     parse_later_head,
@@ -55,7 +55,7 @@ class BegunAnswer:
 
     __slots__ = ("_body", "_oddities", "_stream", "head")
 
-    def __init__(self, stream: AnswerStream, head: Head, oddities: tuple[str, ...]) -> None:
+    def __init__(self, stream: AnswerStream, head: AnswerHead, oddities: tuple[str, ...]) -> None:
         self.head = head
         self._stream = stream
         self._body = Body(head)

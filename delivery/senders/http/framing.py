@@ -64,7 +64,7 @@ _LONGEST_LINE = 4096
 Framing = Literal["EMPTY", "LENGTH", "CHUNKED", "UNTIL_CLOSED", "UNKNOWN"]
 
 
-class Head(NamedTuple):
+class AnswerHead(NamedTuple):
     """Status line and header of one answer; `keeps` if its connection may be used again."""
 
     status: int
@@ -102,7 +102,7 @@ def cannot_begin_answer(received: bytearray, begin: int) -> bool:
     return not b"HTTP/".startswith(received[begin : begin + 5].upper())
 
 
-def parse_head(head: bytes) -> Head | None:
+def parse_head(head: bytes) -> AnswerHead | None:
     """Parse an answer up to and including its blank line; None if it has no status line."""
     if (tidy := _TIDY.fullmatch(head)) is not None:
         return _framed(int(tidy[1]), head, ())
@@ -113,7 +113,7 @@ def parse_head(head: bytes) -> Head | None:
     return _framed(int(line[1]), _FOLD.sub(b" ", lines), (*oddities, *_oddities(lines)))
 
 
-def parse_later_head(received: bytes) -> Head | None:
+def parse_later_head(received: bytes) -> AnswerHead | None:
     """Parse the tidy head that ends these bytes, after bytes of an earlier answer; None if none."""
     later = _TIDY_LATER.search(received)
     return None if later is None or later.end() != len(received) else parse_head(later[0])
@@ -134,7 +134,7 @@ def _oddities(head: bytes) -> Iterator[str]:
             yield words
 
 
-def _framed(status: int, head: bytes, oddities: tuple[str, ...]) -> Head:
+def _framed(status: int, head: bytes, oddities: tuple[str, ...]) -> AnswerHead:
     given: dict[bytes, bytes] = {}
     for name, value in _FRAMING_FIELD.findall(head):
         key = name.lower()
@@ -148,7 +148,7 @@ def _framed(status: int, head: bytes, oddities: tuple[str, ...]) -> Head:
             odd = (*odd, f"a body announced by {status}")
         framing, length = "EMPTY", 0
     oddities += odd
-    return Head(
+    return AnswerHead(
         status,
         head,
         framing,
@@ -208,7 +208,7 @@ class Body:
         "oddities",
     )
 
-    def __init__(self, head: Head) -> None:
+    def __init__(self, head: AnswerHead) -> None:
         self._framing = head.framing
         # Bytes that are still to come, of the body or of the chunk.
         self._left = head.length

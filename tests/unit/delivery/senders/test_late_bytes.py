@@ -28,7 +28,7 @@ SECONDS = 20
 Send = Callable[..., Coroutine[Any, Any, Outcome]]
 
 
-class Clock:
+class SetClock:
     def __init__(self) -> None:
         self.now = 1000.0
 
@@ -36,7 +36,7 @@ class Clock:
         return self.now
 
 
-class Receiver:
+class GoingOn:
     """Answers the first request of a connection, and calls `goes_on` for what follows."""
 
     def __init__(
@@ -104,7 +104,7 @@ def test_a_late_body_is_not_the_next_answer(late: bytes, cuts: bool) -> None:
         ended = await send()
         assert (ended.status_code, ended.error.startswith("its answer is malformed: ")) == (500, 1)
 
-    run(Receiver(goes_on), scenario)
+    run(GoingOn(goes_on), scenario)
 
 
 def test_without_an_answer_after_it_a_late_body_is_none() -> None:
@@ -120,7 +120,7 @@ def test_without_an_answer_after_it_a_late_body_is_none() -> None:
             "the connection was closed before an answer came",
         )
 
-    run(Receiver(goes_on), scenario)
+    run(GoingOn(goes_on), scenario)
 
 
 def test_too_many_late_bytes_end_the_attempt() -> None:
@@ -133,7 +133,7 @@ def test_too_many_late_bytes_end_the_attempt() -> None:
         ended = await send()
         assert ended.outcome in (OutcomeClass.SUCCESS, OutcomeClass.UNREACHABLE)
 
-    run(Receiver(goes_on), scenario)
+    run(GoingOn(goes_on), scenario)
 
 
 def test_bytes_that_nobody_has_read_before_the_next_request_end_the_connection() -> None:
@@ -147,7 +147,7 @@ def test_bytes_that_nobody_has_read_before_the_next_request_end_the_connection()
             is_sent.set()
         connection.recv(1)
 
-    receiver = Receiver(goes_on)
+    receiver = GoingOn(goes_on)
 
     async def scenario(send: Send) -> None:
         await send()
@@ -175,7 +175,7 @@ def test_a_connection_that_the_receiver_closed_is_not_used() -> None:
         assert is_closed.wait(SECONDS)
         assert (await send()).outcome is OutcomeClass.SUCCESS
 
-    run(Receiver(goes_on), scenario)
+    run(GoingOn(goes_on), scenario)
 
 
 LARGE = b"x" * 32 * 1024 * 1024
@@ -204,7 +204,7 @@ def test_an_answer_while_the_next_request_is_written_is_of_the_earlier_one() -> 
         ended = await sending
         assert (ended.status_code, ended.error) == (500, LATE)
 
-    run(Receiver(goes_on), scenario)
+    run(GoingOn(goes_on), scenario)
 
 
 def test_an_early_answer_counts_if_no_other_follows() -> None:
@@ -216,7 +216,7 @@ def test_an_early_answer_counts_if_no_other_follows() -> None:
         while connection.recv(1024 * 1024):
             continue
 
-    receiver = Receiver(goes_on)
+    receiver = GoingOn(goes_on)
 
     async def scenario(send: Send) -> None:
         await send()
@@ -241,11 +241,11 @@ def test_an_answer_that_does_not_want_the_rest_of_a_request_counts() -> None:
         ended = await send(LARGE)
         assert (ended.status_code, ended.error) == (413, "")
 
-    run(Receiver(goes_on), scenario)
+    run(GoingOn(goes_on), scenario)
 
 
 def test_a_receiver_that_sent_more_than_its_answer_gets_a_new_connection_each_time() -> None:
-    clock = Clock()
+    clock = SetClock()
     has_strayed = False
 
     def goes_on(connection: socket.socket) -> None:
@@ -253,7 +253,7 @@ def test_a_receiver_that_sent_more_than_its_answer_gets_a_new_connection_each_ti
             read_request(connection)
             connection.sendall(NO_CONTENT)
 
-    class Straying(Receiver):
+    class Straying(GoingOn):
         def __call__(self, connection: socket.socket) -> None:
             nonlocal has_strayed
             self._first = NO_CONTENT if has_strayed else NO_CONTENT + b"{}"

@@ -14,7 +14,7 @@ from subscriptions.values.resolver import Resolver
 from tests.support.receivers import Hold, Receiver
 from tests.support.receivers.name_server import NameServer, name_server
 from tests.unit.delivery.senders.test_http import LOOPBACK, PARCEL, endpoint
-from tests.unit.delivery.senders.test_late_bytes import Clock
+from tests.unit.delivery.senders.test_late_bytes import SetClock
 
 KNOWN: dict[str, Sequence[str]] = {}
 
@@ -40,7 +40,7 @@ def test_a_busy_connection_ends_by_age_and_the_name_is_resolved_again(
     names: NameServer, receiver: Receiver
 ) -> None:
     hook = receiver.endpoint("hook")
-    clock = Clock()
+    clock = SetClock()
 
     async def scenario() -> None:
         resolver = Resolver(servers=[names.address])
@@ -67,7 +67,7 @@ def test_an_attempt_under_way_is_not_disturbed(receiver: Receiver) -> None:
     hook = receiver.endpoint("hook")
     holding = Hold()
     hook.next(holding)
-    clock = Clock()
+    clock = SetClock()
 
     async def scenario() -> None:
         async with HttpClient(allowed_networks=LOOPBACK, clock=clock) as client:
@@ -86,7 +86,7 @@ def test_connections_made_together_do_not_end_together(receiver: Receiver) -> No
     hook = receiver.endpoint("hook")
     holding = Hold()
     hook.always(holding)
-    clock = Clock()
+    clock = SetClock()
 
     async def scenario() -> None:
         async with HttpClient(allowed_networks=LOOPBACK, clock=clock) as client:

@@ -47,25 +47,6 @@ def test_an_outcome_settles_the_delivery_and_is_kept_as_an_attempt() -> None:
     assert (attempt.number, attempt.outcome, attempt.status_code) == (1, OutcomeClass.SUCCESS, 200)
 
 
-def test_a_success_with_a_malformed_answer_is_delivered_and_its_attempt_says_so() -> None:
-    row = factories.delivery()
-    note = "its answer is malformed: bytes after its end"
-
-    async def scenario(settler: Settler) -> None:
-        await serve_lanes(settler, [row.lane_id or 0])
-        await settler.commit(row.lane_id or 0, settlement(row, status_code=204, error=note))
-
-    with_settler(scenario)
-    row.refresh_from_db()
-    assert (row.status, row.reason) == (Status.DELIVERED, f"204: {note}")
-    attempt = Attempt.objects.get()
-    assert (attempt.outcome, attempt.status_code, attempt.error) == (
-        OutcomeClass.SUCCESS,
-        204,
-        note,
-    )
-
-
 def test_committing_an_outcome_twice_changes_nothing() -> None:
     row = factories.delivery()
 
