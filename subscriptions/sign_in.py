@@ -9,7 +9,10 @@ Only the failures of the last 15 minutes count, and there is no other state: a t
 try again when the oldest of them is that old. The limit for one account from one origin is small.
 The limits for one origin with any accounts, and for one account from any origin, are larger: they
 are for distributed guesses, and must not let a stranger lock out everybody, or one person, with a
-few attempts.
+few attempts. Each door counts its own failures: wrong passwords of a queue's client do not lock the
+console, though both may come from one address, such as that of a proxy or of a whole office. A
+browser that signed in to the account before has a limit of its own, and waits for nobody else's
+failures.
 
 A success clears the failures of the same account from the same origin, and no others. An attempt
 with an unknown name is treated like any other, so that it does not reveal which names exist.
@@ -22,18 +25,19 @@ from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.crypto import salted_hmac
 
-from subscriptions.models import SignIn, SignInKind
+from subscriptions.models import Door, SignIn, SignInKind
 from subscriptions.values.client_address import origin_of
 
 WINDOW = timedelta(minutes=15)
 MOST_OF_ACCOUNT_FROM_ORIGIN = 5
 MOST_FROM_ORIGIN = 30
 MOST_OF_ACCOUNT = 100
-# From an origin where the account signed in so recently, it is the owner who tries. Without this
-# exemption strangers anywhere could lock the owner out.
+# From an origin where the account signed in so recently, it is the owner who tries: only the limit
+# of the account from that origin applies. Without this exemption strangers anywhere, or behind the
+# same address, could lock the owner out.
 KNOWN = timedelta(days=30)
 # The length of the column.
 MAX_SHOWN = 150
@@ -54,20 +58,31 @@ class Visitor:
     """Somebody who signs in or out: the name as typed, and the client's address.
 
     `shown` is recorded as the name if there is no user of that name, but it is known to be one.
+    `browser` is the number of a browser that signed in to this account before.
     """
 
+    door: Door
     username: str
     address: str | None
     shown: str = ""
+    browser: str = ""
 
     @property
     def account(self) -> str:
-        """Return a digest of the name, which may be a mistyped password."""
-        return salted_hmac("inturn.sign-in", self.username, algorithm="sha256").hexdigest()
+        return account_of(self.username)
 
     @property
     def origin(self) -> str:
         return origin_of(self.address)
+
+    @property
+    def locks(self) -> tuple[str, str]:
+        return f"{self.door} {self.account}", f"{self.door} {self.origin}"
+
+
+def account_of(username: str) -> str:
+    """Return a digest of the name, which may be a mistyped password."""
+    return salted_hmac("inturn.sign-in", username, algorithm="sha256").hexdigest()
 
 
 def begin_sign_in(visitor: Visitor, *, now: datetime) -> SignIn:
@@ -76,24 +91,30 @@ def begin_sign_in(visitor: Visitor, *, now: datetime) -> SignIn:
     Raises ThrottledError after too many failures.
     """
     with transaction.atomic():
-        _lock(visitor.account, visitor.origin)
+        _lock(*visitor.locks)
         until = throttled_until(visitor, now=now)
         if until is None:
             return _write(visitor, SignInKind.FAILED, now=now)
         # One row is enough to show that the attempts go on; a flood of rows would only be in the
         # way.
-        latest = SignIn.objects.filter(origin=visitor.origin).order_by("-id").first()
+        of_origin = SignIn.objects.filter(door=visitor.door, origin=visitor.origin)
+        latest = of_origin.order_by("-id").first()
         if latest is None or latest.kind != SignInKind.REFUSED:
             _write(visitor, SignInKind.REFUSED, now=now)
     raise ThrottledError(until)
 
 
-def complete_sign_in(attempt: SignIn) -> None:
+def complete_sign_in(attempt: SignIn, visitor: Visitor) -> None:
     """Record that the password was right: earlier failures from the same origin no longer count."""
     with transaction.atomic():
-        _lock(attempt.account, attempt.origin)
+        _lock(*visitor.locks)
         SignIn.objects.filter(pk=attempt.pk).update(kind=SignInKind.SIGNED_IN, counts=False)
-        counted = SignIn.objects.filter(counts=True, account=attempt.account, origin=attempt.origin)
+        counted = SignIn.objects.filter(
+            Q(origin=attempt.origin, browser="") | Q(browser=attempt.browser) & ~Q(browser=""),
+            counts=True,
+            door=attempt.door,
+            account=attempt.account,
+        )
         counted.update(counts=False)
 
 
@@ -102,28 +123,33 @@ def sign_out(visitor: Visitor, *, now: datetime) -> None:
 
 
 def forgive_failures(failure: SignIn) -> int:
-    """Reset the failures of an account and of its origin; return how many counted."""
+    """Reset the failures of an account and of its origin at one door; return how many counted."""
     is_related = Q(account=failure.account) | Q(origin=failure.origin)
-    return SignIn.objects.filter(is_related, counts=True).update(counts=False)
+    counted = SignIn.objects.filter(is_related, door=failure.door, counts=True)
+    return counted.update(counts=False)
 
 
 def throttled_until(visitor: Visitor, *, now: datetime) -> datetime | None:
     """Return the time from which they may try again, or None if they may now."""
     account, origin = Q(account=visitor.account), Q(origin=visitor.origin)
-    limits = [(account & origin, MOST_OF_ACCOUNT_FROM_ORIGIN), (origin, MOST_FROM_ORIGIN)]
-    signed_in = SignIn.objects.filter(
-        account & origin, kind=SignInKind.SIGNED_IN, at__gt=now - KNOWN
-    )
+    at_door = SignIn.objects.filter(door=visitor.door)
+    counted = at_door.filter(counts=True, at__gt=now - WINDOW, browser=visitor.browser)
+    if visitor.browser:
+        return _full_until(counted.filter(account), MOST_OF_ACCOUNT_FROM_ORIGIN)
+    signed_in = at_door.filter(account & origin, kind=SignInKind.SIGNED_IN, at__gt=now - KNOWN)
+    limits = [(account & origin, MOST_OF_ACCOUNT_FROM_ORIGIN)]
     if not signed_in.exists():
-        limits.append((account, MOST_OF_ACCOUNT))
+        limits += [(origin, MOST_FROM_ORIGIN), (account, MOST_OF_ACCOUNT)]
     untils = [
-        until for is_counted, most in limits if (until := _full_until(is_counted, most, now=now))
+        until
+        for is_counted, most in limits
+        if (until := _full_until(counted.filter(is_counted), most))
     ]
     return max(untils, default=None)
 
 
-def _full_until(is_counted: Q, most: int, *, now: datetime) -> datetime | None:
-    counted = SignIn.objects.filter(is_counted, counts=True, at__gt=now - WINDOW).order_by("-at")
+def _full_until(counted: QuerySet[SignIn], most: int) -> datetime | None:
+    counted = counted.order_by("-at")
     at = counted.values_list("at", flat=True)[most - 1 : most].first()
     return None if at is None else at + WINDOW
 
@@ -133,6 +159,8 @@ def _write(visitor: Visitor, kind: SignInKind, *, now: datetime) -> SignIn:
     return SignIn.objects.create(
         at=now,
         kind=kind,
+        door=visitor.door,
+        browser=visitor.browser,
         username=visitor.username if is_user else visitor.shown[:MAX_SHOWN],
         address=visitor.address,
         account=visitor.account,

@@ -22,9 +22,11 @@ from delivery.console.own.home import read_own_home
 from delivery.console.saved_views.posts import delete_view, rename_view, save_view
 from delivery.console.shared.rights import is_developer, may_see_overview
 from subscriptions import sign_in
+from subscriptions.admin.people.known_browser import remember_browser
 from subscriptions.admin.people.sign_in_form import SignInForm
 from subscriptions.admin.shared.one_time_secret import shown_once
 from subscriptions.changes import record_new_password
+from subscriptions.models import Door
 from subscriptions.sign_in import Visitor
 from subscriptions.values.client_address import client_address
 
@@ -106,6 +108,8 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
     ) -> HttpResponse:
         """Return 429 to a user who has to wait, so that scripts understand it too."""
         answer: HttpResponse = super().login(request, extra_context)
+        if request.method == "POST" and request.user.is_authenticated:
+            remember_browser(request, answer, request.user.get_username())
         shown = answer.context_data if isinstance(answer, TemplateResponse) else None
         form = (shown or {}).get("form")
         seconds = getattr(form, "throttled_seconds", None)
@@ -121,7 +125,8 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
         answer: HttpResponse = super().logout(request, extra_context)
         if name and not request.user.is_authenticated:
             sign_in.sign_out(
-                Visitor(username=name, address=client_address(request)), now=timezone.now()
+                Visitor(door=Door.CONSOLE, username=name, address=client_address(request)),
+                now=timezone.now(),
             )
         return answer
 

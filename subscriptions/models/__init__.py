@@ -10,7 +10,7 @@ from subscriptions.models.publish_id import PublishId
 from subscriptions.models.publisher import Publisher
 from subscriptions.models.saved_view import SavedView
 from subscriptions.models.secret import SigningSecret
-from subscriptions.models.sign_in import SignIn, SignInKind
+from subscriptions.models.sign_in import Door, SignIn, SignInKind
 from subscriptions.models.subscriber import MatchMode, Processing, Subscriber
 from subscriptions.models.subscription import DedupMode, JoinMode, Mode, Subscription
 from subscriptions.models.workfront import WorkfrontSubscription

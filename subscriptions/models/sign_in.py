@@ -12,6 +12,14 @@ class SignInKind(models.TextChoices):
     SIGNED_OUT = "SIGNED_OUT", "left by signing out"
 
 
+class Door(models.TextChoices):
+    """Where a password is asked for; failures at one door do not count at another."""
+
+    CONSOLE = "CONSOLE", "the console"
+    TEAMFORGE = "TEAMFORGE", "the login of TeamForge's clients"
+    EVENT_QUEUE = "EVENT_QUEUE", "the queues of Event Queue's clients"
+
+
 class SignIn(models.Model):
     """One sign-in, failure or sign-out; `subscriptions.sign_in` has the rules of refusal.
 
@@ -23,12 +31,19 @@ class SignIn(models.Model):
 
     at = models.DateTimeField(db_default=Now())
     kind = models.CharField(max_length=10, choices=SignInKind)
+    door = models.CharField(max_length=11, choices=Door, default=Door.CONSOLE)
     username = models.CharField(
         max_length=150, blank=True, default="", help_text="Empty: the name is unknown."
     )
     address = models.GenericIPAddressField(null=True)
     account = models.CharField(max_length=64)
     origin = models.CharField(max_length=43)
+    browser = models.CharField(
+        max_length=32,
+        blank=True,
+        default="",
+        help_text="The number of a browser that signed in to the account before.",
+    )
     counts = models.BooleanField(default=False)
 
     class Meta:

@@ -2,8 +2,8 @@
 
 The password is one of the subscriber's fetch keys, or the password migrated from the Event Queue
 (`Subscriber.queue_password`). A key cannot be guessed, so one look-up is enough. A password can:
-each try is counted like sign-ins to the console (`subscriptions.sign_in`), with accounts of its
-own, and too many failures lead to 429. A correct password is cached in memory by a keyed digest,
+each try is counted like sign-ins to the console (`subscriptions.sign_in`), at a door of its own,
+and too many failures lead to 429. A correct password is cached in memory by a keyed digest,
 for as long as its hash is stored: hashing takes a quarter of a second, and a client calls several
 times a second.
 """
@@ -23,7 +23,7 @@ from subscriptions import sign_in
 from subscriptions.api.authentication import KeyAuthentication, usable_key
 from subscriptions.api.problems import Problem
 from subscriptions.matching.lookups import key_by_hash
-from subscriptions.models import ApiKey, Scope, Subscriber
+from subscriptions.models import ApiKey, Door, Scope, Subscriber
 from subscriptions.models.api_key import hash_of
 from subscriptions.sign_in import ThrottledError, Visitor
 from subscriptions.values.client_address import client_address
@@ -82,7 +82,10 @@ def _with_password(request: Request, name: str, password: str) -> ApiKey:
     if subscriber is None or digest not in _right:
         shown = "" if subscriber is None else f"event queue {name}"
         visitor = Visitor(
-            username=f"event queue {name}", address=client_address(request), shown=shown
+            door=Door.EVENT_QUEUE,
+            username=f"event queue {name}",
+            address=client_address(request),
+            shown=shown,
         )
         _check(visitor, password, stored=stored)
         _remember(digest)
@@ -109,7 +112,7 @@ def _check(visitor: Visitor, password: str, *, stored: str) -> None:
         raise AuthenticationFailed(_WRONG)
     if not check_password(password, stored):
         raise AuthenticationFailed(_WRONG)
-    sign_in.complete_sign_in(attempt)
+    sign_in.complete_sign_in(attempt, visitor)
 
 
 def _remember(digest: bytes) -> None:

@@ -1,8 +1,8 @@
 """Logins of TeamForge's clients: name and password for a token, which is valid for an hour.
 
 The name is a publisher's, the password one of its keys. The token is signed, not stored: it has the
-key's id, so revoking a key ends its sessions. A wrong password is recorded and counted like one at
-the console (`subscriptions.sign_in`). A correct key is always accepted: it cannot be guessed, and
+key's id, so revoking a key ends its sessions. A wrong password is recorded and counted as at the
+console (`subscriptions.sign_in`), but at a door of its own. A correct key is always accepted: it cannot be guessed, and
 failed logins in its owner's name cannot lock the owner out.
 """
 
@@ -14,7 +14,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from subscriptions import sign_in
 from subscriptions.api.authentication import is_usable, usable_key
 from subscriptions.api.problems import Problem
-from subscriptions.models import ApiKey, Publisher, Scope
+from subscriptions.models import ApiKey, Door, Publisher, Scope
 from subscriptions.sign_in import ThrottledError, Visitor
 from subscriptions.values.names import is_name
 
@@ -34,7 +34,13 @@ def log_in(username: str, password: str, *, address: str | None, now: datetime) 
     is_known = is_name(username) and Publisher.objects.filter(name=username).exists()
     try:
         sign_in.begin_sign_in(
-            Visitor(username=name, address=address, shown=name if is_known else ""), now=now
+            Visitor(
+                door=Door.TEAMFORGE,
+                username=name,
+                address=address,
+                shown=name if is_known else "",
+            ),
+            now=now,
         )
     except ThrottledError as throttled:
         seconds = max(int((throttled.until - now).total_seconds()), 0) + 1

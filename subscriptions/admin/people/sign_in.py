@@ -17,7 +17,7 @@ from subscriptions.admin.shared.base import actor_of
 from subscriptions.admin.shared.export import ExportedAdmin
 from subscriptions.admin.shared.list_filters import ExactText, Since, Until, choice_filter
 from subscriptions.changes import record_change
-from subscriptions.models import SignIn, SignInKind
+from subscriptions.models import Door, SignIn, SignInKind
 
 SHOWN = 20
 
@@ -38,10 +38,11 @@ class AddressFilter(ExactText):
 @admin.register(SignIn)
 class SignInAdmin(ExportedAdmin):
     empty_text = "Every sign-in, sign-out and failed sign-in is recorded here with its address."
-    list_display = ["when", "what", "who", "address"]
+    list_display = ["when", "what", "who", "address", "where"]
     list_display_links = None
     list_filter = [
         choice_filter("Event", "kind", SignInKind.values),
+        choice_filter("Door", "door", Door.values),
         UsernameFilter,
         AddressFilter,
         Since,
@@ -65,7 +66,7 @@ class SignInAdmin(ExportedAdmin):
         return super().changelist_view(request, shown)
 
     def let_in(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """End the wait of the failed account, and of everybody from its origin."""
+        """End the wait of the failed account, and of everybody from its origin, at that door."""
         failure: SignIn = self.permitted(request, object_id)
         if count := sign_in.forgive_failures(failure):
             after = {"failures": 0}
@@ -85,11 +86,16 @@ class SignInAdmin(ExportedAdmin):
             "kind": row.kind,
             "username": row.username,
             "address": row.address,
+            "door": row.door,
         }
 
     @admin.display(description="event")
     def what(self, row: SignIn) -> SafeString:
         return format_html('<span title="{}">{}</span>', row.get_kind_display(), row.kind)
+
+    @admin.display(description="at")
+    def where(self, row: SignIn) -> str:
+        return row.get_door_display()
 
     @admin.display(description="user")
     def who(self, row: SignIn) -> str:
@@ -103,9 +109,9 @@ def who(row: SignIn) -> str:
 def throttled(*, now: datetime) -> list[SignIn]:
     """Return the last failure of each throttled account and origin, with `until`, newest first."""
     counted = SignIn.objects.filter(counts=True, at__gt=now - sign_in.WINDOW)
-    latest = _latest_of(counted, "account", "origin", most=sign_in.MOST_OF_ACCOUNT_FROM_ORIGIN)
-    latest += _latest_of(counted, "origin", most=sign_in.MOST_FROM_ORIGIN)
-    latest += _latest_of(counted, "account", most=sign_in.MOST_OF_ACCOUNT)
+    latest = _latest_of(counted, "door", "account", "origin", most=sign_in.MOST_OF_ACCOUNT_FROM_ORIGIN)
+    latest += _latest_of(counted, "door", "origin", most=sign_in.MOST_FROM_ORIGIN)
+    latest += _latest_of(counted, "door", "account", most=sign_in.MOST_OF_ACCOUNT)
     rows: list[Any] = list(SignIn.objects.filter(pk__in=latest).order_by("-id")[:SHOWN])
     for row in rows:
         row.until = row.at + sign_in.WINDOW

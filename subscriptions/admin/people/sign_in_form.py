@@ -8,7 +8,9 @@ from django.utils import timezone
 from unfold.forms import AuthenticationForm
 
 from subscriptions import sign_in
+from subscriptions.admin.people.known_browser import browser_of
 from subscriptions.admin.shared.times import duration
+from subscriptions.models import Door
 from subscriptions.sign_in import ThrottledError, Visitor
 from subscriptions.values.client_address import client_address
 
@@ -23,13 +25,18 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # Unfold has no typ
         if not username or not password:
             return dict(super().clean())
         now = timezone.now()
-        visitor = Visitor(username=username, address=client_address(self.request))
+        visitor = Visitor(
+            door=Door.CONSOLE,
+            username=username,
+            address=client_address(self.request),
+            browser=browser_of(self.request, username),
+        )
         try:
             attempt = sign_in.begin_sign_in(visitor, now=now)
         except ThrottledError as throttled:
             raise self._refusal(throttled.until, now=now) from None
         cleaned: dict[str, Any] = super().clean()
-        sign_in.complete_sign_in(attempt)
+        sign_in.complete_sign_in(attempt, visitor)
         return cleaned
 
     def _refusal(self, until: datetime, *, now: datetime) -> ValidationError:

@@ -32,6 +32,7 @@ from subscriptions import sign_in
 from subscriptions.models import (
     CommonScript,
     ConfigurationChange,
+    Door,
     PublishId,
     SavedView,
     SignIn,
@@ -209,7 +210,7 @@ def _change() -> ConfigurationChange:
 
 
 def _throttled() -> SignIn:
-    visitor = Visitor(username="uma", address="198.51.100.7")
+    visitor = Visitor(door=Door.CONSOLE, username="uma", address="198.51.100.7")
     failures = [
         sign_in.begin_sign_in(visitor, now=timezone.now())
         for _ in range(sign_in.MOST_OF_ACCOUNT_FROM_ORIGIN)

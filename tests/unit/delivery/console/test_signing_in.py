@@ -14,7 +14,7 @@ from pytest_django import Settings
 
 from subscriptions import sign_in
 from subscriptions.admin.people.sign_in import throttled
-from subscriptions.models import ConfigurationChange, SignIn
+from subscriptions.models import ConfigurationChange, Door, SignIn
 from subscriptions.sign_in import ThrottledError, Visitor
 
 PASSWORD = "correct horse battery"
@@ -133,16 +133,16 @@ class TestThrottling:
     def test_an_address_that_tries_many_names_waits_for_every_name(self, una: User) -> None:
         now = timezone.now()
         for number in range(30):
-            sign_in.begin_sign_in(Visitor(username=f"name{number}", address=OTHER), now=now)
+            sign_in.begin_sign_in(Visitor(door=Door.CONSOLE, username=f"name{number}", address=OTHER), now=now)
         with pytest.raises(ThrottledError):
-            sign_in.begin_sign_in(Visitor(username="una", address=OTHER), now=now)
+            sign_in.begin_sign_in(Visitor(door=Door.CONSOLE, username="una", address=OTHER), now=now)
 
     def test_an_account_that_is_tried_from_everywhere_waits(self, una: User) -> None:
         now = timezone.now()
         for number in range(100):
-            sign_in.begin_sign_in(Visitor(username="una", address=f"198.51.{number}.1"), now=now)
+            sign_in.begin_sign_in(Visitor(door=Door.CONSOLE, username="una", address=f"198.51.{number}.1"), now=now)
         with pytest.raises(ThrottledError):
-            sign_in.begin_sign_in(Visitor(username="una", address="127.0.0.1"), now=now)
+            sign_in.begin_sign_in(Visitor(door=Door.CONSOLE, username="una", address="127.0.0.1"), now=now)
 
     def test_an_account_that_is_tried_from_everywhere_does_not_wait_where_it_is_at_home(
         self, una: User
@@ -157,11 +157,74 @@ class TestThrottling:
         now = timezone.now()
         for number in range(5):
             sign_in.begin_sign_in(
-                Visitor(username="una", address=f"2001:db8:1:2::{number}"), now=now
+                Visitor(door=Door.CONSOLE, username="una", address=f"2001:db8:1:2::{number}"), now=now
             )
         with pytest.raises(ThrottledError):
-            sign_in.begin_sign_in(Visitor(username="una", address="2001:db8:1:2:ffff::1"), now=now)
-        sign_in.begin_sign_in(Visitor(username="una", address="2001:db8:1:3::1"), now=now)
+            sign_in.begin_sign_in(Visitor(door=Door.CONSOLE, username="una", address="2001:db8:1:2:ffff::1"), now=now)
+        sign_in.begin_sign_in(Visitor(door=Door.CONSOLE, username="una", address="2001:db8:1:3::1"), now=now)
+
+    def test_failures_at_another_door_lock_only_that_door(self, una: User, client: Client) -> None:
+        now = timezone.now()
+        for door in (Door.EVENT_QUEUE, Door.TEAMFORGE):
+            for number in range(30):
+                stranger = Visitor(door=door, username=f"queue {number}", address="127.0.0.1")
+                sign_in.begin_sign_in(stranger, now=now)
+            with pytest.raises(ThrottledError):
+                sign_in.begin_sign_in(
+                    Visitor(door=door, username="queue", address="127.0.0.1"), now=now
+                )
+        assert try_to(client, password=PASSWORD).status_code == 302
+
+    def test_wrong_passwords_at_the_login_of_teamforge_do_not_lock_the_console(
+        self, una: User, client: Client
+    ) -> None:
+        for number in range(31):
+            given = {"Username": f"name{number}", "Password": "wrong"}
+            answer = client.post("/inbox/login", given, content_type="application/json")
+        assert answer.status_code == 429
+        assert try_to(client, password=PASSWORD).status_code == 302
+        assert set(SignIn.objects.values_list("door", flat=True)) == {"TEAMFORGE", "CONSOLE"}
+
+    def test_strangers_of_the_same_address_do_not_lock_out_who_signed_in_there(
+        self, una: User, client: Client
+    ) -> None:
+        try_to(Client(), password=PASSWORD)
+        for number in range(30):
+            fail(Client(), 1, name=f"name{number}")
+        assert try_to(Client(), name="other", password=PASSWORD).status_code == 429
+        assert try_to(client, password=PASSWORD).status_code == 302
+
+    def test_strangers_who_know_the_name_do_not_lock_out_the_owners_browser(
+        self, una: User, client: Client
+    ) -> None:
+        try_to(client, password=PASSWORD)
+        client.post("/admin/logout/")
+        fail(Client(), 6)
+        assert try_to(Client(), password=PASSWORD).status_code == 429
+        assert try_to(client, password=PASSWORD).status_code == 302
+
+    def test_a_known_browser_has_five_guesses_of_its_own_and_for_its_account_only(
+        self, una: User, client: Client
+    ) -> None:
+        User.objects.create_user("ben", password=PASSWORD, is_staff=True)
+        try_to(client, password=PASSWORD)
+        client.post("/admin/logout/")
+        fail(client, 5)
+        assert try_to(client, password=PASSWORD).status_code == 429
+        assert try_to(Client(), password=PASSWORD).status_code == 302
+        fail(Client(), 5, name="ben")
+        assert try_to(client, name="ben", password=PASSWORD).status_code == 429
+
+    def test_the_cookie_of_a_known_browser_cannot_be_made_up(
+        self, una: User, client: Client
+    ) -> None:
+        try_to(client, password=PASSWORD)
+        (cookie,) = (one for name, one in client.cookies.items() if name.endswith("_known"))
+        assert (cookie["path"], cookie["httponly"]) == ("/admin/login/", True)
+        client.post("/admin/logout/")
+        client.cookies[cookie.key] = cookie.value[:-1] + ("a" if cookie.value[-1] != "a" else "b")
+        fail(client, 5)
+        assert try_to(Client(), password=PASSWORD).status_code == 429
 
 
 class TestClientAddress:
@@ -219,7 +282,7 @@ def test_guesses_at_the_same_moment_count_each_other() -> None:
     def guess() -> None:
         try:
             barrier.wait()
-            begun.append(sign_in.begin_sign_in(Visitor(username="una", address=OTHER), now=now))
+            begun.append(sign_in.begin_sign_in(Visitor(door=Door.CONSOLE, username="una", address=OTHER), now=now))
         except ThrottledError as error:
             refused.append(error)
         finally:

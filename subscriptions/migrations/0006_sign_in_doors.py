@@ -1,0 +1,33 @@
+"""Failed sign-ins count by door, and those of a known browser by themselves."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("subscriptions", "0005_subscription_descriptions")]
+
+    operations = [
+        migrations.AddField(
+            "signin",
+            "door",
+            models.CharField(
+                choices=[
+                    ("CONSOLE", "the console"),
+                    ("TEAMFORGE", "the login of TeamForge's clients"),
+                    ("EVENT_QUEUE", "the queues of Event Queue's clients"),
+                ],
+                default="CONSOLE",
+                max_length=11,
+            ),
+        ),
+        migrations.AddField(
+            "signin",
+            "browser",
+            models.CharField(
+                blank=True,
+                default="",
+                help_text="The number of a browser that signed in to the account before.",
+                max_length=32,
+            ),
+        ),
+    ]
