@@ -24,7 +24,9 @@ KEPT = {"INTURN_ENCRYPTION_KEYS", "INTURN_SECRET_KEY"}
 _NOT_SETTINGS = (MARKER, ENTERED, "INTURN_TEST_")
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s\"'@]*@")
-_NAMED_SECRET = re.compile(r"(\w*(?:password|passwd|secret|token|key)=)[^&;\s\"']+", re.IGNORECASE)
+# It begins with the last part of the name: a pattern for the whole name would read a long word
+# again from each of its letters.
+_NAMED_SECRET = re.compile(r"((?:password|passwd|secret|token|key)=)[^&;\s\"']+", re.IGNORECASE)
 
 
 def effective_settings(environment: Mapping[str, str] = os.environ) -> list[FoundSetting]:
