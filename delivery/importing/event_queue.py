@@ -4,21 +4,18 @@ Only queueId is required. `name` is the user name of the queue's client, `events
 that the queue gets. The Event Queue's 30 seconds and four days are Inturn's defaults too.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from delivery.importing.import_result import Imported, SourceError
+from delivery.importing.source import parse_source
 
 _EXPECTED = 'A JSON list of {"queueId": …, "name": …, "events": […]} was expected.'
 
 
 def import_event_queue(text: str) -> Imported:
     """Convert the list; raises SourceError for any other input."""
-    try:
-        queues = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise SourceError(f"The source is not JSON: {error}.") from None
+    queues = parse_source(text)
     if not isinstance(queues, list):
         raise SourceError(_EXPECTED)
     for number, queue in enumerate(queues, start=1):

@@ -5,14 +5,13 @@ SubscriberName, Status, HttpHeaders, WebhookEndpoint, SubsFilter, HeaderFilterSt
 CustomScript; all but EventName may be empty. Values in other columns are reported as not read.
 """
 
-import csv
-import io
 import json
 import re
 from collections import Counter
 from typing import Any
 
 from delivery.importing.import_result import Imported, SourceError
+from delivery.importing.source import csv_rows, parse_source
 from delivery.importing.unread import SourceObject, close_name
 from subscriptions.checks.script import fault, script_refusals
 from subscriptions.configuration.document import PUBLISH_ID
@@ -51,13 +50,8 @@ def import_teamforge(text: str) -> Imported:
 
 
 def _rows(text: str) -> list[dict[str, str]]:
-    if text.lstrip().startswith("["):
-        try:
-            rows = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise SourceError(f"The source is not JSON: {error}.") from None
-    else:
-        rows = list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"))))
+    is_json = text.lstrip("\ufeff \t\r\n").startswith("[")
+    rows = parse_source(text) if is_json else csv_rows(text)
     if not rows or not all(isinstance(row, dict) and row.get("EventName") for row in rows):
         raise SourceError(_unexpected(rows))
     # Cells beyond the header row have the name None.
@@ -108,7 +102,7 @@ def _warn_of_difference(imported: Imported, entry: dict[str, Any], row: Row) -> 
 def _add_sample(imported: Imported, entry: dict[str, Any], text: str) -> None:
     """Take over the first format of an event type that is JSON as its sample."""
     try:
-        entry.setdefault("sample", json.loads(text))
+        entry.setdefault("sample", parse_source(text))
     except ValueError:
         imported.report_impossible(
             f"event type {entry['name']}: its EventFormat is not JSON; "
@@ -253,7 +247,7 @@ def _headers(imported: Imported, row: Row, label: str) -> dict[str, Any]:
     given = row.get("HttpHeaders", "")
     try:
         pairs = (
-            json.loads(given)
+            parse_source(given)
             if given.startswith("{")
             else dict(line.split(":", 1) for line in given.splitlines() if line.strip())
         )

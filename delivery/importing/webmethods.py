@@ -17,13 +17,13 @@ Integration Server makes services callable. A document delivered to the server g
 triggers, so their subscribers share an `application`: the source's `client`, or the server's host.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 from delivery.importing.import_result import Imported, SourceError
+from delivery.importing.source import parse_source
 from delivery.importing.unread import SourceObject
 from delivery.importing.webmethods_filters import CannotTranslateError, translated_filter
 from delivery.importing.webmethods_joins import join_of
@@ -41,10 +41,7 @@ _ANY = ("", "N/A", "NONE", "OR", "ANY")
 
 def import_webmethods(text: str) -> Imported:
     """Raise SourceError for anything but such a list."""
-    try:
-        content = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise SourceError(f"The source is not JSON: {error}.") from None
+    content = parse_source(text)
     imported = Imported()
     given = imported.source_object(
         content if isinstance(content, dict) else {"triggers": content}, noun="key"

@@ -5,12 +5,12 @@ the list of the deprecated call, whose names have underscores. Workfront masks t
 document has a reference for each; a token that is not masked becomes its value.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from delivery.importing.import_result import Imported, SourceError
+from delivery.importing.source import parse_source
 from delivery.vendors.workfront.subscribing import POLICY, TIMEOUT_SECONDS, subscriber_name
 from delivery.vendors.workfront.translate import Translation, translate_document
 from subscriptions.values.endpoints import EndpointError, parse_url
@@ -26,10 +26,7 @@ _URL_WITHOUT_EFFECT = ("url", "date_created", "successes", "failures", "disabled
 
 def import_workfront(text: str) -> Imported:
     """Raise SourceError for anything but such an answer."""
-    try:
-        content = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise SourceError(f"The source is not JSON: {error}.") from None
+    content = parse_source(text)
     imported = Imported()
     for document in _documents(imported, content):
         _add(imported, document)
@@ -54,7 +51,8 @@ def _documents(imported: Imported, content: Any) -> Iterator[dict[str, Any]]:
         listed, meta = answer.get("subscriptions"), answer.get("meta")
         if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
             raise SourceError(_EXPECTED)
-        total = max(total, meta.get("total_count") or 0 if isinstance(meta, dict) else 0)
+        announced = meta.get("total_count") if isinstance(meta, dict) else None
+        total = max(total, announced if isinstance(announced, int) else 0)
         found += len(listed)
         yield from map(_with_capitals, listed)
     if not found:

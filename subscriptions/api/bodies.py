@@ -1,6 +1,7 @@
 """Reading of request bodies, bounded in size, and of JSON without traps."""
 
 import json
+import sys
 from collections.abc import Mapping
 from typing import IO, Any
 
@@ -42,11 +43,18 @@ def parse_json(body: bytes) -> Any:
     except json.JSONDecodeError as error:
         raise _not_json(f"{error.msg} (line {error.lineno}, column {error.colno})") from None
     except ValueError as error:
-        raise _not_json(str(error)) from None
+        raise _not_json(json_error(error)) from None
     except RecursionError:
         raise _too_deep() from None
     check_json(value)
     return value
+
+
+def json_error(error: ValueError) -> str:
+    """Return the words for an error of Python's that is no error of JSON's grammar."""
+    if str(error).startswith("Exceeds the limit"):
+        return f"it holds a number of more than {sys.get_int_max_str_digits():,} digits"
+    return str(error)
 
 
 def check_json(value: Any) -> None:

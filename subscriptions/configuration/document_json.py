@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from subscriptions.api.bodies import json_error
 from subscriptions.configuration.document import (
     FORMAT,
     NAMES,
@@ -30,6 +31,8 @@ def parse_document(text: bytes | str) -> Any:
     except json.JSONDecodeError as error:
         detail = f"The file is not JSON: {error.msg} (line {error.lineno}, column {error.colno})."
         raise document_refused(detail) from None
+    except ValueError as error:
+        raise document_refused(f"The file is not JSON: {json_error(error)}.") from None
     except RecursionError:
         raise document_refused("The file is nested too deeply.") from None
     return content

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from delivery.importing.event_queue import import_event_queue
 from delivery.importing.import_result import Imported, SourceError
+from delivery.importing.source import read_source
 from delivery.importing.teamforge import import_teamforge
 from delivery.importing.webmethods import import_webmethods
 from delivery.importing.workfront import import_workfront
@@ -87,13 +88,8 @@ class Command(BaseCommand):
             raise SystemExit(code)
 
     def _import_configuration(self, system: str, options: dict[str, Any]) -> None:
-        source = options["source"]
         try:
-            imported = IMPORTERS[system](source.read_text())
-        except OSError as error:
-            raise CommandError(f"{source} cannot be read: {error.strerror}.") from error
-        except UnicodeError as error:
-            raise CommandError(f"{source} is not UTF-8 ({error}). Convert it to UTF-8.") from error
+            imported = IMPORTERS[system](read_source(options["source"]))
         except SourceError as error:
             raise CommandError(str(error)) from error
         ignored = options["ignore"]

@@ -94,6 +94,7 @@ def test_what_has_not_the_form_of_a_document_is_refused(content: Any, field: str
         b"[" * 100_000,
         b'{"a": "\\ud800"}',
         b'{"a": NaN}',
+        b'{"a": ' + b"7" * 4301 + b"}",
     ],
 )
 def test_what_is_no_json_is_refused(text: bytes) -> None:
