@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from delivery.states import OutcomeClass
+from subscriptions.scripts.jobs import ScriptFault
 
 # The class of an attempt without an answer, and the reason in words.
 Fault = tuple[OutcomeClass, str]
@@ -51,9 +52,19 @@ def unsendable_outcome(fault: str, *, now: datetime) -> Outcome:
     return Outcome(outcome=OutcomeClass.UNSENDABLE, started_at=now, duration_ms=0, error=fault)
 
 
-def script_failed(fault: str, *, now: datetime) -> Outcome:
-    """Return the outcome of a delivery whose script failed; `fault` is like `line 3: …`."""
-    return Outcome(outcome=OutcomeClass.SCRIPT, started_at=now, duration_ms=0, error=fault)
+def script_failed(fault: ScriptFault, *, now: datetime) -> Outcome:
+    """Return the outcome of a delivery whose script failed.
+
+    A text that the script threw may be a part of the message. It is kept as an excerpt, which only
+    people who may see payloads can read; the error also goes into the journal, incidents and mail.
+    """
+    return Outcome(
+        outcome=OutcomeClass.SCRIPT,
+        started_at=now,
+        duration_ms=0,
+        error=fault.shared,
+        excerpt=str(fault).encode(errors="replace")[:EXCERPT_BYTES] if fault.kind else b"",
+    )
 
 
 def class_of(status_code: int) -> OutcomeClass:

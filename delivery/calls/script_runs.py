@@ -27,7 +27,7 @@ def answer_by_script(
     result = _executed(parcel, endpoint, headers)
     duration_ms = round((time.perf_counter() - start) * 1000)
     if isinstance(result, ScriptFault):
-        return Called(replace(script_failed(str(result), now=now), duration_ms=duration_ms))
+        return Called(replace(script_failed(result, now=now), duration_ms=duration_ms))
     answer = answer_of_script(result)
     outcome, error = answer_class(answer.status_code, success_codes=endpoint.rules.success_codes)
     excerpt = b"" if outcome is OutcomeClass.SUCCESS else answer.body[:EXCERPT_BYTES]

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from delivery.senders.run_result import RunResult
 from delivery.verdict import Rules, Tries
+from subscriptions.scripts.jobs import ScriptFault
 
 # The unit that waits after a failed attempt: a subscription, the scheme, host and port of a URL, or
 # a whole lane.
@@ -21,7 +22,7 @@ class Transformation:
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     path: str = ""
-    fault: str = ""
+    fault: ScriptFault | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +121,7 @@ class Endpoint:
     probe_url: str = ""
     forward_headers: tuple[str, ...] = ()
     forwards_authorization: bool = False
-    fault: str = ""
+    fault: ScriptFault | None = None
     is_held_whole: bool = False
     script: str = field(default="", repr=False)
     script_version: int = 0

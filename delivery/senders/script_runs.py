@@ -141,7 +141,7 @@ def transform_parcel(
     A fault stores nothing.
     """
     if isinstance(result, ScriptFault):
-        return replace(parcel, transformation=Transformation(fault=str(result))), None
+        return replace(parcel, transformation=Transformation(fault=result)), None
     content_type = "application/json" if result.is_json and not is_json(parcel.content_type) else ""
     output = ScriptOutputMade(
         lane_id=endpoint.lane_id,

@@ -22,6 +22,7 @@ __all__ = [
     "ConfigurationChange",
     "ConfigurationTransaction",
     "DedupMode",
+    "Door",
     "Durability",
     "ErrorsWhen",
     "EventType",

@@ -27,6 +27,9 @@ MEMORY_BYTES = 64 * 1024 * 1024
 STACK_BYTES = 256 * 1024
 PROCESS_BYTES = 512 * 1024 * 1024
 LONGEST_OUTPUT = 4 * 1024 * 1024
+OUTPUT_TOO_LONG = f"its output is longer than {LONGEST_OUTPUT // 2**20} MiB"
+# A script may throw a text of any length; nobody reads more of it.
+LONGEST_ERROR = 4096
 LENGTH = struct.Struct("!I")
 
 # On the script's own first line, to keep its line numbers. Ends the program before the script runs.
@@ -147,11 +150,7 @@ def executed(script: str, job: dict) -> dict:  # type: ignore[type-arg]
         body = collect()
         collected = body or collect(context.eval(_COLLECTOR))
         if len(collected) > LONGEST_OUTPUT:
-            return {
-                "error": f"its output is longer than {LONGEST_OUTPUT // 2**20} MiB",
-                "line": None,
-                "column": None,
-            }
+            return {"error": OUTPUT_TOO_LONG, "line": None, "column": None}
         return {"body": body} if body else {"output": collected}
     except _ERRORS as error:
         # The line numbers are the collector's, not the script's.
@@ -197,7 +196,10 @@ def described(error: Exception) -> dict:  # type: ignore[type-arg]
     frame = next((frame for frame in frames if "(" in frame), frames[0] if frames else "")
     place = frame.partition("<input>:")[2].rstrip(")").split(":")
     line, column = (int(place[0]), int(place[1])) if len(place) > 1 else (None, None)
-    return {"error": text.removesuffix("\nundefined").strip(), "line": line, "column": column}
+    text = text.removesuffix("\nundefined").strip()
+    if len(text) > LONGEST_ERROR:
+        text = f"{text[:LONGEST_ERROR]}…"
+    return {"error": text, "line": line, "column": column}
 
 
 def receive(connection: socket.socket) -> "dict | None":  # type: ignore[type-arg]

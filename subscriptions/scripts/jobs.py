@@ -46,19 +46,28 @@ class Output:
 class ScriptFault:
     """The reason a script cannot be saved or has no output.
 
-    `line` and `column` count from 1, if known. `source` is the common script that they are about,
-    if it is one.
+    `text` may quote the message, because a script may throw any text. `shared`, for people who may
+    not see payloads, then has `kind` instead. `line` and `column` count from 1, if known. `source`
+    is the common script that they are about, if it is one.
     """
 
     text: str
+    kind: str = ""
     line: int | None = None
     column: int | None = None
     source: str = ""
 
     def __str__(self) -> str:
+        return f"{self._place}{self.text}"
+
+    @property
+    def shared(self) -> str:
+        return f"{self._place}{self.kind or self.text}"
+
+    @property
+    def _place(self) -> str:
         of = f" of {self.source}" if self.source else ""
-        place = f"line {self.line}{of}: " if self.line is not None else ""
-        return f"{place}{self.text}"
+        return f"line {self.line}{of}: " if self.line is not None else ""
 
 
 def output_of(answer: Mapping[str, object]) -> Output | ScriptFault:
@@ -72,11 +81,12 @@ def output_of(answer: Mapping[str, object]) -> Output | ScriptFault:
     try:
         check_headers(headers)
     except HeaderError as error:
-        return ScriptFault(text=f"$outheader: {error}")
+        return ScriptFault(text=f"$outheader: {error}", kind="$outheader has an invalid header")
     status = answer["status"]
     if not isinstance(status, int) or not 200 <= status <= 599:
         return ScriptFault(
-            text=f"$statuscode is {status}; it must be a whole number from 200 to 599"
+            text=f"$statuscode is {status}; it must be a whole number from 200 to 599",
+            kind="$statuscode must be a whole number from 200 to 599",
         )
     return Output(
         body=None if body is None else str(body).encode(errors="replace"),

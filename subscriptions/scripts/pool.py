@@ -7,16 +7,18 @@ time.
 """
 
 import atexit
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 from itertools import takewhile
 from typing import Any
 
 import orjson
 
-from subscriptions.scripts.engine import MEMORY_BYTES, SECONDS
+from subscriptions.scripts.engine import MEMORY_BYTES, OUTPUT_TOO_LONG, SECONDS
 from subscriptions.scripts.includes import located_line
 from subscriptions.scripts.jobs import Job, Output, ScriptFault, output_of
 from subscriptions.scripts.worker import Worker, WorkerDiedError
@@ -36,6 +38,21 @@ _WORDS = {
     "InternalError: out of memory": f"it needs more than {MEMORY_BYTES // 2**20} MB of memory",
     "out of memory": f"it needs more than {MEMORY_BYTES // 2**20} MB of memory",
 }
+# The texts of these errors do not quote the message, unless a name comes from it.
+_ENGINES_OWN = re.compile(
+    r"TypeError: cannot (?:read|set) property '(?P<property>[\w$]+)' of (?:undefined|null)"
+    r"|ReferenceError: '?(?P<variable>[\w$]+)'? is not defined"
+    r"|TypeError: (?:not a function|circular reference)"
+    r"|TypeError: \$(?:outmessage is neither text nor JSON|outheader is no object|statuscode is no "
+    r"number)"
+    r"|RangeError: Maximum call stack size exceeded"
+)
+# The classes of other errors by their names; the text behind the name may be any.
+_NAME = re.compile(r"[\w$]+")
+_ERROR_NAMES = (
+    *("Error", "EvalError", "InternalError", "RangeError", "ReferenceError", "SyntaxError"),
+    *("TypeError", "URIError", "AggregateError"),
+)
 
 ScriptResult = Output | ScriptFault
 
@@ -153,7 +170,8 @@ def pool() -> ScriptPool:
 
 def _result(answer: dict[str, Any], script: str) -> ScriptResult:
     if "error" in answer:
-        return _fault(answer, script)
+        fault = _fault(answer, script)
+        return replace(fault, kind=_kind_of(answer["error"], script))
     if "body" in answer:
         return Output(body=answer["body"].encode(), is_json=True)
     try:
@@ -162,6 +180,20 @@ def _result(answer: dict[str, Any], script: str) -> ScriptResult:
         return ScriptFault(
             text="its output holds half a character (a lone surrogate), which cannot be sent"
         )
+
+
+def _kind_of(thrown: str, script: str) -> str:
+    """Return words for what was thrown, without its text; empty if that text is the engine's own.
+
+    A name in the engine's text is none of the message's if the script has it.
+    """
+    own = _ENGINES_OWN.fullmatch(thrown)
+    if thrown in _WORDS or thrown == OUTPUT_TOO_LONG:
+        return ""
+    if own and all(name in _NAME.findall(script) for name in own.groups() if name):
+        return ""
+    name = thrown.partition(":")[0]
+    return f"it threw {name}" if name in _ERROR_NAMES else "it threw a value"
 
 
 def _fault(answer: dict[str, Any], script: str) -> ScriptFault:

@@ -109,7 +109,9 @@ def who(row: SignIn) -> str:
 def throttled(*, now: datetime) -> list[SignIn]:
     """Return the last failure of each throttled account and origin, with `until`, newest first."""
     counted = SignIn.objects.filter(counts=True, at__gt=now - sign_in.WINDOW)
-    latest = _latest_of(counted, "door", "account", "origin", most=sign_in.MOST_OF_ACCOUNT_FROM_ORIGIN)
+    latest = _latest_of(
+        counted, "door", "account", "origin", most=sign_in.MOST_OF_ACCOUNT_FROM_ORIGIN
+    )
     latest += _latest_of(counted, "door", "origin", most=sign_in.MOST_FROM_ORIGIN)
     latest += _latest_of(counted, "door", "account", most=sign_in.MOST_OF_ACCOUNT)
     rows: list[Any] = list(SignIn.objects.filter(pk__in=latest).order_by("-id")[:SHOWN])

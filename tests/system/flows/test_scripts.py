@@ -121,7 +121,7 @@ def test_a_failed_script_is_reported_to_subscribers_of_failures(
     assert (body["status"], body["attempt"]["outcome"], body["attempt"]["error"]) == (
         "FAILED",
         "SCRIPT",
-        "no",
+        "it threw a value",
     )
 
 

@@ -72,6 +72,41 @@ def test_a_message_that_is_no_json_is_text(pool: ScriptPool) -> None:
     assert made(result).body == b"{xstring"
 
 
+SECRET = "4929-1234"
+
+
+@pytest.mark.parametrize(
+    ("script", "shared"),
+    [
+        ("throw new Error('no such card: ' + $inmessage.card);", "line 1: it threw Error"),
+        ("\nthrow $inmessage.card;", "it threw a value"),
+        ("throw {toString: function () { return $inmessage.card; }};", "it threw a value"),
+        ("var e = new Error('x'); e.name = $inmessage.card; throw e;", "line 1: it threw a value"),
+        ("$inmessage.none[$inmessage.card.slice(0, 4)];", "line 1: it threw TypeError"),
+        ("throw new TypeError($inmessage.card);", "line 1: it threw TypeError"),
+        ("JSON.parse($inmessage.card);", "line 1: it threw SyntaxError"),
+        ("$outheader['a b' + $inmessage.card] = 1;", "$outheader has an invalid header"),
+        ("$statuscode = 49291234;", "$statuscode must be a whole number from 200 to 599"),
+        ("$inmessage.no.such;", "line 1: TypeError: cannot read property 'such' of undefined"),
+        ("nothing();", "line 1: ReferenceError: nothing is not defined"),
+    ],
+)
+def test_the_shared_words_of_a_fault_have_nothing_of_the_message(
+    pool: ScriptPool, script: str, shared: str
+) -> None:
+    failed = run(pool, script, {"card": SECRET})
+    assert isinstance(failed, ScriptFault)
+    assert failed.shared == shared
+    assert SECRET not in failed.shared
+
+
+def test_of_a_thrown_text_of_any_length_four_kilobytes_are_kept(pool: ScriptPool) -> None:
+    failed = run(pool, "throw new Error('x'.repeat(3e7));")
+    assert isinstance(failed, ScriptFault)
+    assert 4000 < len(failed.text) < 5000
+    assert failed.text.endswith("…")
+
+
 def test_param_headers_and_status_are_collected(pool: ScriptPool) -> None:
     result = made(run(pool, "$param = 'a/b é'; $outheader['X-A'] = 7; $statuscode = 404;"))
     assert (result.path, result.headers, result.status_code) == (

@@ -133,16 +133,24 @@ class TestThrottling:
     def test_an_address_that_tries_many_names_waits_for_every_name(self, una: User) -> None:
         now = timezone.now()
         for number in range(30):
-            sign_in.begin_sign_in(Visitor(door=Door.CONSOLE, username=f"name{number}", address=OTHER), now=now)
+            sign_in.begin_sign_in(
+                Visitor(door=Door.CONSOLE, username=f"name{number}", address=OTHER), now=now
+            )
         with pytest.raises(ThrottledError):
-            sign_in.begin_sign_in(Visitor(door=Door.CONSOLE, username="una", address=OTHER), now=now)
+            sign_in.begin_sign_in(
+                Visitor(door=Door.CONSOLE, username="una", address=OTHER), now=now
+            )
 
     def test_an_account_that_is_tried_from_everywhere_waits(self, una: User) -> None:
         now = timezone.now()
         for number in range(100):
-            sign_in.begin_sign_in(Visitor(door=Door.CONSOLE, username="una", address=f"198.51.{number}.1"), now=now)
+            sign_in.begin_sign_in(
+                Visitor(door=Door.CONSOLE, username="una", address=f"198.51.{number}.1"), now=now
+            )
         with pytest.raises(ThrottledError):
-            sign_in.begin_sign_in(Visitor(door=Door.CONSOLE, username="una", address="127.0.0.1"), now=now)
+            sign_in.begin_sign_in(
+                Visitor(door=Door.CONSOLE, username="una", address="127.0.0.1"), now=now
+            )
 
     def test_an_account_that_is_tried_from_everywhere_does_not_wait_where_it_is_at_home(
         self, una: User
@@ -157,11 +165,16 @@ class TestThrottling:
         now = timezone.now()
         for number in range(5):
             sign_in.begin_sign_in(
-                Visitor(door=Door.CONSOLE, username="una", address=f"2001:db8:1:2::{number}"), now=now
+                Visitor(door=Door.CONSOLE, username="una", address=f"2001:db8:1:2::{number}"),
+                now=now,
             )
         with pytest.raises(ThrottledError):
-            sign_in.begin_sign_in(Visitor(door=Door.CONSOLE, username="una", address="2001:db8:1:2:ffff::1"), now=now)
-        sign_in.begin_sign_in(Visitor(door=Door.CONSOLE, username="una", address="2001:db8:1:3::1"), now=now)
+            sign_in.begin_sign_in(
+                Visitor(door=Door.CONSOLE, username="una", address="2001:db8:1:2:ffff::1"), now=now
+            )
+        sign_in.begin_sign_in(
+            Visitor(door=Door.CONSOLE, username="una", address="2001:db8:1:3::1"), now=now
+        )
 
     def test_failures_at_another_door_lock_only_that_door(self, una: User, client: Client) -> None:
         now = timezone.now()
@@ -282,7 +295,11 @@ def test_guesses_at_the_same_moment_count_each_other() -> None:
     def guess() -> None:
         try:
             barrier.wait()
-            begun.append(sign_in.begin_sign_in(Visitor(door=Door.CONSOLE, username="una", address=OTHER), now=now))
+            begun.append(
+                sign_in.begin_sign_in(
+                    Visitor(door=Door.CONSOLE, username="una", address=OTHER), now=now
+                )
+            )
         except ThrottledError as error:
             refused.append(error)
         finally:
