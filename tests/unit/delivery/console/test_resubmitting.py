@@ -3,6 +3,9 @@
 Each is a POST with its own right.
 """
 
+import re
+from html import unescape
+
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
@@ -93,6 +96,12 @@ class TestButtons:
         assert now_of(doubtful).status == Status.DELIVERED
 
 
+def text_of_area(page: str, name: str) -> str:
+    """Return the text that a browser shows: it drops a line break right behind the tag."""
+    (area,) = re.findall(rf'<textarea name="{name}"[^>]*>(.*?)</textarea>', page, re.DOTALL)
+    return unescape(area).replace("\r\n", "\n").removeprefix("\n")
+
+
 class TestEditing:
     def test_the_edited_copy_goes_to_the_one_subscription(self, ann: Client, row: Delivery) -> None:
         page = ann.get(f"{DELIVERY}/{row.pk}/edit/").text
@@ -126,6 +135,17 @@ class TestEditing:
         row = factories.delivery(Status.REJECTED, message=message, subscription=subscription)
         ann.post(f"{DELIVERY}/{row.pk}/edit/", {"body": sent})
         assert bytes(Message.objects.get(edited_from=message).body) == stored
+
+    @pytest.mark.parametrize("breaks", ["\n", "\n\n", "\r\n", "\r\n\r\n", "\n\t\n", ""])
+    def test_line_breaks_before_the_text_are_shown_and_kept(
+        self, ann: Client, db: None, breaks: str
+    ) -> None:
+        body = f"{breaks}[1,\n2]".replace("\n2", "\r\n2" if "\r" in breaks else "\n2").encode()
+        row = factories.delivery(Status.REJECTED, message=factories.message(body))
+        shown = text_of_area(ann.get(f"{DELIVERY}/{row.pk}/edit/").text, "body")
+        assert shown == body.decode().replace("\r\n", "\n")
+        ann.post(f"{DELIVERY}/{row.pk}/edit/", {"body": shown.replace("\n", "\r\n")})
+        assert bytes(Message.objects.get(edited_from=row.message).body) == body
 
     def test_an_unpublishable_body_is_refused_at_its_field(
         self, ann: Client, row: Delivery
