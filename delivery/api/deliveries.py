@@ -37,7 +37,7 @@ from delivery.support import resolve, resubmit
 from subscriptions.api.authentication import actor_of, key_of_request
 from subscriptions.api.pages import ById, KeysetPages, PageOrder
 from subscriptions.api.problems import Problem
-from subscriptions.api.strict import Strict, Text
+from subscriptions.api.strict import Moment, Strict, Text
 from subscriptions.api.views import MANAGE, PUBLISH, READ, ApiView
 from subscriptions.matching.typed_names import subscription_ids
 from subscriptions.reach import Reach, reach_of_key
@@ -54,12 +54,8 @@ class DeliveryQuery(ById):
     subscriber = Text(required=False, max_length=MAX_NAME_LENGTH)
     subscription = SubscriptionText(required=False)
     message = MessageIdField(required=False, help_text="msg_…")
-    since = serializers.DateTimeField(
-        required=False, help_text="Of messages published at this time or later."
-    )
-    until = serializers.DateTimeField(
-        required=False, help_text="Of messages published before this time."
-    )
+    since = Moment(required=False, help_text="Of messages published at this time or later.")
+    until = Moment(required=False, help_text="Of messages published before this time.")
 
 
 _LOOKUPS = {

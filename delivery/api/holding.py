@@ -14,7 +14,7 @@ from rest_framework.viewsets import GenericViewSet
 from delivery.support import held_objects, toggle
 from delivery.support.toggle import Release
 from subscriptions.api.authentication import actor_of
-from subscriptions.api.strict import Number, Strict
+from subscriptions.api.strict import Moment, Number, Strict
 from subscriptions.api.views import MANAGE, READ, ApiView
 from subscriptions.models import Installation, Sending, Subscriber, Subscription, SubscriptionStatus
 from subscriptions.models.holding import FASTEST_RATE, SLOWEST_RATE
@@ -29,7 +29,7 @@ TOGGLING = frozenset({"status", "until", "catch_up_rate", "backlog"})
 class HoldingFields(serializers.Serializer[Any]):
     """The end of a hold."""
 
-    until = serializers.DateTimeField(
+    until = Moment(
         source="held_until",
         required=False,
         allow_null=True,

@@ -19,7 +19,7 @@ from delivery.models.message import public_id
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.pages import ById, KeysetPages, PageOrder
 from subscriptions.api.problems import Problem
-from subscriptions.api.strict import Strict, Text
+from subscriptions.api.strict import Moment, Strict, Text
 from subscriptions.api.views import MANAGE, READ, ApiView
 
 _SHOWN_STATES = [IncidentState.OPEN.value, IncidentState.CLOSED.value]
@@ -82,7 +82,7 @@ class IncidentQuery(ById):
 class MuteSerializer(Strict):
     """Until when to send neither mail nor chat."""
 
-    until = serializers.DateTimeField(allow_null=True, help_text="null: not muted any more.")
+    until = Moment(allow_null=True, help_text="null: not muted any more.")
 
 
 class AssignSerializer(Strict):

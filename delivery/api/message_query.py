@@ -15,7 +15,7 @@ from delivery.states import Status
 from delivery.support.search import with_texts
 from subscriptions.api.pages import ById
 from subscriptions.api.problems import Problem
-from subscriptions.api.strict import Text
+from subscriptions.api.strict import Moment, Text
 from subscriptions.matching.typed_names import (
     LONGEST_SUBSCRIPTION,
     UnknownNameError,
@@ -79,8 +79,8 @@ class MessageQuery(ById):
     )
     id_from = MessageIdField(required=False, help_text="The oldest: msg_…")
     id_to = MessageIdField(required=False, help_text="The newest: msg_…")
-    since = serializers.DateTimeField(required=False, help_text="Published at this time or later.")
-    until = serializers.DateTimeField(required=False, help_text="Published before this time.")
+    since = Moment(required=False, help_text="Published at this time or later.")
+    until = Moment(required=False, help_text="Published before this time.")
     header = Text(
         required=False,
         max_length=MAX_TEXT_LENGTH,

@@ -17,7 +17,7 @@ from delivery.support.bulk_jobs import FASTEST_RATE, SLOWEST_RATE
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.pages import ById, KeysetPages, PageOrder
 from subscriptions.api.problems import Problem, invalid_fields
-from subscriptions.api.strict import Number, Strict, Text, WholeNumber
+from subscriptions.api.strict import Moment, Number, Strict, Text, WholeNumber
 from subscriptions.api.views import MANAGE, READ, ApiView
 from subscriptions.models import Subscription
 from subscriptions.values.names import MAX_NAME_LENGTH
@@ -30,8 +30,8 @@ class NewReplaySerializer(Strict):
     """
 
     subscription = WholeNumber(help_text="The id of the subscription.")
-    since = serializers.DateTimeField(help_text="Messages published at this time or later.")
-    until = serializers.DateTimeField(
+    since = Moment(help_text="Messages published at this time or later.")
+    until = Moment(
         required=False,
         allow_null=True,
         help_text="Messages published before this time; null: all that is archived.",

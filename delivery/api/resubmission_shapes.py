@@ -12,7 +12,7 @@ from delivery.models.message import public_id
 from delivery.support.bulk_jobs import FASTEST_RATE, SLOWEST_RATE
 from delivery.support.selection import COUNT_LIMIT, OFFERED
 from subscriptions.api.pages import MAX_ID
-from subscriptions.api.strict import Strict, Switch, Text
+from subscriptions.api.strict import Moment, Strict, Switch, Text
 from subscriptions.values.names import MAX_NAME_LENGTH
 
 
@@ -67,12 +67,8 @@ class FilterSerializer(Strict):
     incident = serializers.IntegerField(
         required=False, min_value=1, max_value=MAX_ID, help_text="The id of one of failures."
     )
-    since = serializers.DateTimeField(
-        required=False, help_text="Of messages published at this time or later."
-    )
-    until = serializers.DateTimeField(
-        required=False, help_text="Of messages published before this time."
-    )
+    since = Moment(required=False, help_text="Of messages published at this time or later.")
+    until = Moment(required=False, help_text="Of messages published before this time.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if not attrs:

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from subscriptions import changes
 from subscriptions.api.pages import ById, PageOrder
 from subscriptions.api.resource import Resource
-from subscriptions.api.strict import NameOf, Strict, Text
+from subscriptions.api.strict import Moment, NameOf, Strict, Text
 from subscriptions.models import ApiKey, Publisher, Scope, Subscriber
 from subscriptions.models.api_key import new_key
 from subscriptions.models.named_object import Named
@@ -32,7 +32,7 @@ class KeySerializer(Strict):
     scope = serializers.ChoiceField(choices=Scope.choices, read_only=True)
     hint = serializers.CharField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)
-    expires_at = serializers.DateTimeField(default=None, allow_null=True)
+    expires_at = Moment(default=None, allow_null=True)
     revoked_at = serializers.DateTimeField(read_only=True, allow_null=True)
     last_used_at = serializers.DateTimeField(
         read_only=True, allow_null=True, help_text="To the minute."

@@ -11,6 +11,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.fields import empty
 
+from subscriptions.values.moments import with_plus
 from subscriptions.values.names import MAX_NAME_LENGTH, is_name
 
 MAX_TEXT_LENGTH = 10_000
@@ -55,6 +56,13 @@ class Switch(serializers.BooleanField):
         if not isinstance(data, bool):
             self.fail("invalid", input=data)
         return data
+
+
+class Moment(serializers.DateTimeField):
+    """A time in ISO 8601; in a query the plus of its offset need not be encoded."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        return super().to_internal_value(with_plus(data) if isinstance(data, str) else data)
 
 
 class JSONValue(serializers.JSONField):

@@ -1,6 +1,5 @@
 """The archive in the console: its contents, its current files, and a lookup by id or time."""
 
-from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -21,6 +20,7 @@ from delivery.models.message import parse_public_id
 from subscriptions.admin.shared.keyset import KeysetAdmin
 from subscriptions.admin.shared.list_filters import ExactText, choice_filter
 from subscriptions.admin.shared.moment_field import moment_field
+from subscriptions.values.moments import parse_moment
 
 
 class DayFilter(ExactText):
@@ -34,7 +34,7 @@ class DayFilter(ExactText):
         if not self.typed():
             return queryset
         try:
-            return queryset.filter(day=datetime.fromisoformat(self.typed()).date())
+            return queryset.filter(day=parse_moment(self.typed()).date())
         except ValueError:
             return queryset.none()
 

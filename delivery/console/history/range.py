@@ -6,6 +6,8 @@ from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
 from enum import StrEnum
 from urllib.parse import urlencode
 
+from subscriptions.values.moments import parse_moment
+
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 # A longer interval has more rows than a page can read within a request.
 LONGEST = 400 * DAY
@@ -106,7 +108,7 @@ def _span(text: str | None) -> HistorySpan:
 
 def _moment(text: str | None) -> datetime | None:
     try:
-        moment = datetime.fromisoformat(text or "")
+        moment = parse_moment(text or "")
     except ValueError:
         return None
     # Dates at the ends of the calendar would overflow in calculations.

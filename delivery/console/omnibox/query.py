@@ -6,13 +6,14 @@ not matter. Times are `90s`, `30m`, `1h`, `7d` or `2w` before now, or in ISO for
 
 import re
 from dataclasses import dataclass
-from datetime import MAXYEAR, MINYEAR, UTC, datetime
+from datetime import MAXYEAR, MINYEAR, UTC
 
 from delivery.console.shared.tabs import IN_DOUBT, TABS
 from delivery.states import Status
 from subscriptions.admin.shared.list_filters import age_of
 from subscriptions.admin.shared.parameters import TAB
 from subscriptions.matching.typed_names import nearest
+from subscriptions.values.moments import parse_moment
 
 _PART = re.compile(
     r'(?P<key>[A-Za-z_]+):(?:"(?P<quoted>(?:[^"\\]|\\.)*)"?|(?P<value>\S*))|(?P<word>\S+)'
@@ -125,7 +126,7 @@ def _time(value: str) -> str:
     if age_of(value) is not None:
         return value.lower()
     try:
-        moment = datetime.fromisoformat(value)
+        moment = parse_moment(value)
     except ValueError:
         raise QueryError(
             f"{value!r} is no time. Write 30m, 1h or 7d for that long ago, or 2026-11-26T08:15 "

@@ -15,6 +15,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from subscriptions.matching.typed_names import UnknownNameError, object_id
 from subscriptions.models import EventType, Subscriber
+from subscriptions.values.moments import parse_moment
 
 SUGGESTED_NAMES = 200
 LARGEST_ID = 2**63 - 1
@@ -136,7 +137,7 @@ class MomentFilter(_InputFilter):
         if (age := age_of(self.typed())) is not None:
             return timezone.now() - age
         try:
-            moment = datetime.fromisoformat(self.typed())
+            moment = parse_moment(self.typed())
         except ValueError:
             return None
         # Computing with times at the ends of the calendar could overflow.

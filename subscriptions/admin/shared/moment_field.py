@@ -6,8 +6,13 @@ from typing import Any
 from django import forms
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from subscriptions.values.moments import with_plus
+
 
 class MomentField(forms.DateTimeField):
+    def to_python(self, value: Any) -> Any:
+        return super().to_python(with_plus(value) if isinstance(value, str) else value)
+
     def prepare_value(self, value: Any) -> Any:
         """Return the format that browsers require for an input of type datetime-local."""
         shown = super().prepare_value(value)

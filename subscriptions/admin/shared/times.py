@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from subscriptions.values.moments import parse_moment
+
 _ABSOLUTE = re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d(?:\.\d{3})?)? UTC\b")
 _UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
@@ -60,7 +62,7 @@ def typed(text: str) -> SafeString | str:
     Return any other text unchanged, a number such as 20261126 too.
     """
     try:
-        moment = datetime.fromisoformat(text) if "-" in text[4:5] else None
+        moment = parse_moment(text) if "-" in text[4:5] else None
         if moment is None:
             return text
         moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

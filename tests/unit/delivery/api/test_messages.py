@@ -41,6 +41,7 @@ def test_messages_are_filtered_by_every_parameter(manager: Caller) -> None:
         f"id_to={old.pk}",
         "until=2026-05-04T12:30:00Z",
         "until=2026-05-04T14:30:00%2B02:00",
+        "until=2026-05-04T14:30:00+02:00",
         "header=proj1",
         "header=X-Priority:%20high",
         "body=Plze%C5%88",

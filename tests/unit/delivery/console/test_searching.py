@@ -1,5 +1,6 @@
 """Searching the list of messages by texts; an interrupted search can continue."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -36,6 +37,15 @@ def test_a_text_search_covers_the_last_day_and_the_address_says_so(ann: Client) 
 def test_a_search_with_since_is_not_redirected(ann: Client, given: str) -> None:
     message = factories.message(b"a needle in it")
     assert ids(ann.get(f"{MESSAGES}?body=needle&{given}")) == [message.pk]
+
+
+@pytest.mark.parametrize("name", ["since", "until"])
+def test_the_plus_of_an_offset_need_not_be_encoded(ann: Client, name: str) -> None:
+    noon = datetime(2026, 5, 4, 12, tzinfo=UTC)
+    before = factories.message(published_at=noon - timedelta(minutes=30))
+    after = factories.message(published_at=noon + timedelta(minutes=30))
+    found = ids(ann.get(f"{MESSAGES}?{name}=2026-05-04T14:00:00+02:00"))
+    assert found == [after.pk if name == "since" else before.pk]
 
 
 def test_all_filters_apply_together(ann: Client) -> None:
