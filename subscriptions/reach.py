@@ -1,12 +1,13 @@
 """Whose messages and deliveries a caller may read: everybody's, or those of given publishers.
 
-This module has the limit of each caller; `delivery.models.reach` restricts the rows. Nothing else
-may decide either.
+This module has the limit of each caller; `delivery.models.reach` restricts the rows, and
+`subscriptions.matching.typed_names` the names. Nothing else may decide any of these.
 """
 
 from dataclasses import dataclass
 
 from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import Model
 
 from subscriptions.models import ApiKey, Publisher, Scope
 
@@ -41,6 +42,12 @@ def reach_of_key(key: ApiKey) -> Reach | None:
 def is_limited(key: ApiKey) -> bool:
     """Return whether the key reads, but only for one publisher or subscriber."""
     return key.scope == Scope.READ and bool(key.publisher_id or key.subscriber_id)
+
+
+def reach_of_names(user: User | AnonymousUser, model: type[Model]) -> Reach | None:
+    """Return None if the user may view all objects of the model, whose names may be suggested."""
+    may_view = user.has_perm(f"{model._meta.app_label}.view_{model._meta.model_name}")
+    return None if may_view else Reach()
 
 
 def reach_of_user(user: User | AnonymousUser) -> Reach:

@@ -15,7 +15,6 @@ from delivery.api.edits import EditSerializer, edit_of
 from delivery.api.message_query import (
     TEXT_SEARCH_SECONDS,
     MessageIdField,
-    SubscriptionText,
 )
 from delivery.api.publish import problem_of_refusal
 from delivery.api.shapes import (
@@ -36,10 +35,14 @@ from delivery.states import Status
 from delivery.support import resolve, resubmit
 from subscriptions.api.authentication import actor_of, key_of_request
 from subscriptions.api.pages import ById, KeysetPages, PageOrder
-from subscriptions.api.problems import Problem
+from subscriptions.api.problems import Problem, invalid_field
 from subscriptions.api.strict import Moment, Strict, Text
 from subscriptions.api.views import MANAGE, PUBLISH, READ, ApiView
-from subscriptions.matching.typed_names import subscription_ids
+from subscriptions.matching.typed_names import (
+    LONGEST_SUBSCRIPTION,
+    UnknownNameError,
+    subscription_ids,
+)
 from subscriptions.reach import Reach, reach_of_key
 from subscriptions.values.names import MAX_NAME_LENGTH
 
@@ -52,7 +55,11 @@ class DeliveryQuery(ById):
 
     status = serializers.ChoiceField(choices=Status.choices, required=False)
     subscriber = Text(required=False, max_length=MAX_NAME_LENGTH)
-    subscription = SubscriptionText(required=False)
+    subscription = Text(
+        required=False,
+        max_length=LONGEST_SUBSCRIPTION,
+        help_text="An id, a name, or subscriber/subscription.",
+    )
     message = MessageIdField(required=False, help_text="msg_…")
     since = Moment(required=False, help_text="Of messages published at this time or later.")
     until = Moment(required=False, help_text="Of messages published before this time.")
@@ -103,7 +110,7 @@ class DeliveryViews(ApiView, GenericViewSet[Delivery]):
         A publish key, and a limited read key, list those of their publisher or subscriber. 400 if
         these are so few that a search takes too long: narrow it by message, since or until.
         """
-        rows = _selected(self.get_queryset(), self.query)
+        rows = _selected(self.get_queryset(), self.query, reach=self._reach)
         page = self.paginate_queryset(rows) if self._reach is None else self._within_time(rows)
         return self.get_paginated_response(self._seen(DeliverySerializer(page, many=True).data))
 
@@ -206,7 +213,9 @@ def _copy(copy: resubmit.Copy, delivery: Delivery) -> dict[str, Any]:
     }
 
 
-def _selected(rows: QuerySet[Delivery], query: Mapping[str, Any]) -> QuerySet[Delivery]:
+def _selected(
+    rows: QuerySet[Delivery], query: Mapping[str, Any], *, reach: Reach | None
+) -> QuerySet[Delivery]:
     rows = rows.filter(
         **{lookup: query[name] for name, lookup in _LOOKUPS.items() if name in query}
     )
@@ -218,5 +227,9 @@ def _selected(rows: QuerySet[Delivery], query: Mapping[str, Any]) -> QuerySet[De
     if "message" in query:
         rows = rows.filter(pk__range=ids_of_message(query["message"]))
     if "subscription" in query:
-        rows = rows.filter(subscription__in=subscription_ids(query["subscription"]))
+        try:
+            ids = subscription_ids(query["subscription"], reach=reach)
+        except UnknownNameError as error:
+            raise invalid_field("subscription", error.detail) from None
+        rows = rows.filter(subscription__in=ids)
     return rows

@@ -55,7 +55,7 @@ class SubscriptionText(Text):
     def to_internal_value(self, data: Any) -> str:
         text: str = super().to_internal_value(data)
         try:
-            subscription_ids(text)
+            subscription_ids(text, reach=None)
         except UnknownNameError as error:
             raise serializers.ValidationError(error.detail) from None
         return text

@@ -47,13 +47,7 @@ def destination(name: str, *, event_type: EventType) -> Destination:
     """
     subscriber_name, slash, subscription_name = name.partition("/")
     subscriber_ids = _subscriber_ids(subscriber_name, may_be_application=not slash)
-    if not subscriber_ids:
-        detail = (
-            f"There is no subscriber {subscriber_name!r}; give Destination a subscriber's name, "
-            "subscriber/subscription, or the application of several subscribers."
-        )
-        raise UnknownDestinationError(detail)
-    if not slash:
+    if subscriber_ids and not slash:
         return Destination(name, subscriber_ids)
     found = Subscription.objects.filter(
         subscriber__in=subscriber_ids, name=subscription_name, event_type=event_type
@@ -62,11 +56,12 @@ def destination(name: str, *, event_type: EventType) -> Destination:
         found.values_list("pk", flat=True).first() if is_name(subscription_name) else None
     )
     if subscription_id is None:
-        detail = (
-            f"{subscriber_name} has no subscription {subscription_name!r} to {event_type}; "
-            "look at its subscriptions."
+        # The same words whether or not there is such a subscriber: a publisher need not know.
+        kind = f"subscription {name!r} to {event_type}" if slash else f"subscriber {name!r}"
+        raise UnknownDestinationError(
+            f"There is no {kind}; give Destination a subscriber's name, subscriber/subscription, "
+            "or the application of several subscribers."
         )
-        raise UnknownDestinationError(detail)
     return Destination(name, subscriber_ids, subscription_id)
 
 

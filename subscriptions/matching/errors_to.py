@@ -26,21 +26,19 @@ def errors_destination(name: str) -> Destination:
     Raises UnknownDestinationError.
     """
     event_type = failed_event_type()
+    # The same words whether or not there is such a subscriber: a publisher need not know.
+    detail = (
+        f"There is no {name!r} with a subscription to {FAILED}; name a subscriber that has one, "
+        "subscriber/subscription, or - for nobody."
+    )
     try:
         recipient = destination(name, event_type=event_type)
     except UnknownDestinationError:
-        detail = (
-            f"There is no {name!r} with a subscription to {FAILED}; name a subscriber, "
-            "subscriber/subscription, or - for nobody."
-        )
         raise UnknownDestinationError(detail) from None
     subscriptions = Subscription.objects.filter(
         subscriber__in=recipient.subscriber_ids or (), event_type=event_type
     )
     if recipient.subscription_id is None and not subscriptions.exists():
-        detail = (
-            f"There is no {name!r} with a subscription to {FAILED}: create that subscription first."
-        )
         raise UnknownDestinationError(detail)
     return recipient
 

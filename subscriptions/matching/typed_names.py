@@ -2,6 +2,9 @@
 
 A subscription's name is unique only within its subscriber, so it may be typed as
 `subscriber/subscription`, as every page shows it.
+
+The answer to a caller with a limited reach is the same for a name that others have as for a name
+that nobody has, and suggests none.
 """
 
 from collections.abc import Iterable
@@ -12,6 +15,7 @@ from django.db.models import F, Model, Q, Value
 from django.db.models.functions import Concat
 
 from subscriptions.models import Subscription
+from subscriptions.reach import Reach
 from subscriptions.values.names import MAX_NAME_LENGTH, is_name
 
 LONGEST_SUBSCRIPTION = 2 * MAX_NAME_LENGTH + 1
@@ -30,12 +34,15 @@ class UnknownNameError(Exception):
         self.detail = detail
 
 
-def subscription_ids(text: str) -> list[int]:
+def subscription_ids(text: str, *, reach: Reach | None) -> list[int]:
     """Return the ids of the subscriptions with this id, name, or `subscriber/subscription`.
 
     A number is always an id, and need not exist: the history names deleted subscriptions by it.
-    Raise UnknownNameError for a name that no subscription has.
+    Raise UnknownNameError for a name that no subscription has. With a limited reach there are none
+    of such a name instead; the caller restricts the rows of the others.
     """
+    if reach == Reach():
+        raise UnknownNameError(_hidden(Subscription))
     if text.isascii() and text.isdigit():
         return [int(text[:_LONGEST_ID])]
     subscriber, slash, name = text.partition("/")
@@ -43,13 +50,18 @@ def subscription_ids(text: str) -> list[int]:
     rows = Subscription.objects.filter(condition).order_by()
     # Other texts are not sent to the database, which refuses some characters.
     ids = list(rows.values_list("pk", flat=True)) if all(map(is_name, text.split("/", 1))) else []
-    if not ids:
+    if not ids and reach is None:
         raise UnknownNameError(_unknown("subscription", text, _nearest_subscription(text)))
     return ids
 
 
-def object_id(model: type[Model], name: str) -> int:
-    """Return the id of the object with this name; raise UnknownNameError if there is none."""
+def object_id(model: type[Model], name: str, *, reach: Reach | None) -> int:
+    """Return the id of the object with this name; raise UnknownNameError if there is none.
+
+    With a limited reach every name is unknown.
+    """
+    if reach is not None:
+        raise UnknownNameError(_hidden(model))
     rows = model._default_manager.order_by()
     found = rows.filter(Q(("name", name))).values_list("pk", flat=True)
     pk: int | None = found.first() if is_name(name) else None
@@ -59,8 +71,13 @@ def object_id(model: type[Model], name: str) -> int:
     return pk
 
 
-def subscription_names(count: int) -> list[str]:
-    """Return the first names, as `subscriber/subscription`, to suggest them while typing."""
+def names_to_suggest(model: type[Model], count: int, *, reach: Reach | None) -> list[str]:
+    """Return the first names, to suggest them while typing: `subscriber/name` of subscriptions."""
+    if reach is not None:
+        return []
+    if model is not Subscription:
+        named = model._default_manager.order_by("name")
+        return list(named.values_list("name", flat=True)[:count])
     rows = Subscription.objects.order_by("subscriber__name", "name")
     return list(rows.values_list(_FULL_NAME, flat=True)[:count])
 
@@ -81,6 +98,12 @@ def _nearest_subscription(text: str) -> str:
         return nearest(text, (f"{subscriber}/{name}" for subscriber, name in pairs))
     found = nearest(text, (name for _, name in pairs))
     return next((f"{subscriber}/{name}" for subscriber, name in pairs if name == found), "")
+
+
+def _hidden(model: type[Model]) -> str:
+    return (
+        f"You may not see {model._meta.verbose_name_plural}, so you cannot search by their names."
+    )
 
 
 def _unknown(kind: Any, text: str, suggestion: str) -> str:

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 
 from delivery.console.bulk_jobs.form import ResubmissionForm, selection_in_words
 from delivery.console.shared.bounded_counts import Bounded
+from delivery.console.shared.form_fields import open_names
 from delivery.console.shared.job_page import WatchedAdmin
 from delivery.console.shared.labels import label
 from delivery.models import BulkVerb, Delivery, Resubmission, ResubmissionState
@@ -71,6 +72,7 @@ class ResubmissionAdmin(WatchedAdmin):
         form = ResubmissionForm(
             {name: data[name] for name in data if name != "verb"} or None, verb=verb
         )
+        open_names(form, request.user)
         if request.method == "POST" and form.is_valid():
             return self._start(request, form, verb)
         context = {

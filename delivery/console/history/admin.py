@@ -26,8 +26,8 @@ class HistoryHourAdmin(KeysetAdmin):
             "opts": self.opts,
             "title": "Statistics",
             "history": history.read_history_page(period),
-            "mistake": history.mistake_in(period),
-            "suggestions": history.suggestions(),
+            "mistake": history.mistake_in(period, request.user),
+            "suggestions": history.suggestions(request.user),
             "may_run": request.user.has_perm("delivery.add_pipelinerun"),
         }
         return TemplateResponse(request, "console/history.html", context)

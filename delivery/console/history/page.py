@@ -12,7 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 import orjson
-from django.db.models import Max
+from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import Max, Model
 
 from delivery.console.health.recent import share_in_words
 from delivery.console.history.range import HOUR, HistoryRange, HistorySpan
@@ -21,10 +22,11 @@ from delivery.models import Archived, HistoryHour
 from subscriptions.admin.shared.times import duration
 from subscriptions.matching.typed_names import (
     UnknownNameError,
+    names_to_suggest,
     subscription_ids,
-    subscription_names,
 )
-from subscriptions.models import EventType, Subscriber
+from subscriptions.models import EventType, Subscriber, Subscription
+from subscriptions.reach import reach_of_names
 
 SHOWN = 10
 SUGGESTED_NAMES = 200
@@ -35,6 +37,11 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 # Colours of the heat map besides "none", from pale to strong.
 SHADES = 5
 _KEPT_ANSWERS = 64
+_NAMED: dict[str, type[Model]] = {
+    "subscriber": Subscriber,
+    "event_type": EventType,
+    "subscription": Subscription,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,13 +175,12 @@ def read_history_page(period: HistoryRange) -> HistoryPage:
     )
 
 
-def suggestions() -> dict[str, list[str]]:
+def suggestions(user: User | AnonymousUser) -> dict[str, list[str]]:
     """Return names to suggest in the form's fields, the first in alphabetical order."""
-    named: dict[str, type[Any]] = {"subscriber": Subscriber, "event_type": EventType}
     return {
-        name: list(model.objects.order_by("name").values_list("name", flat=True)[:SUGGESTED_NAMES])
-        for name, model in named.items()
-    } | {"subscription": subscription_names(SUGGESTED_NAMES)}
+        name: names_to_suggest(model, SUGGESTED_NAMES, reach=reach_of_names(user, model))
+        for name, model in _NAMED.items()
+    }
 
 
 @lru_cache(maxsize=_KEPT_ANSWERS)
@@ -208,15 +214,16 @@ def _ids(subscription: str) -> list[int] | None:
     if not subscription:
         return None
     try:
-        return subscription_ids(subscription)
+        return subscription_ids(subscription, reach=None)
     except UnknownNameError:
         return []
 
 
-def mistake_in(period: HistoryRange) -> str:
+def mistake_in(period: HistoryRange, user: User | AnonymousUser) -> str:
     """Return the query's mistake, with the nearest name; empty if there is none."""
+    reach = reach_of_names(user, Subscription)
     try:
-        _ = period.subscription and subscription_ids(period.subscription)
+        _ = period.subscription and subscription_ids(period.subscription, reach=reach)
     except UnknownNameError as error:
         return error.detail
     return ""

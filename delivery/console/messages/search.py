@@ -62,7 +62,7 @@ class SearchedSubscriptionFilter(SubscriptionFilter):
 
     title = "Subscription of a delivery"
 
-    def about(self, queryset: QuerySet[Any], ids: list[int]) -> QuerySet[Any]:
+    def of(self, queryset: QuerySet[Any], ids: list[int]) -> QuerySet[Any]:
         return queryset
 
 
@@ -189,12 +189,13 @@ def requested_search(params: Any) -> Search:
 def _subscriptions(subscriber: str, subscription: str) -> tuple[int, ...] | None:
     """Return the ids of the subscriptions that are named; None if none is.
 
-    An unknown name selects none; the filter reports the mistake.
+    An unknown name selects none; the filter reports the mistake, and keeps all rows from those who
+    may not see the names.
     """
     if not subscriber and not subscription:
         return None
     try:
-        ids = set(subscription_ids(subscription)) if subscription else None
+        ids = set(subscription_ids(subscription, reach=None)) if subscription else None
     except UnknownNameError:
         return ()
     if not subscriber:

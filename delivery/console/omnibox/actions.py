@@ -18,6 +18,7 @@ from delivery.console.omnibox.hits import (
     add_address,
     first_by_likeness,
     may_add,
+    may_view,
     page_address,
 )
 from delivery.console.omnibox.objects import named_subscriptions
@@ -40,11 +41,18 @@ _BULK_WORDS = re.compile(r"\b(all|failed|waiting|open|deliveries|of|for|the)\b",
 
 @dataclass(frozen=True, slots=True)
 class _Verb:
-    """A word that begins an action; `hits` gets the words after it."""
+    """A word that begins an action; `hits` gets the words after it.
+
+    `named` are the kinds of objects whose names the hits have.
+    """
 
     words: tuple[str, ...]
     may: Callable[[User], bool]
     hits: Callable[[str, str], list[OmniboxHit]]
+    named: tuple[type[Model], ...] = ()
+
+    def is_for(self, user: User) -> bool:
+        return self.may(user) and all(may_view(user, model) for model in self.named)
 
 
 def actions_in(text: str, user: User) -> Iterator[HitSection]:
@@ -56,7 +64,7 @@ def actions_in(text: str, user: User) -> Iterator[HitSection]:
         hit
         for verb in _VERBS
         for name in verb.words
-        if name.startswith(word.casefold()) and verb.may(user)
+        if name.startswith(word.casefold()) and verb.is_for(user)
         for hit in verb.hits(name, rest.strip())
     ]
     hits += _creations(word, rest.strip(), user)
@@ -166,14 +174,20 @@ def _report(_verb: str, _rest: str) -> list[OmniboxHit]:
     ]
 
 
+_RECEIVING: tuple[type[Model], ...] = (Subscriber, Subscription)
 _VERBS = (
-    _Verb(("publish", "send"), may_publish, _publish),
+    _Verb(("publish", "send"), may_publish, _publish, (EventType,)),
     _Verb(("hold", "release", "pause"), may_hold_all, _hold_all),
-    _Verb(("hold", "release", "activate", "deactivate", "pause"), may_toggle, _toggle),
-    _Verb(("retry", "resume", "skip"), lambda user: user.has_perm("delivery.change_lane"), _lane),
-    _Verb(("resubmit",), lambda user: may_add(user, Resubmission), _resubmit),
-    _Verb(("cancel",), lambda user: may_add(user, Resubmission), _cancel),
-    _Verb(("replay",), lambda user: may_add(user, Replay), _replay),
+    _Verb(("hold", "release", "activate", "deactivate", "pause"), may_toggle, _toggle, _RECEIVING),
+    _Verb(
+        ("retry", "resume", "skip"),
+        lambda user: user.has_perm("delivery.change_lane"),
+        _lane,
+        (Subscriber,),
+    ),
+    _Verb(("resubmit",), lambda user: may_add(user, Resubmission), _resubmit, _RECEIVING),
+    _Verb(("cancel",), lambda user: may_add(user, Resubmission), _cancel, _RECEIVING),
+    _Verb(("replay",), lambda user: may_add(user, Replay), _replay, (Subscription,)),
     _Verb(("report",), lambda user: user.has_perm("delivery.make_report"), _report),
 )
 _CREATED: tuple[type[Model], ...] = (

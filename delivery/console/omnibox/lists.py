@@ -12,7 +12,8 @@ from delivery.console.payloads.payload import may_see_payload
 from delivery.models import Delivery, JournalEntry, Message
 from subscriptions.admin.shared.parameters import TAB
 from subscriptions.matching.typed_names import UnknownNameError, object_id, subscription_ids
-from subscriptions.models import EventType, Publisher, Subscriber
+from subscriptions.models import EventType, Publisher, Subscriber, Subscription
+from subscriptions.reach import reach_of_names
 
 _TIMES = {"since", "until"}
 _OF_DELIVERIES = {"status", TAB, "subscriber", "subscription", "event_type", "message"} | _TIMES
@@ -36,7 +37,6 @@ def lists_of(query: Query, user: User) -> list[OmniboxHit]:
             f"Write a key before {query.words!r}, such as body:{_quoted(query.words)} or "
             f"subscription:{_quoted(query.words)}."
         )
-    _check_names(query.parameters)
     names = query.parameters.keys()
     if names & _TEXTS and not may_see_payload(user):
         raise QueryError("You may not see payloads, so you cannot search in headers and bodies.")
@@ -52,6 +52,8 @@ def lists_of(query: Query, user: User) -> list[OmniboxHit]:
     ]
     if not hits:
         raise QueryError("No list that you may see has all of these filters.")
+    # After the rights: a suggestion has the name of an object.
+    _check_names(query.parameters, user)
     return hits
 
 
@@ -71,13 +73,14 @@ def _address(model: type[Model], parameters: Mapping[str, str]) -> str:
     return f"{list_address(model)}?{urlencode(shown)}"
 
 
-def _check_names(parameters: Mapping[str, str]) -> None:
+def _check_names(parameters: Mapping[str, str], user: User) -> None:
     try:
         for name, model in _NAMED.items():
             if name in parameters:
-                object_id(model, parameters[name])
+                object_id(model, parameters[name], reach=reach_of_names(user, model))
         if "subscription" in parameters:
-            subscription_ids(parameters["subscription"])
+            reach = reach_of_names(user, Subscription)
+            subscription_ids(parameters["subscription"], reach=reach)
     except UnknownNameError as error:
         raise QueryError(error.detail) from None
 

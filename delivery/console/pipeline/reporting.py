@@ -23,6 +23,7 @@ from delivery import pipeline
 from delivery.console.payloads.payload import may_see_payload
 from delivery.console.pipeline.presets import report_presets
 from delivery.console.pipeline.report_form import ReportForm
+from delivery.console.shared.form_fields import open_names
 from delivery.models import PipelineRun, RunState, Step
 from delivery.pipeline import settings
 from subscriptions import changes
@@ -67,6 +68,7 @@ class Reporting(ConsoleAdmin):
             raise PermissionDenied
         may_see = may_see_payload(request.user)
         form = ReportForm(request.POST or None, initial=request.GET.dict(), may_see_payload=may_see)
+        open_names(form, request.user)
         if request.method == "POST" and form.is_valid():
             options = form.options() | {"to": str(settings.reports_folder())}
             run = pipeline.request_run(

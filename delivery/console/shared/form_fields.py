@@ -5,7 +5,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from django import forms
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import ValidationError
+from django.db.models import Model
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from delivery.support.bulk_jobs import FASTEST_RATE, SLOWEST_RATE
@@ -16,7 +18,8 @@ from subscriptions.matching.typed_names import (
     object_id,
     subscription_ids,
 )
-from subscriptions.models import EventType, Subscriber
+from subscriptions.models import EventType, Subscriber, Subscription
+from subscriptions.reach import Reach, reach_of_names
 from subscriptions.values.names import MAX_NAME_LENGTH
 
 
@@ -26,8 +29,17 @@ def name_field(label: str) -> forms.CharField:
     )
 
 
-class SubscriptionField(forms.CharField):
+class _NamedField(forms.CharField):
+    """The name of a configured object; `open_names` sets whose names the user may see."""
+
+    named: type[Model]
+    reach: Reach | None = Reach()
+
+
+class SubscriptionField(_NamedField):
     """A subscription as `subscriber/subscription`, its name alone, or its id."""
+
+    named = Subscription
 
     def __init__(self) -> None:
         super().__init__(
@@ -42,11 +54,11 @@ class SubscriptionField(forms.CharField):
         text = super().clean(value)
         if text:
             with _unknown_names_reported():
-                subscription_ids(text)
+                subscription_ids(text, reach=self.reach)
         return text
 
 
-class ObjectNameField(forms.CharField):
+class ObjectNameField(_NamedField):
     """The name of a configured object."""
 
     def __init__(self, label: str, named: type[Subscriber | EventType]) -> None:
@@ -63,8 +75,15 @@ class ObjectNameField(forms.CharField):
         text = super().clean(value)
         if text:
             with _unknown_names_reported():
-                object_id(self.named, text)
+                object_id(self.named, text, reach=self.reach)
         return text
+
+
+def open_names(form: forms.Form, user: User | AnonymousUser) -> None:
+    """Let the fields of a form know the names that the user may see."""
+    for field in form.fields.values():
+        if isinstance(field, _NamedField):
+            field.reach = reach_of_names(user, field.named)
 
 
 @contextmanager

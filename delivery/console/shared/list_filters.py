@@ -13,18 +13,13 @@ from delivery.models.published import LARGEST_MESSAGE_ID, id_limit, lowest_id
 from delivery.states import Status
 from subscriptions.admin.shared.base import id_of
 from subscriptions.admin.shared.list_filters import (
-    SUGGESTED_NAMES,
     ChoiceFilter,
     ExactText,
     NameFilter,
     Since,
     Until,
 )
-from subscriptions.matching.typed_names import (
-    UnknownNameError,
-    subscription_ids,
-    subscription_names,
-)
+from subscriptions.matching.typed_names import UnknownNameError, subscription_ids
 from subscriptions.models import EventType, Publisher, Subscriber, Subscription
 
 
@@ -65,27 +60,25 @@ class DeliveryEventTypeFilter(_OfSubscriptions):
     named = EventType
 
 
-class SubscriptionFilter(ExactText):
+class SubscriptionFilter(NameFilter):
     """Filter by `subscriber/subscription`, by a name alone, or by an id, as links have it."""
 
     title = "Subscription"
     parameter_name = "subscription"
+    named = Subscription
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if not self.typed():
             return queryset
         try:
-            return self.about(queryset, subscription_ids(self.typed()))
+            return self.of(queryset, subscription_ids(self.typed(), reach=self.reach))
         except UnknownNameError as error:
             self.mistake = error.detail
             return queryset.none()
 
-    def about(self, queryset: QuerySet[Any], ids: list[int]) -> QuerySet[Any]:
+    def of(self, queryset: QuerySet[Any], ids: list[int]) -> QuerySet[Any]:
         # The ids themselves: the planner has statistics for them, but none for a subquery's.
         return queryset.filter(subscription_id__in=ids)
-
-    def suggestions(self) -> list[str]:
-        return subscription_names(SUGGESTED_NAMES)
 
 
 class MessageFilter(ExactText):

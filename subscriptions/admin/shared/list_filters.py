@@ -13,8 +13,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from subscriptions.matching.typed_names import UnknownNameError, object_id
+from subscriptions.matching.typed_names import UnknownNameError, names_to_suggest, object_id
 from subscriptions.models import EventType, Subscriber
+from subscriptions.reach import reach_of_names
 from subscriptions.values.moments import parse_moment
 
 SUGGESTED_NAMES = 200
@@ -86,11 +87,17 @@ class NameFilter(ExactText):
 
     named: type[Any]
 
+    def __init__(
+        self, request: HttpRequest, params: Any, model: type[Any], model_admin: ModelAdmin[Any]
+    ) -> None:
+        super().__init__(request, params, model, model_admin)
+        self.reach = reach_of_names(request.user, self.named)
+
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if not self.typed():
             return queryset
         try:
-            pk = object_id(self.named, self.typed())
+            pk = object_id(self.named, self.typed(), reach=self.reach)
         except UnknownNameError as error:
             self.mistake = error.detail
             return queryset.none()
@@ -101,9 +108,7 @@ class NameFilter(ExactText):
         return queryset.filter(**{self.lookup: pk})
 
     def suggestions(self) -> list[str]:
-        return list(
-            self.named.objects.order_by("name").values_list("name", flat=True)[:SUGGESTED_NAMES]
-        )
+        return names_to_suggest(self.named, SUGGESTED_NAMES, reach=self.reach)
 
 
 class SubscriberFilter(NameFilter):

@@ -78,6 +78,41 @@ def test_nothing_of_another_publisher_is_found(
         refused(developer.get(path), 404)
 
 
+@pytest.mark.parametrize(
+    "key", [("publisher", Scope.PUBLISH), ("publisher", Scope.READ), ("subscriber", Scope.READ)]
+)
+def test_names_of_others_are_answered_like_names_that_nobody_has(
+    own: Delivery, others: Delivery, shop: Publisher, key: tuple[str, Scope]
+) -> None:
+    far = factories.subscription("parcels", subscriber=factories.subscriber("far"))
+    factories.delivery(subscription=far)
+    kind, scope = key
+    asking = caller(scope, **{kind: shop if kind == "publisher" else own.subscription.subscriber})
+    for parameter, theirs, nobodys in (
+        ("subscription", "far/parcels", "fax/parcels"),
+        ("subscription", "parcels", "parcel"),
+        ("subscriber", "far", "fax"),
+    ):
+        answers = [asking.get(f"deliveries?{parameter}={name}") for name in (theirs, nobodys)]
+        assert [answer.status for answer in answers] == [200, 200]
+        assert answers[0].content == answers[1].content
+        assert b"far" not in answers[1].content
+    assert own.pk in listed(asking, "deliveries?subscription=crm/orders")
+
+
+@pytest.mark.parametrize("header", ["Destination", "ErrorsTo"])
+def test_a_publisher_learns_no_names_of_subscribers(
+    shop: Publisher, subscription: Subscription, header: str
+) -> None:
+    asking = caller(Scope.PUBLISH, publisher=shop)
+    path = f"events/{subscription.event_type}/messages"
+    said = set()
+    for name in ("crm/other", "cr/other", "none/other"):
+        problem = refused(asking.ask("POST", path, b"{}", headers={header: name}), 404)
+        said.add(problem["detail"].replace(name, "…"))
+    assert len(said) == 1
+
+
 def test_a_publisher_sees_no_details_of_receivers_and_people(
     own: Delivery, developer: Caller
 ) -> None:

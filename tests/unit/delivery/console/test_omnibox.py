@@ -1,7 +1,7 @@
 """The search field: queries and their mistakes, ids, names, pages, actions; and rights."""
 
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
@@ -222,6 +222,54 @@ class TestRightsToFind:
         assert mistake(nobody, "status:failed") == (
             "No list that you may see has all of these filters."
         )
+
+    @pytest.mark.parametrize("role", ["", "Developers"])
+    @pytest.mark.parametrize(
+        ("key", "names"),
+        [
+            ("subscription", ("shop-crm/cases", "shop-crm/case", "none/none")),
+            ("subscriber", ("shop-crm", "shop-cr", "none")),
+            ("event", ("Shop.Cases", "Shop.Case", "None")),
+            ("publisher", ("teamforge", "teamforg", "none")),
+        ],
+    )
+    def test_whoever_sees_no_list_gets_one_answer_for_every_name(
+        self, cases: Subscription, role: str, key: str, names: tuple[str, ...]
+    ) -> None:
+        factories.publisher("teamforge")
+        user = User.objects.create_user("dev", is_staff=True)
+        user.groups.set(Group.objects.filter(name=role))
+        dev = Client()
+        dev.force_login(user)
+        said = {mistake(dev, f"{key}:{name}") for name in names}
+        assert said == {"No list that you may see has all of these filters."}
+
+    def test_a_list_suggests_no_names_of_objects_that_the_user_may_not_view(
+        self, cases: Subscription
+    ) -> None:
+        user = User.objects.create_user("ray", is_staff=True)
+        user.user_permissions.add(Permission.objects.get(codename="view_delivery"))
+        ray = Client()
+        ray.force_login(user)
+        for name in ("shop-crm/cases", "shop-crm/case", "none"):
+            said = "You may not see subscriptions, so you cannot search by their names."
+            assert mistake(ray, f"subscription:{name}") == said
+            page = ray.get("/admin/delivery/delivery/", {"subscription": name}).text
+            assert said in page
+            assert "shop-crm/cases" not in page.replace(name, "").replace(quote(name, ""), "")
+        page = ray.get("/admin/delivery/delivery/", {"subscriber": "shop-cr"}).text
+        assert "You may not see subscribers" in page
+        assert "Did you mean" not in page
+        assert "<datalist" not in page
+
+    def test_actions_name_only_objects_that_the_user_may_view(self, cases: Subscription) -> None:
+        user = User.objects.create_user("ray", is_staff=True)
+        rights = ("add_resubmission", "change_lane", "toggle_subscription", "add_message")
+        user.user_permissions.set(Permission.objects.filter(codename__in=rights))
+        ray = Client()
+        ray.force_login(user)
+        for text in ("hold shop", "resubmit shop", "retry shop", "publish Shop"):
+            assert "shop-crm" not in str(found(ray, text)), text
 
     def test_texts_are_only_for_people_who_may_see_payloads(self, db: None) -> None:
         user = User.objects.create_user("ray", is_staff=True)

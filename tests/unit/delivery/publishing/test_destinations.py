@@ -89,7 +89,7 @@ def test_an_unknown_destination_is_404_and_stores_nothing(orders: Subscription, 
 
 
 def test_a_subscription_to_another_event_type_is_unknown(orders: Subscription) -> None:
-    with pytest.raises(PublishRefusedError, match="has no subscription 'orders' to"):
+    with pytest.raises(PublishRefusedError, match="There is no subscription"):
         deliver(factories.event_type(), "crm/orders")
 
 

@@ -4,12 +4,13 @@ import pytest
 
 from subscriptions.matching.typed_names import (
     UnknownNameError,
+    names_to_suggest,
     nearest,
     object_id,
     subscription_ids,
-    subscription_names,
 )
 from subscriptions.models import Subscriber, Subscription
+from subscriptions.reach import Reach
 from tests.support import factories
 
 pytestmark = pytest.mark.django_db
@@ -22,10 +23,10 @@ def contracts() -> Subscription:
 
 def test_a_subscription_is_found_by_full_name_name_and_id(contracts: Subscription) -> None:
     other = factories.subscription("contracts", subscriber=factories.subscriber("demo-crm"))
-    assert subscription_ids("demo-billing/contracts") == [contracts.pk]
-    assert set(subscription_ids("contracts")) == {contracts.pk, other.pk}
-    assert subscription_ids(str(contracts.pk)) == [contracts.pk]
-    assert subscription_names(1) == ["demo-billing/contracts"]
+    assert subscription_ids("demo-billing/contracts", reach=None) == [contracts.pk]
+    assert set(subscription_ids("contracts", reach=None)) == {contracts.pk, other.pk}
+    assert subscription_ids(str(contracts.pk), reach=None) == [contracts.pk]
+    assert names_to_suggest(Subscription, 1, reach=None) == ["demo-billing/contracts"]
 
 
 @pytest.mark.parametrize(
@@ -49,19 +50,44 @@ def test_an_unknown_subscription_is_reported_with_the_nearest(
     contracts: Subscription, typed: str, reported: str
 ) -> None:
     with pytest.raises(UnknownNameError) as refused:
-        subscription_ids(typed)
+        subscription_ids(typed, reach=None)
     assert refused.value.detail.startswith(reported)
 
 
 def test_an_unknown_subscriber_is_reported_with_the_nearest(contracts: Subscription) -> None:
-    assert object_id(Subscriber, "demo-billing") == contracts.subscriber_id
+    assert object_id(Subscriber, "demo-billing", reach=None) == contracts.subscriber_id
     with pytest.raises(
         UnknownNameError, match=r"no subscriber 'demo-bill'\. Did you mean demo-billing"
     ):
-        object_id(Subscriber, "demo-bill")
+        object_id(Subscriber, "demo-bill", reach=None)
 
 
 def test_a_name_is_near_in_another_case_and_as_a_part() -> None:
     assert nearest("SHOP-CRM", ["shop-crm", "shop-erp"]) == "shop-crm"
     assert nearest("crm", ["a-very-long-name-of-crm", "x"]) == "a-very-long-name-of-crm"
     assert nearest("nothing", ["a", "b"]) == ""
+
+
+LIMITED = Reach(publishers=frozenset({1}))
+
+
+@pytest.mark.parametrize("name", ["demo-billing/contracts", "contract", "no-such/name"])
+def test_a_limited_caller_gets_no_error_and_no_suggestion(
+    contracts: Subscription, name: str
+) -> None:
+    ids = subscription_ids(name, reach=LIMITED)
+    assert ids == ([contracts.pk] if name == "demo-billing/contracts" else [])
+
+
+def test_without_any_reach_every_name_has_the_same_answer(contracts: Subscription) -> None:
+    said = set()
+    for name in ("demo-billing/contracts", "demo-billing/contract", "none", str(contracts.pk)):
+        with pytest.raises(UnknownNameError) as refused:
+            subscription_ids(name, reach=Reach())
+        said.add(refused.value.detail)
+    assert said == {"You may not see subscriptions, so you cannot search by their names."}
+    for name in ("demo-billing", "demo-bill", "none"):
+        with pytest.raises(UnknownNameError, match="You may not see subscribers"):
+            object_id(Subscriber, name, reach=Reach())
+    assert names_to_suggest(Subscription, 9, reach=Reach()) == []
+    assert names_to_suggest(Subscriber, 9, reach=LIMITED) == []
