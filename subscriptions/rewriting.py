@@ -19,6 +19,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from subscriptions.changes import record_change
+from subscriptions.checks.moved_endpoint import takes_credentials
 from subscriptions.models import Subscription
 from subscriptions.values.addresses import AddressRefusedError, Network, check_address
 from subscriptions.values.endpoints import (
@@ -33,6 +34,10 @@ from subscriptions.values.endpoints import (
 MOST = 1000
 # Each is resolved, which takes seconds if its name servers do not answer.
 MOST_SERVERS = 32
+KEEPS_CREDENTIALS = (
+    "it has stored credentials, which the new server would get; confirm that under "
+    "Stored credentials, or change this one by itself and enter them again."
+)
 _FIELDS = ("endpoint", "probe_url")
 _PARTS = re.compile(r"((?:[A-Za-z]+:)?)(https?:.*)", re.IGNORECASE | re.DOTALL)
 
@@ -87,13 +92,23 @@ class RewritePlan:
     def refused(self) -> list[Rewritten]:
         return [row for row in self.rows if row.is_refused]
 
+    @property
+    def keeping(self) -> int:
+        """Return how many are refused only because the new server would get credentials."""
+        reasons = [{one.refusal for one in row.changes if one.refusal} for row in self.rows]
+        return reasons.count({KEEPS_CREDENTIALS})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """The old and the new beginning of URLs; raises RewriteError if they do not fit together."""
+    """The old and the new beginning of URLs; raises RewriteError if they do not fit together.
+
+    `with_credentials`: an administrator confirmed that the new servers get stored credentials.
+    """
 
     old: str
     new: str
+    with_credentials: bool = False
 
     def __post_init__(self) -> None:
         for text in (self.old, self.new):
@@ -128,10 +143,7 @@ def plan_rewrite(
     allowed_networks: Collection[Network],
     built_in_receivers: Container[str] = (),
 ) -> RewritePlan:
-    """Return the changes to the selected subscriptions.
-
-    Raises RewriteError if there are too many.
-    """
+    """Return the changes to the selected subscriptions; raise RewriteError for too many."""
     rows = _affected(selected, replacement)
     refused = _refused(_new_urls(rows, replacement, built_in_receivers), allowed_networks)
     return _planned(rows, replacement, refused)
@@ -165,9 +177,7 @@ def rewrite_subscriptions(
 def _affected(selected: QuerySet[Subscription], replacement: Replacement) -> list[Subscription]:
     begins = Q(endpoint__contains=replacement.old) | Q(probe_url__startswith=replacement.old)
     # Ordered by id, because rows are locked in that order everywhere.
-    rows = (
-        selected.filter(begins).select_related("subscriber").defer("headers", "auth").order_by("pk")
-    )
+    rows = selected.filter(begins).select_related("subscriber").order_by("pk")
     affected = [row for row in rows if _changes(row, replacement)]
     if len(affected) > MOST:
         raise RewriteError(
@@ -191,7 +201,13 @@ def _planned(
         Rewritten(
             subscription=row,
             changes=[
-                Change(field=name, before=before, after=after, refusal=_refusal(after, refused))
+                Change(
+                    field=name,
+                    before=before,
+                    after=after,
+                    refusal=_refusal(after, refused)
+                    or _kept_refusal(row, name, after, replacement),
+                )
                 for name, (before, after) in _changes(row, replacement).items()
             ],
         )
@@ -210,6 +226,12 @@ def _planned(
 def _refusal(after: str, refused: Mapping[str, str]) -> str:
     parsed = _parsed(after)
     return parsed if isinstance(parsed, str) else refused.get(parsed.url, "")
+
+
+def _kept_refusal(row: Subscription, field: str, after: str, replacement: Replacement) -> str:
+    if replacement.with_credentials or field != "endpoint":
+        return ""
+    return KEEPS_CREDENTIALS if takes_credentials(row, after) else ""
 
 
 def _parsed(after: str) -> ParsedEndpoint | str:
@@ -262,6 +284,8 @@ def _why_refused(server: Server, allowed_networks: Collection[Network]) -> str:
 
 
 def _change(row: Rewritten, *, actor: str) -> None:
+    endpoint = next((one.after for one in row.changes if one.field == "endpoint"), "")
+    takes = endpoint and takes_credentials(row.subscription, endpoint)
     for change in row.changes:
         setattr(row.subscription, change.field, change.after)
     row.subscription.save(update_fields=[*(change.field for change in row.changes), "updated_at"])
@@ -270,5 +294,6 @@ def _change(row: Rewritten, *, actor: str) -> None:
         action="changed",
         instance=row.subscription,
         before={change.field: change.before for change in row.changes},
-        after={change.field: change.after for change in row.changes},
+        after={change.field: change.after for change in row.changes}
+        | ({"credentials": "kept for the new server"} if takes else {}),
     )

@@ -13,6 +13,7 @@ from subscriptions.api.strict import Text
 from subscriptions.changes import MASKED
 from subscriptions.checks import script
 from subscriptions.checks.dedup import check_path
+from subscriptions.checks.moved_endpoint import SECRET_PARTS
 from subscriptions.filters import Condition, FilterError, parse_filter
 from subscriptions.values.addresses import AddressRefusedError
 from subscriptions.values.built_in_receivers import built_in_receivers
@@ -34,7 +35,6 @@ from subscriptions.values.header_values import (
 
 NO_AUTH = {"type": "none"}
 MAX_PATH_LENGTH = 1000
-_SECRET_PARTS = frozenset({"password", "token"})
 
 
 class EndpointField(Text):
@@ -223,7 +223,7 @@ class AuthField(serializers.Field):  # type: ignore[type-arg]
 
     def to_representation(self, value: Mapping[str, Any]) -> dict[str, Any]:
         return {
-            name: MASKED if name in _SECRET_PARTS else part
+            name: MASKED if name in SECRET_PARTS else part
             for name, part in (value or NO_AUTH).items()
         }
 

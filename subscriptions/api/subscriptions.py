@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from rest_framework import serializers
 
+from subscriptions.api.moved_endpoint import refusals_of_body
 from subscriptions.api.pages import ById, PageOrder
 from subscriptions.api.problems import Problem
 from subscriptions.api.resource import Resource
@@ -148,6 +149,7 @@ class SubscriptionSerializer(StrictModel):
         self._check_mode(attrs, row)
         self._check_script(attrs, row)
         self._check_credentials(attrs)
+        self._refuse_moved_credentials(attrs)
         self._check_dedup(attrs, row)
         self._check_join(attrs, row)
         if refused := default_destination.destination_refusals(attrs, event_type=row.event_type):
@@ -196,6 +198,10 @@ class SubscriptionSerializer(StrictModel):
         except HeaderError as error:
             raise serializers.ValidationError({"auth": str(error)}) from None
 
+    def _refuse_moved_credentials(self, attrs: Mapping[str, Any]) -> None:
+        if refused := refusals_of_body(self.instance, attrs, body=self.initial_data):
+            raise serializers.ValidationError(refused)
+
     def _check_dedup(self, attrs: dict[str, Any], row: Subscription) -> None:
         if attrs.get("dedup_mode", DedupMode.PATH) != DedupMode.PATH:
             # Leaving PATH also clears the path, so that callers need not.
@@ -218,10 +224,7 @@ class SubscriptionSerializer(StrictModel):
             raise serializers.ValidationError(refused)
 
     def _refuse_sync_overlap(self, attrs: Mapping[str, Any]) -> None:
-        """Refuse a conflict; runs last, because it locks the event type.
-
-        See `subscriptions.checks.sync_overlap`.
-        """
+        """Refuse a conflict; last, because it locks the event type: see `checks.sync_overlap`."""
         if self.instance is not None and not {"filter", "header_filter_string"} & set(attrs):
             return
         row = Subscription(**attrs) if self.instance is None else self.instance

@@ -158,6 +158,9 @@ class SubscriptionEntry(SubscriptionSerializer):
     def _validate_constraints(self, attrs: Mapping[str, Any]) -> None:
         """Do nothing: the table checks its constraints, see above."""
 
+    def _refuse_moved_credentials(self, attrs: Mapping[str, Any]) -> None:
+        """Do nothing: `moved_endpoints.moved_faults` knows which references have a value."""
+
     def _refuse_sync_overlap(self, attrs: Mapping[str, Any]) -> None:
         """Do nothing: `conflicts.conflicting_subscriptions` checks all subscriptions at once."""
 

@@ -34,6 +34,7 @@ from subscriptions.configuration.document import (
     Section,
 )
 from subscriptions.configuration.export import exportable_rows
+from subscriptions.configuration.moved_endpoints import moved_faults
 from subscriptions.configuration.plan import (
     ConfigurationRequest,
     Plan,
@@ -97,6 +98,8 @@ class _Drafting:
             model: {str(row): row for row in model._default_manager.all()} for model in _REFERENCES
         }
         self._common = self._planned_library()
+        # The subscribers whose headers are all given by the document.
+        self._with_new_headers: set[str] = set()
         # The result of the plan: rows with their new values.
         self._there: dict[str, dict[str, tuple[Any, Mapping[str, Any]]]] = {
             section: {name: (row, {}) for name, row in rows.items()}
@@ -157,6 +160,11 @@ class _Drafting:
             self.plan.faults.append(DocumentFault(object=label, field="name", detail=detail))
         values, wrong = checker.check(entry, stored=row, of=label)
         self.plan.faults += wrong
+        if section is SUBSCRIPTIONS and row is not None and not wrong:
+            has_new = str(row.subscriber) in self._with_new_headers
+            self.plan.faults += moved_faults(
+                row, values, entry=entry, kept=self._kept(label), has_new_shared=has_new
+            )
         if len(self.plan.faults) > noted:
             return None
         planned = (
@@ -174,7 +182,12 @@ class _Drafting:
         )
         if row is None and "subscriber" in entry:
             entry.setdefault("policy", DEFAULT_POLICY)
+        if isinstance(row, Subscriber) and "headers" in entry and not self._kept(label):
+            self._with_new_headers.add(str(row))
         return entry
+
+    def _kept(self, label: str) -> list[str]:
+        return [place for of, place, _ in self.plan.kept if of == label]
 
     def _noted(self, resolved: Resolved, label: str) -> DocumentEntry:
         self.plan.faults += resolved.faults

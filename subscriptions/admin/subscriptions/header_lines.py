@@ -31,6 +31,12 @@ def parse_header_lines(text: str, *, stored: Mapping[str, str]) -> dict[str, str
     return headers
 
 
+def kept_names(text: str) -> list[str]:
+    """Return the names of the headers whose lines have a masked value."""
+    pairs = [line.partition(":") for line in text.splitlines()]
+    return [name.strip() for name, _, value in pairs if value.strip() == MASKED]
+
+
 def _unmasked(name: str, value: str, *, stored: Mapping[str, str], number: int) -> str:
     if value != MASKED:
         return value

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
 from subscriptions.models import Mode, Subscription, SubscriptionStatus
 from subscriptions.rewriting import Replacement, RewriteError
@@ -46,11 +46,26 @@ class RewriteForm(forms.Form):
         widget=UnfoldAdminSelectWidget,
     )
 
+    with_credentials = forms.BooleanField(
+        label="Stored credentials: the new servers get them too",
+        required=False,
+        widget=UnfoldBooleanWidget,
+    )
+
+    def __init__(self, *args: Any, may_keep: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not may_keep:
+            del self.fields["with_credentials"]
+
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if not self.errors:
             try:
-                cleaned["replacement"] = Replacement(old=cleaned["old"], new=cleaned["new"])
+                cleaned["replacement"] = Replacement(
+                    old=cleaned["old"],
+                    new=cleaned["new"],
+                    with_credentials=cleaned.get("with_credentials", False),
+                )
             except RewriteError as error:
                 raise ValidationError(str(error)) from error
         return cleaned

@@ -56,7 +56,10 @@ class EndpointRewriting:
         if not self.may_change_rows(request):  # type: ignore[attr-defined]
             raise PermissionDenied
         data = request.POST or request.GET
-        form = RewriteForm(data) if "old" in data else RewriteForm(initial=data.dict())
+        # Otherwise everybody who may change an endpoint could read its credentials elsewhere.
+        may_keep = request.user.has_perm("subscriptions.change_installation")
+        given = {"data": data} if "old" in data else {"initial": data.dict()}
+        form = RewriteForm(**given, may_keep=may_keep)
         if form.is_valid() and request.method == "POST" and (done := self._rewrite(request, form)):
             return done
         planned = _plan(form) if form.is_bound and form.is_valid() else None

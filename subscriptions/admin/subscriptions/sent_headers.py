@@ -14,6 +14,7 @@ from unfold.widgets import (
 )
 
 from subscriptions.admin.subscriptions import header_lines
+from subscriptions.checks.moved_endpoint import SECRET_PARTS, kept_credentials, moved_refusals
 from subscriptions.models import Subscription
 from subscriptions.values.header_values import HeaderError, check_auth, check_headers
 
@@ -27,6 +28,8 @@ _AUTH_FIELDS: dict[str, tuple[str, ...]] = {
     "basic": ("username", "password"),
     "bearer": ("token",),
 }
+# The form's fields for the model's.
+_FIELDS = {"auth": "auth_type", "headers": "header_lines"}
 _KEPT = "Stored, never shown. Leave it empty to keep it."
 # Also of other fields whose text is code.
 MONOSPACE = {"class": "inturn-code", "spellcheck": "false"}
@@ -82,6 +85,8 @@ class SentHeaders(forms.ModelForm[Subscription]):
         except HeaderError as error:
             self.add_error("auth_type", str(error))
             return
+        if not self._takes_along(cleaned, headers):
+            return
         self.changed_secrets = [
             field
             for field, value in (("headers", headers), ("auth", auth))
@@ -89,6 +94,22 @@ class SentHeaders(forms.ModelForm[Subscription]):
             != (getattr(self.instance, field) or ({"type": "none"} if field == "auth" else {}))
         ]
         self.instance.headers, self.instance.auth = headers, auth
+
+    def _takes_along(self, cleaned: dict[str, Any], headers: dict[str, str]) -> bool:
+        """Return False, with the reasons, if a new server would get stored credentials."""
+        if self.instance.pk is None or not cleaned.get("endpoint"):
+            return True
+        secrets = SECRET_PARTS.intersection(_AUTH_FIELDS.get(cleaned.get("auth_type", ""), ()))
+        kept = kept_credentials(
+            self.instance,
+            is_auth_kept=any(not cleaned.get(secret) for secret in secrets),
+            headers=headers,
+            kept=header_lines.kept_names(cleaned.get("header_lines", "")),
+        )
+        refused = moved_refusals(self.instance, cleaned["endpoint"], kept)
+        for field, reason in refused.items():
+            self.add_error(_FIELDS[field], reason)
+        return not refused
 
     def _auth(self, cleaned: dict[str, Any]) -> dict[str, str]:
         """Return the credentials as typed; an empty secret keeps the stored one."""

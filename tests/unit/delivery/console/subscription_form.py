@@ -22,7 +22,8 @@ def form_values(**changed: Any) -> dict[str, Any]:
     } | changed
     values["policy"] = factories.policy(values["policy"]).pk
     event_type = values.get("event_type") or factories.event_type("Made")
-    return values | {"subscriber": factories.subscriber("crm").pk, "event_type": event_type.pk}
+    subscriber = values.get("subscriber") or factories.subscriber("crm")
+    return values | {"subscriber": subscriber.pk, "event_type": event_type.pk}
 
 
 def errors(answer: Any) -> dict[str, list[str]]:

@@ -1,0 +1,28 @@
+"""The rule of `subscriptions.checks.moved_endpoint` for the body of a PATCH."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from subscriptions.changes import MASKED
+from subscriptions.checks.moved_endpoint import SECRET_PARTS, kept_credentials, moved_refusals
+from subscriptions.models import Subscription
+
+
+def refusals_of_body(
+    row: Subscription | None, values: Mapping[str, Any], *, body: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return field → reason if the endpoint moves with credentials that the body does not give.
+
+    A masked value and a field that is left out keep the stored ones.
+    """
+    if row is None or "endpoint" not in values:
+        return {}
+    auth, headers = body.get("auth"), values.get("headers", row.headers or {})
+    given = body.get("headers")
+    kept = kept_credentials(
+        row,
+        is_auth_kept=auth is None or any(auth.get(part) == MASKED for part in SECRET_PARTS),
+        headers=headers,
+        kept=[name for name in headers if given is None or given.get(name) == MASKED],
+    )
+    return moved_refusals(row, values["endpoint"], kept)
