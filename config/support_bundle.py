@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from config.effective_settings import effective_settings, unknown_settings, without_credentials
 from config.version import version
+from subscriptions.values.shown_addresses import masked_addresses
 
 Rows = list[dict[str, Any]]
 
@@ -83,7 +84,7 @@ def database(say: Callable[[str], None]) -> Iterator[tuple[str, Rows | str]]:
                 yield name, _rows(statement)
         except Error as error:
             connection.close()
-            yield name, without_credentials(" ".join(str(error).split()))
+            yield name, _harmless(" ".join(str(error).split()))
 
 
 def logs() -> Iterator[tuple[str, str]]:
@@ -91,7 +92,12 @@ def logs() -> Iterator[tuple[str, str]]:
     for path in sorted((settings.ENVIRONMENT.home / "logs").glob("*.log")):
         with path.open("rb") as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - LOG_BYTES))
-            yield path.name, without_credentials(log.read().decode(errors="replace"))
+            yield path.name, _harmless(log.read().decode(errors="replace"))
+
+
+def _harmless(text: str) -> str:
+    """Return a text without credentials, and with the secrets of receivers' addresses masked."""
+    return masked_addresses(without_credentials(text))
 
 
 @contextmanager

@@ -5,11 +5,14 @@ from typing import Any
 from django.db import models
 
 from subscriptions.models import ConfigurationChange
+from subscriptions.values.shown_addresses import recorded_address
 
 MASKED = "•••"
 SECRET_FIELDS = frozenset(
-    {"auth", "headers", "secret", "hash", "password", "queue_password", "publish_id"}
+    {"auth", "headers", "secret", "hash", "password", "queue_password", "publish_id", "chat_urls"}
 )
+# Everybody who may read the log sees them without their secrets.
+ADDRESS_FIELDS = frozenset({"endpoint", "probe_url"})
 UNRECORDED_FIELDS = frozenset(
     {
         "id",
@@ -92,4 +95,6 @@ def _value(field: "models.Field[Any, Any]", instance: models.Model) -> Any:
     value = getattr(instance, field.attname)
     if field.name in SECRET_FIELDS:
         return MASKED if value else None
+    if field.name in ADDRESS_FIELDS:
+        return recorded_address(value)
     return value if isinstance(value, str | int | bool | dict | list | None) else str(value)

@@ -29,6 +29,7 @@ from subscriptions.values.endpoints import (
     parse_endpoint,
     parse_url,
 )
+from subscriptions.values.shown_addresses import recorded_address
 
 # As many as a person can review.
 MOST = 1000
@@ -293,7 +294,7 @@ def _change(row: Rewritten, *, actor: str) -> None:
         actor=actor,
         action="changed",
         instance=row.subscription,
-        before={change.field: change.before for change in row.changes},
-        after={change.field: change.after for change in row.changes}
+        before={change.field: recorded_address(change.before) for change in row.changes},
+        after={change.field: recorded_address(change.after) for change in row.changes}
         | ({"credentials": "kept for the new server"} if takes else {}),
     )

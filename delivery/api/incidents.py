@@ -21,6 +21,7 @@ from subscriptions.api.pages import ById, KeysetPages, PageOrder
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Moment, Strict, Text
 from subscriptions.api.views import MANAGE, READ, ApiView
+from subscriptions.values.shown_addresses import masked_address
 
 _SHOWN_STATES = [IncidentState.OPEN.value, IncidentState.CLOSED.value]
 
@@ -40,6 +41,9 @@ class IncidentSerializer(serializers.ModelSerializer[Incident]):
         allow_null=True, help_text="The most deliveries that waited at an announcement."
     )
     since = serializers.DateTimeField(source="first_at")
+    url = serializers.SerializerMethodField(
+        help_text="Its query and long parts of its path are masked."
+    )
 
     class Meta:
         model = Incident
@@ -65,6 +69,9 @@ class IncidentSerializer(serializers.ModelSerializer[Incident]):
             "assignee",
             "muted_until",
         ]
+
+    def get_url(self, incident: Incident) -> str:
+        return masked_address(incident.url)
 
     def get_message(self, incident: Incident) -> str | None:
         if incident.delivery_id is None:

@@ -11,12 +11,14 @@ from rest_framework.viewsets import GenericViewSet
 
 from delivery.models import UrlHealth, UrlState
 from delivery.support import release_url
-from subscriptions.api.authentication import actor_of
+from subscriptions.api.authentication import actor_of, key_of_request
 from subscriptions.api.pages import DEFAULT_LIMIT, MAX_LIMIT, KeysetPages, PageOrder
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict, Text
 from subscriptions.api.views import MANAGE, READ, ApiView
+from subscriptions.models import Scope
 from subscriptions.values.endpoints import MAX_ENDPOINT_LENGTH
+from subscriptions.values.shown_addresses import masked_address
 
 
 class UrlHealthSerializer(serializers.ModelSerializer[UrlHealth]):
@@ -26,6 +28,9 @@ class UrlHealthSerializer(serializers.ModelSerializer[UrlHealth]):
     person releases it.
     """
 
+    url = serializers.SerializerMethodField(
+        help_text="For a read key its query and long parts of its path are masked."
+    )
     state = serializers.ChoiceField(choices=UrlState.choices)
     attempts = serializers.IntegerField(help_text="Since it was last enabled.")
     failures = serializers.IntegerField(help_text="Of these attempts.")
@@ -46,6 +51,10 @@ class UrlHealthSerializer(serializers.ModelSerializer[UrlHealth]):
             "last_success_at",
             "next_probe_at",
         ]
+
+    def get_url(self, health: UrlHealth) -> str:
+        is_whole = key_of_request(self.context["request"]).scope == Scope.MANAGE
+        return health.url if is_whole else masked_address(health.url)
 
 
 class UrlHealthQuery(Strict):
@@ -88,7 +97,7 @@ class UrlHealthViews(ApiView, GenericViewSet[UrlHealth]):
         if "state" in self.query:
             rows = rows.filter(state=self.query["state"])
         return self.get_paginated_response(
-            UrlHealthSerializer(self.paginate_queryset(rows), many=True).data
+            self.get_serializer(self.paginate_queryset(rows), many=True).data
         )
 
     @extend_schema(request=ReleaseSerializer, responses=UrlHealthSerializer)
@@ -107,4 +116,4 @@ class UrlHealthViews(ApiView, GenericViewSet[UrlHealth]):
             raise Problem(
                 409, "not-stopped", "The URL is ENABLED; there is nothing to release."
             ) from None
-        return Response(UrlHealthSerializer(UrlHealth.objects.get(pk=url)).data)
+        return Response(self.get_serializer(UrlHealth.objects.get(pk=url)).data)

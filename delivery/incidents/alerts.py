@@ -76,7 +76,7 @@ def send_next(channel: AlertChannel) -> bool:
         return False
     try:
         send = send_mails if channel == AlertChannel.MAIL else send_chat
-        send(claimed.recipient, claimed.alerts, note=_note)
+        send(claimed.alerts[0].url or claimed.recipient, claimed.alerts, note=_note)
     except (MailError, ChatError) as error:
         log.warning("alerts not sent", extra={"channel": channel.value, "error": str(error)})
         note_failed(claimed, error=str(error), now=timezone.now())

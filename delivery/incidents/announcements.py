@@ -28,6 +28,7 @@ from delivery.publishing.publish import publish_own
 from subscriptions.matching.lookups import event_type_by_name
 from subscriptions.models import EventType
 from subscriptions.values.media_types import JSON
+from subscriptions.values.shown_addresses import masked_address, secret_address_key
 
 OPENED, CHANGED, CLOSED = "Opened", "Changed", "Closed"
 # A mail or chat server that is down for longer does not get old announcements.
@@ -84,7 +85,7 @@ def incident_body(change: IncidentChange) -> dict[str, Any]:
         "lane": facts.lane,
         "subscriber": facts.subscriber,
         "subscription": facts.subscription,
-        "url": incident.url or None,
+        "url": masked_address(incident.url) or None,
         "message": facts.message,
         "delivery": facts.delivery_id,
         "count": incident.count,
@@ -139,8 +140,11 @@ def _is_muted(incident: Incident, *, now: datetime) -> bool:
 def _alerts(change: IncidentChange, rule: IncidentRule, *, now: datetime) -> list[IncidentAlert]:
     mail_to = (rule.mail_to or settings.ENVIRONMENT.mail.to) if settings.EMAIL_HOST else []
     recipients = [
-        *((AlertChannel.MAIL, address) for address in dict.fromkeys(mail_to)),
-        *((AlertChannel.CHAT, url) for url in dict.fromkeys(rule.chat_urls)),
+        *((AlertChannel.MAIL, address, None) for address in dict.fromkeys(mail_to)),
+        *(
+            (AlertChannel.CHAT, secret_address_key(url), url)
+            for url in dict.fromkeys(rule.chat_urls)
+        ),
     ]
     if not recipients:
         return []
@@ -155,8 +159,9 @@ def _alerts(change: IncidentChange, rule: IncidentRule, *, now: datetime) -> lis
             incident=change.incident,
             channel=channel,
             recipient=recipient,
+            url=url,
             expires_at=now + EXPIRES_AFTER,
             **texts,
         )
-        for channel, recipient in recipients
+        for channel, recipient, url in recipients
     ]

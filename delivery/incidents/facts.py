@@ -9,6 +9,7 @@ from delivery.incidents.measures import measure_in_words
 from delivery.models import Incident, IncidentKind, LaneState
 from delivery.models.message import public_id
 from subscriptions.values.counts import counted
+from subscriptions.values.shown_addresses import masked_address
 
 # The count of waiting deliveries stops here.
 WAITING_LIMIT = 10_000
@@ -79,7 +80,7 @@ def subject_of(incident: Incident, facts: IncidentFacts) -> str:
         case IncidentKind.ENDPOINT:
             return f"{place} is DOWN"
         case IncidentKind.URL:
-            return f"{incident.url} is {facts.url_state}"[:500]
+            return f"{masked_address(incident.url)} is {facts.url_state}"[:500]
         case IncidentKind.RETRYING:
             return f"Deliveries to {place} fail and are retried"
         case IncidentKind.FAILURES:

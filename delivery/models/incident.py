@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from delivery.models.moment import Clock
+from subscriptions.values.encryption import EncryptedJSONField
 
 
 class IncidentKind(models.TextChoices):
@@ -57,9 +58,7 @@ class IncidentRule(models.Model):
     )
     bound = models.FloatField(null=True, blank=True)
     mail_to = ArrayField(models.EmailField(), default=list, blank=True, verbose_name="mail to")
-    chat_urls = ArrayField(
-        models.CharField(max_length=2000), default=list, blank=True, verbose_name="chat webhooks"
-    )
+    chat_urls = EncryptedJSONField("chat webhooks", default=list, blank=True)
 
     class Meta:
         default_permissions = ("view", "change")
@@ -189,7 +188,10 @@ class IncidentAlert(models.Model):
 
     incident = models.ForeignKey(Incident, on_delete=models.CASCADE, related_name="alerts")
     channel = models.CharField(max_length=4, choices=AlertChannel)
-    recipient = models.CharField(max_length=2000)
+    recipient = models.CharField(
+        max_length=2000, help_text="The mail address; for a chat the key of its URL."
+    )
+    url = EncryptedJSONField(null=True, blank=True, default=None, editable=False)
     subject = models.CharField(max_length=500)
     text = models.TextField()
     made_at = models.DateTimeField(db_default=Clock())

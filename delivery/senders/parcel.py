@@ -121,7 +121,7 @@ class Endpoint:
     probe_url: str = ""
     forward_headers: tuple[str, ...] = ()
     forwards_authorization: bool = False
-    fault: ScriptFault | None = None
+    fault: str = ""
     is_held_whole: bool = False
     script: str = field(default="", repr=False)
     script_version: int = 0

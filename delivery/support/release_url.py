@@ -11,6 +11,7 @@ from django.utils import timezone
 from delivery.database import queries
 from delivery.lifecycle import journal, notifier
 from delivery.models import JournalKind, UrlHealth, UrlState
+from subscriptions.values.shown_addresses import masked_address
 
 
 class NotStoppedError(Exception):
@@ -36,7 +37,9 @@ def release_url(url: str, *, actor: str) -> None:
             next_probe_at=None,
         )
         journal.record_entry(
-            JournalKind.ENABLED, f"{url} was {health.state} and is released.", actor=actor
+            JournalKind.ENABLED,
+            f"{masked_address(url)} was {health.state} and is released.",
+            actor=actor,
         )
         _notify_senders(_lanes(url))
 

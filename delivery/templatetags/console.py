@@ -3,6 +3,8 @@
 from datetime import datetime
 
 from django import template
+from django.contrib.auth.models import AnonymousUser
+from django.template import Context
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
@@ -16,8 +18,23 @@ from delivery.console.shared.bounded_counts import Bounded
 from delivery.console.subscriptions import buttons
 from delivery.console.traces.event import Event
 from subscriptions.admin.shared import times
+from subscriptions.admin.shared.addresses import address_for
+from subscriptions.values.shown_addresses import secret_address_key
 
 register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def receiver_address(context: Context, text: str | None) -> str:
+    """An endpoint, a URL or a text with URLs, as the user may see it."""
+    user = getattr(context.get("request"), "user", None) or AnonymousUser()
+    return address_for(user, text or "")
+
+
+@register.filter
+def url_key(url: str) -> str:
+    """The id of a URL in addresses of the console, where the URL itself could be read."""
+    return secret_address_key(url)
 
 
 @register.filter

@@ -46,6 +46,7 @@ from delivery.models.delivery import ids_of_message
 from delivery.models.message import public_id
 from delivery.states import OPEN, Status
 from delivery.support.selection import OFFERED
+from subscriptions.admin.shared.addresses import address_for
 from subscriptions.admin.shared.base import id_of
 from subscriptions.admin.shared.cells import two_lines_of
 from subscriptions.admin.shared.list_filters import age_of
@@ -149,7 +150,9 @@ class DeliveryAdmin(Resubmitting, LiveAdmin, TabbedAdmin, SplitAdmin):
             "journal_url": journal_url(request.user, delivery=delivery.pk),
             "body": payload_of(bytes(delivery.message.body)) if may_see else None,
             "made": _made(delivery) if may_see else None,
-            "sending": curl.send_command(delivery) if may_see and not shown.is_fetched else "",
+            "sending": address_for(request.user, curl.send_command(delivery))
+            if may_see and not shown.is_fetched
+            else "",
             "possible": possible(delivery),
             "may_change": self.may_change_rows(request),
             "may_edit": self.may_edit(request),

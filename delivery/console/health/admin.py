@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin.utils import quote, unquote
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Case, Value, When
 from django.http import Http404, HttpRequest, HttpResponse
@@ -21,10 +21,12 @@ from delivery.console.shared.labels import label, two_lines
 from delivery.console.shared.row_extras import CompletedList
 from delivery.models import UrlHealth, UrlState
 from delivery.support import release_url as url_release
+from subscriptions.admin.shared.addresses import address_for, with_shown_addresses
 from subscriptions.admin.shared.base import ConsoleAdmin, ReadOnly, actor_of
 from subscriptions.admin.shared.list_filters import choice_filter
 from subscriptions.admin.shared.times import ago, due
 from subscriptions.values.counts import counted
+from subscriptions.values.shown_addresses import secret_address_key
 
 
 @admin.register(UrlHealth)
@@ -36,9 +38,14 @@ class UrlHealthAdmin(ReadOnly, CompletedList, ConsoleAdmin):
     list_display = ["address", "url_state", "failed", "last_success", "next_probe", "buttons"]
     button_columns = ("buttons",)
     list_filter = [choice_filter("State", "state", UrlState.values)]
-    search_fields = ["url"]
+    # The links that Django makes would have the whole URL.
+    list_display_links = None
+    search_fields = ["shown_address"]
     search_help_text = "Search by URL"
     sortable_by = ()
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return with_shown_addresses(super().get_queryset(request), "url", user=request.user)
 
     def get_ordering(self, request: HttpRequest) -> Any:
         # URLs that need a person first, then those with a scheduled probe.
@@ -63,14 +70,14 @@ class UrlHealthAdmin(ReadOnly, CompletedList, ConsoleAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        health = get_object_or_404(UrlHealth, pk=unquote(object_id))
+        health = _health(object_id)
         if not self.has_view_permission(request, health):
             raise PermissionDenied
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "original": health,
-            "title": health.url,
+            "title": address_for(request.user, health.url),
             "page": url_health.read_url_page(health),
             "share": url_health.failure_share(health),
             "release_url": release_url(health) if self.may_change_rows(request) else "",
@@ -80,19 +87,26 @@ class UrlHealthAdmin(ReadOnly, CompletedList, ConsoleAdmin):
     def release(self, request: HttpRequest, object_id: str) -> HttpResponse:
         if not self.may_change_rows(request):
             raise PermissionDenied
-        url = unquote(object_id)
+        url = _health(object_id).url
+        shown = address_for(request.user, url)
         try:
             url_release.release_url(url, actor=actor_of(request))
         except UrlHealth.DoesNotExist:
             raise Http404 from None
         except url_release.NotStoppedError:
-            text = f"Nothing was done: {url} is ENABLED already."
+            text = f"Nothing was done: {shown} is ENABLED already."
             return self.back(request, text, level=messages.WARNING)
-        return self.back(request, f"{url} is released; its waiting deliveries are sent.")
+        return self.back(request, f"{shown} is released; its waiting deliveries are sent.")
 
     @admin.display(description="URL")
     def address(self, row: Any) -> SafeString:
-        code = format_html('<code class="inturn-clipped" title="{}">{}</code>', row.url, row.url)
+        shown = row.shown_address
+        code = format_html(
+            '<a class="inturn-link" href="{}"><code class="inturn-clipped" title="{}">{}</code></a>',
+            reverse("admin:delivery_urlhealth_change", args=[secret_address_key(row.url)]),
+            shown,
+            shown,
+        )
         return two_lines(code, counted(row.counted, "subscription"))
 
     @admin.display(description="state")
@@ -132,4 +146,12 @@ class UrlHealthAdmin(ReadOnly, CompletedList, ConsoleAdmin):
 
 def release_url(health: UrlHealth) -> str:
     """Return the address that the URL's release button posts to."""
-    return reverse("admin:delivery_urlhealth_release", args=[quote(health.pk)])
+    return reverse("admin:delivery_urlhealth_release", args=[secret_address_key(health.url)])
+
+
+def _health(object_id: str) -> UrlHealth:
+    """Return the row with this key of its URL, or with the URL itself; raise Http404."""
+    typed = unquote(object_id)
+    urls = UrlHealth.objects.values_list("url", flat=True)
+    url = typed if "://" in typed else next((u for u in urls if secret_address_key(u) == typed), "")
+    return get_object_or_404(UrlHealth, pk=url)

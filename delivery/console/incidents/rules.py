@@ -18,6 +18,7 @@ from delivery.models import IncidentKind, IncidentRule
 from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.values.addresses import AddressRefusedError
 from subscriptions.values.endpoints import EndpointError, check_endpoint, parse_url
+from subscriptions.values.shown_addresses import masked_address, named_secret_address
 
 # The meaning of a kind's bound; kinds without one have no bound.
 BOUNDS: Mapping[str, str] = {
@@ -60,13 +61,16 @@ class IncidentRuleForm(forms.ModelForm[IncidentRule]):
     )
     chat_urls = LinesField(
         label="Chat webhooks",
-        help_text="A URL a line, as Slack, Mattermost or Teams gives it.",
+        help_text="A URL a line, as Slack, Mattermost or Teams gives it. Stored ones are shown by "
+        "host and last characters; leave such a line to keep the URL.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if "bound" in self.fields:
             self.fields["bound"].help_text = BOUNDS.get(self.instance.kind, "")
+        self.changed_secrets: list[str] = []
+        self.initial["chat_urls"] = chats_in_words(self.instance)
 
     def clean_mail_to(self) -> list[str]:
         addresses: list[str] = self.cleaned_data["mail_to"]
@@ -75,14 +79,21 @@ class IncidentRuleForm(forms.ModelForm[IncidentRule]):
         return addresses
 
     def clean_chat_urls(self) -> list[str]:
-        """Refuse URLs to addresses that endpoints may not have either."""
-        urls: list[str] = self.cleaned_data["chat_urls"]
-        for url in urls:
+        """Return the typed and the kept URLs.
+
+        Refuse those to addresses that endpoints may not have either.
+        """
+        stored = self.instance.chat_urls
+        urls: list[str] = []
+        for line in self.cleaned_data["chat_urls"]:
+            urls += [url for url in stored if named_secret_address(url) == line] or [line]
+        for url in set(urls) - set(stored):
             try:
                 parse_url(url)
                 check_endpoint(url, allowed_networks=settings.ENVIRONMENT.allowed_networks)
             except (EndpointError, AddressRefusedError) as error:
-                raise ValidationError(f"{url}: {error}") from error
+                raise ValidationError(f"{masked_address(url)}: {error}") from error
+        self.changed_secrets = ["chat_urls"] if urls != stored else []
         return urls
 
     def clean_bound(self) -> float | None:
@@ -90,6 +101,11 @@ class IncidentRuleForm(forms.ModelForm[IncidentRule]):
         if self.instance.kind in BOUNDS and (bound is None or bound < 0):
             raise ValidationError("Give a number, 0 or more.")
         return bound
+
+
+def chats_in_words(rule: IncidentRule) -> list[str]:
+    """Return the URLs of chats as everybody sees them: they are secrets."""
+    return [named_secret_address(url) for url in rule.chat_urls]
 
 
 @admin.register(IncidentRule)
@@ -106,7 +122,15 @@ class IncidentRuleAdmin(RecordedAdmin):
 
     def get_fields(self, request: HttpRequest, obj: IncidentRule | None = None) -> list[Any]:
         bound = ["bound"] if obj is not None and obj.kind in BOUNDS else []
-        return ["is_on", "after_seconds", "quiet_seconds", *bound, "mail_to", "chat_urls"]
+        chats = "chat_urls" if self.has_change_permission(request, obj) else "chats"
+        return ["is_on", "after_seconds", "quiet_seconds", *bound, "mail_to", chats]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return ["chats"]
+
+    @admin.display(description="chat webhooks")
+    def chats(self, row: IncidentRule) -> str:
+        return ", ".join(chats_in_words(row)) or "–"
 
     @admin.display(description="rule")
     def named(self, row: IncidentRule) -> str:

@@ -18,6 +18,7 @@ from delivery.console.omnibox.hits import (
 )
 from delivery.models import Delivery, Message, PipelineRun, Replay, Resubmission
 from delivery.models.message import public_id
+from subscriptions.admin.shared.addresses import with_shown_addresses
 from subscriptions.models import (
     CommonScript,
     EventType,
@@ -112,7 +113,7 @@ def names_in(text: str, user: User) -> Iterator[HitSection]:
     if may_view(user, Subscription):
         if hits := _subscriptions(text):
             yield HitSection("Subscriptions", hits)
-        if hits := _endpoints(text):
+        if hits := _endpoints(text, user):
             yield HitSection("Endpoints", hits)
     for model, title, page in (
         (Subscriber, "Subscribers", "status"),
@@ -136,11 +137,12 @@ def _subscriptions(text: str) -> list[OmniboxHit]:
     ]
 
 
-def _endpoints(text: str) -> list[OmniboxHit]:
+def _endpoints(text: str, user: User) -> list[OmniboxHit]:
     if not set(text) & set(":/.") or len(text) < 4:
         return []
-    rows = first_by_likeness(named_subscriptions(), "endpoint", text, count=SHOWN)
-    return [OmniboxHit(row.endpoint, row.full, _status_page(row)) for row in rows]
+    rows = with_shown_addresses(named_subscriptions(), "endpoint", user=user)
+    found = first_by_likeness(rows, "shown_address", text, count=SHOWN)
+    return [OmniboxHit(row.shown_address, row.full, _status_page(row)) for row in found]
 
 
 def named_subscriptions() -> QuerySet[Any]:

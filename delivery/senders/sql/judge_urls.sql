@@ -60,12 +60,12 @@ INSERT INTO delivery_journalentry (kind, text, actor, subscription_id)
 SELECT
     judged.new_state,
     CASE judged.new_state
-        WHEN 'ENABLED' THEN judged.url || ' is enabled again: a probe succeeded.'
+        WHEN 'ENABLED' THEN shown.url || ' is enabled again: a probe succeeded.'
         WHEN 'DISABLED'
-            THEN judged.url || ' is disabled: ' || changed.failures || ' of ' || changed.attempts
+            THEN shown.url || ' is disabled: ' || changed.failures || ' of ' || changed.attempts
                 || ' attempts failed, ' || changed.failures_in_row
                 || ' in a row. It is probed now and then.'
-        ELSE judged.url || ' is frozen: ' || CASE
+        ELSE shown.url || ' is frozen: ' || CASE
             WHEN judged.is_gone THEN 'it answered 410 (Gone).'
             ELSE changed.failures_in_row || ' attempts failed in a row.'
         END || ' Release it when it works again.'
@@ -73,4 +73,5 @@ SELECT
     '', judged.subscription_id
 FROM judged
 JOIN changed ON changed.url = judged.url
+CROSS JOIN LATERAL (SELECT subscriptions_masked_url(judged.url) AS url) AS shown
 WHERE judged.new_state <> judged.old_state

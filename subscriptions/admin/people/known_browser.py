@@ -20,9 +20,7 @@ _SALT = "inturn.known-browser"
 def browser_of(request: HttpRequest, username: str) -> str:
     """Return the number of a browser that signed in as this user before; empty for others."""
     try:
-        account, number = signing.loads(
-            request.COOKIES.get(_name(), ""), salt=_SALT, max_age=KNOWN.total_seconds()
-        )
+        account, number = signing.loads(request.COOKIES.get(_name(), ""), salt=_SALT, max_age=KNOWN)
     except (signing.BadSignature, ValueError):
         return ""
     return number if account == account_of(username) else ""

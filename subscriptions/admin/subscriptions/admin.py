@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.safestring import SafeString
 
+from subscriptions.admin.shared.addresses import with_shown_addresses
 from subscriptions.admin.shared.cells import ForwardedNames, lines
 from subscriptions.admin.shared.list_filters import (
     EventTypeFilter,
@@ -26,6 +27,7 @@ from subscriptions.admin.subscriptions.secrets import VERIFYING, SecretsOfSubscr
 from subscriptions.checks.twins import twin_warning
 from subscriptions.models import Mode, Policy, SigningSecret, Subscription, SubscriptionStatus
 from subscriptions.models.policy import DEFAULT_POLICY
+from subscriptions.values.shown_addresses import masked_address
 
 _OF_PUSH = (
     "endpoint",
@@ -62,7 +64,7 @@ class BaseSubscriptionAdmin(
         PolicyFilter,
     ]
     list_select_related = ["subscriber", "event_type", "policy"]
-    search_fields = ["name", "subscriber__name", "endpoint"]
+    search_fields = ["name", "subscriber__name", "shown_address"]
     search_help_text = "Search by name, subscriber or endpoint"
     ordering = ["subscriber__name", "position", "id"]
     autocomplete_fields = ["subscriber", "event_type", "policy"]
@@ -113,7 +115,11 @@ class BaseSubscriptionAdmin(
         if obj is None or self.has_change_permission(request, obj):
             return fieldsets
         hidden = {*_TYPED, *(_OF_PUSH if obj.mode == Mode.PULL else ("max_receives",))}
-        shown_as = {"forward_headers": "forwarded_names"}
+        shown_as = {
+            "forward_headers": "forwarded_names",
+            "endpoint": "masked_endpoint",
+            "probe_url": "masked_probe_url",
+        }
         return [
             (
                 title,
@@ -145,6 +151,7 @@ class BaseSubscriptionAdmin(
         if self.is_list(request):
             # Decrypting is costly, and the list shows neither.
             rows = rows.defer("headers", "auth")
+            rows = with_shown_addresses(rows, "endpoint", user=request.user)
         return rows
 
     def is_list(self, request: HttpRequest) -> bool:
@@ -155,7 +162,8 @@ class BaseSubscriptionAdmin(
         self, request: HttpRequest, obj: Subscription | None = None
     ) -> list[str]:
         # The deliveries belong to these two: another pair needs another subscription.
-        return ["forwarded_names", *(["subscriber", "event_type"] if obj else [])]
+        masked = ["forwarded_names", "masked_endpoint", "masked_probe_url"]
+        return [*masked, *(["subscriber", "event_type"] if obj else [])]
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         default = Policy.objects.filter(name=DEFAULT_POLICY).values_list("pk", flat=True).first()
@@ -199,4 +207,13 @@ class BaseSubscriptionAdmin(
     def goes_to(self, row: Subscription) -> SafeString:
         if row.mode == Mode.PULL:
             return lines("Mailbox", "")
-        return lines(f"Policy: {row.policy}", row.endpoint)
+        shown: str = row.shown_address  # type: ignore[attr-defined]  # annotated
+        return lines(f"Policy: {row.policy}", shown)
+
+    @admin.display(description="endpoint")
+    def masked_endpoint(self, row: Subscription) -> str:
+        return masked_address(row.endpoint)
+
+    @admin.display(description="Probe URL")
+    def masked_probe_url(self, row: Subscription) -> str:
+        return masked_address(row.probe_url) or "–"

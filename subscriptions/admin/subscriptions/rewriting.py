@@ -58,8 +58,10 @@ class EndpointRewriting:
         data = request.POST or request.GET
         # Otherwise everybody who may change an endpoint could read its credentials elsewhere.
         may_keep = request.user.has_perm("subscriptions.change_installation")
-        given = {"data": data} if "old" in data else {"initial": data.dict()}
-        form = RewriteForm(**given, may_keep=may_keep)
+        if "old" in data:
+            form = RewriteForm(data, may_keep=may_keep)
+        else:
+            form = RewriteForm(initial=data.dict(), may_keep=may_keep)
         if form.is_valid() and request.method == "POST" and (done := self._rewrite(request, form)):
             return done
         planned = _plan(form) if form.is_bound and form.is_valid() else None

@@ -97,7 +97,7 @@ class SentHeaders(forms.ModelForm[Subscription]):
 
     def _takes_along(self, cleaned: dict[str, Any], headers: dict[str, str]) -> bool:
         """Return False, with the reasons, if a new server would get stored credentials."""
-        if self.instance.pk is None or not cleaned.get("endpoint"):
+        if self.instance._state.adding or not cleaned.get("endpoint"):
             return True
         secrets = SECRET_PARTS.intersection(_AUTH_FIELDS.get(cleaned.get("auth_type", ""), ()))
         kept = kept_credentials(

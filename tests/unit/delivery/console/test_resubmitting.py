@@ -99,7 +99,8 @@ class TestButtons:
 def text_of_area(page: str, name: str) -> str:
     """Return the text that a browser shows: it drops a line break right behind the tag."""
     (area,) = re.findall(rf'<textarea name="{name}"[^>]*>(.*?)</textarea>', page, re.DOTALL)
-    return unescape(area).replace("\r\n", "\n").removeprefix("\n")
+    text: str = unescape(area)
+    return text.replace("\r\n", "\n").removeprefix("\n")
 
 
 class TestEditing:
