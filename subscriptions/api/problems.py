@@ -22,6 +22,10 @@ CONTENT_TYPE = "application/problem+json"
 RETRY_AFTER_SECONDS = 5
 # A detail may quote the input.
 MAX_DETAIL_LENGTH = 500
+# Of the sentence for the whole document, which may join several.
+MAX_PROBLEM_LENGTH = 4 * MAX_DETAIL_LENGTH
+# A small body may have a fault in each of a hundred thousand places.
+MAX_ERRORS = 200
 
 FieldError = dict[str, Any]
 
@@ -29,7 +33,8 @@ FieldError = dict[str, Any]
 class Problem(APIException):
     """An error with a status, a code that programs may rely on, and a detail with the remedy.
 
-    `members` are further members of the document, such as the `path` of a schema violation.
+    `members` are further members of the document, such as the `path` of a schema violation. Of the
+    list `errors` the first MAX_ERRORS are kept, with `more`, the number of others; texts are cut.
     """
 
     def __init__(
@@ -41,11 +46,11 @@ class Problem(APIException):
         headers: Mapping[str, str] | None = None,
         **members: Any,
     ) -> None:
-        super().__init__(detail, code)
+        super().__init__(_cut(detail, MAX_PROBLEM_LENGTH), code)
         self.status_code = status
         self.code = code
         self.headers = dict(headers or {})
-        self.members = members
+        self.members = members | _bounded_errors(members.get("errors"))
 
     @property
     def document(self) -> dict[str, Any]:
@@ -159,6 +164,24 @@ def row_locked() -> Problem:
 
 def unexpected_error() -> Problem:
     return Problem(500, "unexpected", "Inturn failed; its log has the reason.")
+
+
+def _bounded_errors(errors: Sequence[FieldError] | None) -> dict[str, Any]:
+    if not errors:
+        return {}
+    shown = [
+        {
+            name: _cut(value, MAX_DETAIL_LENGTH) if isinstance(value, str) else value
+            for name, value in error.items()
+        }
+        for error in errors[:MAX_ERRORS]
+    ]
+    more = len(errors) - len(shown)
+    return {"errors": shown} | ({"more": more} if more else {})
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def _of_framework(error: APIException) -> Problem:
