@@ -4,6 +4,10 @@ The person who applies the document supplies the values: a command reads its env
 files; REST and the console read the values that are sent along. A server never looks up somebody
 else's references in its own environment.
 
+Another person may have written the document, such as the author of a merged change. So a command
+reads no variable without the prefix in `INTURN_REFERENCE_PREFIX`, and no file outside of
+`INTURN_REFERENCE_FOLDER`: the document could have any other sent to an endpoint.
+
 A reference without a value keeps the stored secret; if none is stored, the document is refused.
 """
 
@@ -11,8 +15,9 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
+
+from django.conf import settings
 
 from subscriptions.configuration.document import PUBLISH_ID, DocumentEntry, DocumentFault
 from subscriptions.models import Subscriber, Subscription
@@ -20,6 +25,7 @@ from subscriptions.models import Subscriber, Subscription
 # From a reference such as env:NAME to its value, or None.
 Lookup = Callable[[str], str | None]
 
+LONGEST_FILE = 64 * 1024
 SECRET_PARTS = ("password", "token")
 _FORMS = ("env:", "file:")
 _NEVER_LITERAL = frozenset({"auth.password", "auth.token", PUBLISH_ID})
@@ -27,14 +33,52 @@ _WRITE = 'write {"from": "env:NAME"} or {"from": "file:PATH"}.'
 _NOT_IN_A_NAME = re.compile(r"[^A-Z0-9]+")
 
 
+class ReferenceRefusedError(Exception):
+    """This reference is not looked up here; the message says why."""
+
+
 def secret_of_machine(reference: str) -> str | None:
-    """Look up a reference in the environment or in a file, without its last line break."""
+    """Look up a reference in the environment or in a file, without its last line break.
+
+    Raise ReferenceRefusedError for a file outside of the folder, and for a variable that is set
+    only without the prefix.
+    """
     form, _, name = reference.partition(":")
-    if form == "env":
-        return os.environ.get(name)
+    return _of_environment(name) if form == "env" else _of_file(name)
+
+
+def variable_of(name: str) -> str:
+    """Return the variable of this process for `env:NAME`: its name has the prefix."""
+    prefix: str = settings.ENVIRONMENT.reference_prefix
+    return name if name.startswith(prefix) else prefix + name
+
+
+def _of_environment(name: str) -> str | None:
+    variable = variable_of(name)
+    if variable not in os.environ and name in os.environ:
+        raise ReferenceRefusedError(
+            f"env:{name} is read from {variable}, which is not set; {name} itself is not read."
+        )
+    return os.environ.get(variable)
+
+
+def _of_file(name: str) -> str | None:
+    """Return the content of a file below the folder, wherever symbolic links lead."""
+    folder = settings.ENVIRONMENT.reference_folder
+    if folder is None:
+        raise ReferenceRefusedError(
+            "Files are read only below the folder that INTURN_REFERENCE_FOLDER names; set it."
+        )
     try:
-        return Path(name).read_text().removesuffix("\n")
-    except (OSError, ValueError):
+        path = (folder / name).resolve()
+        if not path.is_relative_to(folder.resolve()):
+            raise ReferenceRefusedError(
+                f"file:{name} is outside of {folder}, the folder that INTURN_REFERENCE_FOLDER "
+                "names."
+            )
+        is_short = path.is_file() and path.stat().st_size <= LONGEST_FILE
+        return path.read_text().removesuffix("\n") if is_short else None
+    except (OSError, ValueError, RuntimeError):
         return None
 
 
@@ -109,7 +153,10 @@ class _Resolving:
         reference = _reference(given)
         if reference is None:
             return self._refuse(place, _WRITE)
-        found = self.lookup(reference)
+        try:
+            found = self.lookup(reference)
+        except ReferenceRefusedError as error:
+            return self._refuse(place, str(error))
         if found is not None:
             return found
         if stored is None:

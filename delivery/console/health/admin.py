@@ -102,7 +102,8 @@ class UrlHealthAdmin(ReadOnly, CompletedList, ConsoleAdmin):
     def address(self, row: Any) -> SafeString:
         shown = row.shown_address
         code = format_html(
-            '<a class="inturn-link" href="{}"><code class="inturn-clipped" title="{}">{}</code></a>',
+            '<a class="inturn-link" href="{}">'
+            '<code class="inturn-clipped" title="{}">{}</code></a>',
             reverse("admin:delivery_urlhealth_change", args=[secret_address_key(row.url)]),
             shown,
             shown,

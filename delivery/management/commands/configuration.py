@@ -29,6 +29,7 @@ from subscriptions.configuration.warnings import plan_warnings
 
 ACTOR = "manage.py configuration"
 HAS_CHANGES = 2
+SHOWN_FAULTS = 200
 
 Options = dict[str, Any]
 Write = Callable[[str], object]
@@ -77,7 +78,9 @@ class Command(BaseCommand):
         try:
             code = act(options, self.stdout.write)
         except RefusedDocumentError as error:
-            faults = "\n".join(f"  {fault}" for fault in error.faults)
+            lines = [f"  {fault}" for fault in error.faults[:SHOWN_FAULTS]]
+            more = len(error.faults) - len(lines)
+            faults = "\n".join([*lines, *([f"  … and {more:,} more"] if more else [])])
             raise CommandError(
                 f"The file is refused, and nothing was changed:\n{faults}"
             ) from error

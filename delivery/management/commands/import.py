@@ -17,6 +17,7 @@ from delivery.importing.workfront import import_workfront
 from delivery.management.import_messages import add_message_commands
 from delivery.management.refusing_parser import RefusingParser, refuse_wrong_options
 from subscriptions.configuration.document_json import document_text
+from subscriptions.configuration.secrets import variable_of
 
 IMPORTERS: dict[str, Callable[[str], Imported]] = {
     "teamforge": import_teamforge,
@@ -116,7 +117,8 @@ def _write_secrets(path: Path, secrets: dict[str, str]) -> None:
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.writelines(
-                f"{name}={shlex.quote(value)}\n" for name, value in sorted(secrets.items())
+                f"{variable_of(name)}={shlex.quote(value)}\n"
+                for name, value in sorted(secrets.items())
             )
     except OSError as error:
         raise CommandError(f"{path} cannot be written: {error.strerror}.") from error

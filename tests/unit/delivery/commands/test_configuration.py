@@ -4,11 +4,13 @@ import io
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from pytest_django.fixtures import Settings
 
 from config.env import CHECKOUT
 from delivery.models import PipelineRun
@@ -139,13 +141,14 @@ def test_apply_refuses_another_plan(tmp_path: Path) -> None:
 
 
 def test_secrets_come_from_the_environment_and_from_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, reference_folder=tmp_path)
     some_of_everything()
     content = export_configuration(only=["subscriptions"])
-    content["subscriptions"][0]["auth"]["token"] = {"from": f"file:{tmp_path / 'token'}"}
+    content["subscriptions"][0]["auth"]["token"] = {"from": "file:token"}
     (tmp_path / "token").write_text("from-a-file\n")
-    monkeypatch.setenv(DELIVERED_KEY, "from the environment")
+    monkeypatch.setenv(f"CONFIGURATION_SECRET_{DELIVERED_KEY}", "from the environment")
     file = saved(tmp_path, content)
     code, said = configuration("plan", file)
     assert code == 2

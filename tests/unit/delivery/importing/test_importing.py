@@ -270,8 +270,8 @@ def test_the_command_writes_document_report_and_secrets(tmp_path: Path) -> None:
     assert json.loads(out.getvalue()) == import_teamforge(TEAMFORGE).document()
     assert "s3cret" not in out.getvalue() + err.getvalue()
     assert secrets.read_text().splitlines() == [
-        "BUILD_SERVER_TEAMFORGE_ARTIFACT_CREATE_HEADER_X_KEY=s3cret",
-        "TEAMFORGE_PUBLISH_ID=1f0c2a9e-7a17-4f5b-9a3e-6c8f2d1b4a99",
+        "CONFIGURATION_SECRET_BUILD_SERVER_TEAMFORGE_ARTIFACT_CREATE_HEADER_X_KEY=s3cret",
+        "CONFIGURATION_SECRET_TEAMFORGE_PUBLISH_ID=1f0c2a9e-7a17-4f5b-9a3e-6c8f2d1b4a99",
     ]
     assert stat.S_IMODE(secrets.stat().st_mode) == 0o600
     with pytest.raises(CommandError, match="cannot be written"):
