@@ -27,6 +27,7 @@ from config.embedded.postgres import running_url
 from config.env_values import EnvReader, wrong_value
 from config.kept_secrets import kept_secret
 from config.mail import PORTS, MailSettings, check_mail_address
+from config.references import ReferenceSettings, reference_settings
 from config.retention_days import retention_days
 from config.traces_url import traces_url
 
@@ -52,8 +53,6 @@ _RATE = re.compile(r"[1-9][0-9]{0,8} */ *[smh]")
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/]+\S*", re.IGNORECASE)
 _SPARK_MASTER = re.compile(r"local(\[(\*|[1-9][0-9]{0,3})\])?|spark://\S+|yarn|k8s://\S+")
-# Not the beginning of a setting, which would let a document send one to an endpoint.
-_REFERENCE_PREFIX = re.compile(r"(?!INTURN_|DATABASE_)[A-Z][A-Z0-9_]{6,}_")
 _SPARK_REMOTE = re.compile(r"sc://\S+")
 # Spark's minimum.
 _MEMORY = re.compile(r"(51[2-9]|5[2-9][0-9]|[6-9][0-9]{2}|[1-9][0-9]{3,6})m|[1-9][0-9]{0,3}g")
@@ -99,8 +98,7 @@ class Environment:
     log_to: str
     traces_url: str
     mail: MailSettings
-    reference_prefix: str
-    reference_folder: Path | None
+    references: ReferenceSettings
 
     @property
     def own_url(self) -> str:
@@ -162,22 +160,8 @@ def read_settings(reader: EnvReader) -> Environment:
         log_to=reader.choice("INTURN_LOG_TO", default="FILES", choices=LOG_TARGETS),
         traces_url=traces_url(reader.text("OTEL_EXPORTER_OTLP_ENDPOINT")),
         mail=_mail(reader, base_url),
-        reference_prefix=reader.matching(
-            "INTURN_REFERENCE_PREFIX",
-            pattern=_REFERENCE_PREFIX,
-            allowed="at least eight capitals, digits and underscores, with an underscore at the "
-            "end, and not INTURN_ at the beginning",
-            default="CONFIGURATION_SECRET_",
-        ),
-        reference_folder=_reference_folder(reader),
+        references=reference_settings(reader),
     )
-
-
-def _reference_folder(reader: EnvReader) -> Path | None:
-    text = reader.text("INTURN_REFERENCE_FOLDER")
-    if text and not Path(text).is_absolute():
-        raise wrong_value("INTURN_REFERENCE_FOLDER", text, allowed="an absolute path")
-    return Path(text) if text else None
 
 
 def _base_url(reader: EnvReader, *, default: str) -> str:

@@ -1,6 +1,6 @@
 """The URLs of chats are stored encrypted: whoever knows one can post there."""
 
-from django.db import migrations
+from django.db import migrations, models
 
 import subscriptions.values.encryption
 from subscriptions.values.encryption import encrypt
@@ -32,6 +32,13 @@ class Migration(migrations.Migration):
             "url",
             subscriptions.values.encryption.EncryptedJSONField(
                 blank=True, default=None, editable=False, null=True
+            ),
+        ),
+        migrations.AlterField(
+            "incidentalert",
+            "recipient",
+            models.CharField(
+                help_text="The mail address; for a chat the key of its URL.", max_length=2000
             ),
         ),
         migrations.SeparateDatabaseAndState(

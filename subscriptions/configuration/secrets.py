@@ -49,7 +49,7 @@ def secret_of_machine(reference: str) -> str | None:
 
 def variable_of(name: str) -> str:
     """Return the variable of this process for `env:NAME`: its name has the prefix."""
-    prefix: str = settings.ENVIRONMENT.reference_prefix
+    prefix: str = settings.ENVIRONMENT.references.prefix
     return name if name.startswith(prefix) else prefix + name
 
 
@@ -64,7 +64,7 @@ def _of_environment(name: str) -> str | None:
 
 def _of_file(name: str) -> str | None:
     """Return the content of a file below the folder, wherever symbolic links lead."""
-    folder = settings.ENVIRONMENT.reference_folder
+    folder = settings.ENVIRONMENT.references.folder
     if folder is None:
         raise ReferenceRefusedError(
             "Files are read only below the folder that INTURN_REFERENCE_FOLDER names; set it."

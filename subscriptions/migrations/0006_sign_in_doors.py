@@ -16,6 +16,7 @@ class Migration(migrations.Migration):
                     ("TEAMFORGE", "the login of TeamForge's clients"),
                     ("EVENT_QUEUE", "the queues of Event Queue's clients"),
                 ],
+                db_default="CONSOLE",
                 default="CONSOLE",
                 max_length=11,
             ),
@@ -25,6 +26,7 @@ class Migration(migrations.Migration):
             "browser",
             models.CharField(
                 blank=True,
+                db_default="",
                 default="",
                 help_text="The number of a browser that signed in to the account before.",
                 max_length=32,

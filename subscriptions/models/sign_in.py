@@ -31,7 +31,9 @@ class SignIn(models.Model):
 
     at = models.DateTimeField(db_default=Now())
     kind = models.CharField(max_length=10, choices=SignInKind)
-    door = models.CharField(max_length=11, choices=Door, default=Door.CONSOLE)
+    door = models.CharField(
+        max_length=11, choices=Door, default=Door.CONSOLE, db_default=Door.CONSOLE
+    )
     username = models.CharField(
         max_length=150, blank=True, default="", help_text="Empty: the name is unknown."
     )
@@ -42,6 +44,7 @@ class SignIn(models.Model):
         max_length=32,
         blank=True,
         default="",
+        db_default="",
         help_text="The number of a browser that signed in to the account before.",
     )
     counts = models.BooleanField(default=False)

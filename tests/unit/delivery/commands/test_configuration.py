@@ -143,7 +143,9 @@ def test_apply_refuses_another_plan(tmp_path: Path) -> None:
 def test_secrets_come_from_the_environment_and_from_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
-    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, reference_folder=tmp_path)
+    settings.ENVIRONMENT = replace(
+        settings.ENVIRONMENT, references=replace(settings.ENVIRONMENT.references, folder=tmp_path)
+    )
     some_of_everything()
     content = export_configuration(only=["subscriptions"])
     content["subscriptions"][0]["auth"]["token"] = {"from": "file:token"}

@@ -60,7 +60,7 @@ class TestChats:
             assert "CHATSECRET" not in page
         log = "/admin/subscriptions/configurationchange/"
         for path in (log, f"{log}export/csv/", f"{log}export/jsonl/"):
-            answer = staff.get(path)
+            answer: Any = staff.get(path)
             content = b"".join(answer.streaming_content) if answer.streaming else answer.content
             assert b"CHATSECRET" not in content
         assert "chat_urls" in (ConfigurationChange.objects.get().after or {})

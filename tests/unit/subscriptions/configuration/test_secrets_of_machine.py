@@ -19,7 +19,9 @@ def folder(tmp_path: Path, settings: Settings) -> Path:
     made.mkdir()
     (made / "abc").write_text("value\n")
     (tmp_path / "outside").write_text("of the home")
-    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, reference_folder=made)
+    settings.ENVIRONMENT = replace(
+        settings.ENVIRONMENT, references=replace(settings.ENVIRONMENT.references, folder=made)
+    )
     return made
 
 

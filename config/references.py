@@ -1,0 +1,32 @@
+"""Where a command looks up the references of a configuration document."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from config.env_values import EnvReader, wrong_value
+
+# Not the beginning of a setting, which would let a document send one to an endpoint.
+_PREFIX = re.compile(r"(?!INTURN_|DATABASE_)[A-Z][A-Z0-9_]{6,}_")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceSettings:
+    """`env:NAME` is a variable with the prefix, `file:PATH` is below the folder; None: no file."""
+
+    prefix: str
+    folder: Path | None
+
+
+def reference_settings(reader: EnvReader) -> ReferenceSettings:
+    folder = reader.text("INTURN_REFERENCE_FOLDER")
+    if folder and not Path(folder).is_absolute():
+        raise wrong_value("INTURN_REFERENCE_FOLDER", folder, allowed="an absolute path")
+    prefix = reader.matching(
+        "INTURN_REFERENCE_PREFIX",
+        pattern=_PREFIX,
+        allowed="at least eight capitals, digits and underscores, with an underscore at the end, "
+        "and not INTURN_ at the beginning",
+        default="CONFIGURATION_SECRET_",
+    )
+    return ReferenceSettings(prefix=prefix, folder=Path(folder) if folder else None)
