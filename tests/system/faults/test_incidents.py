@@ -4,10 +4,13 @@ compare ─▶ change rows, messages, alerts ─▶ commit ─▶ the next turn
         1                              2
 """
 
+import base64
+import hashlib
 from collections.abc import Iterator
 
 import orjson
 import pytest
+from cryptography.fernet import Fernet
 
 from tests.support.product import Flow, Product
 from tests.support.receivers import OK, Answer, Hold, Receiver, ReceiverEndpoint
@@ -30,9 +33,16 @@ def chat(receiver: Receiver, product: Product) -> Iterator[ReceiverEndpoint]:
         "UPDATE delivery_incidentrule"
         " SET after_seconds = %s, quiet_seconds = %s, chat_urls = %s WHERE kind = 'LANE'"
     )
-    change(product, rule, 1, 1, [endpoint.url])
+    change(product, rule, 1, 1, encrypted(product, [endpoint.url]))
     yield endpoint
-    change(product, rule, 300, 60, [])
+    change(product, rule, 300, 60, encrypted(product, []))
+
+
+def encrypted(product: Product, value: object) -> str:
+    """Return a value as the product stores it, under the key that is kept in its home."""
+    key = (product.home / "encryption-keys").read_text().split()[0]
+    cipher = Fernet(base64.urlsafe_b64encode(hashlib.sha256(key.encode()).digest()))
+    return cipher.encrypt(orjson.dumps(value)).decode()
 
 
 def test_a_blocked_lane_is_announced_once_whenever_the_chores_die(
