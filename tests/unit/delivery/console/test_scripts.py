@@ -102,7 +102,7 @@ def test_who_may_not_see_payloads_sees_nothing_a_script_made_of_one(
         Permission.objects.get(codename="view_payload")
     )
     page = reader.get(f"/admin/delivery/delivery/{made.pk}/change/").text
-    assert "https://receiver.example/hook/•••?a=1" in page
+    assert "https://receiver.example/hook/•••?•••" in page
     assert "seen-in-payload" not in page
     assert "&lt;made&gt;" not in page
     assert "artf1" not in page
