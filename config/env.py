@@ -160,8 +160,13 @@ def read_settings(reader: EnvReader) -> Environment:
         log_to=reader.choice("INTURN_LOG_TO", default="FILES", choices=LOG_TARGETS),
         traces_url=traces_url(reader.text("OTEL_EXPORTER_OTLP_ENDPOINT")),
         mail=_mail(reader, base_url),
-        references=reference_settings(reader),
+        references=_references(reader),
     )
+
+
+def _references(reader: EnvReader) -> ReferenceSettings:
+    prefix = reader.text("INTURN_REFERENCE_PREFIX", default="CONFIGURATION_SECRET_")
+    return reference_settings(prefix, reader.text("INTURN_REFERENCE_FOLDER"))
 
 
 def _base_url(reader: EnvReader, *, default: str) -> str:

@@ -4,10 +4,15 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from config.env_values import EnvReader, wrong_value
+from config.env_values import wrong_value
 
 # Not the beginning of a setting, which would let a document send one to an endpoint.
 _PREFIX = re.compile(r"(?!INTURN_|DATABASE_)[A-Z][A-Z0-9_]{6,}_")
+
+_ALLOWED = (
+    "at least eight capitals, digits and underscores, with an underscore at the end, and not "
+    "INTURN_ at the beginning"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,15 +23,10 @@ class ReferenceSettings:
     folder: Path | None
 
 
-def reference_settings(reader: EnvReader) -> ReferenceSettings:
-    folder = reader.text("INTURN_REFERENCE_FOLDER")
+def reference_settings(prefix: str, folder: str) -> ReferenceSettings:
+    """Check both settings; raises ImproperlyConfigured."""
     if folder and not Path(folder).is_absolute():
         raise wrong_value("INTURN_REFERENCE_FOLDER", folder, allowed="an absolute path")
-    prefix = reader.matching(
-        "INTURN_REFERENCE_PREFIX",
-        pattern=_PREFIX,
-        allowed="at least eight capitals, digits and underscores, with an underscore at the end, "
-        "and not INTURN_ at the beginning",
-        default="CONFIGURATION_SECRET_",
-    )
+    if not _PREFIX.fullmatch(prefix):
+        raise wrong_value("INTURN_REFERENCE_PREFIX", prefix, allowed=_ALLOWED)
     return ReferenceSettings(prefix=prefix, folder=Path(folder) if folder else None)
