@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("subscriptions", "0005_subscription_descriptions")]
+    dependencies = [("subscriptions", "0006_subscriber_application")]
 
     operations = [
         migrations.AddField(

@@ -13,6 +13,6 @@ RETURN regexp_replace(
 
 
 class Migration(migrations.Migration):
-    dependencies = [("subscriptions", "0006_sign_in_doors")]
+    dependencies = [("subscriptions", "0007_sign_in_doors")]
 
     operations = [migrations.RunSQL(CREATE, "DROP FUNCTION subscriptions_masked_url(text)")]

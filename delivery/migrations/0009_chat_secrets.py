@@ -22,8 +22,8 @@ def encrypt_urls(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("delivery", "0006_shadow_or_redundant"),
-        ("subscriptions", "0007_masked_url"),
+        ("delivery", "0008_new_endpoints_are_not_down"),
+        ("subscriptions", "0008_masked_url"),
     ]
 
     operations = [
