@@ -85,12 +85,31 @@ def checked_draft(
     return draft
 
 
+# Words of orjson's messages, and the reason in ours.
+_UNUSABLE = {
+    "infinity": "the number at {place} is beyond 1.8e308, the largest that filters can compare. "
+    "Send it as a text.",
+    "surrogate": "the text at {place} has half of a character, such as \\ud83d of an emoji "
+    "that was cut. Send whole characters.",
+    "depth limit": "it is nested deeper than 1,024 levels at {place}.",
+}
+
+
 def _fault(body: bytes, error: orjson.JSONDecodeError) -> str:
+    """Return a sentence about a body that cannot be read.
+
+    JSON's grammar allows numbers and halves of characters that no filter, here or in PostgreSQL,
+    can hold; whoever sends them looks in vain for an error in the syntax.
+    """
     try:
         body.decode()
     except UnicodeDecodeError as undecodable:
-        return f"byte {undecodable.start} is not UTF-8"
-    return f"{error.msg}, line {error.lineno}, column {error.colno}"
+        return f"The body is not JSON: byte {undecodable.start} is not UTF-8."
+    place = f"line {error.lineno}, column {error.colno}"
+    for sign, sentence in _UNUSABLE.items():
+        if sign in error.msg:
+            return f"The body is JSON that Inturn cannot use: {sentence.format(place=place)}"
+    return f"The body is not JSON: {error.msg}, {place}."
 
 
 def check_body(draft: Draft, *, index: int = 0) -> None:
@@ -104,8 +123,7 @@ def check_body(draft: Draft, *, index: int = 0) -> None:
     try:
         value = orjson.loads(draft.body)
     except orjson.JSONDecodeError as error:
-        detail = f"The body is not JSON: {_fault(draft.body, error)}."
-        raise PublishRefusedError(detail, index=index, status=400) from error
+        raise PublishRefusedError(_fault(draft.body, error), index=index, status=400) from error
     if event_type.json_schema is None:
         return
     # Not at the top: it loads `jsonschema`, and no event type of Inturn's own has a schema, which

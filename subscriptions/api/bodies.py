@@ -2,6 +2,7 @@
 
 import json
 import sys
+import math
 from collections.abc import Mapping
 from typing import IO, Any
 
@@ -37,13 +38,17 @@ def parse_json(body: bytes) -> Any:
     Unusable are NaN, lone surrogates, and more than MAX_DEPTH levels.
     """
     try:
-        value = json.loads(body.decode(), parse_constant=_refuse_constant)
+        value = json.loads(body.decode(), parse_constant=_refuse_constant, parse_float=_finite)
     except UnicodeDecodeError as error:
         raise _not_json(f"byte {error.start} is not UTF-8") from None
     except json.JSONDecodeError as error:
         raise _not_json(f"{error.msg} (line {error.lineno}, column {error.colno})") from None
+    except _NotJSONError as error:
+        raise _not_json(str(error)) from None
+    except _UnusableError as error:
+        raise _unusable(str(error)) from None
     except ValueError as error:
-        raise _not_json(json_error(error)) from None
+        raise _unusable(f"{json_error(error)}. Send it as a text") from None
     except RecursionError:
         raise _too_deep() from None
     check_json(value)
@@ -69,7 +74,10 @@ def check_json(value: Any) -> None:
             if not text.isascii()
             for character in text
         ):
-            raise _not_json("it holds half a surrogate pair")
+            raise _unusable(
+                "a text has half of a character, such as \\ud83d of an emoji that was cut. "
+                "Send whole characters"
+            )
         level = [inner for one in level for inner in _within(one)]
         if not level:
             return
@@ -119,8 +127,27 @@ def _within(value: Any) -> list[Any]:
     return []
 
 
+class _NotJSONError(ValueError):
+    """A value is not JSON; the message says why."""
+
+
+class _UnusableError(ValueError):
+    """A value cannot be used; the message says why."""
+
+
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
+    raise _NotJSONError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise _UnusableError(f"the number {text[:40]} is beyond 1.8e308. Send it as a text")
+    return number
+
+
+def _unusable(reason: str) -> Problem:
+    return Problem(400, "not-json", f"The body is JSON that Inturn cannot use: {reason}.")
 
 
 def _not_json(reason: str) -> Problem:

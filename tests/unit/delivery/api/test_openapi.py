@@ -61,6 +61,7 @@ BEYOND_OPENAPI = re.compile(
             "^(endpoint|probe_url|headers|forward_headers): ",
             "Messages of .* are .*, not ",
             "The body is not JSON",
+            "The body is JSON that Inturn cannot use",
             "Expecting value",
             "There is no (subscription|subscriber|publisher|event type|policy)",
             "This time is in the past",

@@ -105,6 +105,27 @@ def test_a_json_body_has_to_be_json(publishing: Caller, body: bytes) -> None:
     assert nothing_stored()
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'{"a": 1e400}', "the number at line 1, column 7 is beyond 1.8e308"),
+        (b'{"a":\n ' + b"9" * 400 + b"}", "the number at line 2, column 2 is beyond 1.8e308"),
+        (b"[-1e999]", "the number at line 1, column 2"),
+        (b'{"a":"cut \\ud83d"}', "has half of a character"),
+        (b'["\\udc00x"]', "has half of a character"),
+        (b"[" * 5000, "it is nested deeper"),
+    ],
+)
+def test_json_that_no_filter_can_hold_is_refused_with_the_reason(
+    publishing: Caller, body: bytes, words: str
+) -> None:
+    for answer in (publishing.publish(EVENT, body), publishing.publish(EVENT, body, x_a="y" * 9)):
+        refused(answer, 400, "not-json")
+        assert answer.body["detail"].startswith("The body is JSON that Inturn cannot use: ")
+        assert words in answer.body["detail"]
+    assert nothing_stored()
+
+
 def test_a_body_that_is_not_utf_8_is_refused_with_its_place(publishing: Caller) -> None:
     answer = publishing.publish(EVENT, '{"city": "Zürich"}'.encode("latin-1"))
     assert answer.body["detail"] == "The body is not JSON: byte 11 is not UTF-8."
