@@ -37,6 +37,7 @@ from config.up.probe import is_ready
 from config.up.tls import require_usable
 from config.version import version
 from delivery.cluster.file_limit import raise_file_limit
+from delivery.doctor.python_version import python_weakness
 
 DEMO = "demo"
 
@@ -97,6 +98,8 @@ class Supervisor:
             require_usable(self._environment.tls)
         for warning in exposure(self._environment):
             print_line(warning)
+        if weakness := python_weakness():
+            print_line(f"warning: {weakness}")
         self._guard()
         environment = self._start_database()
         self._prepare(environment)

@@ -1,5 +1,6 @@
 """Checks of the installation itself: base URL, proxy, clock and disk."""
 
+import platform
 import secrets
 import shutil
 import time
@@ -15,6 +16,7 @@ from delivery.client.rest import ClientError, RestClient
 from delivery.client.smoke import remove_traces
 from delivery.database.required_settings import database_refusals, database_warnings
 from delivery.doctor.findings import CheckResult, Severity
+from delivery.doctor.python_version import python_weakness
 
 # Retries are due by the database's clock, and signatures have this machine's time: receivers
 # usually accept a difference of five minutes.
@@ -39,6 +41,7 @@ def check_installation(base_url: str, *, key: str, home: Path) -> Iterator[Check
         yield check_filter_string(base_url, key=key)
         yield check_callbacks(base_url)
     yield check_database()
+    yield check_python()
     yield check_clock()
     yield check_disk(home)
 
@@ -178,6 +181,17 @@ def check_database() -> CheckResult:
     return CheckResult(
         check="database", severity=Severity.OK, text="its settings keep accepted messages"
     )
+
+
+def check_python() -> CheckResult:
+    if weakness := python_weakness():
+        return CheckResult(
+            check="Python",
+            severity=Severity.WARNING,
+            text=weakness,
+            advice="Update Python, and remove the folder .venv: the next start makes it again.",
+        )
+    return CheckResult(check="Python", severity=Severity.OK, text=platform.python_version())
 
 
 def check_clock() -> CheckResult:

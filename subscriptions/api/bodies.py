@@ -1,8 +1,8 @@
 """Reading of request bodies, bounded in size, and of JSON without traps."""
 
 import json
-import sys
 import math
+import sys
 from collections.abc import Mapping
 from typing import IO, Any
 

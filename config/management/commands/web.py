@@ -12,6 +12,7 @@ from config.up import processes
 from config.up.child import print_line, web_command
 from config.up.preflight import exposure
 from config.up.tls import require_usable
+from delivery.doctor.python_version import python_weakness
 
 
 class Command(BaseCommand):
@@ -26,6 +27,8 @@ class Command(BaseCommand):
             require_usable(environment.tls)
         for warning in exposure(environment):
             print_line(warning)
+        if weakness := python_weakness():
+            print_line(f"warning: {weakness}")
         command = web_command(environment)
         os.chdir(CHECKOUT)
         os.execve(command[0], command, processes.environment())

@@ -13,6 +13,7 @@ from config import env
 from config.management.commands.unit import PARTS, unit
 from config.up.notify import notify_service_manager
 from config.up.preflight import exposure
+from delivery.doctor.python_version import python_weakness
 
 Read = Callable[..., env.Environment]
 
@@ -84,3 +85,15 @@ def test_a_server_that_others_reach_without_encryption_is_warned_about(read: Rea
     assert "let only the proxy reach it" in reported
     files = {"INTURN_TLS_CERTIFICATE": "/etc/c.pem", "INTURN_TLS_KEY": "/etc/k.pem"}
     assert list(exposure(read(INTURN_LISTEN="0.0.0.0", **files))) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "fixed"),
+    [((3, 11, 9), "3.11.10"), ((3, 12, 0), "3.12.6"), ((3, 11, 10), ""), ((3, 13, 0), "")],
+)
+def test_a_python_that_hostile_cookies_stop_is_named(
+    version: tuple[int, int, int], fixed: str
+) -> None:
+    weakness = python_weakness(version)
+    assert bool(weakness) == bool(fixed)
+    assert fixed in weakness
