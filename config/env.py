@@ -4,6 +4,7 @@ A setting `NAME` may also be given as `NAME_FILE`, the path of a file with its v
 containers receive secrets.
 """
 
+import hmac
 import ipaddress
 import os
 import re
@@ -99,6 +100,17 @@ class Environment:
     traces_url: str
     mail: MailSettings
     references: ReferenceSettings
+
+    @property
+    def cookie_prefix(self) -> str:
+        """Return the beginning of the names of this installation's cookies.
+
+        Browsers send cookies to every port of a host, so that two installations on one host would
+        otherwise end each other's sessions. The prefix follows from the secret key: all machines of
+        an installation share it, whatever address they are reached at. Nobody learns the key by it.
+        """
+        digest = hmac.digest(self.secret_key.encode(), b"inturn.cookies", "sha256")
+        return f"inturn_{digest.hex()[:8]}_"
 
     @property
     def own_url(self) -> str:

@@ -1,6 +1,8 @@
 """Structured logs: one JSON object per line, one line per fact."""
 
 import logging
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,3 +32,26 @@ class EventFormatter(logging.Formatter):
 
 def _quote(value: object) -> str:
     return str(value)[:LONGEST_QUOTE]
+
+
+class WrongOrigins(logging.Filter):
+    """Passes refused forms whose origin is wrong, at most one in SECONDS_BETWEEN.
+
+    They show an administrator that INTURN_BASE_URL names another origin than the proxy passes on.
+    Strangers can cause any number of them, and of forms that lack a cookie.
+    """
+
+    SECONDS_BETWEEN = 60.0
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._next_at = float("-inf")
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        is_origin = "Origin checking failed" in record.getMessage()
+        is_referer = "Referer checking failed" in record.getMessage()
+        if not (is_origin or is_referer) or self._clock() < self._next_at:
+            return False
+        self._next_at = self._clock() + self.SECONDS_BETWEEN
+        return True

@@ -56,6 +56,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "config.web.metrics.measure",
+    "config.web.health.answer_any_host",
     "django.middleware.security.SecurityMiddleware",
     "config.web.middleware.PagePolicy",
     "config.web.middleware.StaticFiles",
@@ -142,11 +143,13 @@ STATIC_ROOT = ENVIRONMENT.home / "static" / sources_digest()
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {"staticfiles": {"BACKEND": "config.web.static_files.HashedFiles"}}
 
+COOKIE_PREFIX = ENVIRONMENT.cookie_prefix
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}session", f"{COOKIE_PREFIX}csrf"
+MESSAGE_STORAGE = "config.web.cookies.MessageStorage"
 # A working day: a console that was left open requires a new sign-in the next morning.
 SESSION_COOKIE_AGE = 12 * 3600
-SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
-CSRF_COOKIE_HTTPONLY = True
 _BASE = urlsplit(ENVIRONMENT.base_url)
 CSRF_TRUSTED_ORIGINS = [f"{_BASE.scheme}://{_BASE.netloc.lower()}"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _BASE.scheme == "https"
@@ -184,6 +187,8 @@ CONTENT_SECURITY_POLICY = {
 
 # Our own view reads the body of a publish, and answers 413 at its own limit.
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(ENVIRONMENT.max_message_bytes * 20, 20 * 1024 * 1024)
+# Each entry of a choice of several is a field: a publisher may have a thousand event types.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
 
 # Mail about incidents (`delivery.incidents`). A server that is slow holds up nothing but mail.
 EMAIL_HOST, EMAIL_PORT = ENVIRONMENT.mail.host, ENVIRONMENT.mail.port
@@ -206,8 +211,9 @@ REST_FRAMEWORK = {
 
 SPECTACULAR_SETTINGS = {
     "TITLE": "Inturn",
-    "DESCRIPTION": "A webhook event broker: webhooks, delivered in turn. "
-    "No text may hold a NUL character.",
+    "DESCRIPTION": "A webhook event broker: webhooks, delivered in turn. No text may hold a NUL "
+    "character. A header has at most 32 KiB, one that Inturn itself reads 8 KiB, Content-Type and "
+    "Accept 1 KiB, all together 64 KiB (431); an address with its query has 32 KiB (414).",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_AUTHENTICATION": [],
@@ -231,6 +237,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"event": {"()": "config.logs.EventFormatter"}},
+    "filters": {"wrong_origins": {"()": "config.logs.WrongOrigins"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "event"}},
     "root": {"handlers": ["stderr"], "level": ENVIRONMENT.log_level},
     "loggers": {
@@ -240,7 +247,7 @@ LOGGING = {
         "django.request": {"level": "ERROR"},
         "django.security": {"level": "CRITICAL"},
         # The only log of the origin that a proxy passes on but INTURN_BASE_URL does not name.
-        "django.security.csrf": {"level": "WARNING"},
+        "django.security.csrf": {"level": "WARNING", "filters": ["wrong_origins"]},
         # py4j logs each connection that it closes.
         "py4j": {"level": "WARNING"},
     },

@@ -153,6 +153,9 @@ class Database:
 # nothing here bounds. And granian closes a connection without requests only if it serves HTTP/1
 # alone.
 SILENT_MILLISECONDS = 30_000
+# granian refuses a longer head with a bare 431, `config.web.header_limits` a shorter one that is
+# still too long with a sentence.
+HEAD_BYTES = 112 * 1024
 # Many publishers are not new.
 OLDEST_TLS = ("--ssl-protocol-min", "tls1.2")
 SERVING = ("--interface", "rsgi", "--loop", "uvloop", "--http", "1")
@@ -172,6 +175,7 @@ def web_command(environment: Environment) -> list[str]:
         *(sys.executable, "-m", "config.web.granian", "config.web.rsgi:application"),
         *SERVING,
         *("--http1-header-read-timeout", str(SILENT_MILLISECONDS)),
+        *("--http1-buffer-size", str(HEAD_BYTES)),
         *("--host", str(environment.listen), "--port", str(environment.port), "--workers", workers),
         *("--backpressure", str(max_connections())),
         *("--respawn-failed-workers", "--respawn-interval", "0.2", "--workers-kill-timeout", "8"),

@@ -1,23 +1,19 @@
-"""Sending a WSGI application's answer by RSGI, from the thread that called the application."""
+"""A WSGI application's answer, as the web server takes it."""
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
-# Longer answers are streamed in pieces of this size.
+# Longer answers are sent piece by piece, see `config.web.long_answers`.
 PIECE_BYTES = 256 * 1024
 
 Header = tuple[str, str]
-
-
-class Transport(Protocol):
-    def send_bytes(self, piece: bytes) -> Awaitable[None]: ...
 
 
 class Answering(Protocol):
     """The answering side of a granian RSGI request; may be used from any thread."""
 
     def response_bytes(self, status: int, headers: list[Header], body: bytes) -> None: ...
-    def response_stream(self, status: int, headers: list[Header]) -> Transport: ...
+    def response_file(self, status: int, headers: list[Header], file: str) -> None: ...
 
 
 class Head:
@@ -42,31 +38,15 @@ class Head:
         return None
 
 
-def send_answer(answering: Answering, head: Head, body: Iterable[bytes]) -> None:
-    """Send a short body at once with its length, a longer one in pieces while the client reads."""
+def gathered(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the parts joined to pieces of at least PIECE_BYTES, but for the last."""
     pieces: list[bytes] = []
     size = 0
-    transport: Transport | None = None
-    for part in body:
+    for part in parts:
         pieces.append(part)
         size += len(part)
         if size >= PIECE_BYTES:
-            transport = transport or answering.response_stream(head.status, head.headers)
-            if not _is_sent(transport.send_bytes(b"".join(pieces))):
-                return
+            yield b"".join(pieces)
             pieces, size = [], 0
-    if transport is None:
-        answering.response_bytes(head.status, head.headers, b"".join(pieces))
-    elif pieces:
-        _is_sent(transport.send_bytes(b"".join(pieces)))
-
-
-def _is_sent(sent: Awaitable[None]) -> bool:
-    """Return whether granian accepted the piece; that is known at once, without an event loop."""
-    try:
-        next(iter(sent.__await__()))
-    except StopIteration:
-        return True
-    except RuntimeError:  # The base class of granian's errors.
-        return False
-    return True
+    if pieces:
+        yield b"".join(pieces)

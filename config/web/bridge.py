@@ -27,12 +27,15 @@ from urllib.parse import parse_qs
 
 from django.http import HttpResponse
 
-from config.web.answers import Answering, Head, Header, send_answer
+from config.web.answers import PIECE_BYTES, Answering, Head, Header, gathered
 from config.web.connection_closer import ConnectionCloser
+from config.web.cookies import own_cookies
 from config.web.environ import Environ, RsgiScope, environ_of
+from config.web.header_limits import check_head
+from config.web.long_answers import LongAnswer, LongAnswers
 from config.web.postponed_answers import Postponed, PostponedAnswers
-from config.web.request_bodies import Bodies, Bounds, Streamed
-from config.web.threads import Threads
+from config.web.request_bodies import Bodies, Bounds, Requester, Streamed
+from config.web.threads import STRANGERS, Threads
 from delivery.mailbox.notifications import MailboxNotifications
 from delivery.mailbox.waiters import WAIT_HEADER, Waiter, Waiters
 from delivery.receivers.late_answers import AFTER_HEADER
@@ -41,6 +44,15 @@ from subscriptions.api.problems import Problem, unexpected_error
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT_SECONDS = 20.0
+_HEADERS_OF_WAITING = frozenset(
+    {
+        "HTTP_ACCEPT",
+        "HTTP_AUTHORIZATION",
+        "HTTP_HOST",
+        "HTTP_X_FORWARDED_FOR",
+        "HTTP_X_FORWARDED_PROTO",
+    }
+)
 # A process that stops later than this prints where its threads are, before granian kills it.
 LATE_STOP_SECONDS = 6.0
 
@@ -79,8 +91,9 @@ class BridgedRequest:
     disconnected: asyncio.Future[None] | None = None
     # The application's latest answer, until it is sent.
     head: Head = field(default_factory=Head)
-    # An answer that is to be sent later.
+    # An answer that is to be sent later, or piece by piece.
     postponed: Postponed | None = None
+    long: LongAnswer | None = None
 
     @property
     def wait_seconds(self) -> float:
@@ -110,10 +123,15 @@ class Bridge:
         refusal_of: Refusal = problem_document,
     ) -> None:
         self._application = application
-        self._threads = Threads(self._answer, count=threads)
+        self._threads = Threads(
+            self._answer, count=threads, of_strangers=bounds.threads_of_strangers
+        )
         self._bodies = Bodies(bounds)
         self._most_at_a_mailbox = most_at_a_mailbox
         self._closer = ConnectionCloser()
+        self._long_answers = LongAnswers(stalled_seconds=bounds.stalled_seconds)
+        self._requesters = bounds.requesters
+        self._cookie_prefix = bounds.cookie_prefix
         self._short_way = short_way
         self._refusal_of = refusal_of
         self._waiters = Waiters()
@@ -133,6 +151,7 @@ class Bridge:
         """Close everything; granian calls this after it has served."""
         loop.run_until_complete(self._notifications.close())
         self._threads.close()
+        self._long_answers.close()
         if self._short_way is not None:
             self._short_way.close()
 
@@ -140,21 +159,40 @@ class Bridge:
         began_at = asyncio.get_running_loop().time()
         environ = environ_of(scope)
         try:
+            check_head(environ)
+            if cookies := environ.get("HTTP_COOKIE"):
+                environ["HTTP_COOKIE"] = own_cookies(cookies, prefix=self._cookie_prefix)
             async with self._bodies.reading(environ, request) as body:
                 if await self._is_answered(request, environ, body):
                     return
                 call = BridgedRequest(request, environ, body, began_at)
-                mailbox = await self._threads.call(call)
-            if call.postponed is not None:
+                sender = self._requesters.remembered(environ)
+                mailbox = await self._call(call, sender)
+            if call.long is not None:
+                call.body = b""
+                await self._send_long(call, sender, client=scope.client)
+            elif call.postponed is not None:
                 await self._postponed.send(request, call.postponed, client=scope.client)
             elif mailbox is not None:
                 # Free the body, which is not needed while its client waits.
-                call.body, call.environ["CONTENT_LENGTH"] = b"", "0"
-                await self._wait(call, mailbox)
+                call.body, call.environ = b"", _for_waiting(call.environ)
+                await self._wait(call, mailbox, sender)
         except Problem as problem:
             self._refuse(request, environ, problem)
             if problem.status_code == HTTPStatus.REQUEST_TIMEOUT:
                 self._closer.close_soon(scope.client)
+
+    async def _call(self, call: BridgedRequest, sender: Requester) -> int | None:
+        return await self._threads.call(call, queue=sender.name if sender.is_known else STRANGERS)
+
+    async def _send_long(self, call: BridgedRequest, sender: Requester, *, client: str) -> None:
+        assert call.long is not None
+        try:
+            await self._long_answers.send(call.request, call.long, sender=sender, client=client)
+        except Problem:
+            raise
+        except Exception:
+            log.exception("the application failed", extra={"path": call.environ["PATH_INFO"]})
 
     async def _is_answered(self, request: RsgiRequest, environ: Environ, body: bytes) -> bool:
         """Answer requests that need no application; return whether this is one."""
@@ -168,6 +206,7 @@ class Bridge:
         faulthandler.dump_traceback_later(LATE_STOP_SECONDS)
         self._waiters.stop()
         self._postponed.stop()
+        self._long_answers.stop()
         signal.raise_signal(signal.SIGINT)
 
     def _answer(self, call: BridgedRequest) -> int | None:
@@ -187,6 +226,8 @@ class Bridge:
 
     def _answer_with(self, head: Head, call: BridgedRequest) -> int | None:
         answered = self._application(call.environ | {"wsgi.input": BytesIO(call.body)}, head)
+        # Django closes old database connections here.
+        close = getattr(answered, "close", _nothing)
         try:
             mailbox = head.take(WAIT_HEADER)
             if mailbox is not None and head.status == HTTPStatus.NO_CONTENT and mailbox.isdecimal():
@@ -196,10 +237,14 @@ class Bridge:
                     after=after, status=head.status, headers=head.headers, body=b"".join(answered)
                 )
                 return None
-            send_answer(call.request, head, answered)
+            pieces = gathered(answered)
+            begun = next(pieces, b"")
+            if len(begun) < PIECE_BYTES:
+                call.request.response_bytes(head.status, head.headers, begun)
+            else:
+                call.long = LongAnswer(head=head, begun=begun, rest=pieces, close=close)
         finally:
-            # Django closes old database connections here.
-            if close := getattr(answered, "close", None):
+            if call.long is None:
                 close()
         return None
 
@@ -207,7 +252,7 @@ class Bridge:
         answer = self._refusal_of(environ["PATH_INFO"], problem)
         request.response_bytes(answer.status_code, list(answer.items()), answer.content)
 
-    async def _wait(self, call: BridgedRequest, mailbox: int) -> None:
+    async def _wait(self, call: BridgedRequest, mailbox: int, sender: Requester) -> None:
         if self._waiters.count_at(mailbox) >= self._most_at_a_mailbox:
             raise _too_many_waiting()
         self._notifications.start()
@@ -216,7 +261,7 @@ class Bridge:
         may_be_more = True
         try:
             while await self._is_turn(call, waiter):
-                if await self._threads.call(call) is None:
+                if await self._call(call, sender) is None:
                     may_be_more = call.disconnected.done() or call.head.status == HTTPStatus.OK
                     return
                 self._waiters.return_turn(waiter)
@@ -232,6 +277,20 @@ class Bridge:
         ends: list[asyncio.Future[Any]] = [waiter.turn, call.disconnected]
         await asyncio.wait(ends, timeout=max(remaining, 0.0), return_when=asyncio.FIRST_COMPLETED)
         return not call.disconnected.done() and waiter.turn.done() and waiter.turn.result()
+
+
+def _nothing() -> None:
+    return
+
+
+def _for_waiting(environ: Environ) -> Environ:
+    """Return what another call needs: without the body's length, and headers that may be long."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith("HTTP_") or name in _HEADERS_OF_WAITING
+    }
+    return kept | {"CONTENT_LENGTH": "0"}
 
 
 def _too_many_waiting() -> Problem:

@@ -21,6 +21,7 @@ _SAME_FOR_ALL: Environ = {
     "wsgi.version": (1, 0),
 }
 _FILTER_STRING = "HTTP_FILTER_STRING"
+_LONGEST_KEPT = 64
 
 
 class Headers(Protocol):
@@ -108,8 +109,13 @@ def _add_underscored(environ: Environ, underscored: Environ) -> None:
             environ.setdefault(key, value)
 
 
-@lru_cache(maxsize=1024)
 def _key(name: str) -> str:
+    # Strangers choose names: only short ones are kept.
+    return _short_key(name) if len(name) <= _LONGEST_KEPT else _short_key.__wrapped__(name)
+
+
+@lru_cache(maxsize=1024)
+def _short_key(name: str) -> str:
     if name in ("content-type", "content-length"):
         return name.upper().replace("-", "_")
     return "HTTP_" + name.upper().replace("-", "_")

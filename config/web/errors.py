@@ -7,7 +7,9 @@ part that failed. Everybody else gets a plain line.
 import sys
 from http import HTTPStatus
 
+from django.conf import settings
 from django.contrib import admin
+from django.core.exceptions import TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.csrf import csrf_exempt
@@ -23,11 +25,14 @@ CONSOLE_PREFIXES = ("/admin/", "/guide/")
 
 
 # Django gives these three an `exception` by name.
-def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
-    return _answer(
-        request,
-        Problem(400, "bad-request", "The request cannot be understood; check host and address."),
-    )
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    text = "The request cannot be understood; check host and address."
+    if isinstance(exception, TooManyFieldsSent):
+        text = (
+            f"The form or address has more than {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS} values. "
+            "Choose fewer at a time, or make the change by the API. Nothing was changed."
+        )
+    return _answer(request, Problem(400, "bad-request", text))
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001

@@ -8,12 +8,15 @@ from ipaddress import ip_address
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.http.request import split_domain_port
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from prometheus_client import Histogram, Info
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from rest_framework.exceptions import APIException
 
+from config.env import LOCAL_HOSTS
+from config.web.health import ASKED_HOST
 from delivery.console.metrics import register_metrics
 from subscriptions.api.authentication import reads_everything, usable_key
 from subscriptions.api.problems import Problem, problem_of
@@ -28,6 +31,21 @@ Info("inturn_build", "The version of Inturn and of Python that this process runs
     {"version": settings.VERSION, "python": platform.python_version()}
 )
 register_metrics()
+# Those that common proxies add, besides X-Forwarded-….
+_OF_PROXIES = frozenset(
+    {
+        "HTTP_CF_CONNECTING_IP",
+        "HTTP_CLIENT_IP",
+        "HTTP_FORWARDED",
+        "HTTP_TRUE_CLIENT_IP",
+        "HTTP_VIA",
+        "HTTP_X_CLIENT_IP",
+        "HTTP_X_CLUSTER_CLIENT_IP",
+        "HTTP_X_ENVOY_EXTERNAL_ADDRESS",
+        "HTTP_X_ORIGINAL_FORWARDED_FOR",
+        "HTTP_X_REAL_IP",
+    }
+)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -56,8 +74,8 @@ def observe_request(view: str, method: str, status: int, seconds: float) -> None
 def metrics(request: HttpRequest) -> HttpResponse:
     """Answer Prometheus with the figures of the process that got the request.
 
-    Requests from this machine need no key; a proxy's clients and other machines send a key with
-    scope read or manage as Bearer token.
+    Requests from this machine to this machine's address need no key; a proxy's clients and other
+    machines send a key with scope read or manage as Bearer token.
     """
     try:
         if not (_is_local(request) or _has_key(request)):
@@ -76,9 +94,12 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def _is_local(request: HttpRequest) -> bool:
-    if "X-Forwarded-For" in request.headers or "Forwarded" in request.headers:
+    """Return whether no proxy took part: it adds a header, or passes the host on."""
+    if any(key in _OF_PROXIES or key.startswith("HTTP_X_FORWARDED") for key in request.META):
         return False
-    return ip_address(request.META["REMOTE_ADDR"]).is_loopback
+    asked = request.META.get(ASKED_HOST, "")
+    is_to_this_machine = not asked or split_domain_port(asked)[0] in LOCAL_HOSTS
+    return is_to_this_machine and ip_address(request.META["REMOTE_ADDR"]).is_loopback
 
 
 def _has_key(request: HttpRequest) -> bool:

@@ -7,8 +7,9 @@ A slow client holds no thread, and takes no capacity from others:
 - After a grace period a body must arrive at a minimum average rate, so no transfer lasts for ever.
 - The bytes of a long body are counted from their arrival until the request is answered. A process
   has a fixed capacity for them, and each sender a share of it; without capacity the answer is 503.
-  Strangers, senders without a valid key, session or callback token, share a separate capacity, so
-  they cannot use up that of the others.
+  Strangers, senders without a valid credential, share a separate capacity, so they cannot use up
+  that of the others, and each origin has a share of that. If it is used up, the stranger's body
+  that has been silent for longest is given up, so that one that moves can go on.
 
 Short bodies are not counted: there are at most as many as connections, each of at most SHORT_BYTES.
 
@@ -18,12 +19,14 @@ never be published as if it were complete.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from config.web.capacity import Capacity, Taken
 from config.web.environ import Environ
+from config.web.header_limits import closing
 from subscriptions.api.bodies import too_large
 from subscriptions.api.problems import Problem
 
@@ -40,21 +43,44 @@ class Streamed(Protocol):
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """Who sends a request: a valid credential's name, or a stranger's origin."""
+
+    name: str
+    is_known: bool
+
+
+class Requesters(Protocol):
+    async def identify(self, environ: Environ) -> Requester:
+        """Return the sender, however long that takes; raise Problem if it is impossible."""
+
+    def remembered(self, environ: Environ) -> Requester:
+        """Return the sender as far as it is known now."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """`limit_of` returns the longest body of a path, `client_of` the sender, empty for a stranger.
+    """`limit_of` returns the longest body of a path.
 
-    A sender gets `share` bytes of the capacity; strangers share their own. A body may be silent or
-    slow for `grace_seconds`; after that `bytes_per_second` must have arrived on average.
+    A sender gets `share` bytes of the capacity; strangers share their own, of which each origin
+    gets `share_of_stranger`. A body may be silent or slow for `grace_seconds`; after that
+    `bytes_per_second` must have arrived on average. Of cookies only those whose names begin with
+    `cookie_prefix` are passed on. A client that takes nothing of its answer for `stalled_seconds`
+    is disconnected.
     """
 
     limit_of: Callable[[str], int]
-    client_of: Callable[[Environ], Awaitable[str]]
+    requesters: Requesters
     capacity: int
     share: int
     capacity_of_strangers: int
+    share_of_stranger: int
     grace_seconds: float = 30.0
     bytes_per_second: int = 50_000
+    cookie_prefix: str = ""
+    stalled_seconds: float = 60.0
+    threads_of_strangers: int | None = None
 
 
 class Bodies:
@@ -62,9 +88,10 @@ class Bodies:
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
-        self._capacity = Capacity(bounds.capacity)
-        self._capacities: dict[str, Capacity] = {}
-        self._capacity_of_strangers = Capacity(bounds.capacity_of_strangers)
+        self._known = Capacity(bounds.capacity, share=bounds.share, gives_up=False)
+        self._strangers = Capacity(
+            bounds.capacity_of_strangers, share=bounds.share_of_stranger, gives_up=True
+        )
 
     @asynccontextmanager
     async def reading(self, environ: Environ, streamed: Streamed) -> AsyncIterator[bytes]:
@@ -73,53 +100,45 @@ class Bodies:
         Without a length Django would treat the body as empty. Raises Problem for an incomplete
         body.
         """
-        share = Share()
-        try:
-            yield await self._read(environ, streamed, share)
-        finally:
-            share.give_back()
-            if (
-                capacity := self._capacities.get(share.client)
-            ) is not None and capacity.free == self._bounds.share:
-                del self._capacities[share.client]
+        with ExitStack() as stack:
+            yield await self._read(environ, streamed, stack)
 
-    async def _read(self, environ: Environ, streamed: Streamed, share: "Share") -> bytes:
+    async def _read(self, environ: Environ, streamed: Streamed, stack: ExitStack) -> bytes:
         limit = self._bounds.limit_of(environ["PATH_INFO"])
         declared = environ.get("CONTENT_LENGTH")
         length = None if declared is None else int(declared)
         if length is not None and length > limit:
-            raise _closing(too_large(limit))
+            raise closing(too_large(limit))
         if length == 0 or (length is None and environ["REQUEST_METHOD"] in _WITHOUT_BODY):
             return b""
         if length is None and not _may_have_body(environ):
             environ["CONTENT_LENGTH"] = "0"
             return b""
         if length is not None and length <= SHORT_BYTES:
-            return await self._in_time(_whole(streamed), self._bounds.grace_seconds)
-        share.client = await self._bounds.client_of(environ)
-        share.capacities = self._capacities_of(share.client)
-        body = await self._read_pieces(streamed, limit, share)
+            return await _in_time(_whole(streamed), self._bounds.grace_seconds)
+        sender = await self._bounds.requesters.identify(environ)
+        capacity = self._known if sender.is_known else self._strangers
+        taken = stack.enter_context(capacity.taking(sender.name))
+        body = await self._read_pieces(streamed, limit, taken)
+        taken.is_complete = True
         environ["CONTENT_LENGTH"] = str(len(body))
         return body
 
-    def _capacities_of(self, client: str) -> "Sequence[Capacity]":
-        if not client:
-            return [self._capacity_of_strangers]
-        return [self._capacity, self._capacities.setdefault(client, Capacity(self._bounds.share))]
-
-    async def _read_pieces(self, streamed: Streamed, limit: int, share: "Share") -> bytes:
+    async def _read_pieces(self, streamed: Streamed, limit: int, taken: Taken) -> bytes:
         body = bytearray()
         pieces = aiter(streamed)
         began_at = asyncio.get_running_loop().time()
         is_ended = False
         while (
-            piece := await self._in_time(_piece(pieces), self._seconds_left(began_at, len(body)))
+            piece := await _in_time(
+                _piece(pieces), self._seconds_left(began_at, len(body)), given_up=taken.given_up
+            )
         ) is not None:
             if is_ended:
                 raise _broken()
             if len(body) + len(piece) > limit:
-                raise _closing(too_large(limit))
-            if not share.take(len(piece)):
+                raise closing(too_large(limit))
+            if not taken.add(len(piece)):
                 raise _no_room()
             body += piece
             is_ended = not piece
@@ -135,45 +154,21 @@ class Bodies:
         left = began_at + allowed - asyncio.get_running_loop().time()
         return max(min(left, bounds.grace_seconds), 0.0)
 
-    async def _in_time(self, reading: Coroutine[Any, Any, Result], seconds: float) -> Result:
-        # Not cancelled on time-out, because granian would keep its lock; it ends with the
-        # connection.
-        coming = asyncio.ensure_future(reading)
-        if not (await asyncio.wait([coming], timeout=seconds))[0]:
-            coming.add_done_callback(_forget)
-            raise _stalled()
-        return coming.result()
 
-
-class Capacity:
-    """Capacity for the bytes of bodies in memory."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self.free = max_bytes
-
-
-class Share:
-    """The part of the capacities that one body takes."""
-
-    def __init__(self) -> None:
-        self.client = ""
-        self.capacities: Sequence[Capacity] = ()
-        self._taken = 0
-
-    def take(self, count: int) -> bool:
-        """Take from each capacity; False if any of them lacks it."""
-        if any(count > capacity.free for capacity in self.capacities):
-            return False
-        self._add(count)
-        return True
-
-    def give_back(self) -> None:
-        self._add(-self._taken)
-
-    def _add(self, count: int) -> None:
-        self._taken += count
-        for capacity in self.capacities:
-            capacity.free -= count
+async def _in_time(
+    reading: Coroutine[Any, Any, Result],
+    seconds: float,
+    *,
+    given_up: "asyncio.Future[None] | None" = None,
+) -> Result:
+    # Not cancelled on time-out, because granian would keep its lock; it ends with the connection.
+    coming = asyncio.ensure_future(reading)
+    ends: list[asyncio.Future[Any]] = [coming] if given_up is None else [coming, given_up]
+    await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    if not coming.done() or (given_up is not None and given_up.done()):
+        coming.add_done_callback(_forget)
+        raise _stalled()
+    return coming.result()
 
 
 def _may_have_body(environ: Environ) -> bool:
@@ -183,7 +178,7 @@ def _may_have_body(environ: Environ) -> bool:
             "Of transfer encodings only chunked is understood: send the body chunked, "
             "or with its Content-Length."
         )
-        raise _closing(Problem(501, "unknown-transfer-encoding", detail))
+        raise closing(Problem(501, "unknown-transfer-encoding", detail))
     return encoding is not None
 
 
@@ -207,21 +202,15 @@ def _forget(late: "asyncio.Future[Any]") -> None:
         late.exception()
 
 
-def _closing(problem: Problem) -> Problem:
-    """Close the connection after the answer, because the rest of the body is not read."""
-    problem.headers["Connection"] = "close"
-    return problem
-
-
 def _broken() -> Problem:
     detail = "The body broke off, or has trailers: send all of it, without trailers."
     return Problem(400, "broken-body", detail)
 
 
 def _stalled() -> Problem:
-    return _closing(Problem(408, "stalled-body", "The body came too slowly. Repeat the request."))
+    return closing(Problem(408, "stalled-body", "The body came too slowly. Repeat the request."))
 
 
 def _no_room() -> Problem:
     detail = "Too many long bodies are being sent just now. Repeat the request in a moment."
-    return _closing(Problem(503, "no-room", detail, headers={"Retry-After": "1"}))
+    return closing(Problem(503, "no-room", detail, headers={"Retry-After": "1"}))

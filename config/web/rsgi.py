@@ -11,11 +11,12 @@ from prometheus_client import Gauge
 from config.wsgi import application as wsgi_application
 
 # isort: split
-from config.web.body_limits import RequestClients, limit_of
+from config.web.body_limits import limit_of
 from config.web.bridge import Bridge
 from config.web.connections import max_connections
 from config.web.refusals import refusal_of
 from config.web.request_bodies import Bounds
+from config.web.requesters import KnownRequesters
 from config.web.short_way import Publishing
 
 # Now, so that no import can fail while a refusal resolves its path.
@@ -32,11 +33,15 @@ application = Bridge(
             max_message_bytes=settings.ENVIRONMENT.max_message_bytes,
             max_batch_bytes=MAX_BATCH_BYTES,
         ),
-        client_of=RequestClients(),
+        requesters=KnownRequesters(),
         # As much as all threads can handle at once.
         capacity=settings.ENVIRONMENT.web_threads * MAX_BATCH_BYTES,
         share=max(settings.ENVIRONMENT.web_threads // 4, 1) * MAX_BATCH_BYTES,
         capacity_of_strangers=MAX_BATCH_BYTES,
+        # Enough for the longest body that needs no key.
+        share_of_stranger=MAX_BATCH_BYTES // 4,
+        cookie_prefix=settings.COOKIE_PREFIX,
+        threads_of_strangers=max(settings.ENVIRONMENT.web_threads // 2, 1),
     ),
     # A fraction, so that no key can take all connections.
     most_at_a_mailbox=max(max_connections() // 4, 1),

@@ -1,4 +1,9 @@
-"""The threads that call the application: a fixed number, with a queue of waiting calls.
+"""The threads that call the application: a fixed number, and a fair queue of waiting calls.
+
+Each known sender has a queue of its own, and all strangers have one together, STRANGERS; the
+threads take from the queues in turn. Strangers have few of the threads at once, because threads
+that compute compete with all others for Python's interpreter lock. So a flood of strangers'
+requests delays a known sender little.
 
 Leaner than a ThreadPoolExecutor behind `run_in_executor`, which creates two futures and takes
 several locks for each call.
@@ -6,6 +11,7 @@ several locks for each call.
 
 import asyncio
 import threading
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Generic, TypeVar
@@ -14,23 +20,50 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
+STRANGERS = ""
+
+
 class Threads(Generic[Task, Result]):
     """Calls `work` in one of `count` threads, started on demand; `work` must not raise."""
 
-    def __init__(self, work: Callable[[Task], Result], *, count: int) -> None:
+    def __init__(
+        self,
+        work: Callable[[Task], Result],
+        *,
+        count: int,
+        of_strangers: int | None = None,
+        name: str = "web",
+    ) -> None:
         self._work = work
         self._count = count
+        self._name = name
         self._threads: list[threading.Thread] = []
         self._under_way = 0
-        self._waiting: SimpleQueue[tuple[Task, asyncio.Future[Result]] | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._queues: OrderedDict[str, deque[tuple[Task, asyncio.Future[Result]]]] = OrderedDict()
+        # True for a waiting task that may run, None for a thread that is to end. A task of
+        # strangers beyond their threads gets its ticket when another of theirs is done.
+        self._tickets: SimpleQueue[bool | None] = SimpleQueue()
+        self._of_strangers = count if of_strangers is None else of_strangers
+        self._ticketed = 0
+        self._running = 0
 
-    async def call(self, task: Task) -> Result:
-        """Run a task in the next free thread; call this from the event loop's thread only."""
+    async def call(self, task: Task, *, queue: str = STRANGERS) -> Result:
+        """Run a task in a free thread, in the turn of its queue.
+
+        Call this from the event loop's thread only.
+        """
         result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         if self._under_way >= len(self._threads) < self._count:
             self._start()
         self._under_way += 1
-        self._waiting.put((task, result))
+        with self._lock:
+            self._queues.setdefault(queue, deque()).append((task, result))
+            if queue != STRANGERS:
+                self._tickets.put(True)
+            elif self._ticketed < self._of_strangers:
+                self._ticketed += 1
+                self._tickets.put(True)
         try:
             return await result
         finally:
@@ -39,22 +72,48 @@ class Threads(Generic[Task, Result]):
     def close(self) -> None:
         """Wait until all queued tasks are done."""
         for _ in self._threads:
-            self._waiting.put(None)
+            self._tickets.put(None)
         for thread in self._threads:
             thread.join()
 
     def _start(self) -> None:
         # Daemon threads, so that a failing process ends whatever they do.
         thread = threading.Thread(
-            target=self._run, name=f"web {len(self._threads) + 1}", daemon=True
+            target=self._run, name=f"{self._name} {len(self._threads) + 1}", daemon=True
         )
         self._threads.append(thread)
         thread.start()
 
     def _run(self) -> None:
-        while (waiting := self._waiting.get()) is not None:
-            task, future = waiting
+        while self._tickets.get():
+            queue, task, future = self._next()
             result = self._work(task)
             future.get_loop().call_soon_threadsafe(future.set_result, result)
             # Drop all references to the request before waiting for the next.
-            del waiting, task, future, result
+            del task, future, result
+            if queue == STRANGERS:
+                self._end_of_stranger()
+
+    def _next(self) -> tuple[str, Task, "asyncio.Future[Result]"]:
+        with self._lock:
+            for name in self._queues:
+                # There is another queue then, because each ticket is one task's that may run.
+                if name != STRANGERS or self._running < self._of_strangers:
+                    break
+            queue = self._queues[name]
+            task, future = queue.popleft()
+            if queue:
+                self._queues.move_to_end(name)
+            else:
+                del self._queues[name]
+            if name == STRANGERS:
+                self._running += 1
+        return name, task, future
+
+    def _end_of_stranger(self) -> None:
+        with self._lock:
+            self._running -= 1
+            if len(self._queues.get(STRANGERS, ())) > self._ticketed - 1 - self._running:
+                self._tickets.put(True)
+            else:
+                self._ticketed -= 1

@@ -27,6 +27,7 @@ from subscriptions.values.names import is_reserved
 # read.
 MAX_AGE_SECONDS = 60.0
 MAX_ENTRIES = 10_000
+LONGEST_KEPT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,9 @@ class ConfigurationCache:
 
     def subscribed(self, event_type: EventType, filter_string: str) -> Subscribed:
         """Return the subscriptions without a header filter string, and those with this one."""
-        place = event_type.pk, filter_string
+        # A publisher chooses the text: of a long one only a digest is kept.
+        is_short = len(filter_string) <= LONGEST_KEPT
+        place = event_type.pk, filter_string if is_short else hash_of(filter_string)
         if place not in self._subscribed:
             rows = candidate_rows(event_type.pk, filter_strings=[filter_string])
             self._subscribed[place] = _subscribed(

@@ -27,6 +27,8 @@ COMMITTERS = 2
 # A longer body takes longer to match, and its neighbours would wait for it.
 LONGEST_BODY = 64 * 1024
 LONGEST_BATCH = MOST_BYTES_TOGETHER
+# A name of the longest kind, with a port.
+LONGEST_HOST = 253 + len(":65535")
 
 BATCH = "/api/v1/messages:batch"
 
@@ -127,8 +129,13 @@ def _messages(environ: Mapping[str, Any], body: bytes) -> int:
     return count if count <= MAX_ITEMS else 0
 
 
-@lru_cache(maxsize=1_000)
 def _is_host(host: str) -> bool:
+    # Strangers choose it: only names of possible length are kept.
+    return len(host) <= LONGEST_HOST and _is_allowed_host(host)
+
+
+@lru_cache(maxsize=1_000)
+def _is_allowed_host(host: str) -> bool:
     domain, _ = split_domain_port(host)
     return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from datetime import datetime
 
 from django.db import models
 from django.db.models import Q
@@ -27,6 +28,12 @@ def hash_of(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
+class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
+    def usable(self, *, now: datetime) -> "ApiKeyQuerySet":
+        """Return the keys that are neither revoked nor expired."""
+        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
+
+
 class ApiKey(models.Model):
     """A key with one scope; publish keys belong to a publisher, fetch keys to a subscriber.
 
@@ -49,6 +56,8 @@ class ApiKey(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = ApiKeyQuerySet.as_manager()
 
     class Meta:
         verbose_name = "key"

@@ -1,6 +1,8 @@
 """The address of a client, as far as it can be trusted."""
 
 import ipaddress
+from collections.abc import Mapping
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -10,15 +12,20 @@ IPV6_PREFIX = 64
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """Return the client's address; None if there is none, as for a request that used no network.
+    """Return the client's address; None if there is none, as for a request that used no network."""
+    return address_of(request.META)
+
+
+def address_of(environ: Mapping[str, Any]) -> str | None:
+    """Return the address of the client of a WSGI environ, as `client_address` does.
 
     If INTURN_BASE_URL is https and our server has no TLS files, a proxy is in front: the last
     address of X-Forwarded-For is the one that the proxy saw, and all earlier ones may be forged.
     Without a proxy the client itself sets the header, and it is ignored.
     """
-    address = request.META.get("REMOTE_ADDR", "")
+    address = environ.get("REMOTE_ADDR", "")
     if settings.SECURE_PROXY_SSL_HEADER is not None:
-        address = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip() or address
+        address = environ.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip() or address
     try:
         # The zone of a link-local address means nothing on another machine, and PostgreSQL stores
         # none.

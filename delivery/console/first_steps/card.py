@@ -6,6 +6,7 @@ concerns one person at one browser, and no other user should miss the card for i
 
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -19,7 +20,7 @@ from delivery.receivers.example import create_example
 from subscriptions.admin.shared.base import actor_of
 from subscriptions.values.names import RESERVED_PREFIX
 
-DISMISSED_COOKIE = "inturn-first-steps"
+DISMISSED_COOKIE = f"{settings.COOKIE_PREFIX}first-steps"
 _YEAR_SECONDS = 365 * 86_400
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from config.web.bridge import Bridge
-from config.web.request_bodies import Bounds
+from config.web.request_bodies import Bounds, Requester
 
 MAX_BODY_BYTES = 1024 * 1024
 THREADS = 4
@@ -42,9 +42,19 @@ class Closing:
         Closing.closed += 1
 
 
-def _broken() -> Iterator[bytes]:
-    yield b"begun"
+def _broken(blocks: int = 1) -> Iterator[bytes]:
+    for _ in range(blocks):
+        yield BLOCK
     raise ValueError("in the middle")
+
+
+_produced: list[None] = []
+
+
+def _counted() -> Iterator[bytes]:
+    while True:
+        _produced.append(None)
+        yield BLOCK
 
 
 def answers(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
@@ -64,9 +74,6 @@ def answers(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
         case "/large":
             start_response("200 OK", [*headers, ("Content-Length", str(len(BLOCK) * 1000))])
             return Closing(BLOCK for _ in range(1000))
-        case "/endless":
-            start_response("200 OK", headers)
-            return Closing(iter(lambda: BLOCK, b""))
         case "/nothing":
             start_response("204 No Content", headers)
             return Closing([])
@@ -78,6 +85,19 @@ def answers(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
             return [Path(environ["QUERY_STRING"]).read_bytes()]
     start_response("418 I'm a teapot", headers)
     return Closing([b"short ", b"and ", b"stout"])
+
+
+def lasts(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
+    """Answer without end, or break a long answer off, or report the blocks produced."""
+    long: dict[str, Callable[[], Iterable[bytes]]] = {
+        "/endless": lambda: Closing(_counted()),
+        "/breaks-late": lambda: Closing(_broken(1000)),
+        "/produced": lambda: [str(len(_produced)).encode()],
+    }
+    if environ["PATH_INFO"] not in long:
+        return answers(environ, start_response)
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    return long[environ["PATH_INFO"]]()
 
 
 def waits(_environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
@@ -99,31 +119,45 @@ def is_late(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
 _begun: list[str] = []
 
 
-async def _key_of(environ: dict[str, Any]) -> str:
-    key: str = environ.get("HTTP_AUTHORIZATION", "")
-    return key
+class ByHeader:
+    """Takes every Authorization for a valid one, and X-Forwarded-For for the origin."""
+
+    async def identify(self, environ: dict[str, Any]) -> Requester:
+        return self.remembered(environ)
+
+    def remembered(self, environ: dict[str, Any]) -> Requester:
+        key: str = environ.get("HTTP_AUTHORIZATION", "")
+        return Requester(key or environ.get("HTTP_X_FORWARDED_FOR", ""), is_known=bool(key))
 
 
 AMPLE = Bounds(
     limit_of=lambda _path: MAX_BODY_BYTES,
-    client_of=_key_of,
+    requesters=ByHeader(),
     capacity=THREADS * MAX_BODY_BYTES,
     share=THREADS * MAX_BODY_BYTES,
     capacity_of_strangers=THREADS * MAX_BODY_BYTES,
+    share_of_stranger=THREADS * MAX_BODY_BYTES,
 )
 # Slow senders time out soon, and two long bodies of unknown senders do not fit.
 TIGHT = Bounds(
     limit_of=lambda _path: MAX_BODY_BYTES,
-    client_of=_key_of,
+    requesters=ByHeader(),
     capacity=2 * MAX_BODY_BYTES,
     share=200_000,
     capacity_of_strangers=150_000,
+    share_of_stranger=100_000,
     grace_seconds=0.5,
     bytes_per_second=1_000_000,
 )
 
 bridged_echo = Bridge(echo, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=10)
-bridged_answers = Bridge(answers, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=10)
+bridged_answers = Bridge(lasts, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=10)
+bridged_impatient = Bridge(
+    lasts,
+    threads=THREADS,
+    bounds=replace(AMPLE, stalled_seconds=0.5),
+    most_at_a_mailbox=10,
+)
 bridged_late = Bridge(is_late, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=10)
 bridged_tight = Bridge(echo, threads=THREADS, bounds=TIGHT, most_at_a_mailbox=10)
 patient_tight = Bridge(

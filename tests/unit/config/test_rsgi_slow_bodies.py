@@ -10,7 +10,7 @@ import pytest
 
 from config.web.request_bodies import SHORT_BYTES
 from tests.system.operation.installation import eventually
-from tests.unit.config.serving import Served, answer, serving
+from tests.unit.config.serving import SECONDS, Served, answer, serving
 from tests.unit.config.test_rsgi_bodies import CHUNKED, chunks, known, refusal
 
 LONG = SHORT_BYTES + 1
@@ -76,6 +76,38 @@ def test_strangers_share_a_room_that_is_not_that_of_others(little_memory: Served
         body = b"x" * (2 * LONG)
         assert little_memory.ask(with_key(known(len(body))) + body)[0].status == 200
     eventually(lambda: not is_refused(), "who has gone leaves room")
+
+
+def of_origin(raw: bytes, origin: int) -> bytes:
+    return raw.replace(b"Host", b"X-Forwarded-For: %d\r\nHost" % origin)
+
+
+def test_one_origin_takes_only_its_share_of_the_strangers_room(little_memory: Served) -> None:
+    with ExitStack() as stack:
+        first: socket.socket = stack.enter_context(little_memory.connect())
+        first.sendall(of_origin(known(LONG), 1) + b"x" * (LONG - 1))
+
+        def is_full() -> bool:
+            with little_memory.connect() as connection:
+                connection.sendall(of_origin(known(LONG), 1) + b"x" * (LONG - 1))
+                return bool(select.select([connection], [], [], 0.05)[0])
+
+        eventually(is_full, "the origin has used its share")
+        assert little_memory.ask(of_origin(known(LONG), 2) + b"x" * LONG)[0].status == 200
+
+
+def test_a_silent_stranger_gives_way_to_one_that_sends(little_memory: Served) -> None:
+    with ExitStack() as stack:
+        silent: list[socket.socket] = []
+        for origin in (1, 2):
+            silent.append(stack.enter_context(little_memory.connect()))
+            silent[-1].sendall(of_origin(known(LONG), origin) + b"x" * (LONG - 1))
+        eventually(
+            lambda: little_memory.ask(of_origin(known(LONG), 3) + b"x" * LONG)[0].status == 200,
+            "a stranger who sends is served",
+        )
+        ended = select.select(silent, [], [], SECONDS)[0]
+        assert refusal(ended[0]) == (408, "stalled-body")
 
 
 def test_a_body_without_room_gets_503_with_retry_after(little_memory: Served) -> None:

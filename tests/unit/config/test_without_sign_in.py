@@ -27,6 +27,32 @@ def test_metrics_are_for_this_machine() -> None:
 
 
 @pytest.mark.parametrize(
+    "header", ["Forwarded", "Via", "X-Real-IP", "X-Forwarded-Host", "X-Forwarded-Port", "Client-IP"]
+)
+def test_metrics_are_closed_to_a_proxy_on_this_machine(header: str) -> None:
+    assert metrics(**{header: "x"}) == 401
+
+
+def test_metrics_are_closed_to_a_proxy_that_only_passes_the_host_on() -> None:
+    assert metrics(Host="broker.example.com") == 401
+    assert metrics(Host="localhost:8000") == metrics(Host="[::1]:8000") == 200
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+@pytest.mark.parametrize("host", ["10.42.8.201:8000", "pod.internal", "[fe80::1]:8000", "a_b", ""])
+def test_probes_are_answered_whatever_host_they_ask_for(path: str, host: str) -> None:
+    assert Client().get(path, headers={"host": host}).status_code == 200
+    assert Client().get("/admin/login/", headers={"host": "10.42.8.201"}).status_code == 400
+
+
+def test_metrics_by_an_address_are_for_keys() -> None:
+    _, key = factories.api_key(Scope.READ)
+    address = {"Host": "10.42.8.201:8000"}
+    assert metrics(remote="10.42.8.9", **address) == 401
+    assert metrics(remote="10.42.8.9", Authorization=f"Bearer {key}", **address) == 200
+
+
+@pytest.mark.parametrize(
     ("scope", "status"), [(Scope.READ, 200), (Scope.MANAGE, 200), (Scope.FETCH, 401)]
 )
 def test_metrics_are_for_keys_that_may_read(scope: Scope, status: int) -> None:
