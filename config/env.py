@@ -93,6 +93,7 @@ class Environment:
     spark_remote: str
     spark_driver_memory: str
     spark_nice: int
+    spark_java_options: tuple[str, ...]
     web_workers: int
     web_threads: int
     log_level: str
@@ -166,6 +167,7 @@ def read_settings(reader: EnvReader) -> Environment:
         spark_remote=_spark_remote(reader),
         spark_driver_memory=_spark_driver_memory(reader),
         spark_nice=reader.integer("SPARK_NICE", default=10, least=0, most=19),
+        spark_java_options=tuple(reader.text("SPARK_JAVA_OPTIONS").split()),
         web_workers=reader.integer("WEB_WORKERS", default=1, least=1, most=100),
         web_threads=reader.integer("WEB_THREADS", default=8, least=1, most=1000),
         log_level=reader.choice("INTURN_LOG_LEVEL", default="INFO", choices=LOG_LEVELS),

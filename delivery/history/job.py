@@ -9,6 +9,7 @@ import psycopg
 
 from delivery.database.session_settings import SESSION
 from delivery.history.archive.archive import Archive
+from delivery.history.archive.storage import require_storage
 from delivery.history.spark.session import Spark, SparkSessions
 from delivery.history.spark.workers import Task, run_here, run_tasks
 
@@ -52,7 +53,7 @@ class StepJob:
 
     run_id: int
     database: Connection
-    conninfo: str
+    conninfo: str = field(repr=False)
     archive: Archive
     progress: Progress
     is_local: bool = False
@@ -85,7 +86,11 @@ def open_job(
     progress: Progress,
     sessions: SparkSessions | None = None,
 ) -> Iterator[StepJob]:
-    """Yield a job with its own connection; all that it started ends with it, except `sessions`."""
+    """Yield a job with its own connection; all that it started ends with it, except `sessions`.
+
+    Raises ReachError if the archive's storage does not answer.
+    """
+    require_storage(archive_url)
     with ExitStack() as ending:
         database = ending.enter_context(psycopg.connect(conninfo, autocommit=True))
         database.execute(SESSION)

@@ -3,6 +3,8 @@
 A run that does not end as DONE ends the command, with an exit code of its own.
 """
 
+import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +15,7 @@ from delivery.management.history_bar import StepBar
 from delivery.management.terminal_user import terminal_user
 from delivery.models import PipelineRun, RunState, Step
 from delivery.pipeline import RunOpenError, run_execution
-from delivery.pipeline.run_execution import ExecutedRun
+from delivery.pipeline.run_execution import ExecutedRun, Host
 
 # Exit codes: failed or stopped; a run of the step is open already; verify found violations; 128
 # plus the signal's number, as in shells.
@@ -48,8 +50,9 @@ def run_step(
     """Run a step and write its result; raise CommandError."""
     try:
         with StepBar(step.label) as bar:
+            host = Host(shown=[bar], sessions=sessions, force=_exit_with_result)
             executed = run_execution.run_now(
-                step, options=options or {}, actor=terminal_user(), shown=[bar], sessions=sessions
+                step, options=options or {}, actor=terminal_user(), host=host
             )
     except RunOpenError as error:
         raise CommandError(str(error), returncode=REFUSED) from None
@@ -67,7 +70,8 @@ def run_requested(
     if run is None:
         raise CommandError(f"There is no run {id}; see `history runs`.")
     with StepBar(run.get_step_display()) as bar:
-        executed = run_execution.run_waiting(id, shown=[bar], gives_back=gives_back)
+        host = Host(shown=[bar], force=_exit_with_result)
+        executed = run_execution.run_waiting(id, host=host, gives_back=gives_back)
     if executed is None:
         run.refresh_from_db()
         raise CommandError(
@@ -117,6 +121,20 @@ def _reported(executed: ExecutedRun, write: Callable[[str], object]) -> Pipeline
     if "broken" in str(run.result.get("verdict", "")):
         raise CommandError(f"{run}: its findings are in the console.", returncode=BROKEN)
     return run
+
+
+def _exit_with_result(executed: ExecutedRun) -> None:
+    """Report the run and end the process at once, also if its main thread does not react."""
+    try:
+        _reported(executed, sys.stdout.write)
+        code = 0
+    except CommandError as error:
+        # The bar's line has no end.
+        sys.stderr.write(f"\nCommandError: {error}\n")
+        code = error.returncode
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _value(value: object) -> str:

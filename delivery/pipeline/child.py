@@ -1,16 +1,18 @@
 """A run in its own process: its end frees all memory, including that of Spark's JVM."""
 
+import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 from django.conf import settings
 
 from delivery.cluster.orphans import end_with_parent
 
 MANAGE = str(settings.BASE_DIR / "manage.py")
-# Time for Spark to end its current work; the cluster itself has 15 s.
-STOP_SECONDS = 8.0
+# A run that does not react ends by itself in less (see `watch`), unless the whole process is stuck.
+STOP_SECONDS = 2.0
 
 
 class Child:
@@ -35,15 +37,23 @@ class Child:
         """The exit code; None while the process runs."""
         return self._process.poll()
 
-    def stop(self) -> None:
+    def stop(self) -> bool:
         """Terminate the process in order, so that it returns its run; kill it after STOP_SECONDS.
 
-        Its JVM ends with it.
+        Its group is killed with it, and its JVM ends with it. Returns whether it had to be killed.
         """
         if self._process.poll() is None:
             self._process.terminate()
         try:
             self._process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self.kill()
+            return True
+        return False
+
+    def kill(self) -> None:
+        """Kill the process and its group, and wait for its end, but not for a stuck kernel's."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(STOP_SECONDS)

@@ -19,9 +19,9 @@ KILLED = (
 
 
 def end_orphaned_runs(now: datetime) -> int:
-    """Mark the runs whose process is gone as FAILED; return their number.
+    """End the runs whose process is gone: FAILED, or CANCELLED if a person stopped them before.
 
-    A process that begins a run takes its lock before the run is RUNNING.
+    Returns their number. A process that begins a run takes its lock before the run is RUNNING.
     """
     return sum(
         _end_if_killed(run, now=now) for run in PipelineRun.objects.filter(state=RunState.RUNNING)
@@ -52,7 +52,26 @@ def _end_if_killed(run: PipelineRun, *, now: datetime) -> bool:
     with transaction.atomic():
         if not _is_free(run_lock(run.pk)):
             return False
-        return runs.end_run(run, runs.Ending(state=RunState.FAILED, error=KILLED), now=now)
+        return runs.end_run(run, _killed(run), now=now)
+
+
+def _killed(run: PipelineRun) -> runs.Ending:
+    # Under the lock, because a person may have stopped it since.
+    run.refresh_from_db(fields=["is_stopping"])
+    if run.is_stopping:
+        return runs.Ending(state=RunState.CANCELLED)
+    return runs.Ending(state=RunState.FAILED, error=KILLED)
+
+
+def return_killed_run(id: int) -> bool:
+    """Return a run to WAITING whose process we have killed because Inturn stops.
+
+    False if a person stopped it, it has ended, or the server still holds its lock after a second.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL lock_timeout = '1s'")
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [run_lock(id)])
+        return runs.give_back(PipelineRun(pk=id), reason="Inturn stops, and it did not react.")
 
 
 def _is_free(key: int) -> bool:

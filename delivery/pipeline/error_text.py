@@ -1,4 +1,8 @@
-"""Error texts of failed runs: one text with the remedy; the log has the traceback of a fault."""
+"""Error texts of failed runs: one text with the remedy; the log has the traceback of a fault.
+
+Nothing here raises an error, whatever the error is: its text may be in a JVM that has ended, may
+have characters that PostgreSQL does not store, or may be as long as a message.
+"""
 
 import errno
 import traceback
@@ -6,10 +10,15 @@ import traceback
 import psycopg
 
 from delivery.history.job import StepRefusedError
+from delivery.history.spark.jvm import JavaError
+from delivery.history.spark.reach import ReachError
 
 _MOST = 2000
+_MOST_LOG = 50_000
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 _OURS = "delivery."
+# Their messages are all that there is to say.
+_REFUSALS = (StepRefusedError, ReachError, JavaError)
 
 
 def error_in_words(error: Exception) -> str:
@@ -17,13 +26,14 @@ def error_in_words(error: Exception) -> str:
 
     The errors of steps are written for people; other errors get a text by their kind.
     """
-    text = " ".join(str(error).split())[:_MOST]
-    if isinstance(error, StepRefusedError):
+    first, _, plan = _text_of(error).strip().partition("\n")
+    first = first.strip()[:_MOST]
+    text = " ".join(f"{first} {plan[:_MOST]}".split())[:_MOST]
+    if isinstance(error, _REFUSALS):
         return text
-    first, _, plan = str(error).strip().partition("\n")
     if type(error).__module__.startswith(_OURS):
         # Spark appends its whole plan.
-        return f"{first[:_MOST]} The log of this run has the full error." if plan else text
+        return f"{first} The log of this run has the full error." if plan else text
     if isinstance(error, psycopg.OperationalError):
         return (
             f"The database connection failed: {text} Unfinished work does not count: run it again."
@@ -31,16 +41,31 @@ def error_in_words(error: Exception) -> str:
     if isinstance(error, OSError):
         return _of_the_system(error, text)
     return (
-        f"{type(error).__name__}: {first[:_MOST] or 'no details'}. "
-        "The log of this run has the full error."
+        f"{type(error).__name__}: {first or 'no details'}. The log of this run has the full error."
     )
 
 
 def log_of(error: Exception) -> str:
-    """Return the traceback; nothing for a refusal, whose message is all that there is to say."""
-    if isinstance(error, StepRefusedError):
+    """Return the traceback, in the middle shortened; nothing for a refusal."""
+    if isinstance(error, _REFUSALS):
         return ""
-    return "".join(traceback.format_exception(error))
+    text = "".join(traceback.format_exception(error))
+    if len(text) > _MOST_LOG:
+        half = _MOST_LOG // 2
+        text = f"{text[:half]}\n…\n{text[-half:]}"
+    return storable(text)
+
+
+def storable(text: str) -> str:
+    """Return the text as PostgreSQL stores it: without NUL, and half characters escaped."""
+    return text.encode(errors="backslashreplace").decode().replace("\0", "\\x00")
+
+
+def _text_of(error: Exception) -> str:
+    try:
+        return storable(str(error))
+    except Exception:  # noqa: BLE001 - whatever its class does
+        return ""
 
 
 def _of_the_system(error: OSError, text: str) -> str:
@@ -50,6 +75,6 @@ def _of_the_system(error: OSError, text: str) -> str:
             "Partly written files do not count."
         )
     return (
-        f"{text}. If that is the archive, see HISTORY_URL: "
+        f"{text or 'The system refused a call'}. If that is the archive, see HISTORY_URL: "
         "it must be a place that Inturn may write. Then run it again."
     )

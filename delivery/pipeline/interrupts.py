@@ -1,12 +1,16 @@
 """Orderly interruption: SIGTERM acts like Ctrl-C, in the blocks that allow it, and only once.
 
 A second signal does not cut the handling of the first one short.
+
+A main thread in native code, such as a storage's client, handles no signal. So another thread sees
+by `arrived` that one has come (see `progress`).
 """
 
 import logging
+import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
@@ -21,6 +25,10 @@ class Interrupts:
     def __init__(self) -> None:
         self.number: signal.Signals | None = None
         self._is_raising = False
+        # Python writes the number of each signal into the pipe when it comes.
+        self._arriving, self.wakeup = os.pipe()
+        for end in (self._arriving, self.wakeup):
+            os.set_blocking(end, False)
 
     def listen(self) -> None:
         """Install our signal handlers, also in place of others such as PySpark's for Ctrl-C.
@@ -41,6 +49,19 @@ class Interrupts:
             yield
         finally:
             self._is_raising = False
+
+    def arrived(self) -> signal.Signals | None:
+        """Return the first signal, also if the main thread has not handled it yet."""
+        if self.number is None:
+            with suppress(BlockingIOError):
+                for number in os.read(self._arriving, 64):
+                    if number in _NUMBERS and self.number is None:
+                        self.number = signal.Signals(number)
+        return self.number
+
+    def close(self) -> None:
+        os.close(self._arriving)
+        os.close(self.wakeup)
 
     def _interrupt(self, number: int, _frame: FrameType | None) -> None:
         self.number = signal.Signals(number)
@@ -63,6 +84,7 @@ def interruptible() -> Iterator[Interrupts]:
     """Record the first SIGINT or SIGTERM of the block instead of ending; main thread only."""
     interrupts = Interrupts()
     before = {number: signal.getsignal(number) for number in _NUMBERS}
+    wakeup = signal.set_wakeup_fd(interrupts.wakeup, warn_on_full_buffer=False)
     interrupts.listen()
     root = logging.getLogger()
     root.addFilter(_is_worth_logging)
@@ -72,3 +94,5 @@ def interruptible() -> Iterator[Interrupts]:
         root.removeFilter(_is_worth_logging)
         for number, kept in before.items():
             signal.signal(number, kept)
+        signal.set_wakeup_fd(wakeup)
+        interrupts.close()

@@ -5,6 +5,7 @@ Several machines may run it. Each run has a process of its own; the loop itself 
 
 import logging
 import time
+from contextlib import suppress
 from datetime import datetime
 
 from django.db import Error, connection
@@ -38,6 +39,7 @@ class Loop:
         self._child: Child | None = None
         self._failed_starts = 0
         self._paused_until = 0.0
+        self._is_stopping = False
 
     def run(self) -> None:
         """Loop until Inturn stops; then stop the current run."""
@@ -46,8 +48,9 @@ class Loop:
                 self._turn()
                 stopping.wait(POLL_SECONDS)
         finally:
-            if self._child is not None:
-                self._child.stop()
+            if self._child is not None and self._child.stop():
+                with suppress(Error):
+                    cleanup.return_killed_run(self._child.run_id)
 
     def _turn(self) -> None:
         now = timezone.now()
@@ -70,11 +73,18 @@ class Loop:
         if self._child is not None:
             code = self._child.exit_code
             if code is None:
+                self._kill_if_stuck(self._child)
                 return
             self._judge(self._child.run_id, code)
             self._child = None
         if time.monotonic() >= self._paused_until and (run := next_run()) is not None:
-            self._child = Child(run.pk)
+            self._child, self._is_stopping = Child(run.pk), False
+
+    def _kill_if_stuck(self, child: Child) -> None:
+        """Kill a process that a person stopped before the last turn: it ends sooner by itself."""
+        was_stopping, self._is_stopping = self._is_stopping, is_stopping(child.run_id)
+        if was_stopping and self._is_stopping:
+            child.kill()
 
     def _judge(self, run_id: int, code: int) -> None:
         """Pause after a process that ended before its run began; refuse the run after several."""
@@ -94,6 +104,11 @@ class Loop:
 def is_turn_due(now: datetime) -> bool:
     """Return whether a run is open or a schedule due: a turn without a child does nothing else."""
     return queries.is_true("is_turn_due", {"now": now})
+
+
+def is_stopping(run_id: int) -> bool:
+    """Return whether a person stopped the run, which has not ended yet."""
+    return PipelineRun.objects.filter(pk=run_id, state=RunState.RUNNING, is_stopping=True).exists()
 
 
 def next_run() -> PipelineRun | None:

@@ -5,12 +5,12 @@ in its own thread, without waiting for the database. The writing thread uses the
 holds the run's lock. When that connection is lost, or when a person stops the run, the thread
 interrupts the step, even in a long Spark job: by SIGTERM, for which `interrupts` raises
 KeyboardInterrupt. A step may be interrupted anywhere, as it may be killed at any instant; but only
-once: a second exception would cut short the shutdown of Spark by the first.
+once: a second exception would cut short the shutdown of Spark by the first. A step that goes on
+nevertheless is ended by `watch`.
 """
 
 import signal
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -20,18 +20,18 @@ from typing import Any
 import psycopg
 
 from delivery.database.statements import statement
-from delivery.history.job import Progress, Stopped
+from delivery.history.job import Progress
+from delivery.pipeline.error_text import storable
 
 REPORT_SECONDS = 0.5
-# A step that has swallowed the interruption is stopped by an exception after this time.
-SWALLOWED_SECONDS = 10.0
 
 
 class Interruption(Enum):
-    """The reason why the thread interrupted the step."""
+    """The reason why the step was interrupted by us."""
 
     PERSON = "a person wants the run to stop"
     LOST = "the connection that holds the run's lock is lost, or the run was presumed dead"
+    SILENT = "the archive's storage does not answer any more"
 
 
 class RunProgress:
@@ -52,22 +52,30 @@ class RunProgress:
         self._doing = self._log = ""
         self._done = 0
         self._count: int | None = None
-        self._interrupted_at = 0.0
 
     def doing(self, text: str) -> None:
-        self._raise_if_interrupted()
+        text = storable(text)
         with self._lock:
             self._doing = text
             self._log += log_line(text)
-        for one in self._shown:
-            one.doing(text)
+        for receiver in self._shown:
+            receiver.doing(text)
 
     def advance(self, done: int, count: int | None) -> None:
-        self._raise_if_interrupted()
         with self._lock:
             self._done, self._count = done, count
-        for one in self._shown:
-            one.advance(done, count)
+        for receiver in self._shown:
+            receiver.advance(done, count)
+
+    def interrupt(self, interruption: Interruption) -> None:
+        """Interrupt the main thread, unless that is done already; for any other thread."""
+        with self._lock:
+            if self.interruption is not None:
+                return
+            self.interruption = interruption
+        main = threading.main_thread().ident
+        assert main is not None
+        signal.pthread_kill(main, signal.SIGTERM)
 
     @contextmanager
     def followed(self) -> Iterator[None]:
@@ -81,21 +89,11 @@ class RunProgress:
             thread.join()
             self._report()
 
-    def _raise_if_interrupted(self) -> None:
-        if (
-            self.interruption is not None
-            and time.monotonic() > self._interrupted_at + SWALLOWED_SECONDS
-        ):
-            raise Stopped
-
     def _follow(self) -> None:
         while not self._is_over.wait(REPORT_SECONDS):
             interruption = self._report()
             if interruption is not None:
-                self._interrupted_at, self.interruption = time.monotonic(), interruption
-                main = threading.main_thread().ident
-                assert main is not None
-                signal.pthread_kill(main, signal.SIGTERM)
+                self.interrupt(interruption)
                 return
 
     def _report(self) -> Interruption | None:

@@ -6,14 +6,21 @@ Imports Arrow: only processes that execute runs import this module. The state af
           1         2           3                          4
 
 Killed at 1: the run is still waiting, for any process. At 2 and 3: the run is RUNNING without a
-lock, which `cleanup` marks as FAILED; of the step's work there is nothing or all, because its last
-act is one transaction, and the next run detects which. At 4: the run has ended. A process that
-loses its connection is interrupted (see `progress`), and cannot end a run that another process has
-presumed dead: its UPDATE finds no row.
+lock, which `cleanup` ends; of the step's work there is nothing or all, because its last act is one
+transaction, and the next run detects which. At 4: the run has ended. A process that loses its
+connection is interrupted (see `progress`), and cannot end a run that another process has presumed
+dead: its UPDATE finds no row.
+
+A step that does not react to its interruption is ended by force (see `watch`), which is a kill at 2
+or 3 after the run's end is written. Before that, the server ends the sessions of the step and of
+its workers: none of them can commit after the end, or keep the step's lock. The run's own lock goes
+with the process.
 """
 
+import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -35,11 +42,17 @@ from delivery.pipeline.locks import is_taken, release_locks, run_lock, step_lock
 from delivery.pipeline.progress import Interruption, RunProgress
 from delivery.pipeline.request import request_run
 from delivery.pipeline.runs import Ending
+from delivery.pipeline.watch import RunWatch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 APPLICATION = "inturn history"
+LOST = "It lost the database. Unfinished work does not count: run it again."
+# In which a forced end writes the run's end. The process ends then in any case.
+FORCE_SECONDS = 0.6
+FORCED_EXIT = 1
+UNREPORTED = b"\nCommandError: The run did not end, and the database did not answer: killed.\n"
 
 
 class StillRunningError(StepRefusedError):
@@ -54,18 +67,24 @@ class ExecutedRun:
     interrupted_by: signal.Signals | None = None
 
 
-def run_now(
-    step: Step | str,
-    *,
-    options: Mapping[str, Any],
-    actor: str,
-    shown: Sequence[Progress] = (),
-    sessions: SparkSessions | None = None,
-) -> ExecutedRun:
-    """Create a run and execute it, or the waiting run of its kind; RunOpenError if that is running.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """The process that executes runs: `shown` receive their progress.
 
-    With `sessions`, several runs of this process share one Spark.
+    With `sessions`, its runs share one Spark. `force` ends the process because a step does not
+    react, and reports the run; without it, a step that does not react goes on.
     """
+
+    shown: Sequence[Progress] = ()
+    sessions: SparkSessions | None = None
+    force: Callable[[ExecutedRun], None] | None = None
+
+
+def run_now(
+    step: Step | str, *, options: Mapping[str, Any], actor: str, host: Host | None = None
+) -> ExecutedRun:
+    """Create and execute a run, or the waiting run of its kind; RunOpenError if that is running."""
+    host = host or Host()
     now = timezone.now()
     with _connected() as database:
         try:
@@ -75,20 +94,16 @@ def run_now(
                 assert is_taken(database, run_lock(run.pk))
                 runs.begin_run(run.pk, now=now)
         except runs.RunOpenError as error:
-            ran = run_waiting(error.run.pk, shown=shown, sessions=sessions)
+            ran = run_waiting(error.run.pk, host=host)
             if ran is None:
                 raise
             return ran
         with interruptible() as interrupts:
-            return _run(run, database, interrupts, shown=shown, sessions=sessions)
+            return _Execution(run, database, interrupts, host).executed()
 
 
 def run_waiting(
-    id: int,
-    *,
-    shown: Sequence[Progress] = (),
-    gives_back: bool = False,
-    sessions: SparkSessions | None = None,
+    id: int, *, host: Host | None = None, gives_back: bool = False
 ) -> ExecutedRun | None:
     """Execute a waiting run; None if it is not waiting any more, or another process took it first.
 
@@ -99,9 +114,8 @@ def run_waiting(
         if not is_taken(database, run_lock(id)) or not runs.begin_run(id, now=timezone.now()):
             return None
         run = PipelineRun.objects.get(pk=id)
-        return _run(
-            run, database, interrupts, shown=shown, gives_back=gives_back, sessions=sessions
-        )
+        execution = _Execution(run, database, interrupts, host or Host(), gives_back=gives_back)
+        return execution.executed()
 
 
 @contextmanager
@@ -113,83 +127,155 @@ def _connected() -> Iterator[psycopg.Connection[Any]]:
         release_locks(database)
 
 
-def _run(
-    run: PipelineRun,
-    database: psycopg.Connection[Any],
-    interrupts: Interrupts,
-    *,
-    shown: Sequence[Progress],
-    gives_back: bool = False,
-    sessions: SparkSessions | None,
-) -> ExecutedRun:
-    # If the server restarts during the step, the next statement on this connection would fail.
-    connection.close()
-    progress = RunProgress(run.pk, database, shown=shown)
-    ending = _ending(run, progress, interrupts, sessions)
-    if ending is not None:
-        runs.end_run(run, ending, now=timezone.now())
-        run.refresh_from_db()
-        return ExecutedRun(run)
-    _end_interrupted(run, progress, gives_back=gives_back)
-    run.refresh_from_db()
-    return ExecutedRun(run, _signal(progress, interrupts))
+class _Execution:
+    """One execution of a RUNNING run, whose lock `database` holds."""
 
+    def __init__(
+        self,
+        run: PipelineRun,
+        database: psycopg.Connection[Any],
+        interrupts: Interrupts,
+        host: Host,
+        *,
+        gives_back: bool = False,
+    ) -> None:
+        self._run = run
+        self._database = database
+        self._interrupts = interrupts
+        self._host = host
+        self._gives_back = gives_back
+        self._progress = RunProgress(run.pk, database, shown=host.shown)
+        self._watch = RunWatch(self._progress, interrupts, archive_url=settings.archive_url())
+        # Once the step is done. The shutdown of Spark may follow.
+        self._done: Ending | None = None
 
-def _ending(
-    run: PipelineRun, progress: RunProgress, interrupts: Interrupts, sessions: SparkSessions | None
-) -> Ending | None:
-    """Execute the step and return how it ended; None if it was interrupted before its end."""
-    ending: Ending | None = None
-    try:
-        with (
-            interrupts.raising(),
-            progress.followed(),
-            _job(run, progress, interrupts, sessions) as step_job,
-        ):
-            _lock_step(run, step_job)
-            if run.step != Step.EXPORT:
-                words = "waiting until the archive is compacted"
-                ledger.read_files(step_job.database, before_waiting=partial(progress.doing, words))
-            ending = Ending(
-                state=RunState.DONE, result=steps.call_step(run.step, run.options, job=step_job)
+    def executed(self) -> ExecutedRun:
+        # If the server restarts during the step, the next statement on this connection would fail.
+        connection.close()
+        return self._ended(self._ending())
+
+    def _ending(self) -> Ending | None:
+        """Execute the step and return how it ended; None if it was interrupted before its end."""
+        force = None if self._host.force is None else self._end_by_force
+        try:
+            with (
+                self._interrupts.raising(),
+                self._watch.watching(force),
+                self._progress.followed(),
+                self._job() as step_job,
+            ):
+                self._done = self._result(step_job)
+        except (Stopped, KeyboardInterrupt):
+            return self._done
+        except Exception as error:  # noqa: BLE001 - any error must be reported to the person who waits
+            if self._progress.interruption is not None:
+                return None
+            return Ending(
+                state=RunState.FAILED,
+                error=error_text.error_in_words(error),
+                log=error_text.log_of(error),
             )
-    except (Stopped, KeyboardInterrupt):
-        # During the shutdown of Spark, which takes seconds, the step is done and `ending` is set.
-        return ending
-    except Exception as error:  # noqa: BLE001 - any error must be reported to the person who waits
-        if progress.interruption is not None:
-            return None
+        return self._done
+
+    def _result(self, step_job: StepJob) -> Ending:
+        run = self._run
+        _lock_step(run, step_job)
+        if run.step != Step.EXPORT:
+            words = "waiting until the archive is compacted"
+            ledger.read_files(
+                step_job.database, before_waiting=partial(step_job.progress.doing, words)
+            )
         return Ending(
-            state=RunState.FAILED,
-            error=error_text.error_in_words(error),
-            log=error_text.log_of(error),
+            state=RunState.DONE, result=steps.call_step(run.step, run.options, job=step_job)
         )
-    return ending
+
+    @contextmanager
+    def _job(self) -> Iterator[StepJob]:
+        sessions = self._host.sessions
+        with open_job(
+            run_id=self._run.pk,
+            conninfo=settings.conninfo(_application(self._run)),
+            archive_url=settings.archive_url(),
+            spark=settings.spark_settings(self._run.step, is_shared=sessions is not None),
+            progress=self._progress,
+            sessions=sessions,
+        ) as step_job:
+            start = step_job.start
+
+            def start_and_listen() -> "SparkSession":
+                session = start()
+                # PySpark's own handler would cancel the jobs of its JVM on a connection that is in
+                # use.
+                self._interrupts.listen()
+                return session
+
+            step_job.start = start_and_listen
+            yield step_job
+            release_locks(step_job.database)
+
+    def _ended(self, ending: Ending | None) -> ExecutedRun:
+        """Write the run's end, None for an interruption's, and return the run."""
+        interrupted_by = None
+        if ending is not None:
+            runs.end_run(self._run, ending, now=timezone.now())
+        else:
+            self._end_interrupted()
+            if self._progress.interruption is None:
+                interrupted_by = self._interrupts.arrived()
+        self._run.refresh_from_db()
+        return ExecutedRun(self._run, interrupted_by)
+
+    def _end_interrupted(self) -> None:
+        interruption = self._progress.interruption
+        errors = {
+            Interruption.LOST: LOST,
+            Interruption.SILENT: self._watch.silence,
+        }
+        if interruption in errors:
+            ending = Ending(state=RunState.FAILED, error=errors[interruption])
+            runs.end_run(self._run, ending, now=timezone.now())
+            return
+        gives_back = self._gives_back and interruption is None
+        # Not if a person stopped the run just before.
+        if not (
+            gives_back
+            and runs.give_back(
+                self._run, reason="Inturn stops; it begins again with the next start."
+            )
+        ):
+            runs.end_run(self._run, Ending(state=RunState.CANCELLED), now=timezone.now())
+
+    def _end_by_force(self) -> None:
+        """Write the run's end, and end the process, whatever its main thread does."""
+        latest = threading.Timer(FORCE_SECONDS, _exit_unreported)
+        latest.daemon = True
+        latest.start()
+        try:
+            _end_sessions(self._database, _application(self._run))
+            executed = self._ended(self._done)
+            assert self._host.force is not None
+            self._host.force(executed)
+        finally:
+            os._exit(FORCED_EXIT)
 
 
-@contextmanager
-def _job(
-    run: PipelineRun, progress: RunProgress, interrupts: Interrupts, sessions: SparkSessions | None
-) -> Iterator[StepJob]:
-    with open_job(
-        run_id=run.pk,
-        conninfo=settings.conninfo(f"{APPLICATION} {run}"),
-        archive_url=settings.archive_url(),
-        spark=settings.spark_settings(run.step, is_shared=sessions is not None),
-        progress=progress,
-        sessions=sessions,
-    ) as step_job:
-        start = step_job.start
+def _exit_unreported() -> None:
+    os.write(2, UNREPORTED)
+    os._exit(FORCED_EXIT)
 
-        def start_and_listen() -> "SparkSession":
-            session = start()
-            # PySpark's own handler would cancel the jobs of its JVM on a connection that is in use.
-            interrupts.listen()
-            return session
 
-        step_job.start = start_and_listen
-        yield step_job
-        release_locks(step_job.database)
+def _application(run: PipelineRun) -> str:
+    """Return the name of the database sessions of a run's step and its workers."""
+    return f"{APPLICATION} {run}"
+
+
+def _end_sessions(database: psycopg.Connection[Any], application: str) -> None:
+    """End the sessions of that name, and wait until they have ended."""
+    database.execute(
+        "SELECT pg_terminate_backend(pid, 500) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND application_name = %s",
+        [application],
+    )
 
 
 def _lock_step(run: PipelineRun, step_job: StepJob) -> None:
@@ -198,21 +284,3 @@ def _lock_step(run: PipelineRun, step_job: StepJob) -> None:
             f"An earlier {run.get_step_display()}, whose run was presumed dead, is still running. "
             "It ends by itself within seconds: run it again then."
         )
-
-
-def _end_interrupted(run: PipelineRun, progress: RunProgress, *, gives_back: bool) -> None:
-    if progress.interruption == Interruption.LOST:
-        error = "It lost the database. Unfinished work does not count: run it again."
-        runs.end_run(run, Ending(state=RunState.FAILED, error=error), now=timezone.now())
-        return
-    gives_back = gives_back and progress.interruption is None
-    # Not if a person stopped the run just before.
-    if not (
-        gives_back
-        and runs.give_back(run, reason="Inturn stops; it begins again with the next start.")
-    ):
-        runs.end_run(run, Ending(state=RunState.CANCELLED), now=timezone.now())
-
-
-def _signal(progress: RunProgress, interrupts: Interrupts) -> signal.Signals | None:
-    return interrupts.number if progress.interruption is None else None

@@ -28,6 +28,7 @@ def spark_settings(step: str, *, is_shared: bool = False) -> "Spark":
         remote=environment.spark_remote,
         memory=environment.spark_driver_memory,
         nice=environment.spark_nice,
+        java=environment.spark_java_options,
         is_brief=step == Step.EXPORT and not is_shared,
         cache=environment.home / "cache" / "spark",
         log=logs / "spark.log",

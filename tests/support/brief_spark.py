@@ -9,9 +9,15 @@ from delivery.history.spark.jvm import class_cache
 
 # The slowest compilation tier never pays off. Without a class cache each start verifies some
 # thousands of classes.
+JAVA = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:-BytecodeVerificationRemote",
+)
 ENVIRONMENT = {
-    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 "
-    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
+    "SPARK_JAVA_OPTIONS": " ".join(JAVA),
+    # Of a cluster's machines.
+    "JAVA_TOOL_OPTIONS": " ".join(JAVA),
     "SPARK_NICE": "0",
 }
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyarrow import fs, parquet
 
 from delivery.history.archive.ledger import File
+from delivery.history.archive.storage import file_system_at
 from delivery.history.schemas import Table, spark_schema
 from delivery.history.spark.frames import frame_of_rows
 
@@ -43,13 +44,7 @@ class Archive:
 
     @cached_property
     def _place(self) -> tuple[fs.FileSystem, str]:
-        if self.is_folder:
-            return fs.LocalFileSystem(), self.url
-        scheme, rest = self.url.split("://", 1)
-        place: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(
-            f"{'s3' if scheme == 's3a' else scheme}://{rest}"
-        )
-        return place
+        return file_system_at(self.url)
 
     @property
     def files(self) -> fs.FileSystem:

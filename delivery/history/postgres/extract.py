@@ -6,7 +6,7 @@ read again, and must give the same checksum.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from itertools import chain
 from secrets import token_hex
@@ -58,7 +58,7 @@ class Numbered:
 class Extraction:
     """The common parameters of all workers: database, snapshot, and the place of the files."""
 
-    conninfo: str
+    conninfo: str = field(repr=False)
     snapshot: str
     names: Names
     archive: Archive

@@ -2,21 +2,28 @@
 
 PySpark would start it by a shell script that requires a JDK and a module that no JRE in a wheel
 has. So `SparkSubmit` is started here as that script would, and PySpark gets its address. The JVM
-ends when the pipe to it closes, also when this process is killed.
+ends when the pipe to it closes; if the thread that started it ends before, the JVM is killed.
+
+The JVM of a Spark on this machine is Inturn's own: no variable that configures another Spark,
+Hadoop or Java reaches it, and it needs neither the host's name nor a locale. The driver of a
+cluster keeps its administrator's environment.
 """
 
 import os
+import re
 import signal
 import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from delivery.cluster.orphans import end_with_parent
 from delivery.history.spark.class_cache import ClassCache
+from delivery.history.spark.errors import logged_reason
 
 START_SECONDS = 120.0
 LOOK_SECONDS = 0.02
@@ -64,10 +71,55 @@ appender.console.layout.pattern = %d{yyyy-MM-dd HH:mm:ss} %p %c{1}: %m%n%ex
 rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
 """
+# Variables that configure another Spark, Hadoop or Java.
+_FOREIGN = re.compile(
+    r"_?(PY)?SPARK_.*|(HADOOP|YARN|HIVE)_CONF_DIR|HADOOP_HOME|CLASSPATH"
+    r"|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|_JAVA_OPTIONS"
+)
+# Spark looks up the address of the host's name.
+_OWN = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
+# Java encodes the names of files by the locale.
+_LOCALE = {"LC_ALL": "C.UTF-8"}
 
 
 class JavaError(RuntimeError):
-    """The JVM could not be started; the message has the remedy."""
+    """The JVM could not be started; the message has the reason and the log."""
+
+
+@dataclass(slots=True)
+class StartedJvm:
+    """A JVM that listens, and its part of the log.
+
+    `is_late` means that it was killed because the session did not start in time.
+    """
+
+    process: subprocess.Popen[bytes]
+    log: Path
+    log_begins: int
+    has_session: bool = False
+    is_late: bool = False
+
+    def ending(self, *, within: float) -> str | None:
+        """Return how it ended, for people; None if it still runs after so many seconds."""
+        try:
+            code = self.process.wait(within)
+        except subprocess.TimeoutExpired:
+            return None
+        if self.is_late:
+            return f"Spark did not start within {START_SECONDS:.0f} s{self._reason()}"
+        if code < 0:
+            # What it logged before is another matter.
+            return f"Spark's JVM has ended: signal {-code} killed it"
+        return f"Spark's JVM has ended (exit code {code}){self._reason()}"
+
+    def kill_late(self) -> None:
+        """Kill it because the session has not started in time."""
+        self.is_late = True
+        self.process.kill()
+
+    def _reason(self) -> str:
+        reason = logged_reason(self.log, since=self.log_begins, is_last=self.has_session)
+        return f": {reason}" if reason else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,19 +129,21 @@ class Jvm:
     `memory` is its heap, such as `1g`. `cache` makes later starts fast; if it is to be written, the
     JVM records its classes into the file `recording`, unless that is None. `scratch` is the folder
     of its temporary files, instead of the machine's. An `is_brief` JVM has little work itself:
-    costly optimizations do not pay off. With `nice` 0 it has the priority of this process.
+    costly optimizations do not pay off. With `nice` 0 it has the priority of this process. `java`
+    are further options of Java.
     """
 
     memory: str
     nice: int = NICE
     is_local: bool = True
     is_brief: bool = False
+    java: Sequence[str] = ()
     cache: ClassCache | None = None
     recording: Path | None = None
     scratch: Path | None = None
     log: Path
 
-    def start(self, options: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    def start(self, options: Mapping[str, str]) -> StartedJvm:
         """Start the JVM with Spark's options for PySpark in this process; raises JavaError."""
         with (
             tempfile.TemporaryDirectory(prefix="inturn-spark-") as folder,
@@ -97,16 +151,17 @@ class Jvm:
         ):
             logging, listens = Path(folder, "log4j2.properties"), Path(folder, "listens")
             logging.write_text(_LOGGING)
+            log_begins = log.seek(0, os.SEEK_END)
             process = subprocess.Popen(
                 self._command(options, logging),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                env=self._environment() | {"_PYSPARK_DRIVER_CONN_INFO_PATH": str(listens)},
-                preexec_fn=self._begin,
+                env=self.environment() | {"_PYSPARK_DRIVER_CONN_INFO_PATH": str(listens)},
+                preexec_fn=self._beginning(),
             )
             try:
-                port, secret = self._await(process, listens)
+                port, secret = self._await(process, listens, log_begins=log_begins)
             except BaseException:
                 process.kill()
                 # Also closes the pipe.
@@ -114,31 +169,44 @@ class Jvm:
                 raise
         # PySpark looks for these variables before it starts a JVM itself.
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
-        return process
+        return StartedJvm(process, self.log, log_begins)
 
     def write_cache(self) -> None:
         """Write the cache from the recording of this JVM, which has ended."""
         if self.cache is not None and self.recording is not None:
             with self.log.open("ab") as log:
-                self.cache.write(self._java(), self.recording, log=log, begin=self._begin)
+                self.cache.write(self._java(), self.recording, log=log, begin=self._beginning())
 
-    def _begin(self) -> None:
-        """Ignore Ctrl-C in the new process, which we end in order, and lower its priority."""
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        if not self.nice:
-            return
-        os.setsid()
-        os.nice(self.nice)
-        with suppress(OSError):  # a kernel without such groups
-            _NICE_OF_SESSION.write_text(str(self.nice))
+    def _beginning(self) -> Callable[[], None]:
+        """Return the first acts of the new process.
 
-    def _environment(self) -> dict[str, str]:
-        """Return our environment, with SPARK_HOME if workers run on other machines.
-
-        Workers on this machine would read PySpark from a zip there, and compile it again each time.
+        It ignores Ctrl-C, because this process ends it in order, but it must not outlive this
+        process: a JVM that waits for storage reads no pipe. And it has a low priority.
         """
-        environment = {name: value for name, value in os.environ.items() if name != "SPARK_HOME"}
-        return environment if self.is_local else environment | {"SPARK_HOME": str(spark_home())}
+        end_with_us = end_with_parent(signal.SIGKILL)
+
+        def begin() -> None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            end_with_us()
+            if not self.nice:
+                return
+            os.setsid()
+            os.nice(self.nice)
+            with suppress(OSError):  # a kernel without such groups
+                _NICE_OF_SESSION.write_text(str(self.nice))
+
+        return begin
+
+    def environment(self) -> dict[str, str]:
+        """Return the JVM's environment, which its workers on this machine inherit.
+
+        SPARK_HOME is for workers on other machines: workers here would read PySpark from a zip in
+        it, and compile it again each time.
+        """
+        if not self.is_local:
+            return os.environ | _LOCALE | {"SPARK_HOME": str(spark_home())}
+        kept = {name: value for name, value in os.environ.items() if not _FOREIGN.fullmatch(name)}
+        return kept | _LOCALE | _OWN
 
     def _command(self, options: Mapping[str, str], logging: Path) -> list[str]:
         return [
@@ -160,6 +228,7 @@ class Jvm:
             # Spark processes plans recursively.
             "-Xss4m",
             *(["-XX:TieredStopAtLevel=1"] if self.is_brief else _COMPILING),
+            *self.java,
             *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
             *("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"),
             *(
@@ -169,14 +238,17 @@ class Jvm:
             *("-cp", classpath()),
         ]
 
-    def _await(self, process: subprocess.Popen[bytes], listens: Path) -> tuple[int, str]:
+    def _await(
+        self, process: subprocess.Popen[bytes], listens: Path, *, log_begins: int
+    ) -> tuple[int, str]:
         """Return the port and the secret that the listening JVM writes, by an atomic rename."""
         deadline = time.monotonic() + START_SECONDS
         while not listens.exists():
             if process.poll() is not None:
+                reason = logged_reason(self.log, since=log_begins)
                 raise JavaError(
-                    "Spark's JVM ended at its start (exit code "
-                    f"{process.returncode}): see {self.log}."
+                    f"Spark's JVM ended at its start (exit code {process.returncode})"
+                    f"{f': {reason}' if reason else ''}. Its log is {self.log}."
                 )
             if time.monotonic() > deadline:
                 process.kill()

@@ -4,17 +4,19 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import zipfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from delivery.history.spark.errors import spark_errors
-from delivery.history.spark.jvm import NICE, Jvm, class_cache
+from delivery.history.spark.jvm import NICE, START_SECONDS, Jvm, StartedJvm, class_cache
+from delivery.history.spark.reach import require_connect, require_master
 from delivery.history.spark.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ _SHIPPED = ("delivery", "subscriptions")
 LOCAL = "local[*]"
 # The time in which a JVM ends after its connections broke.
 END_SECONDS = 1.0
+# The longest time for an orderly end: it writes the recording of its classes.
+CLOSE_SECONDS = 60.0
 # Settings that affect results, for every kind of session.
 _ANYWHERE = {
     "spark.sql.session.timeZone": "UTC",
@@ -47,15 +51,19 @@ _ANYWHERE = {
 class Spark:
     """Where Spark runs; `remote` (sc://host:port, Spark Connect) takes precedence over `master`.
 
+    `remote` may have a token.
+
     With `cache` None there is no cache. `is_brief` means that Python does nearly all of the work,
-    not the JVM. With `nice` 0 the JVM has the priority of this process.
+    not the JVM. With `nice` 0 the JVM has the priority of this process. `java` are further options
+    of Java.
     """
 
     master: str = LOCAL
-    remote: str = ""
+    remote: str = field(default="", repr=False)
     memory: str = "1g"
     nice: int = NICE
     is_brief: bool = False
+    java: tuple[str, ...] = ()
     cache: Path | None = None
     log: Path = Path(os.devnull)
 
@@ -73,56 +81,65 @@ class Spark:
 
 @contextmanager
 def spark_session(spark: Spark) -> Iterator["SparkSession"]:
-    """Yield a session, and end it with its JVM; one at a time per process. Raises JavaError."""
+    """Yield a session, and end it with its JVM; one at a time per process.
+
+    Raises JavaError, SparkError and, for a wrong place of Spark, ReachError.
+    """
     with _session_and_jvm(spark) as (session, _):
         yield session
 
 
 @contextmanager
-def _session_and_jvm(
-    spark: Spark,
-) -> Iterator[tuple["SparkSession", subprocess.Popen[bytes] | None]]:
+def _session_and_jvm(spark: Spark) -> Iterator[tuple["SparkSession", StartedJvm | None]]:
     if spark.remote:
+        require_connect(spark.remote)
         with _connected(spark) as session:
             yield session, None
         return
-    # Also for the workers of a cluster, unless the environment names another Python.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    require_master(spark.master, environment=os.environ)
+    if spark.is_local:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    else:
+        # For the workers, unless the environment names their Python.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with nullcontext() if spark.cache is None else scratch_folder(spark.cache) as scratch:
         jvm = Jvm(
             memory=spark.memory,
             nice=spark.nice,
             is_local=spark.is_local,
             is_brief=spark.is_brief,
+            java=spark.java,
             cache=None if spark.cache is None else class_cache(spark.cache),
             recording=None if scratch is None or spark.is_brief else scratch / "classes",
             scratch=scratch,
             log=spark.log,
         )
-        process = jvm.start(_options(spark, scratch))
+        started = jvm.start(_options(spark, scratch))
         try:
-            with _driven(spark) as session:
-                yield session, process
+            with _driven(spark, started) as session:
+                yield session, started
         except BaseException:
-            # Otherwise it would first write its recording, while the person who interrupted waits.
-            process.kill()
+            started.process.kill()
             raise
         finally:
-            assert process.stdin is not None
-            process.stdin.close()
-            process.wait()
+            _close(started.process)
             del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
         jvm.write_cache()
 
 
-def _has_ended(jvm: subprocess.Popen[bytes] | None) -> bool:
-    if jvm is None:
-        return False
+def _close(jvm: subprocess.Popen[bytes]) -> None:
+    """Close the pipe and wait for the JVM's end; kill it after CLOSE_SECONDS."""
+    assert jvm.stdin is not None
+    jvm.stdin.close()
     try:
-        jvm.wait(END_SECONDS)
+        jvm.wait(CLOSE_SECONDS)
     except subprocess.TimeoutExpired:
-        return False
-    return True
+        jvm.kill()
+        jvm.wait()
+
+
+def _ending(jvm: StartedJvm | None) -> str | None:
+    return None if jvm is None else jvm.ending(within=END_SECONDS)
 
 
 class SparkSessions:
@@ -133,7 +150,7 @@ class SparkSessions:
 
     def __init__(self) -> None:
         self._ending = ExitStack()
-        self._started: tuple[SparkSession, subprocess.Popen[bytes] | None] | None = None
+        self._started: tuple[SparkSession, StartedJvm | None] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -152,24 +169,32 @@ class SparkSessions:
         if self._started is None:
             self._started = self._ending.enter_context(_session_and_jvm(spark))
         session, jvm = self._started
-        with spark_errors(memory=spark.memory, log=spark.log, has_ended=partial(_has_ended, jvm)):
+        with _errors_of(spark, jvm):
             yield session
+
+
+def _errors_of(spark: Spark, jvm: StartedJvm | None) -> AbstractContextManager[None]:
+    return spark_errors(memory=spark.memory, log=spark.log, ending=partial(_ending, jvm))
 
 
 @contextmanager
-def _driven(spark: Spark) -> Iterator["SparkSession"]:
+def _driven(spark: Spark, jvm: StartedJvm) -> Iterator["SparkSession"]:
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
-    from pyspark.sql import SparkSession
 
-    session = SparkSession.builder.getOrCreate()
+    session: SparkSession | None = None
     try:
+        session = _started_session(spark, jvm)
         with _shipped(session) if not spark.is_local else nullcontext():
             yield session
+    except BaseException:
+        _kill_soon(spark, jvm)
+        raise
     finally:
         # If the JVM has ended, the error that showed it is raised already.
         with suppress(Py4JError, OSError):
-            session.stop()
+            if session is not None:
+                session.stop()
         # PySpark would pass the ended session's gateway to the next session of this process.
         gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
         if gateway is not None:
@@ -177,11 +202,38 @@ def _driven(spark: Spark) -> Iterator["SparkSession"]:
                 gateway.shutdown()
 
 
+def _kill_soon(spark: Spark, jvm: StartedJvm) -> None:
+    """Kill the JVM before its session ends: at once, or when a cluster has had time to notice.
+
+    It would write its recording, and might wait for the storage or the cluster.
+    """
+    killing = threading.Timer(0.0 if spark.is_local else END_SECONDS, jvm.process.kill)
+    killing.daemon = True
+    killing.start()
+
+
+def _started_session(spark: Spark, jvm: StartedJvm) -> "SparkSession":
+    """Return the session, or kill the JVM after START_SECONDS: a cluster may never answer."""
+    from pyspark.sql import SparkSession
+
+    deadline = threading.Timer(START_SECONDS, jvm.kill_late)
+    deadline.daemon = True
+    deadline.start()
+    try:
+        with _errors_of(spark, jvm):
+            session = SparkSession.builder.getOrCreate()
+    finally:
+        deadline.cancel()
+    jvm.has_session = True
+    return session
+
+
 @contextmanager
 def _connected(spark: Spark) -> Iterator["SparkSession"]:
     from pyspark.sql import SparkSession
 
-    session = SparkSession.builder.remote(spark.remote).getOrCreate()
+    with _errors_of(spark, None):
+        session = SparkSession.builder.remote(spark.remote).getOrCreate()
     try:
         for name, value in _ANYWHERE.items():
             session.conf.set(name, value)

@@ -26,6 +26,15 @@ SECONDS = 600
 
 def history(*arguments: str, archive: Path, **environment: str) -> str:
     """Run it to its end, and return its output; it has to succeed."""
+    done = ended_history(*arguments, archive=archive, **environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def ended_history(
+    *arguments: str, archive: Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run it to its end."""
     done: subprocess.CompletedProcess[str] = subprocess.run(
         **_what(arguments, archive, environment),
         capture_output=True,
@@ -33,9 +42,17 @@ def history(*arguments: str, archive: Path, **environment: str) -> str:
         timeout=SECONDS,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    said: str = done.stdout
-    return said
+    return done
+
+
+def started_history(*arguments: str, archive: Path, **environment: str) -> "subprocess.Popen[str]":
+    """Start it."""
+    return subprocess.Popen(
+        **_what(arguments, archive, environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def kill_where_it_writes(table: str, *arguments: str, archive: Path) -> None:
@@ -61,19 +78,25 @@ def kill_where_it_writes(table: str, *arguments: str, archive: Path) -> None:
 
 
 def _what(arguments: tuple[str, ...], archive: Path, environment: dict[str, str]) -> dict[str, Any]:
+    return {
+        "args": [sys.executable, str(CHECKOUT / "manage.py"), "history", *arguments],
+        "env": environment_of(archive) | environment,
+        # A folder without the product's modules.
+        "cwd": archive.parent,
+    }
+
+
+def environment_of(archive: Path) -> dict[str, str]:
+    """Return the environment of a process on the tests' database."""
     brief_spark.without_class_cache(settings.ENVIRONMENT.home)
     url = urlsplit(settings.ENVIRONMENT.database_url)._replace(
         path=f"/{connection.settings_dict['NAME']}"
     )
-    return {
-        "args": [sys.executable, str(CHECKOUT / "manage.py"), "history", *arguments],
-        "env": os.environ
+    return (
+        os.environ
         | brief_spark.ENVIRONMENT
         | {"DATABASE_URL": url.geturl(), "HISTORY_URL": str(archive)}
-        | environment,
-        # A folder without the product's modules.
-        "cwd": archive.parent,
-    }
+    )
 
 
 @contextmanager

@@ -14,15 +14,13 @@ from tests.unit.delivery.history import archived
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    with pytest.MonkeyPatch.context() as environment:
-        for name, value in brief_spark.ENVIRONMENT.items():
-            environment.setenv(name, value)
-        # The tests wait for it.
-        with spark_session(Spark(master="local[2]", memory="1g", nice=0)) as session:
-            # To compile a query takes longer than to interpret it for a few rows.
-            session.conf.set("spark.sql.codegen.wholeStage", "false")
-            session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-            yield session
+    # The tests wait for it.
+    spark = Spark(master="local[2]", memory="1g", nice=0, java=brief_spark.JAVA)
+    with spark_session(spark) as session:
+        # To compile a query takes longer than to interpret it for a few rows.
+        session.conf.set("spark.sql.codegen.wholeStage", "false")
+        session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        yield session
 
 
 @pytest.fixture

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from delivery.history.job import Stopped
 from delivery.models import PipelineRun, RunState, Step
-from delivery.pipeline import progress as progress_module
 from delivery.pipeline import stop_run
 from delivery.pipeline.interrupts import interruptible
 from delivery.pipeline.progress import Interruption, RunProgress
@@ -104,17 +102,6 @@ def test_a_step_without_progress_is_interrupted(
 ) -> None:
     stop_run(run, actor="ann")
     assert interrupted(RunProgress(run.pk, database)).interruption == Interruption.PERSON
-
-
-def test_a_step_that_swallowed_the_interrupt_gets_it_again(
-    run: PipelineRun, database: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stop_run(run, actor="ann")
-    progress = interrupted(RunProgress(run.pk, database))
-    progress.advance(1, None)
-    monkeypatch.setattr(progress_module, "SWALLOWED_SECONDS", 0)
-    with pytest.raises(Stopped):
-        progress.advance(2, None)
 
 
 def test_a_run_presumed_dead_is_interrupted(run: PipelineRun, database: psycopg.Connection) -> None:
