@@ -106,11 +106,22 @@ def find_message(id: int) -> ArchivedMessage | None:
 
 
 def open_lookup() -> "Lookup":
-    """Return the archive, with the ledger read in the transaction of Django's connection."""
-    from delivery.history.archive.lookup import Lookup
+    """Return the archive, with the ledger read in the transaction of Django's connection.
 
+    Raises ArchiveError if its storage does not answer: a web server's thread must not wait for it.
+    """
+    from delivery.history.archive.archive import ArchiveError
+    from delivery.history.archive.lookup import Lookup
+    from delivery.history.archive.storage import require_recent_answer
+    from delivery.history.spark.reach import ReachError
+
+    url = str(settings.ENVIRONMENT.history_url)
+    try:
+        require_recent_answer(url)
+    except ReachError as error:
+        raise ArchiveError(str(error)) from error
     connection.ensure_connection()
-    return Lookup(_archive(str(settings.ENVIRONMENT.history_url)), connection.connection)
+    return Lookup(_archive(url), connection.connection)
 
 
 @cache

@@ -18,6 +18,7 @@ from pyarrow import compute, dataset
 from delivery.database.statements import statement
 from delivery.history.archive import ledger
 from delivery.history.archive.archive import Archive, ArchiveError
+from delivery.history.archive.storage import shown_place
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, MESSAGES, Table
 
 Row = dict[str, Any]
@@ -142,7 +143,7 @@ class Lookup:
                     yield batch.to_pylist()
         except (OSError, pa.ArrowException) as error:
             raise ArchiveError(
-                f"The archive at {archive.url} cannot be read, though its ledger names the file: "
-                f"{error}. Try again, for files may just have been compacted; "
+                f"The archive at {shown_place(archive.url)} cannot be read, though its ledger "
+                f"names the file: {error}. Try again, for files may just have been compacted; "
                 "or look at HISTORY_URL, and whether all machines reach it."
             ) from error

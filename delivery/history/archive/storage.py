@@ -41,6 +41,9 @@ main()
 """
 _FOUND, _UNREACHABLE, _NO_FOLDER = range(3)
 LONGEST_SECONDS = 120
+# For how long an answer counts in a process that asks often.
+ANSWERED_SECONDS = 15.0
+_answered_at: dict[str, float] = {}
 _MOST_REASON = 500
 # What the client of `gs://` appends: the same in other words.
 _REPEATED = " error_info={"
@@ -141,7 +144,7 @@ class StorageProbe:
     def _error(self, reason: str) -> ReachError:
         return ReachError(
             f"The archive at {shown_place(self._url)} cannot be used: {reason}. Correct "
-            "HISTORY_URL, or mend that place, and run it again."
+            "HISTORY_URL, or mend that place, and try again."
         )
 
     def _answer(self, code: int) -> str:
@@ -161,6 +164,14 @@ def require_storage(url: str) -> None:
         probe.require(within=ANSWER_SECONDS)
     finally:
         probe.close()
+
+
+def require_recent_answer(url: str) -> None:
+    """Raise ReachError unless the storage has answered within ANSWERED_SECONDS, or does so now."""
+    now = time.monotonic()
+    if now - _answered_at.get(url, now - ANSWERED_SECONDS) >= ANSWERED_SECONDS:
+        require_storage(url)
+        _answered_at[url] = now
 
 
 def _probe(url: str) -> int:

@@ -35,11 +35,15 @@ def spark_errors(*, memory: str, log: Path, ending: Callable[[], str | None]) ->
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
         text = _text_of(error)
-        is_of_jvm = isinstance(error, PySparkException | Py4JJavaError)
-        if _EXHAUSTED in text:
-            message = f"Spark ran out of memory: {_remedy(memory)}."
-        elif not (text and is_of_jvm) and (ended := ending()) is not None:
-            message = f"{ended}. If memory ran out, {_remedy(memory)}. Its log is {log}."
+        is_readable = text and isinstance(error, PySparkException | Py4JJavaError)
+        ended = None if is_readable else ending()
+        if _EXHAUSTED in (ended or text):
+            message = (
+                f"Spark ran out of memory: raise SPARK_DRIVER_MEMORY, which is {memory}, "
+                "and run it again."
+            )
+        elif ended is not None:
+            message = f"{ended}. Its log is {log}."
         elif isinstance(error, ConnectionError):
             raise
         else:
@@ -91,7 +95,3 @@ def _text_of(error: Exception) -> str:
         return str(error)
     except Exception:  # noqa: BLE001 - Py4J asks the JVM for it, and fails in many ways
         return ""
-
-
-def _remedy(memory: str) -> str:
-    return f"raise SPARK_DRIVER_MEMORY, which is {memory}, and run it again"

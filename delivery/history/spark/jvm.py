@@ -107,9 +107,12 @@ class StartedJvm:
             return None
         if self.is_late:
             return f"Spark did not start within {START_SECONDS:.0f} s{self._reason()}"
-        if code < 0:
+        if code == -signal.SIGKILL:
             # What it logged before is another matter.
-            return f"Spark's JVM has ended: signal {-code} killed it"
+            return (
+                "Spark's JVM was killed. If the machine's memory ran out, free some, or lower "
+                "SPARK_DRIVER_MEMORY, and run it again"
+            )
         return f"Spark's JVM has ended (exit code {code}){self._reason()}"
 
     def kill_late(self) -> None:

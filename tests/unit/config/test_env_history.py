@@ -17,6 +17,12 @@ def test_the_history_defaults_to_this_machine(tmp_path: Path) -> None:
     assert found.history_url == str(tmp_path / "archive")
     assert (found.spark_master, found.spark_remote) == ("local[*]", "")
     assert (found.spark_driver_memory, found.spark_nice) == ("1g", 10)
+    assert found.spark_java_options == ()
+
+
+def test_javas_options_are_words(tmp_path: Path) -> None:
+    found = read(tmp_path, SPARK_JAVA_OPTIONS=" -Dfirst=1  -Dsecond=2 ")
+    assert found.spark_java_options == ("-Dfirst=1", "-Dsecond=2")
 
 
 def test_a_folder_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

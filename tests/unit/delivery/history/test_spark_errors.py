@@ -39,11 +39,14 @@ def test_exhausted_memory_names_the_setting() -> None:
     ],
 )
 def test_an_ended_jvm_is_named_with_its_end_and_log(error: Exception) -> None:
-    first, _ = message_of(error, ending="Spark's JVM has ended: signal 9 killed it")
-    assert first == (
-        "Spark's JVM has ended: signal 9 killed it. If memory ran out, raise "
-        "SPARK_DRIVER_MEMORY, which is 1g, and run it again. Its log is logs/spark.log."
-    )
+    first, _ = message_of(error, ending="Spark's JVM has ended (exit code 1): no room")
+    assert first == "Spark's JVM has ended (exit code 1): no room. Its log is logs/spark.log."
+
+
+def test_a_jvm_that_ended_because_its_heap_was_full_names_the_setting() -> None:
+    ending = "Spark's JVM has ended (exit code 52): java.lang.OutOfMemoryError: Java heap space"
+    first, _ = message_of(Py4JNetworkError("Answer from Java side is empty"), ending=ending)
+    assert first.startswith("Spark ran out of memory: raise SPARK_DRIVER_MEMORY, which is 1g,")
 
 
 class _TextInDeadJvmError(Py4JError):  # type: ignore[misc]
@@ -55,7 +58,7 @@ class _TextInDeadJvmError(Py4JError):  # type: ignore[misc]
 
 def test_an_error_whose_text_is_in_the_ended_jvm_has_the_end_as_its_text() -> None:
     first, rest = message_of(_TextInDeadJvmError(), ending="Spark's JVM has ended (exit code 1)")
-    assert first.startswith("Spark's JVM has ended (exit code 1). If memory ran out")
+    assert first == "Spark's JVM has ended (exit code 1). Its log is logs/spark.log."
     assert rest == ""
 
 

@@ -92,7 +92,7 @@ def test_a_wrong_archive_is_named_with_the_reason(
     error = error_of(tmp_path, "export", AWS | {"HISTORY_URL": url.format(**places)})
     assert re.search(reason, error)
     assert "HISTORY_URL" in error
-    assert error.endswith("un it again.")
+    assert error.endswith("again.")
 
 
 @pytest.mark.parametrize(("name", "value", "reason"), SPARKS)
@@ -103,7 +103,7 @@ def test_a_wrong_place_of_spark_is_named_with_the_reason(
     error = error_of(tmp_path, "verify", {name: value})
     assert error.startswith(f"{name}={value.partition('/;')[0]}")
     assert re.search(reason, error)
-    assert error.endswith("un it again.")
+    assert error.endswith("again.")
 
 
 @pytest.mark.parametrize(("environment", "reason"), SETTINGS)

@@ -40,9 +40,11 @@ def test_spark_is_configured_from_the_settings(
         spark_master="local[2]",
         spark_driver_memory="2g",
         spark_nice=0,
+        spark_java_options=("-Dname=value",),
     )
     monkeypatch.setattr(settings, "ENVIRONMENT", given)
     spark = surroundings.spark_settings(Step.VERIFY)
     assert (spark.master, spark.remote, spark.memory, spark.nice) == ("local[2]", "", "2g", 0)
+    assert spark.java == ("-Dname=value",)
     assert spark.log.parent.is_dir()
     assert surroundings.archive_url() == "s3a://bucket"
