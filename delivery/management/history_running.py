@@ -15,7 +15,7 @@ from delivery.management.history_bar import StepBar
 from delivery.management.terminal_user import terminal_user
 from delivery.models import PipelineRun, RunState, Step
 from delivery.pipeline import RunOpenError, run_execution
-from delivery.pipeline.run_execution import ExecutedRun, Host
+from delivery.pipeline.run_execution import ExecutedRun, RunHost
 
 # Exit codes: failed or stopped; a run of the step is open already; verify found violations; 128
 # plus the signal's number, as in shells.
@@ -50,7 +50,7 @@ def run_step(
     """Run a step and write its result; raise CommandError."""
     try:
         with StepBar(step.label) as bar:
-            host = Host(shown=[bar], sessions=sessions, force=_exit_with_result)
+            host = RunHost(shown=[bar], sessions=sessions, force=_exit_with_result)
             executed = run_execution.run_now(
                 step, options=options or {}, actor=terminal_user(), host=host
             )
@@ -70,7 +70,7 @@ def run_requested(
     if run is None:
         raise CommandError(f"There is no run {id}; see `history runs`.")
     with StepBar(run.get_step_display()) as bar:
-        host = Host(shown=[bar], force=_exit_with_result)
+        host = RunHost(shown=[bar], force=_exit_with_result)
         executed = run_execution.run_waiting(id, host=host, gives_back=gives_back)
     if executed is None:
         run.refresh_from_db()

@@ -68,7 +68,7 @@ class ExecutedRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class RunHost:
     """The process that executes runs: `shown` receive their progress.
 
     With `sessions`, its runs share one Spark. `force` ends the process because a step does not
@@ -81,10 +81,10 @@ class Host:
 
 
 def run_now(
-    step: Step | str, *, options: Mapping[str, Any], actor: str, host: Host | None = None
+    step: Step | str, *, options: Mapping[str, Any], actor: str, host: RunHost | None = None
 ) -> ExecutedRun:
     """Create and execute a run, or the waiting run of its kind; RunOpenError if that is running."""
-    host = host or Host()
+    host = host or RunHost()
     now = timezone.now()
     with _connected() as database:
         try:
@@ -103,7 +103,7 @@ def run_now(
 
 
 def run_waiting(
-    id: int, *, host: Host | None = None, gives_back: bool = False
+    id: int, *, host: RunHost | None = None, gives_back: bool = False
 ) -> ExecutedRun | None:
     """Execute a waiting run; None if it is not waiting any more, or another process took it first.
 
@@ -114,7 +114,7 @@ def run_waiting(
         if not is_taken(database, run_lock(id)) or not runs.begin_run(id, now=timezone.now()):
             return None
         run = PipelineRun.objects.get(pk=id)
-        execution = _Execution(run, database, interrupts, host or Host(), gives_back=gives_back)
+        execution = _Execution(run, database, interrupts, host or RunHost(), gives_back=gives_back)
         return execution.executed()
 
 
@@ -135,7 +135,7 @@ class _Execution:
         run: PipelineRun,
         database: psycopg.Connection[Any],
         interrupts: Interrupts,
-        host: Host,
+        host: RunHost,
         *,
         gives_back: bool = False,
     ) -> None:
