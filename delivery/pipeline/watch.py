@@ -12,7 +12,7 @@ for whichever process of the run, ends it: otherwise a run on a dead mount would
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from delivery.history.archive.storage import StorageProbe
 from delivery.pipeline.interrupts import Interrupts
@@ -39,8 +39,10 @@ class StorageWatch:
         An answer that is an error is none of this: the step gets it, too.
         """
         if self._probe is None:
+            # A machine without room for one more process asks later.
             if time.monotonic() >= self._next_at:
-                self._probe = StorageProbe(self._url)
+                with suppress(OSError):
+                    self._probe = StorageProbe(self._url)
         elif self._probe.has_answer:
             self.close()
         elif self._probe.seconds > SILENT_SECONDS:

@@ -86,10 +86,9 @@ def shown_place(url: str) -> str:
 
 
 class StorageProbe:
-    """One question to the storage, which begins at once.
+    """One question to the storage, which begins at once; `close` it, with or without an answer.
 
-    Leave the block to end it, also while it has no answer: a process that waits for a dead mount
-    cannot even be killed, and is left behind.
+    A process that waits for a dead mount cannot even be killed, and is left behind.
     """
 
     def __init__(self, url: str) -> None:

@@ -34,7 +34,9 @@ ARCHIVES = [
     ("https://nowhere.invalid/archive", "Unrecognized filesystem type in URI"),
     ("hdfs://127.0.0.1:1/archive", "libjvm|libhdfs"),
     ("s3a://key:hidden@bucket/a?scheme=http&endpoint_override={silent}", NOT_IN_TIME),
-    ("s3a://key:hidden@bucket/a?scheme=http&endpoint_override={full}", ""),
+    pytest.param(
+        "s3a://key:hidden@bucket/a?scheme=http&endpoint_override={full}", "", marks=pytest.mark.slow
+    ),
     ("s3a://key:hidden@bucket/a?scheme=http&endpoint_override=127.0.0.1:1", "connect"),
     ("gs://anonymous@bucket/a?scheme=http&endpoint_override={silent}", NOT_IN_TIME),
     ("gs://anonymous@bucket/a?scheme=http&endpoint_override=127.0.0.1:1", ""),
@@ -43,12 +45,12 @@ ARCHIVES = [
 SPARKS = [
     ("SPARK_MASTER", "spark://127.0.0.1:1", REFUSED),
     ("SPARK_MASTER", "spark://{silent}", UNANSWERED),
-    ("SPARK_MASTER", "spark://{full}", UNANSWERED),
-    ("SPARK_MASTER", "spark://{silent},127.0.0.1:1", REFUSED),
+    pytest.param("SPARK_MASTER", "spark://{full}", UNANSWERED, marks=pytest.mark.slow),
+    pytest.param("SPARK_MASTER", "spark://{silent},127.0.0.1:1", REFUSED, marks=pytest.mark.slow),
     ("SPARK_MASTER", "spark://nowhere.invalid:7077", "there is no host of this name"),
     ("SPARK_MASTER", "yarn", "HADOOP_CONF_DIR or YARN_CONF_DIR"),
     ("SPARK_MASTER", "k8s://https://127.0.0.1:1", REFUSED),
-    ("SPARK_MASTER", "k8s://{silent}", UNANSWERED),
+    pytest.param("SPARK_MASTER", "k8s://{silent}", UNANSWERED, marks=pytest.mark.slow),
     ("SPARK_REMOTE", "sc://127.0.0.1:1/;token=hidden", re.escape("pip install 'pyspark[connect]'")),
 ]
 SETTINGS = [
