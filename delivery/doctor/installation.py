@@ -176,7 +176,10 @@ def check_database() -> CheckResult:
     if faults := [*database_refusals(), *database_warnings()]:
         text, _, advice = faults[0].partition(": ")
         return CheckResult(
-            check="database", severity=Severity.FAILED, text=text, advice=f"{advice.capitalize()}."
+            check="database",
+            severity=Severity.FAILED,
+            text=text,
+            advice=f"{advice[:1].upper()}{advice[1:]}.",
         )
     return CheckResult(
         check="database", severity=Severity.OK, text="its settings keep accepted messages"
