@@ -53,6 +53,7 @@ _BOOTSTRAP_KEY = re.compile(r"[!-~]{24,}")
 _RATE = re.compile(r"[1-9][0-9]{0,8} */ *[smh]")
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/]+\S*", re.IGNORECASE)
+_PLACE = "an absolute folder like /srv/inturn/archive, or a URL like s3a://bucket/inturn"
 _SPARK_MASTER = re.compile(r"local(\[(\*|[1-9][0-9]{0,3})\])?|spark://\S+|yarn|k8s://\S+")
 _SPARK_REMOTE = re.compile(r"sc://\S+")
 # Spark's minimum.
@@ -256,11 +257,13 @@ def _history_url(reader: EnvReader, home: Path) -> str:
     """Return the place of the archive: an absolute folder, or a URL to which Spark writes."""
     text = reader.text("HISTORY_URL", default=str(home / "archive"))
     if "://" not in text:
-        return str(Path(text).expanduser().resolve())
+        folder = Path(text).expanduser()
+        if not folder.is_absolute():
+            # Each process would have its own archive, by the folder in which it was started.
+            raise wrong_value("HISTORY_URL", text, allowed=_PLACE)
+        return str(folder.resolve())
     if not _URL.fullmatch(text):
-        raise wrong_value(
-            "HISTORY_URL", text, allowed="a folder, or a URL like s3a://bucket/inturn"
-        )
+        raise wrong_value("HISTORY_URL", text, allowed=_PLACE)
     return text.rstrip("/")
 
 

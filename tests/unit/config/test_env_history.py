@@ -25,9 +25,16 @@ def test_javas_options_are_words(tmp_path: Path) -> None:
     assert found.spark_java_options == ("-Dfirst=1", "-Dsecond=2")
 
 
-def test_a_folder_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert read(tmp_path, HISTORY_URL="my archive").history_url == str(tmp_path / "my archive")
+def test_a_folder_is_kept(tmp_path: Path) -> None:
+    place = tmp_path / "my archive"
+    assert read(tmp_path, HISTORY_URL=f"{place}/").history_url == str(place)
+
+
+@pytest.mark.parametrize("place", ["archive", "./archive", "../archive", "relative/x", "."])
+def test_a_relative_folder_is_refused(tmp_path: Path, place: str) -> None:
+    """Each process would have its own archive, by the folder in which it was started."""
+    with pytest.raises(ImproperlyConfigured, match=r"HISTORY_URL: .* is not an absolute folder"):
+        read(tmp_path, HISTORY_URL=place)
 
 
 @pytest.mark.parametrize("url", ["s3a://bucket", "s3a://bucket/inturn", "hdfs://name:8020/inturn"])
