@@ -3,8 +3,10 @@
 import gc
 import importlib
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import django
@@ -36,6 +38,10 @@ from tests.system.operation import previous  # noqa: E402
 django_settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 # The real hashers take a quarter of a second each, on purpose; started products have them.
 django_settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+# Each process has a database of its own, and therefore an archive.
+ARCHIVE = django_settings.ENVIRONMENT.home / f"archive-{os.environ.get('PYTEST_XDIST_WORKER', '')}"
+django_settings.ENVIRONMENT = replace(django_settings.ENVIRONMENT, history_url=str(ARCHIVE))
 
 TESTS = Path(__file__).parent
 # The tests of `manage.py test` without `--full`, and the random examples of each kind that it
@@ -197,9 +203,13 @@ def _put_back(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iter
         yield
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            TransactionTestCase, "_fixture_teardown", lambda _case: reset.put_back(migrated)
-        )
+
+        def put_back(_case: TransactionTestCase) -> None:
+            reset.put_back(migrated)
+            # It has the identity that the database had.
+            shutil.rmtree(ARCHIVE, ignore_errors=True)
+
+        patch.setattr(TransactionTestCase, "_fixture_teardown", put_back)
         # TestCase has a teardown of its own, which rolls back and does not call this one.
         yield
 

@@ -18,7 +18,10 @@ from subscriptions.api.views import MANAGE, READ, ApiView
 
 
 class RetentionRunSerializer(serializers.ModelSerializer[RetentionRun]):
-    """A pass. `messages`, `deliveries` and `attempts` count the rows that it has removed so far."""
+    """A pass. `messages`, `deliveries` and `attempts` count the rows that it has removed so far.
+
+    `kept_because` says which files of the archive it did not find: their messages stay.
+    """
 
     state = serializers.ChoiceField(choices=RetentionState.choices)
     share = serializers.FloatField(help_text="How much of its way is done, from 0 to 1.")
@@ -32,6 +35,7 @@ class RetentionRunSerializer(serializers.ModelSerializer[RetentionRun]):
             "messages",
             "deliveries",
             "attempts",
+            "kept_because",
             "started_at",
             "ended_at",
         ]

@@ -9,6 +9,8 @@ import psycopg
 
 from delivery.database.session_settings import SESSION
 from delivery.history.archive.archive import Archive
+from delivery.history.archive.identity import require_archive
+from delivery.history.archive.small_files import ArchiveError
 from delivery.history.archive.storage import require_storage
 from delivery.history.spark.session import Spark, SparkSessions
 from delivery.history.spark.workers import Task, run_here, run_tasks
@@ -88,7 +90,8 @@ def open_job(
 ) -> Iterator[StepJob]:
     """Yield a job with its own connection; all that it started ends with it, except `sessions`.
 
-    Raises ReachError if the archive's storage does not answer.
+    Raises ReachError if the archive's storage does not answer, and StepRefusedError if the archive
+    in this place is not the database's.
     """
     require_storage(archive_url)
     with ExitStack() as ending:
@@ -107,11 +110,16 @@ def open_job(
                     ending.callback(progress.doing, end)
             return used[0]
 
+        archive = Archive(archive_url)
+        try:
+            require_archive(database, archive.url)
+        except ArchiveError as error:
+            raise StepRefusedError(str(error)) from error
         yield StepJob(
             run_id=run_id,
             database=database,
             conninfo=conninfo,
-            archive=Archive(archive_url),
+            archive=archive,
             progress=progress,
             is_local=spark.is_local,
             start=start,

@@ -13,11 +13,20 @@ import orjson
 from django.db import IntegrityError, transaction
 
 from delivery.database import queries
+from delivery.history.archive.small_files import ArchiveError
 from delivery.lifecycle import journal
 from delivery.lifecycle.transitions import RESUBMITTABLE
-from delivery.maintenance import kept_ranges, ranges, retention_ranges, retention_rules
+from delivery.maintenance import (
+    archived_files,
+    kept_ranges,
+    ranges,
+    retention_ranges,
+    retention_rules,
+)
+from delivery.maintenance.archived_files import FilesLostError
+from delivery.maintenance.retention_ranges import RangeSection
 from delivery.maintenance.retention_rules import UNMATCHED, RetentionRules
-from delivery.models import JournalKind, Message, RetentionRun, RetentionState
+from delivery.models import JournalEntry, JournalKind, Message, RetentionRun, RetentionState
 from subscriptions import changes
 from subscriptions.values.counts import counted
 
@@ -71,9 +80,12 @@ def advance_pass(now: datetime) -> int:
         run = _begin(now)
     if run is None or run.state == RetentionState.DONE:
         return 0
-    if run.position == 0 and (forgotten := _forget(now)):
+    if run.position == 0 and (forgotten := _forget(run, now)):
         return forgotten
-    _remove_some(run, now=now)
+    try:
+        _remove_some(run, now=now)
+    except ArchiveError as error:
+        _keep_all(run, str(error), now=now)
     return 1
 
 
@@ -103,9 +115,9 @@ def _last_id(now: datetime) -> int:
     return max(old.values_list("id", flat=True)[:_OUT_OF_ORDER], default=0)
 
 
-def _forget(now: datetime) -> int:
+def _forget(run: RetentionRun, now: datetime) -> int:
     """Delete the oldest rows of no further use; return their number, 0 when all are deleted."""
-    journal_until = retention_rules.current_rules().journal_until(now=now)
+    journal_until = _forgettable_journal(run, now=now)
     counts = [
         queries.row("forget_idempotency_keys", {"limit": FORGET}),
         queries.row("forget_dedup_keys", {"limit": FORGET}),
@@ -118,10 +130,51 @@ def _forget(now: datetime) -> int:
     return sum(forgotten for (forgotten,) in counts)
 
 
+def _forgettable_journal(run: RetentionRun, *, now: datetime) -> datetime | None:
+    """Return the time before which journal entries are removed; None to keep all."""
+    rules = retention_rules.current_rules()
+    until = rules.journal_until(now=now)
+    if until is None or not JournalEntry.objects.filter(at__lt=until).exists():
+        return None
+    try:
+        if rules.waits_for_archive:
+            archived_files.require_files_of_journal(until=until)
+    except ArchiveError as error:
+        run.kept_because = str(error)
+        return None
+    return until
+
+
+def _keep_all(run: RetentionRun, reason: str, *, now: datetime) -> None:
+    """End the pass: nothing can be asked of the archive. The next pass asks again."""
+    run.kept_because = reason
+    _end(run, now=now)
+    run.save()
+
+
 def _remove_some(run: RetentionRun, *, now: datetime) -> None:
     """Remove the next range or the removable ones of the next messages; update the position."""
     rules = retention_rules.current_rules()
     section = retention_ranges.section_after(run.position, last_id=run.last_id)
+    before = run.position
+    try:
+        if not _remove_section(run, section, rules, now=now):
+            # The turn ends here: until the commit all other transactions wait for the tables.
+            return
+    except FilesLostError as error:
+        # Other messages are in other files: go on behind these.
+        run.kept_because = run.kept_because or str(error)
+        if run.position == before:
+            run.position = section.last_id
+    if run.position >= run.last_id:
+        _end(run, now=now)
+    run.save()
+
+
+def _remove_section(
+    run: RetentionRun, section: RangeSection, rules: RetentionRules, *, now: datetime
+) -> bool:
+    """Remove a section's messages, or some; False if a range was dropped, and the pass is saved."""
     whole = section.whole
     if whole and kept_ranges.is_known_kept(whole, rules, now=now):
         run.position = section.last_id
@@ -129,15 +182,12 @@ def _remove_some(run: RetentionRun, *, now: datetime) -> None:
         _add(run, astuple(removed))
         run.position = whole.until_id - 1
         run.save()
-        # The turn ends here: until the commit all other transactions wait for the tables.
-        return
+        return False
     elif whole and kept_ranges.is_kept(whole, rules, now=now):
         run.position = section.last_id
     else:
         _remove_rows(run, rules, last_id=section.last_id, now=now)
-    if run.position >= run.last_id:
-        _end(run, now=now)
-    run.save()
+    return True
 
 
 def _remove_rows(run: RetentionRun, rules: RetentionRules, *, last_id: int, now: datetime) -> None:
@@ -153,6 +203,8 @@ def _remove_rows(run: RetentionRun, rules: RetentionRules, *, last_id: int, now:
     removable, run.position = queries.row("ripe_messages", {**chosen, **place})
     if removable:
         messages, deliveries = queries.row("lock_for_removal", {"ripe": removable})
+        if messages and rules.waits_for_archive:
+            archived_files.require_files_of_messages(min(messages), max(messages))
         # A separate statement, so that it sees commits from before the rows were locked.
         _add(
             run,
@@ -169,10 +221,19 @@ def _add(run: RetentionRun, removed: tuple[int, ...]) -> None:
     )
 
 
+def _is_known(run: RetentionRun) -> bool:
+    """Return whether the pass before ended with the same reason: the journal has it once."""
+    before = RetentionRun.objects.filter(pk__lt=run.pk).order_by("-pk").first()
+    return before is not None and before.kept_because == run.kept_because
+
+
 def _end(run: RetentionRun, *, now: datetime) -> None:
     ranges.drop_emptied(until_id=run.last_id)
     run.state = RetentionState.DONE
     run.ended_at = now
+    if run.kept_because and not _is_known(run):
+        text = f"Pass {run.pk} of retention kept messages that it would have removed."
+        journal.record_entry(JournalKind.REMOVED, f"{text} {run.kept_because}")
     if run.messages:
         text = (
             f"Pass {run.pk} of retention removed {counted(run.messages, 'message')} with "

@@ -17,6 +17,7 @@ from delivery.database import queries
 from delivery.history.postgres.window import SNAPSHOT_LOCK
 from delivery.lifecycle.transitions import RESUBMITTABLE
 from delivery.maintenance import ranges
+from delivery.maintenance.archived_files import require_files_of_messages
 from delivery.maintenance.retention_rules import UNMATCHED, RetentionRules
 from delivery.models import Message, MessageRange
 from delivery.models.delivery import delivery_id
@@ -70,12 +71,16 @@ def section_after(position: int, *, last_id: int) -> RangeSection:
 def remove_range(old: MessageRange, rules: RetentionRules, *, now: datetime) -> Removed | None:
     """Remove a range as a whole, or leave it for later; None if it must be removed row by row.
 
-    Call it in a transaction that ends immediately afterwards: from the drop to its end all other
-    transactions wait for the tables.
+    Raises ArchiveError if the archive does not have the files with its rows. Call it in a
+    transaction that ends immediately afterwards: from the drop to its end all other transactions
+    wait for the tables.
     """
     if kept := _kept(old, rules, now=now):
         log.debug("range kept", extra={"first": old.first_id, "by": kept})
         return None if _kept(old, rules, now=now, ahead=LEEWAY) else Removed()
+    if rules.waits_for_archive:
+        # Before anything is locked: a storage may take seconds.
+        require_files_of_messages(old.first_id, old.until_id - 1)
     try:
         return _remove(old, rules, now=now)
     except _KeptError:

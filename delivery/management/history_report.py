@@ -48,7 +48,7 @@ def add_report_arguments(parser: CommandParser) -> None:
 def report_now(options: dict[str, Any], *, write: Callable[[str], object]) -> None:
     """Write the file, and print its path; raise CommandError."""
     # Imported here because it loads the Parquet libraries.
-    from delivery.history.steps.report import ReportError, read_report_request
+    from delivery.history.steps.report_request import ReportError, read_report_request
     from subscriptions.filters import FilterError
 
     parameters = {name: options[name] for name in _PASSED_ON if options[name]}

@@ -3,6 +3,7 @@
 from delivery.models.archive import (
     ArchiveChunk,
     ArchiveFile,
+    ArchiveIdentity,
     ChunkKind,
     ChunkState,
     EarlierSettlement,
@@ -68,6 +69,7 @@ __all__ = [
     "AlertChannel",
     "ArchiveChunk",
     "ArchiveFile",
+    "ArchiveIdentity",
     "Archived",
     "Attempt",
     "BuiltInReceiver",

@@ -92,6 +92,18 @@ class ArchiveFile(models.Model):
         help_text="Of messages, deliveries and entries their own; of attempts the deliveries'."
     )
     last_id = models.BigIntegerField()
+    sha256 = models.CharField(
+        max_length=64,
+        default="",
+        db_default="",
+        help_text="Of its bytes; empty: an early export kept no checksums.",
+    )
+    checksum = models.CharField(
+        max_length=16,
+        default="",
+        db_default="",
+        help_text="Of its rows, in hexadecimal: see `delivery.history.archive.fingerprint`.",
+    )
 
     class Meta:
         ordering = ["id"]
@@ -99,6 +111,23 @@ class ArchiveFile(models.Model):
 
     def __str__(self) -> str:
         return self.path
+
+
+class ArchiveIdentity(models.Model):
+    """One row: the UUID of the archive, which a file at its root has, too; null: it was given up.
+
+    `measured_until` is the end of an earlier archive that was given up. Its hours were measured
+    from more rows than there are now, so the rollup leaves them as they are.
+    """
+
+    uuid = models.UUIDField(null=True)
+    measured_until = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.CheckConstraint(name="archive_has_one_identity", condition=Q(pk=1))]
+
+    def __str__(self) -> str:
+        return f"archive {self.uuid}"
 
 
 class EarlierSettlement(models.Model):

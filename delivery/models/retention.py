@@ -27,6 +27,11 @@ class RetentionRun(models.Model):
     attempts = models.BigIntegerField(default=0)
     started_at = models.DateTimeField(db_default=Now())
     ended_at = models.DateTimeField(null=True)
+    kept_because = models.TextField(
+        default="",
+        db_default="",
+        help_text="Why archived messages stay: files of the archive that cannot be found.",
+    )
 
     class Meta:
         verbose_name = "retention pass"

@@ -38,7 +38,7 @@ def restore_messages(ids: Sequence[int]) -> int:
     transaction.
     """
     # Imported here because it imports the Parquet reader.
-    from delivery.history.archive.archive import ArchiveError
+    from delivery.history.archive.small_files import ArchiveError
 
     try:
         return sum(_put_back(rows) for rows in archive_lookup.open_lookup().messages(ids))

@@ -17,6 +17,10 @@ from tests.architecture.test_statements import FILES
 TEMPLATES = {"archive_bounds", "copy_replay_items", "effect_of_change", "lock_range", "settle"}
 # Small tables, and tables that a rare pass or the pipeline reads whole on purpose.
 READS_WHOLE = {
+    # Once, when a person gives up an archive that is lost.
+    "archive_forget": {"delivery_archivechunk", "delivery_archived"},
+    "archive_forget_files": {"delivery_archivefile"},
+    "archive_losses": {"delivery_archived"},
     # One row, and the common scripts, of which there are few.
     "changed_subscriptions": {"subscriptions_scriptlibrary"},
     # Once, before the restored database is used.

@@ -173,7 +173,7 @@ class ArchiveFileAdmin(KeysetAdmin):
         )
 
     def _found(self, request: HttpRequest, message_id: int) -> archive.ShownMessage:
-        from delivery.history.archive.archive import ArchiveError
+        from delivery.history.archive.small_files import ArchiveError
 
         self._refuse_unless_may_look_up(request)
         try:
@@ -219,7 +219,7 @@ def _published(form: TimeForm) -> tuple[list[Any] | None, str]:
 
     An invalid form gives None without a reason: its fields have the errors.
     """
-    from delivery.history.archive.archive import ArchiveError
+    from delivery.history.archive.small_files import ArchiveError
 
     if not form.is_valid():
         return None, ""

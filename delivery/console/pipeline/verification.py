@@ -15,6 +15,7 @@ _WORDS = {
     "GROUP": "At most one delivery per QUEUE group was delivered",
     "GAPS": "No attempt is missing, and nothing was overtaken",
     "STRAY": "The archive has each row once, and no row without its message or delivery",
+    "FILES": "Every file of the archive is there, as it was exported, and no other",
 }
 PROVEN = "proven"
 

@@ -94,6 +94,8 @@ class RetentionRunAdmin(KeysetAdmin):
 
     @admin.display(description="state")
     def shown_state(self, row: RetentionRun) -> SafeString:
+        if row.kept_because:
+            return label("KEPT", tone="bad")
         return label(row.state, tone=_TONES.get(RetentionState(row.state)))
 
     @admin.display(description="messages removed")

@@ -23,12 +23,16 @@ class RetentionPeriod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionPage:
-    """The values of the page; `run` is the running pass."""
+    """The values of the page; `run` is the running pass.
+
+    `kept_because` is why the last pass kept archived messages; empty if it did not.
+    """
 
     kept: list[RetentionPeriod]
     waits_for_archive: bool
     archived_until: datetime | None
     run: RetentionRun | None
+    kept_because: str
 
 
 def read_retention_page() -> RetentionPage:
@@ -38,7 +42,13 @@ def read_retention_page() -> RetentionPage:
         waits_for_archive=rules.waits_for_archive,
         archived_until=rules.archived_until,
         run=RetentionRun.objects.filter(state=RetentionState.RUNNING).first(),
+        kept_because=_kept_because(),
     )
+
+
+def _kept_because() -> str:
+    ended = RetentionRun.objects.filter(state=RetentionState.DONE).first()
+    return "" if ended is None else ended.kept_because
 
 
 def retention_periods(rules: RetentionRules) -> list[RetentionPeriod]:

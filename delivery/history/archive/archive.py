@@ -9,17 +9,17 @@ is `s3://` there) without a JVM. Where Spark has no connector for the URL, Arrow
 writes the rows (see `arrow_files`).
 """
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pyarrow as pa
 from pyarrow import fs, parquet
 
 from delivery.history.archive.ledger import File
+from delivery.history.archive.small_files import ArchiveError, sync_to_disk
 from delivery.history.archive.storage import file_system_at
 from delivery.history.schemas import Table, spark_schema
 from delivery.history.spark.frames import frame_of_rows
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STAGING = ".staging"
-
-
-class ArchiveError(RuntimeError):
-    """The archive differs from the ledger; the message names the file."""
 
 
 class Archive:
@@ -105,19 +101,8 @@ class Archive:
 
         `names` are columns, all if none. A column that the file does not have is null.
         """
-        schema = pa.schema([field for field in table.arrow if not names or field.name in names])
         with self.files.open_input_file(self.path(path)) as opened:
-            file = parquet.ParquetFile(opened)
-            there = [name for name in schema.names if name in set(file.schema_arrow.names)]
-            for group in range(file.num_row_groups):
-                row_group = file.read_row_group(group, there)
-                columns = [
-                    row_group[field.name]
-                    if field.name in there
-                    else pa.nulls(len(row_group), field.type)
-                    for field in schema
-                ]
-                yield from pa.Table.from_arrays(columns, schema=schema).to_batches()
+            yield from rows_of_file(table, opened, names)
 
     def move(self, staged: str, path: str) -> None:
         """Move a file into place; idempotent, so a killed run can be repeated."""
@@ -157,14 +142,24 @@ class Archive:
         return path.removeprefix(f"{self._place[1]}/")
 
 
+def rows_of_file(table: Table, opened: Any, names: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of an opened Parquet file, as `Archive.rows` does."""
+    schema = pa.schema([field for field in table.arrow if not names or field.name in names])
+    file = parquet.ParquetFile(opened)
+    there = [name for name in schema.names if name in set(file.schema_arrow.names)]
+    for group in range(file.num_row_groups):
+        row_group = file.read_row_group(group, there)
+        columns = [
+            row_group[field.name] if field.name in there else pa.nulls(len(row_group), field.type)
+            for field in schema
+        ]
+        yield from pa.Table.from_arrays(columns, schema=schema).to_batches()
+
+
 def _keep(path: Path) -> None:
     """Sync the file and its directory entries to disk: the watermark will rely on them.
 
     The entries are those of the file and of its day's folder.
     """
     for kept in (path, path.parent, path.parent.parent):
-        descriptor = os.open(kept, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_to_disk(kept)

@@ -20,6 +20,8 @@ from pyarrow import fs, parquet
 
 from delivery.database.statements import statement
 from delivery.history.archive.archive import STAGING, Archive
+from delivery.history.archive.file_sums import FileSums
+from delivery.history.archive.identity import require_archive
 from delivery.history.archive.ledger import File, try_lock_files
 from delivery.history.schemas import Table
 
@@ -45,11 +47,14 @@ class WrittenFile:
 class Content:
     """The content of a chunk: verified files, with the number of rows by table.
 
+    `sums` has what reading them back has found, by the path at which they are staged.
+
     For an export, `snapshot` is the one they were read in; for a compaction, `replaced` are the
     files that they replace.
     """
 
     written: Sequence[WrittenFile]
+    sums: Mapping[str, FileSums]
     counts: Mapping[str, int]
     snapshot: str = ""
     replaced: Sequence[File] = ()
@@ -89,7 +94,11 @@ def forget_chunk(database: psycopg.Connection[Any], chunk: Chunk) -> None:
 def add_to_archive(
     database: psycopg.Connection[Any], archive: Archive, chunk: Chunk, content: Content
 ) -> None:
-    """Add verified files to the archive, in place of those they replace."""
+    """Add verified files to the archive, in place of those they replace.
+
+    Its place may have changed since the run began: a mount that went away leaves an empty folder.
+    """
+    require_archive(database, archive.url)
     rows = [
         {
             "table": one.table,
@@ -100,6 +109,8 @@ def add_to_archive(
             "bytes": one.bytes,
             "first_id": one.first_id,
             "last_id": one.last_id,
+            "sha256": content.sums[one.staged].sha256,
+            "checksum": content.sums[one.staged].fingerprint.checksum_text,
         }
         for one in content.written
     ]

@@ -40,8 +40,16 @@ class Fingerprint:
     rows: int = 0
     checksum: int = 0
 
+    @property
+    def checksum_text(self) -> str:
+        """The checksum in hexadecimal, as in the ledger: it does not fit into a bigint."""
+        return f"{self.checksum:016x}"
+
     def __add__(self, other: "Fingerprint") -> "Fingerprint":
         return Fingerprint(self.rows + other.rows, (self.checksum + other.checksum) & _MASK)
+
+
+NO_ROWS = Fingerprint()
 
 
 def fingerprint_sql(

@@ -23,7 +23,8 @@ FILES_LOCK = 0x494E0007 << 32
 class File:
     """A Parquet file of a table.
 
-    `path` is relative to the archive; `first_id` and `last_id` are ids of its rows.
+    `path` is relative to the archive; `first_id` and `last_id` are ids of its rows. `sha256` is of
+    its bytes and `checksum` of its rows (hexadecimal); both are empty if none were kept.
     """
 
     id: int
@@ -34,6 +35,8 @@ class File:
     bytes: int
     first_id: int
     last_id: int
+    sha256: str = ""
+    checksum: str = ""
 
 
 def read_files(database: psycopg.Connection[Any], *, before_waiting: Callable[[], None]) -> None:
@@ -83,8 +86,10 @@ def files(
             bytes=size,
             first_id=first,
             last_id=last,
+            sha256=sha256,
+            checksum=checksum,
         )
-        for id, day, path, count, size, first, last in rows
+        for id, day, path, count, size, first, last, sha256, checksum in rows
     ]
 
 

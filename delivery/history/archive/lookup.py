@@ -2,7 +2,7 @@
 
 The ledger names those files, and the statistics of their row groups select the parts to read. Rows
 come in small batches, so that many large bodies are never in memory together. A file that the
-ledger names but that is missing raises ArchiveError.
+ledger names but that is missing raises ArchiveError, and so does another archive.
 """
 
 import heapq
@@ -16,9 +16,9 @@ import pyarrow as pa
 from pyarrow import compute, dataset
 
 from delivery.database.statements import statement
-from delivery.history.archive import ledger
-from delivery.history.archive.archive import Archive, ArchiveError
-from delivery.history.archive.storage import shown_place
+from delivery.history.archive import identity, ledger
+from delivery.history.archive.archive import Archive
+from delivery.history.archive.small_files import ArchiveError, shown_place
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, MESSAGES, Table
 
 Row = dict[str, Any]
@@ -49,6 +49,7 @@ class Lookup:
     def __init__(self, archive: Archive, database: psycopg.Connection[Any]) -> None:
         self._archive = archive
         self._database = database
+        self._is_required = False
 
     def messages(self, ids: Sequence[int]) -> Iterator[list[Row]]:
         """Yield those of these messages that are archived, in batches."""
@@ -124,6 +125,9 @@ class Lookup:
         if not paths:
             return
         archive = self._archive
+        if not self._is_required:
+            identity.require_archive(self._database, archive.url)
+            self._is_required = True
         try:
             read = dataset.dataset(
                 [archive.path(path) for path in paths],

@@ -13,7 +13,6 @@ The probe's process imports nothing but Arrow's file systems, and takes 0.1 s.
 """
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from typing import IO
 
 from pyarrow import fs
 
+from delivery.history.archive.small_files import shown_place
 from delivery.history.spark.reach import ReachError
 
 ANSWER_SECONDS = 8.0
@@ -47,8 +47,6 @@ _answered_at: dict[str, float] = {}
 _MOST_REASON = 500
 # What the client of `gs://` appends: the same in other words.
 _REPEATED = " error_info={"
-# Key and password before a URL's host, and its parameters.
-_SECRET = re.compile(r"(?<=://)[^/@]*:[^/@]*@|\?.*")
 # Before the error of a storage: its client may print other things.
 _ERROR = "\x1e"
 
@@ -78,11 +76,6 @@ def _with_time_outs(files: fs.FileSystem) -> fs.FileSystem:
     limits = {"connect_timeout": CONNECT_SECONDS, "request_timeout": REQUEST_SECONDS}
     limited: fs.FileSystem = make(options | limits)
     return limited
-
-
-def shown_place(url: str) -> str:
-    """Return the URL without what may be secret in it."""
-    return _SECRET.sub("", url)
 
 
 class StorageProbe:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, field
 from datetime import date
-from itertools import chain
+from functools import partial
 from secrets import token_hex
 from types import TracebackType
 from typing import Any, Self
@@ -18,12 +18,8 @@ from pyarrow import compute, parquet
 
 from delivery.history.archive.archive import Archive
 from delivery.history.archive.chunk import Chunk, WrittenFile
-from delivery.history.archive.fingerprint import (
-    CHECKSUM,
-    Fingerprint,
-    fingerprint_of,
-    fingerprint_of_batches,
-)
+from delivery.history.archive.file_sums import FileSums, read_sums
+from delivery.history.archive.fingerprint import CHECKSUM, NO_ROWS, Fingerprint, fingerprint_of
 from delivery.history.postgres.message_columns import MessageColumns
 from delivery.history.postgres.names import Names
 from delivery.history.postgres.sent_statements import sent_statement
@@ -38,8 +34,6 @@ from delivery.history.schemas import (
     Table,
     arrow_schema,
 )
-
-_NOTHING = Fingerprint()
 
 
 class IncompleteError(RuntimeError):
@@ -159,43 +153,20 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class ReadBack:
-    """Reads files of the archive back.
+    """Reads the files of an export back; rows whose named columns differ from `names` do not count.
 
-    With `names` it reads the table's own columns, and checks that the other columns agree with the
-    names; otherwise it reads all columns.
+    PostgreSQL's checksums are of the table's own columns, without those.
     """
 
     archive: Archive
-    names: Names | None = None
+    names: Names
 
-    def count(self, files: Sequence[tuple[str, str]]) -> list[tuple[str, Fingerprint]]:
-        """Count the rows of files, given as table and path; return each with its table."""
-        return [(table, self._count(BY_NAME[table], path)) for table, path in files]
+    def sums(self, files: Sequence[tuple[str, str]]) -> list[FileSums]:
+        """Return the sums of files, given as table and path."""
+        return [self._sums(BY_NAME[table], path) for table, path in files]
 
-    def _count(self, table: Table, path: str) -> Fingerprint:
-        """Count the rows of a file.
-
-        A missing file has none, and batches with other names do not count.
-        """
-        columns = table.columns if self.names is None else table.bare
-        fingerprint = Fingerprint()
-        try:
-            for batch in self.archive.rows(table, path):
-                if self.names is None or self.names.agree(table, batch):
-                    fingerprint += fingerprint_of_batches(columns, [batch])
-        except FileNotFoundError:
-            return Fingerprint()
-        return fingerprint
-
-
-def fingerprints_by_table(
-    counted: Iterable[Sequence[tuple[str, Mapping[str, Any]]]],
-) -> dict[str, Fingerprint]:
-    """Sum JSON results of counting, by table."""
-    fingerprints: dict[str, Fingerprint] = {}
-    for table, fingerprint in chain.from_iterable(counted):
-        fingerprints[table] = fingerprints.get(table, Fingerprint()) + Fingerprint(**fingerprint)
-    return fingerprints
+    def _sums(self, table: Table, path: str) -> FileSums:
+        return read_sums(self.archive, table, path, counts=partial(self.names.agree, table))
 
 
 class ArrivingRows:
@@ -204,7 +175,7 @@ class ArrivingRows:
     `before` is that of rows that have arrived before.
     """
 
-    def __init__(self, table: Table, before: Fingerprint = _NOTHING) -> None:
+    def __init__(self, table: Table, before: Fingerprint = NO_ROWS) -> None:
         self._table = table
         self.sent = before
         self.counted = before.rows

@@ -1,7 +1,8 @@
 -- The files of a table of the archive that count, for some days: those of finished chunks that no
 -- finished chunk replaced.
 -- Leans on archive_file_by_day.
-SELECT file.id, file.day, file.path, file.rows, file.bytes, file.first_id, file.last_id
+SELECT file.id, file.day, file.path, file.rows, file.bytes, file.first_id, file.last_id,
+    file.sha256, file.checksum
 FROM delivery_archivefile file
 JOIN delivery_archivechunk chunk ON chunk.id = file.chunk_id
 LEFT JOIN delivery_archivechunk replacing ON replacing.id = file.replaced_by_id

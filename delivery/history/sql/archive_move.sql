@@ -2,13 +2,14 @@
 -- place next.
 WITH files AS (
     INSERT INTO delivery_archivefile (
-        chunk_id, "table", day, path, staged, rows, bytes, first_id, last_id
+        chunk_id, "table", day, path, staged, rows, bytes, first_id, last_id, sha256, checksum
     )
-    SELECT %(chunk)s, "table", day, path, staged, rows, bytes, first_id, last_id
+    SELECT
+        %(chunk)s, "table", day, path, staged, rows, bytes, first_id, last_id, sha256, checksum
     FROM json_to_recordset(%(files)s::json)
         AS file (
             "table" text, day date, path text, staged text, rows bigint, bytes bigint,
-            first_id bigint, last_id bigint
+            first_id bigint, last_id bigint, sha256 text, checksum text
         )
 ), replaced AS (
     UPDATE delivery_archivefile

@@ -13,20 +13,23 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from delivery.database.statements import statement
 from delivery.history import schemas
-from delivery.history.archive import ledger
 from delivery.history.archive.ledger import File
-from delivery.history.archive.losses import lost_rows, whole_files
+from delivery.history.archive.losses import (
+    FileReport,
+    look_at_folder,
+    look_into_files,
+    lost_rows,
+)
 from delivery.history.archive.proof import HistoryProof
 from delivery.history.checks.holds import hold_entries, is_about_many, is_about_url, times_of_holds
 from delivery.history.checks.known_deliveries import known_deliveries, places
 from delivery.history.checks.since_proof import judged_deliveries, rows_read_again, touched_rows
 from delivery.history.job import StepJob
-from delivery.history.postgres.unarchived_rows import EVER, Rest
-from delivery.history.postgres.window import open_snapshot
+from delivery.history.postgres.unarchived_rows import EVER
 from delivery.history.schemas import Table
 from delivery.history.spark import frames
+from delivery.history.steps.unarchived import UnarchivedRows, read_unarchived_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,18 +48,14 @@ _MICROSECOND = timedelta(microseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class ProofLostError(Exception):
-    """The archive does not have the rows that it should since the proof; the message says so."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedHistory:
     """The input of the checks.
 
     `known` has the deliveries to check, and others that only the order of their lanes needs;
     `judged` those to check alone. `messages` are archived ones. `until` is the watermark, `visible`
-    the pg_snapshot of the rows that are not archived. `losses` are sentences about files and rows
-    that the archive has lost, if the whole history is checked; the frames lack those rows.
+    the pg_snapshot of the rows that are not archived. `report` is about the archive's files; the
+    frames lack the rows of damaged ones.
     """
 
     known: "DataFrame"
@@ -64,33 +63,16 @@ class CheckedHistory:
     holds: "DataFrame"
     messages: "DataFrame"
     files: dict[str, list[File]]
-    losses: list[str]
+    report: FileReport
     until: datetime | None
     visible: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnarchivedRows:
-    """Unarchived rows of a PostgreSQL snapshot, kept by Spark, and the archive's valid files.
-
-    `exported` are all rows that were ever exported, by table.
-    """
-
-    until: datetime | None
-    visible: str
-    deliveries: "DataFrame"
-    journal: "DataFrame"
-    places: list[tuple[int, str]]
-    owners: list[tuple[int, int]]
-    files: dict[str, list[File]]
-    exported: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivedRows:
-    """The rows of the archive to check, and whether some are there for the order of lanes only.
+    """The rows of the archive to check, in the files of the day of `since` and later ones.
 
-    All are in the files of the day of `since` and later ones.
+    Some of `read_again` are there for the order of lanes only.
     """
 
     messages: "DataFrame"
@@ -104,12 +86,10 @@ class ArchivedRows:
 def checked_history(job: StepJob, proof: HistoryProof | None) -> Iterator[CheckedHistory]:
     """Yield the whole history, or the rest after the proof; raises ProofLostError."""
     with ExitStack() as kept:
-        unarchived = _unarchived_rows(job, kept, proof)
+        unarchived = read_unarchived_rows(job, kept, proof)
         job.progress.doing("reading the archive")
-        files, losses = unarchived.files, list[str]()
-        if proof is None:
-            files, losses = whole_files(job.archive, files)
-            losses += lost_rows(unarchived.files, unarchived.exported)
+        report = _looked_at(job, unarchived, proof)
+        files = report.sound
         reader = ArchiveReader(job, files)
         archived = (
             reader.everything() if proof is None else reader.since(proof, unarchived, kept=kept)
@@ -132,10 +112,21 @@ def checked_history(job: StepJob, proof: HistoryProof | None) -> Iterator[Checke
             holds=holds,
             messages=archived.messages,
             files=unarchived.files,
-            losses=losses,
+            report=report,
             until=unarchived.until,
             visible=unarchived.visible,
         )
+
+
+def _looked_at(job: StepJob, unarchived: UnarchivedRows, proof: HistoryProof | None) -> FileReport:
+    """Return the state of the archive's files; raises ProofLostError if there is a proof."""
+    report = look_at_folder(job.archive, job.database, unarchived.files)
+    if proof is None:
+        look_into_files(job, report)
+        report.losses += lost_rows(unarchived.files, unarchived.exported)
+    else:
+        report.require_sound()
+    return report
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,38 +201,6 @@ def _first_published(touched: "DataFrame") -> datetime | None:
     row = touched.agg(sql.unix_micros(sql.min("published_at")).alias("at")).first()
     assert row is not None
     return None if row["at"] is None else _EPOCH + row["at"] * _MICROSECOND
-
-
-def _unarchived_rows(job: StepJob, kept: ExitStack, proof: HistoryProof | None) -> UnarchivedRows:
-    """Read all input from PostgreSQL in one snapshot; raises ProofLostError.
-
-    End it then: joining the archive may take minutes.
-    """
-    job.progress.doing("reading unarchived rows")
-    with open_snapshot(job.conninfo) as seen:
-        until = ledger.archived_until(seen.connection)
-        files = {table.name: ledger.files(seen.connection, table.name) for table in schemas.TABLES}
-        if proof is not None:
-            added = ledger.rows_since(seen.connection, proof.until)
-            if not proof.holds(files, until=until, added=added):
-                raise ProofLostError(
-                    f"the archive's end or number of rows does not agree with the proof of run "
-                    f"{proof.run_id}"
-                )
-        rest = Rest(spark=job.spark, conninfo=job.conninfo, snapshot=seen.name, since=until or EVER)
-        names = seen.connection.execute(statement("subscription_names")).fetchall()
-        return UnarchivedRows(
-            until=until,
-            visible=seen.visible,
-            deliveries=kept.enter_context(frames.kept_frame(rest.deliveries())),
-            journal=kept.enter_context(frames.kept_frame(rest.journal())),
-            places=[(subscription_id, endpoint) for subscription_id, *_, endpoint in names],
-            owners=[
-                (subscription_id, subscriber_id) for subscription_id, subscriber_id, *_ in names
-            ],
-            files=files,
-            exported=ledger.rows_since(seen.connection, EVER),
-        )
 
 
 def _holds(

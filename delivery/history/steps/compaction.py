@@ -1,16 +1,22 @@
 """Compaction: merges many small files of a day into a few, with the same rows.
 
-Parquet readers pay for each file. The ledger's change is one transaction; a foreign reader that
-reads the folders between that and the removal of the replaced files sees both.
+Parquet readers pay for each file. The files are first read and compared with the sums in the
+ledger, so that no damage is merged into a file that looks sound. The ledger's change is one
+transaction; a foreign reader that reads the folders between that and the removal of the replaced
+files sees both.
 """
 
-from itertools import groupby
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import chain, groupby
 
 from delivery.history.archive import chunk as chunks
+from delivery.history.archive.archive import Archive
+from delivery.history.archive.file_sums import FileSums, read_sums, sums_by_path, total_of
 from delivery.history.archive.fingerprint import Fingerprint
 from delivery.history.archive.ledger import File, files, try_lock_files
+from delivery.history.archive.losses import damage_of
 from delivery.history.job import StepJob
-from delivery.history.postgres.extract import ReadBack, fingerprints_by_table
 from delivery.history.schemas import DAY, TABLES, Table
 from delivery.history.spark.workers import dealt_shares, run_tasks
 
@@ -45,12 +51,16 @@ def _compact_days(job: StepJob, *, many: int) -> int:
             of_day = list(group)
             if len(of_day) >= many:
                 job.progress.doing(f"compacting {table.name} of {day}")
-                _compact(job, table, of_day)
-                replaced += len(of_day)
+                replaced += len(of_day) * _compact(job, table, of_day)
     return replaced
 
 
-def _compact(job: StepJob, table: Table, old: list[File]) -> None:
+def _compact(job: StepJob, table: Table, old: list[File]) -> bool:
+    """Merge files; False if one of them is damaged, which a merger would hide."""
+    before = _read(job, table, [file.path for file in old])
+    if any(damage_of(file, before[file.path]) for file in old):
+        job.progress.doing(f"leaving damaged {table.name} of {old[0].day}: see verify --whole")
+        return False
     first = old[0]
     row = job.database.execute("SELECT until FROM delivery_archived WHERE id = 1").fetchone()
     assert row is not None
@@ -62,19 +72,26 @@ def _compact(job: StepJob, table: Table, old: list[File]) -> None:
     ordered = rows.repartitionByRange(whole, table.key[0]).sortWithinPartitions(*table.key)
     job.archive.write(ordered, f"{chunk.staging}/{table.name}/{DAY}={first.day}")
     written = chunks.written_files(job.archive, chunk, table)
-    before = _count(job, table, [file.path for file in old])
-    after = _count(job, table, [file.staged for file in written])
-    if before != after:
+    after = _read(job, table, [file.staged for file in written])
+    count = total_of(after.values()).rows
+    if _complete(before.values()) != _complete(after.values()):
         raise CompactionError(
-            f"Of {table.name} of {first.day}, "
-            f"{before.rows:,} rows became {after.rows:,}. Nothing was replaced."
+            f"Of {table.name} of {first.day}, {total_of(before.values()).rows:,} rows became "
+            f"{count:,}. Nothing was replaced."
         )
-    content = chunks.Content(written=written, replaced=old, counts={table.name: after.rows})
+    content = chunks.Content(written=written, sums=after, replaced=old, counts={table.name: count})
     chunks.add_to_archive(job.database, job.archive, chunk, content)
+    return True
 
 
-def _count(job: StepJob, table: Table, paths: list[str]) -> Fingerprint:
-    files = dealt_shares([(table.name, path) for path in paths])
-    return fingerprints_by_table(run_tasks(job.spark, files, ReadBack(job.archive).count))[
-        table.name
-    ]
+def _read(job: StepJob, table: Table, paths: list[str]) -> dict[str, FileSums]:
+    read = partial(_sums, job.archive, table)
+    return sums_by_path(chain.from_iterable(run_tasks(job.spark, dealt_shares(paths), read)))
+
+
+def _sums(archive: Archive, table: Table, paths: Sequence[str]) -> list[FileSums]:
+    return [read_sums(archive, table, path, is_complete=True) for path in paths]
+
+
+def _complete(sums: Iterable[FileSums]) -> Fingerprint:
+    return sum((one.complete for one in sums), Fingerprint())

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from delivery.history.archive import ledger
+from delivery.history.archive.losses import require_files
 from delivery.history.job import StepJob
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, MESSAGES, Table, arrow_rows
 from delivery.history.spark.frames import kept_frame, partitioned_for
@@ -122,7 +123,9 @@ def _compared(
 
 
 def _archived(job: StepJob, table: Table, wanted: ComparisonRequest) -> "DataFrame":
-    return job.archive.frame(job.spark, table, _files(job, table, wanted))
+    files = _files(job, table, wanted)
+    require_files(job.archive, files)
+    return job.archive.frame(job.spark, table, files)
 
 
 def _files(job: StepJob, table: Table, wanted: ComparisonRequest) -> list[ledger.File]:

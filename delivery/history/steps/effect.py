@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from delivery.history.archive import ledger
+from delivery.history.archive.losses import require_files
 from delivery.history.job import StepJob, StepRefusedError
 from delivery.history.schemas import MESSAGES
 from delivery.history.transforms.effects import ConditionChange, Matching, effects
@@ -61,6 +62,7 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     from pyspark.sql.functions import col, lit
 
+    require_files(job.archive, files)
     frame = job.archive.frame(job.spark, MESSAGES, files)
     messages: DataFrame = frame.where(col("published_at") >= lit(since))
     event_types = sorted({one.event_type for one in changes})

@@ -15,7 +15,9 @@ from typing import Any
 
 from delivery.database.statements import statement
 from delivery.history.archive import chunk as chunks
+from delivery.history.archive.file_sums import FileSums, sums_by_path, total_of
 from delivery.history.archive.fingerprint import Fingerprint
+from delivery.history.archive.identity import claim_archive
 from delivery.history.job import StepJob
 from delivery.history.postgres.division import divided
 from delivery.history.postgres.extract import (
@@ -23,7 +25,6 @@ from delivery.history.postgres.extract import (
     Extraction,
     Numbered,
     ReadBack,
-    fingerprints_by_table,
 )
 from delivery.history.postgres.names import Names
 from delivery.history.postgres.source import Piece
@@ -52,6 +53,7 @@ def export_history(job: StepJob, *, rows: int = ROWS, lag: timedelta = LAG) -> d
     is the process of a PostgreSQL transaction that keeps newer rows from being certain, if there is
     one.
     """
+    claim_archive(job.database, job.archive.url)
     chunks.recover_chunks(job.database, job.archive)
     now = read_horizon(job.database, lag=lag)
     exported = Counter[str]({table.name: 0 for table in TABLES})
@@ -96,8 +98,12 @@ def _export_window(job: StepJob, window: ExportWindow) -> dict[str, int] | None:
         )
         extracted = _extracted(job, extraction, pieces, rows=counted.total())
         written = [file for one in extracted for file in one.files]
-        counts = _compared(job, names, extracted, counted)
-    content = chunks.Content(written=written, snapshot=seen.visible, counts=counts)
+        sums = _compared(job, names, extracted, counted)
+    counts = {
+        table: sum(file.rows for file in written if file.table == table)
+        for table in dict.fromkeys(one.table for one in extracted)
+    }
+    content = chunks.Content(written=written, sums=sums, snapshot=seen.visible, counts=counts)
     chunks.add_to_archive(job.database, job.archive, chunk, content)
     return counts
 
@@ -117,8 +123,8 @@ def _extracted(
 
 def _compared(
     job: StepJob, names: Names, extracted: Sequence[Extracted], counted: Counter[str]
-) -> dict[str, int]:
-    """Read the written files back and return the rows by table; MismatchError if they differ.
+) -> dict[str, FileSums]:
+    """Read the written files back, return their sums by path; MismatchError if they differ.
 
     They must equal both the rows that PostgreSQL `counted` and those that it sent: none may be
     lost, either.
@@ -128,13 +134,13 @@ def _compared(
     files = sorted((file for one in extracted for file in one.files), key=lambda file: -file.bytes)
     staged = dealt_shares([(file.table, file.staged) for file in files])
     job.progress.doing(f"comparing {sum(file.rows for file in files):,} rows with PostgreSQL")
-    fingerprints = fingerprints_by_table(
-        job.run_tasks(staged, ReadBack(job.archive, names).count, rows=rows)
-    )
+    read = job.run_tasks(staged, ReadBack(job.archive, names).sums, rows=rows)
+    sums = sums_by_path(chain.from_iterable(read))
     for table in dict.fromkeys(one.table for one in extracted):
         of_table = [one for one in extracted if one.table == table]
         sent = sum((one.sent for one in of_table), Fingerprint())
-        stored, kept = counted[table], fingerprints.setdefault(table, Fingerprint())
+        kept = total_of(sums[file.staged] for one in of_table for file in one.files)
+        stored = counted[table]
         if sent.rows != stored or kept != sent:
             raise MismatchError(
                 f"Of {table}, PostgreSQL has {stored:,} rows, it sent {sent.rows:,}, "
@@ -142,4 +148,4 @@ def _compared(
                 f"{'; their checksums differ' if kept.rows == sent.rows == stored else ''}. "
                 "Nothing of it counts; run the export again."
             )
-    return {name: kept.rows for name, kept in fingerprints.items()}
+    return sums

@@ -24,6 +24,7 @@ import orjson
 
 from delivery.database.statements import statement
 from delivery.history.archive import ledger
+from delivery.history.archive.losses import require_files
 from delivery.history.job import StepJob, StepRefusedError
 from delivery.history.schemas import MESSAGES
 from delivery.history.transforms.effects import matching_condition
@@ -97,6 +98,7 @@ def select_messages(job: StepJob, *, replay_id: int) -> dict[str, Any]:
     with tempfile.TemporaryFile() as spool:
         counts: Counts = Counter()
         if files:
+            require_files(job.archive, files)
             frame = job.archive.frame(job.spark, MESSAGES, files)
             job.progress.doing(f"looking through {sum(file.rows for file in files):,} messages")
             counts = _spool(job, matching_messages(frame, wanted), spool, replay_id)

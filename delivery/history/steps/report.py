@@ -9,22 +9,29 @@ the file row by row, under a hidden name, and only the complete file gets its fi
 bodies nor rows have to fit into memory, and a killed run leaves no file that looks complete.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import date
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 from pyarrow import parquet
 
 from delivery.database.statements import statement
 from delivery.history.archive import ledger
-from delivery.history.job import StepJob, StepRefusedError
+from delivery.history.archive.losses import read_what_is_there
+from delivery.history.job import StepJob
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, MESSAGES, Table
 from delivery.history.spark.frames import partitioned_for
-from delivery.history.steps.report_columns import AS_TEXT, IN_FULL, REPORT
-from delivery.history.steps.report_file import FORMATS, row_writer
+from delivery.history.steps.report_file import row_writer
+from delivery.history.steps.report_request import (
+    ReportError,
+    ReportOptions,
+    ReportRequest,
+    read_report_request,
+)
 from subscriptions.filters.parse import parse_filter
 from subscriptions.filters.to_spark import to_spark
 
@@ -34,69 +41,13 @@ if TYPE_CHECKING:
 # The folder of unfinished reports, by run, hidden in the archive from its readers.
 PARTS = ".reports"
 _BATCH_ROWS = 1_000
-_LONGEST_ID = 18
-
-
-class ReportError(StepRefusedError):
-    """The report cannot be made as requested; the message says how to request it."""
-
-
-class ReportOptions(TypedDict, total=False):
-    """The settlements of a report: settled from `since` to before `until` (ISO, UTC).
-
-    A missing key does not restrict. `subscription` is an id, a name or `subscriber/subscription`.
-    `filter` is a filter on the message. `to` is the folder of the file.
-    """
-
-    since: str
-    until: str
-    subscriber: str
-    subscription: str | int
-    event_type: str
-    status: str | Sequence[str]
-    filter: str
-    format: str
-    with_bodies: bool
-    to: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportRequest:
-    """A parsed and validated request for a report."""
-
-    since: datetime
-    until: datetime
-    equal: Mapping[str, str | int]
-    statuses: tuple[str, ...]
-    filter: str
-    format: str
-    with_bodies: bool
-
-    @property
-    def days(self) -> tuple[date, date]:
-        return self.since.date(), (self.until - timedelta(microseconds=1)).date()
-
-    @property
-    def table(self) -> Table:
-        """The columns that Spark writes: bodies as bytes, whatever the file's format."""
-        return replace(REPORT, columns=(*REPORT.columns, *IN_FULL)) if self.with_bodies else REPORT
-
-    @property
-    def columns(self) -> Table:
-        """The columns of the file."""
-        return (
-            replace(REPORT, columns=(*REPORT.columns, *AS_TEXT)) if self._has_text else self.table
-        )
-
-    @property
-    def _has_text(self) -> bool:
-        return self.with_bodies and self.format == "csv"
 
 
 def write_report(job: StepJob, **options: Unpack[ReportOptions]) -> dict[str, Any]:
     """Write the file; return its `path`, `rows`, `bytes`, `columns` and `until`.
 
-    The file is complete up to `until`, which is no later than the watermark.
+    The file is complete up to `until`, which is no later than the watermark, except for the rows of
+    files of the archive that cannot be read: `without` names these.
     """
     wanted = read_report_request(options)
     archived = ledger.archived_until(job.database)
@@ -108,7 +59,7 @@ def write_report(job: StepJob, **options: Unpack[ReportOptions]) -> dict[str, An
     _forget_killed(job)
     folder = f"{PARTS}/{job.run_id}"
     try:
-        _write_parts(job, wanted, folder)
+        lacking = _write_parts(job, wanted, folder)
         target = Path(options["to"], _name(job, wanted))
         rows = _join(job, wanted, folder=folder, target=target)
     finally:
@@ -119,29 +70,8 @@ def write_report(job: StepJob, **options: Unpack[ReportOptions]) -> dict[str, An
         "bytes": target.stat().st_size,
         "columns": wanted.columns.names,
         "until": wanted.until.isoformat(),
+        **({"without": sorted(lacking.values())} if lacking else {}),
     }
-
-
-def read_report_request(options: ReportOptions) -> ReportRequest:
-    """Return the request; raises ReportError, and FilterError for its filter."""
-    form = options.get("format", "csv")
-    if form not in FORMATS:
-        raise ReportError(f"A report is {' or '.join(FORMATS)}, not {form}.")
-    since, until = _moment(options["since"]), _moment(options["until"])
-    if since >= until:
-        raise ReportError("since has to be before until.")
-    if text := options.get("filter", "").strip():
-        parse_filter(text)
-    status = options.get("status") or ()
-    return ReportRequest(
-        since=since,
-        until=until,
-        equal=_equal(options),
-        statuses=(status,) if isinstance(status, str) else tuple(status),
-        filter=text,
-        format=form,
-        with_bodies=options.get("with_bodies", False),
-    )
 
 
 def requested_settlements(deliveries: "DataFrame", wanted: ReportRequest) -> "DataFrame":
@@ -197,23 +127,41 @@ def reported(
     return wanted.table.checked(frame).orderBy("settled_at", "delivery_id")
 
 
-def _write_parts(job: StepJob, wanted: ReportRequest, folder: str) -> None:
+def _write_parts(job: StepJob, wanted: ReportRequest, folder: str) -> dict[str, str]:
+    """Write the rows to a folder of the archive; return why files were left out, by path."""
     if not (files := _files(job, DELIVERIES, *wanted.days)):
-        return
-    tried = _files(job, ATTEMPTS, *wanted.days)
+        return {}
     job.progress.doing(f"looking through {sum(file.rows for file in files):,} settlements")
-    with partitioned_for(job.spark, sum(file.rows for file in (*files, *tried))):
-        deliveries = requested_settlements(job.archive.frame(job.spark, DELIVERIES, files), wanted)
-        published = _published(deliveries)
-        if published is None:
-            return
+    published, lacking = read_what_is_there(
+        job, files, lambda there: _published(_settlements(job, there, wanted))
+    )
+    if published is None:
+        return lacking
+    files = [file for file in files if file.path not in lacking]
+    files += _files(job, ATTEMPTS, *wanted.days) + _files(job, MESSAGES, *published)
+    _, more = read_what_is_there(job, files, partial(_write_rows, job, wanted, folder))
+    return lacking | more
+
+
+def _write_rows(
+    job: StepJob, wanted: ReportRequest, folder: str, files: Sequence[ledger.File]
+) -> None:
+    messages, attempts = (
+        [file for file in files if file.table == table.name] for table in (MESSAGES, ATTEMPTS)
+    )
+    with partitioned_for(job.spark, sum(file.rows for file in files if file not in messages)):
         frame = reported(
-            deliveries,
-            messages=job.archive.frame(job.spark, MESSAGES, _files(job, MESSAGES, *published)),
-            attempts=job.archive.frame(job.spark, ATTEMPTS, tried),
+            _settlements(job, files, wanted),
+            messages=job.archive.frame(job.spark, MESSAGES, messages),
+            attempts=job.archive.frame(job.spark, ATTEMPTS, attempts),
             wanted=wanted,
         )
         job.archive.write(frame, folder)
+
+
+def _settlements(job: StepJob, files: Sequence[ledger.File], wanted: ReportRequest) -> "DataFrame":
+    settled = [file for file in files if file.table == DELIVERIES.name]
+    return requested_settlements(job.archive.frame(job.spark, DELIVERIES, settled), wanted)
 
 
 def _published(deliveries: "DataFrame") -> tuple[date, date] | None:
@@ -260,26 +208,3 @@ def _forget_killed(job: StepJob) -> None:
 
 def _name(job: StepJob, wanted: ReportRequest) -> str:
     return f"settled-{wanted.since:%Y%m%d}-{wanted.until:%Y%m%d}-run{job.run_id}.{wanted.format}"
-
-
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-
-
-def _equal(options: ReportOptions) -> dict[str, str | int]:
-    equal: dict[str, str | int] = {}
-    if "subscriber" in options:
-        equal["subscriber"] = options["subscriber"]
-    if "event_type" in options:
-        equal["event_type"] = options["event_type"]
-    if "subscription" in options:
-        subscription = str(options["subscription"])
-        is_id = (
-            subscription.isascii() and subscription.isdigit() and len(subscription) <= _LONGEST_ID
-        )
-        if is_id:
-            return equal | {"subscription_id": int(subscription)}
-        subscriber, slash, name = subscription.rpartition("/")
-        equal |= {"subscription": name} | ({"subscriber": subscriber} if slash else {})
-    return equal

@@ -11,8 +11,8 @@ second run is refused (`pipeline_run_sole`), because it could replace newer figu
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
 from functools import reduce
 from itertools import chain, islice
 from operator import or_
@@ -23,6 +23,7 @@ import psycopg
 from delivery.database.statements import statement
 from delivery.history.archive import ledger
 from delivery.history.archive.ledger import File
+from delivery.history.archive.losses import read_what_is_there
 from delivery.history.job import StepJob
 from delivery.history.schemas import ATTEMPTS, CALLED, DELIVERIES, JOURNAL
 from delivery.history.spark.frames import frame_of_rows, partitioned_for
@@ -52,17 +53,49 @@ class HourSpan:
     until: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class RolledChunk:
+    """A chunk to roll up, and its interval."""
+
+    id: int
+    since: datetime
+    until: datetime
+
+    def touches(self, days: set[date]) -> bool:
+        return any(self.since.date() <= day <= self.until.date() for day in days)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollupWork:
-    """The work of a run, and its input files."""
+    """The work of a run, and its input files.
 
-    chunks: Sequence[int]
+    `chunks` are marked as rolled up at its end. Those that touch a day of which a file is lacking
+    are not: their hours are measured again by each run, until the file is back.
+    """
+
+    chunks: Sequence[RolledChunk]
     spans: Sequence[HourSpan]
     until: datetime
     deliveries: Sequence[File]
     attempts: Sequence[File]
     journal: Sequence[File]
     names: Sequence[tuple[Any, ...]]
+
+    @property
+    def files(self) -> list[File]:
+        return [*self.deliveries, *self.attempts, *self.journal]
+
+    def limited_to(self, files: Sequence[File]) -> "RollupWork":
+        """Return the work with these files alone."""
+        there = {file.id for file in files}
+        days = {file.day for file in (*self.deliveries, *self.attempts) if file.id not in there}
+        return replace(
+            self,
+            chunks=[chunk for chunk in self.chunks if not chunk.touches(days)],
+            deliveries=[file for file in self.deliveries if file.id in there],
+            attempts=[file for file in self.attempts if file.id in there],
+            journal=[file for file in self.journal if file.id in there],
+        )
 
 
 def measure_hours(job: StepJob, *, everything: bool = False) -> dict[str, Any]:
@@ -75,15 +108,21 @@ def measure_hours(job: StepJob, *, everything: bool = False) -> dict[str, Any]:
         return {"chunks": 0, "rows": 0, "since": None, "until": None}
     since, until = work.spans[0].since, work.spans[-1].until
     job.progress.doing(f"measuring {since:%Y-%m-%d, %H:%M} to {until:%Y-%m-%d, %H:%M}")
-    with partitioned_for(job.spark, sum(file.rows for file in (*work.deliveries, *work.attempts))):
-        rows = _computed(hours(job, work))
-        written = _replace(job, work, rows, everything=everything)
+    written, lacking = read_what_is_there(
+        job, work.files, lambda there: _measure(job, work.limited_to(there), everything=everything)
+    )
     return {
         "chunks": len(work.chunks),
         "rows": written,
         "since": since.isoformat(),
         "until": work.until.isoformat(),
+        **({"without": sorted(lacking.values())} if lacking else {}),
     }
+
+
+def _measure(job: StepJob, work: RollupWork, *, everything: bool) -> int:
+    with partitioned_for(job.spark, sum(file.rows for file in (*work.deliveries, *work.attempts))):
+        return _replace(job, work, _computed(hours(job, work)), everything=everything)
 
 
 def spans(pieces: Sequence[tuple[datetime, datetime]]) -> list[HourSpan]:
@@ -125,7 +164,7 @@ def _work(database: psycopg.Connection[Any], *, everything: bool) -> RollupWork 
         if not touched or until is None:
             return None
         return RollupWork(
-            chunks=[id for id, _, _ in chunks],
+            chunks=[RolledChunk(*chunk) for chunk in chunks],
             spans=touched,
             until=until,
             deliveries=_files(database, "deliveries", touched),
@@ -184,7 +223,7 @@ def _replace(job: StepJob, work: RollupWork, rows: Iterator[str], *, everything:
                 copy.write("\n".join([*batch, ""]))
                 written += len(batch)
                 job.progress.advance(written, None)
-        cursor.execute(statement("rollup_done"), {"chunk": list(work.chunks)})
+        cursor.execute(statement("rollup_done"), {"chunk": [chunk.id for chunk in work.chunks]})
     job.progress.advance(written, written)
     return written
 

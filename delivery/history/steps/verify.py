@@ -20,9 +20,16 @@ from typing import TYPE_CHECKING, Any
 from delivery.database.statements import statement
 from delivery.history import schemas
 from delivery.history.archive import ledger
-from delivery.history.archive.proof import DeliverySet, HistoryProof, last_proof, row_counts
+from delivery.history.archive.losses import FileReport, is_about_files, look_at_folder
+from delivery.history.archive.proof import (
+    DeliverySet,
+    HistoryProof,
+    ProofLostError,
+    last_proof,
+    row_counts,
+)
 from delivery.history.checks.attempts import check_attempts, tried_counts
-from delivery.history.checks.finding import COLUMNS, GAPS, KINDS, broken_counts, findings
+from delivery.history.checks.finding import COLUMNS, FILES, KINDS, broken_counts, findings
 from delivery.history.checks.groups import check_groups, group_counts
 from delivery.history.checks.order import (
     deliveries_of_suspect_lanes,
@@ -36,16 +43,14 @@ from delivery.history.checks.owed_deliveries import check_owed, owed_counts
 from delivery.history.checks.since_proof import left_by, never_archived
 from delivery.history.job import StepJob
 from delivery.history.spark import frames
-from delivery.history.steps.checked_history import (
-    CheckedHistory,
-    ProofLostError,
-    checked_history,
-)
+from delivery.history.steps.checked_history import CheckedHistory, checked_history
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 MOST_FINDINGS = 1_000
+# Damaged files that the result itself names.
+MOST_NAMED = 20
 PROVEN, BROKEN = "proven", "broken here"
 Counts = dict[str, int]
 
@@ -70,6 +75,12 @@ class Judgement:
             if self.broken[kind] < MOST_FINDINGS:
                 self.findings.append((kind, text, None, None, None))
             self.broken[kind] += 1
+
+    def add_files(self, history: CheckedHistory) -> None:
+        """Add the findings about the archive's files; those of later exports are not broken."""
+        report = history.report
+        self.add(FILES, [*report.damages.values(), *report.losses, *report.strangers])
+        self.findings += [(FILES, text, None, None, None) for text in report.later[:MOST_FINDINGS]]
 
     def judge(self, frame: "DataFrame", counts: "Column | None" = None) -> dict[str, Any]:
         """Add the findings in `broken` of the frame, and return its counts."""
@@ -101,6 +112,10 @@ def verify_history(job: StepJob, *, whole: bool = False) -> dict[str, Any]:
         return _nothing_new(job, proof) or _verified(job, proof)
     except (FullCheckError, ProofLostError) as error:
         reason = str(error)
+    except Exception as error:
+        if not is_about_files(error):
+            raise
+        reason = "a file of the archive cannot be read"
     job.progress.doing(f"checking everything: {reason}")
     result = _verified(job, None)
     return result | {"covers": f"{result['covers']}, because {reason}"}
@@ -110,7 +125,7 @@ def _verified(job: StepJob, proof: HistoryProof | None) -> dict[str, Any]:
     """Check everything, or the new rows since the proof; raises FullCheckError, ProofLostError."""
     judgement = Judgement()
     with checked_history(job, proof) as history:
-        judgement.add(GAPS, history.losses)
+        judgement.add_files(history)
         counts = _checked(job, history, judgement, proof)
     broken = judgement.broken
     attempts = counts["attempts"]
@@ -133,7 +148,9 @@ def _verified(job: StepJob, proof: HistoryProof | None) -> dict[str, Any]:
             _check("GROUP", counts["groups"], broken),
             _check("GAPS", _some(tried, checked="deliveries", lost="lost"), broken),
             _check("STRAY", _some(tried, checked="attempts"), broken),
+            _check("FILES", _of_files(history.report), broken),
         ],
+        "damaged_files": sorted(history.report.damages)[:MOST_NAMED],
     }
     if history.until is not None and not any(broken.values()):
         result["proof"] = HistoryProof(
@@ -191,10 +208,13 @@ def _nothing_new(job: StepJob, proof: HistoryProof) -> dict[str, Any] | None:
         files = {table.name: ledger.files(job.database, table.name) for table in schemas.TABLES}
     assert row is not None
     has_new, visible = row
+    no_findings = dict.fromkeys(KINDS, 0)
     if has_new or proof.unarchived.deliveries or until is None:
         return None
     if not proof.holds(files, until=until, added={}):
         return None
+    report = look_at_folder(job.archive, job.database, files)
+    report.require_sound()
     return {
         "verdict": PROVEN,
         "covers": _covered(proof),
@@ -203,7 +223,11 @@ def _nothing_new(job: StepJob, proof: HistoryProof) -> dict[str, Any] | None:
         "attempts": 0,
         "since": proof.until.isoformat(),
         "until": until.isoformat(),
-        "checks": [{"kind": kind, "checked": 0, "explained": {}, "broken": 0} for kind in KINDS],
+        "checks": [
+            _check(kind, _of_files(report) if kind == FILES else {"checked": 0}, no_findings)
+            for kind in KINDS
+        ],
+        "damaged_files": [],
         "proof": HistoryProof(
             run_id=job.run_id,
             until=until,
@@ -251,6 +275,15 @@ def _check(kind: str, counts: Counts, broken: Counts) -> dict[str, Any]:
         "checked": counts["checked"],
         "explained": explained,
         "broken": broken[kind],
+    }
+
+
+def _of_files(report: FileReport) -> Counts:
+    """Return the counts of the check of files, with those that are no damage."""
+    return {
+        "checked": report.checked,
+        "no_checksum_was_kept": report.unsummed,
+        "of_exports_after_the_backup": len(report.later),
     }
 
 

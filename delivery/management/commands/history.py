@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from delivery.management.history_archive import add_archive_arguments, show_archive
 from delivery.management.history_replay import add_replay_arguments, replay_now
 from delivery.management.history_report import add_report_arguments, report_now
 from delivery.management.history_running import run_requested, run_step, run_steps
@@ -91,6 +92,10 @@ def _report(options: Options, write: Write) -> None:
     report_now(options, write=write)
 
 
+def _archive(options: Options, write: Write) -> None:
+    show_archive(options, write=write)
+
+
 def _add_runs(parser: CommandParser) -> None:
     parser.add_argument("-n", "--count", type=int, default=20, help="how many (default: 20)")
 
@@ -134,6 +139,12 @@ SUBCOMMANDS = (
     ),
     Subcommand(
         "report", "write settlements into one file, for auditors", add_report_arguments, _report
+    ),
+    Subcommand(
+        "archive",
+        "show which archive there is and should be; give up one that is lost",
+        add_archive_arguments,
+        _archive,
     ),
     Subcommand("runs", "list the newest runs", _add_runs, _runs),
     Subcommand("run", "run one that waits, as the pipeline's loop does", _add_run, _run),

@@ -7,7 +7,8 @@ from pyarrow import fs, parquet
 from pyspark.sql import SparkSession
 
 from delivery.history.archive import arrow_files
-from delivery.history.archive.archive import Archive, ArchiveError
+from delivery.history.archive.archive import Archive
+from delivery.history.archive.small_files import ArchiveError
 from delivery.history.schemas import MESSAGES
 from tests.support import ci_tools
 from tests.support.s3_server import BUCKET, s3_server

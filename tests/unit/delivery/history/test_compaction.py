@@ -1,5 +1,6 @@
 """Compaction: many small files of a day become one, with the same rows."""
 
+import random
 from datetime import timedelta
 from pathlib import Path
 
@@ -7,13 +8,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from delivery.history.archive import ledger
+from delivery.history.archive.file_sums import read_sums
 from delivery.history.archive.ledger import files
+from delivery.history.archive.losses import damage_of
 from delivery.history.job import StepJob
 from delivery.history.schemas import MESSAGES
 from delivery.history.steps.compaction import compact_files
 from delivery.history.steps.export import export_history
-from delivery.models import ArchiveFile
+from delivery.models import ArchiveChunk, ArchiveFile
 from tests.unit.delivery.history import archived
+from tests.unit.delivery.history.damaging import Damager
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -94,3 +98,34 @@ def test_files_left_by_a_crash_are_removed_by_the_next_export(
         export_history(job)
         assert ids(job) == [1, 2, 3]
     assert len(on_disk(in_three_files)) == 1
+
+
+@pytest.mark.slow
+def test_the_new_file_has_sums_in_the_ledger(in_three_files: Path, spark: SparkSession) -> None:
+    with archived.job(in_three_files, spark=spark) as job:
+        compact_files(job, many=3)
+        (file,) = files(job.database, MESSAGES.name)
+        sums = read_sums(job.archive, MESSAGES, file.path)
+        assert (file.sha256, file.checksum) == (sums.sha256, sums.fingerprint.checksum_text)
+        assert damage_of(file, sums) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_damage_is_not_merged_into_a_file_that_looks_sound(
+    in_three_files: Path, spark: SparkSession, *, is_lost: bool
+) -> None:
+    with archived.job(in_three_files, spark=spark) as job:
+        for file in files(job.database, MESSAGES.name):
+            sums = read_sums(job.archive, MESSAGES, file.path)
+            ArchiveFile.objects.filter(pk=file.id).update(
+                sha256=sums.sha256, checksum=sums.fingerprint.checksum_text
+            )
+        path = in_three_files / on_disk(in_three_files)[0]
+        if is_lost:
+            path.unlink()
+        else:
+            Damager(random.Random(3)).rewrite(path)
+        assert compact_files(job, many=3) == 0
+        assert len(files(job.database, MESSAGES.name)) == 3
+        assert not ArchiveChunk.objects.filter(kind="COMPACTION").exists()

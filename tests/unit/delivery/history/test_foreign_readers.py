@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from delivery.database.connections import connection_parameters
 from delivery.database.statements import statement
 from delivery.history.archive import ledger
+from delivery.history.archive.identity import IDENTITY
 from delivery.history.job import StepJob
 from delivery.history.postgres.source import Piece
 from delivery.history.schemas import DAY, DELIVERIES, MESSAGES, TABLES, Table
@@ -185,7 +186,7 @@ class TestKilled:
         assert len(_messages(archive)) == (Message.objects.count() if is_visible else 0)
         export_history(job)
         check(archive)
-        counted = {file.path for one in TABLES for file in _ledger(one)}
+        counted = {IDENTITY} | {file.path for one in TABLES for file in _ledger(one)}
         assert counted == {
             str(file.relative_to(archive)) for file in archive.rglob("*") if file.is_file()
         }

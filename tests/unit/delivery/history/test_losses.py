@@ -19,14 +19,15 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_lost_and_changed_files_are_named_and_left_out(job: StepJob) -> None:
     write(job.archive.url, **sound_rows([1]), journal=[entry(1, "HELD")])
     ledger = {table.name: files(job.database, table.name) for table in TABLES}
-    assert losses.whole_files(job.archive, ledger) == (ledger, [])
+    report = losses.look_at_folder(job.archive, job.database, ledger)
+    assert (report.sound, report.damages, report.strangers) == (ledger, {}, [])
     (journal,), (message,) = ledger["journal"], ledger["messages"]
     Path(job.archive.path(journal.path)).unlink()
     with Path(job.archive.path(message.path)).open("ab") as file:
         file.write(b"1")
-    whole, texts = losses.whole_files(job.archive, ledger)
-    assert whole == ledger | {"journal": [], "messages": []}
-    assert texts == [
+    report = losses.look_at_folder(job.archive, job.database, ledger)
+    assert report.sound == ledger | {"journal": [], "messages": []}
+    assert list(report.damages.values()) == [
         f"{message.path} of the archive has {message.bytes + 1:,} bytes instead of "
         f"{message.bytes:,}.",
         f"{journal.path} of the archive, with 1 rows, is not there.",
@@ -53,10 +54,10 @@ def test_a_history_without_a_file_of_the_journal_is_not_proven(
     journal = ArchiveFile.objects.get(table="journal")
     Path(tmp_path, journal.path).unlink()
     result = verified(tmp_path, spark, whole=True)
-    assert (result["verdict"], check(result, "GAPS")["broken"]) == ("broken here", 1)
-    assert found() == [("GAPS", None, None, None)]
+    assert (result["verdict"], check(result, "FILES")["broken"]) == ("broken here", 1)
+    assert found() == [("FILES", None, None, None)]
     assert journal.path in Finding.objects.get().text
     journal.delete()
     result = verified(tmp_path, spark)
-    assert (result["verdict"], check(result, "GAPS")["broken"]) == ("broken here", 1)
+    assert (result["verdict"], check(result, "FILES")["broken"]) == ("broken here", 1)
     assert "2 rows of journal were exported" in Finding.objects.latest("id").text

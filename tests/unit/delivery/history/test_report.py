@@ -12,15 +12,17 @@ from pyspark.sql import SparkSession
 from delivery.history.job import Stopped
 from delivery.history.schemas import ATTEMPTS, DELIVERIES
 from delivery.history.steps.report import (
-    ReportError,
-    ReportOptions,
     attempt_figures,
-    read_report_request,
     requested_settlements,
     write_report,
 )
 from delivery.history.steps.report_columns import REPORT
 from delivery.history.steps.report_file import cell
+from delivery.history.steps.report_request import (
+    ReportError,
+    ReportOptions,
+    read_report_request,
+)
 from delivery.models import PipelineRun, RunState, Step
 from subscriptions.filters import FilterError
 from tests.unit.delivery.history.archived import (

@@ -51,6 +51,7 @@ def test_a_sound_history_is_proven(tmp_path: Path, spark: SparkSession) -> None:
         "GROUP": 0,
         "GAPS": 5,
         "STRAY": 5,
+        "FILES": 3,
     }
 
 
@@ -86,7 +87,7 @@ def test_each_kind_is_found_with_its_rows(tmp_path: Path, spark: SparkSession) -
         ("TWICE", 3, 3, None),
     ]
     assert result["verdict"] == "broken here"
-    broken = {"ORDER": 1, "TWICE": 1, "OWED": 1, "GROUP": 1, "GAPS": 1, "STRAY": 3}
+    broken = {"ORDER": 1, "TWICE": 1, "OWED": 1, "GROUP": 1, "GAPS": 1, "STRAY": 3, "FILES": 0}
     assert {one["kind"]: one["broken"] for one in result["checks"]} == broken
     assert Finding.objects.get(kind="ORDER").text == (
         "Delivery 2 was first tried at 2026-11-22 10:00:00.000000 UTC, before delivery 1, "

@@ -1,0 +1,102 @@
+"""The sums of a file of the archive: of its bytes (SHA-256), and of its rows.
+
+They are computed where a file is read back after it was written, and kept in the ledger.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import pyarrow as pa
+
+from delivery.history.archive.archive import Archive, rows_of_file
+from delivery.history.archive.fingerprint import NO_ROWS, Fingerprint, fingerprint_of_batches
+from delivery.history.schemas import Table
+
+# Files up to this size are read once, into memory: their bytes, and from these their rows.
+_SMALL_BYTES = 64 * 1024 * 1024
+# Of Arrow's error texts.
+_MOST_WORDS = 200
+_PIECE_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSums:
+    """The sums of the file at `path`; without `bytes` it is not there.
+
+    `fingerprint` is of the table's own columns, as PostgreSQL computes it; `complete` is of all
+    columns. `error` is why its rows cannot be read; then both have no rows.
+    """
+
+    path: str
+    bytes: int | None = None
+    sha256: str = ""
+    fingerprint: Fingerprint = NO_ROWS
+    complete: Fingerprint = NO_ROWS
+    error: str = ""
+
+    @classmethod
+    def of_json(cls, values: Mapping[str, Any]) -> Self:
+        fingerprints = {name: Fingerprint(**values[name]) for name in ("fingerprint", "complete")}
+        return cls(**{**values, **fingerprints})
+
+
+def sums_by_path(read: Iterable[Mapping[str, Any]]) -> dict[str, FileSums]:
+    """Return the sums that workers have sent as JSON, by path."""
+    return {values["path"]: FileSums.of_json(values) for values in read}
+
+
+def total_of(sums: Iterable[FileSums]) -> Fingerprint:
+    return sum((one.fingerprint for one in sums), NO_ROWS)
+
+
+def _every_row(_: pa.RecordBatch) -> bool:
+    return True
+
+
+def read_sums(
+    archive: Archive,
+    table: Table,
+    path: str,
+    *,
+    counts: Callable[[pa.RecordBatch], bool] = _every_row,
+    is_complete: bool = False,
+) -> FileSums:
+    """Read all bytes and all columns of a file; batches for which `counts` is false do not count.
+
+    `complete` is computed if asked for.
+    """
+    size = archive.files.get_file_info(archive.path(path)).size
+    if size is None:
+        return FileSums(path=path)
+    digest = hashlib.sha256()
+    with archive.files.open_input_file(archive.path(path)) as opened:
+        content: Any = opened
+        if size <= _SMALL_BYTES:
+            content = pa.BufferReader(_hashed(digest, opened.read_buffer()))
+        else:
+            for piece in _pieces(opened):
+                _hashed(digest, piece)
+            opened.seek(0)
+        sums = FileSums(path=path, bytes=size, sha256=digest.hexdigest())
+        try:
+            fingerprint, complete = NO_ROWS, NO_ROWS
+            for batch in filter(counts, rows_of_file(table, content)):
+                fingerprint += fingerprint_of_batches(table.bare, [batch])
+                if is_complete:
+                    complete += fingerprint_of_batches(table.columns, [batch])
+        except (OSError, pa.ArrowException, ValueError) as error:
+            words = " ".join(str(error).split())[:_MOST_WORDS]
+            return replace(sums, error=words or type(error).__name__)
+    return replace(sums, fingerprint=fingerprint, complete=complete)
+
+
+def _pieces(opened: Any) -> Iterator[pa.Buffer]:
+    while len(piece := opened.read_buffer(_PIECE_BYTES)):
+        yield piece
+
+
+def _hashed(digest: Any, piece: pa.Buffer) -> pa.Buffer:
+    digest.update(piece)
+    return piece

@@ -1,0 +1,2 @@
+-- Removes all files of the archive from its ledger.
+DELETE FROM delivery_archivefile
