@@ -28,6 +28,7 @@ def test_a_pass_is_begun_and_followed(manager: Caller) -> None:
         "messages": 1,
         "deliveries": 1,
         "attempts": 1,
+        "kept_because": "",
         "started_at": "",
         "ended_at": "",
     }
