@@ -110,8 +110,8 @@ def open_lookup() -> "Lookup":
 
     Raises ArchiveError if its storage does not answer: a web server's thread must not wait for it.
     """
-    from delivery.history.archive.archive import ArchiveError
     from delivery.history.archive.lookup import Lookup
+    from delivery.history.archive.small_files import ArchiveError
     from delivery.history.archive.storage import require_recent_answer
     from delivery.history.spark.reach import ReachError
 

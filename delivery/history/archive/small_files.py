@@ -78,8 +78,8 @@ def call_storage(url: str, call: Callable[[], Result], *, seconds: float | None 
         raise NoAnswerFromStorageError(_silence(url))
     if isinstance(made.error, OSError):
         raise NoAnswerFromStorageError(
-            f"The archive at {shown_place(url)} cannot be read: {made.error}. See HISTORY_URL, and whether this "
-            "machine reaches that place."
+            f"The archive at {shown_place(url)} cannot be read: {made.error}. See HISTORY_URL, and "
+            "whether this machine reaches that place."
         ) from made.error
     if made.error is not None:
         raise made.error
@@ -89,8 +89,8 @@ def call_storage(url: str, call: Callable[[], Result], *, seconds: float | None 
 
 def _silence(url: str) -> str:
     return (
-        f"The archive at {shown_place(url)} does not answer within {ANSWER_SECONDS:.0f} s: see whether its "
-        "storage is up, and whether this machine reaches it."
+        f"The archive at {shown_place(url)} does not answer within {ANSWER_SECONDS:.0f} s: see "
+        "whether its storage is up, and whether this machine reaches it."
     )
 
 

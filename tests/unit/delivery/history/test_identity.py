@@ -68,7 +68,7 @@ class TestClaim:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patched:
-            patched.setattr(storage, "create_file", killed)
+            patched.setattr(small_files, "create_file", killed)
             with pytest.raises(KeyboardInterrupt):
                 claimed(place)
         row = ArchiveIdentity.objects.get()

@@ -8,12 +8,12 @@ import pytest
 from pyarrow import fs
 
 from delivery.history.archive.archive import Archive
+from delivery.history.archive.small_files import shown_place
 from delivery.history.archive.storage import (
     StorageProbe,
     file_system_at,
     require_recent_answer,
     require_storage,
-    shown_place,
 )
 from delivery.history.job import StepJob
 from delivery.history.postgres.extract import Extraction

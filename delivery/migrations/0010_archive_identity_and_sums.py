@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('delivery', '0006_shadow_or_redundant'),
+        ('delivery', '0009_chat_secrets'),
     ]
 
     operations = [
