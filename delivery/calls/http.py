@@ -1,47 +1,33 @@
-"""Calls with `requests`, for callers that wait for one answer; the only module that imports it.
+"""One call of an endpoint, for a caller that waits for its answer.
 
-An endpoint is called on connections that are kept and guarded (see `delivery.calls.guard`), a
-built-in receiver on connections of its own (see `subscriptions.values.built_in_receivers`). One
-call is one request: nothing is repeated and no redirect is followed. A fault of the endpoint is an
-Outcome, never an exception.
+The senders' client makes it, in the event loop of this process (`delivery.calls.client_thread`).
+One call is one request: nothing is repeated, no redirect is followed, no cookie is kept, and no
+proxy of the environment is used. A fault of the endpoint is an Outcome, never an exception.
 """
 
-import logging
 import time
-from collections.abc import Collection, Container, Mapping
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
-from functools import cache
-from http.cookiejar import DefaultCookiePolicy
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
 
-import requests
 from django.conf import settings
-from requests.adapters import HTTPAdapter
 
-from delivery.calls.fault_words import innermost, plain_text, unconnected, words_of
-from delivery.calls.guard import CONNECT_SECONDS, GuardedCall, InformationalFloodError, pool_manager
-from delivery.outcome import EXCERPT_BYTES, Fault, Outcome, answer_class
+from delivery.calls.client_thread import ClientThread, client_thread
+from delivery.calls.content_codings import UndecodableError, codings_of, decoded
+from delivery.outcome import EXCERPT_BYTES, Fault, Outcome, unsendable_outcome
+from delivery.senders.http.answer import BegunAnswer, BodyEnd
+from delivery.senders.http.client import STOPPED, Reception, judged, read_beginning
+from delivery.senders.http.faults import fault_of
+from delivery.senders.http.framing import AnswerHead
+from delivery.senders.http.request import Request
 from delivery.states import OutcomeClass
-from subscriptions.values.addresses import EVERY_NETWORK, AddressRefusedError, Network
-
-if TYPE_CHECKING:
-    # Commands do not need the models that it imports.
-    from delivery.senders.http.request import Request
-
-log = logging.getLogger(__name__)
+from subscriptions.values.built_in_receivers import built_in_receivers
 
 # An answer is held in memory whole before it is passed on.
 MAX_ANSWER_BYTES = 10 * 1024 * 1024
-# How long a call of Inturn itself waits for each part of the answer.
-ASKED_SECONDS = 60.0
-KEPT_HOSTS = 100
-KEPT_CONNECTIONS_A_HOST = 20
 
-_PART_BYTES = 64 * 1024
 _MAX_CONTENT_TYPE_LENGTH = 255
-_DECODABLE = frozenset({"", "identity", "gzip", "x-gzip", "deflate"})
-
-Response = requests.Response
+_MAX_SHOWN_LENGTH = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,204 +51,151 @@ class Called:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-class NoAnswerError(Exception):
-    """No answer came; the message is for a person."""
-
-
-def call_endpoint(
-    request: "Request",
-    *,
-    allowed_networks: Collection[Network],
-    built_in_receivers: Container[str] = (),
-) -> Called:
-    """Call the request's endpoint and wait for its answer, as long as its subscription says."""
-    start = time.perf_counter()
-    is_own = request.url in built_in_receivers
-    with GuardedCall(
-        seconds=request.endpoint.timeout_seconds,
-        allowed_networks=EVERY_NETWORK if is_own else allowed_networks,
-    ) as call:
-        try:
-            called = _exchange(request, call, session=_own_session() if is_own else _session())
-        except Exception as error:  # noqa: BLE001 - every way to fail is an outcome
-            outcome, words = _failure(error, call)
-            called = Called(
-                Outcome(outcome=outcome, started_at=request.made_at, duration_ms=0, error=words)
-            )
-    duration_ms = round((time.perf_counter() - start) * 1000)
-    recorded = request.recorded_error(called.outcome.error)
-    return replace(called, outcome=replace(called.outcome, duration_ms=duration_ms, error=recorded))
-
-
-def post_guarded(
-    url: str, body: bytes, *, seconds: float, allowed_networks: Collection[Network]
-) -> int:
-    """Post JSON to a URL that a person configured and return the status; raise NoAnswerError.
-
-    The address is guarded like that of an endpoint.
-    """
-    headers = {"Content-Type": "application/json"}
-    with GuardedCall(seconds=seconds, allowed_networks=allowed_networks) as call:
-        timeout = call.timeout
-        try:
-            with _session().post(
-                url, data=body, headers=headers, timeout=timeout, stream=True, allow_redirects=False
-            ) as response:
-                return response.status_code
-        except Exception as error:
-            _, words = _failure(error, call)
-            raise NoAnswerError(words) from error
-
-
-def call_trusted(
-    session: requests.Session,
-    method: str,
-    url: str,
-    *,
-    body: bytes | None,
-    headers: Mapping[str, str | bytes],
-) -> Response:
-    """Call a trusted server, such as Inturn itself; raise NoAnswerError."""
-    timeout = (CONNECT_SECONDS, ASKED_SECONDS)
-    try:
-        return session.request(
-            method, url, data=body, headers=headers, timeout=timeout, allow_redirects=False
-        )
-    except requests.RequestException as error:
-        raise NoAnswerError(_reason(error)) from error
-
-
-def bare_session() -> requests.Session:
-    """Return an unguarded session of `requests`, for calls of Inturn itself."""
-    return requests.Session()
-
-
-class _Adapter(HTTPAdapter):
-    """An adapter with guarded connections."""
-
-    def init_poolmanager(
-        self, connections: int, maxsize: int, block: bool = False, **_: Any
-    ) -> None:
-        self.poolmanager = pool_manager(hosts=connections, connections_a_host=maxsize)
-
-    def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
-        """Do nothing: the connections verify; `requests` would load its authorities each time."""
-
-
-class _Session(requests.Session):
-    """Takes no settings from its environment (a proxy), and keeps no state (cookies)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.trust_env = False
-        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        self.headers.clear()
-        self.headers["User-Agent"] = settings.USER_AGENT
-        adapter = _Adapter(pool_connections=KEPT_HOSTS, pool_maxsize=KEPT_CONNECTIONS_A_HOST)
-        self.mount("https://", adapter)
-        self.mount("http://", adapter)
-
-    def get_redirect_target(self, resp: Response) -> None:
-        """Return None: to find the target `requests` would read the whole answer."""
-
-
-@cache
-def _session() -> _Session:
-    """Return the session of this process.
-
-    Threads share it, because a call changes nothing in it.
-    """
-    return _Session()
-
-
-@cache
-def _own_session() -> _Session:
-    """Return the session for built-in receivers alone, whose connections no other call may use."""
-    return _Session()
-
-
-def _exchange(request: "Request", call: GuardedCall, *, session: _Session) -> Called:
-    endpoint = request.endpoint
-    prepared = session.prepare_request(
-        requests.Request(
-            endpoint.method, request.url, data=request.parcel.body, headers=_sent(request)
-        )
+def endpoint_client() -> ClientThread:
+    """Return the client for the endpoints of this installation, with the senders' guard."""
+    environment = settings.ENVIRONMENT
+    return client_thread(
+        allowed_networks=environment.allowed_networks,
+        built_in_receivers=built_in_receivers(environment.base_url),
     )
-    # As it was saved; `requests` would write it in another form.
-    prepared.url = request.url
-    timeout = call.timeout
-    with session.send(prepared, stream=True, timeout=timeout, allow_redirects=False) as response:
-        return _read(response, call, request=request)
 
 
-def _sent(request: "Request") -> dict[str, str | bytes]:
-    # A publisher's content type may exceed Latin-1, the limit for text here.
-    return {
-        name: value if value.isascii() else value.encode()
-        for name, value in request.headers.items()
-    }
+def call_for_answer(request: Request, *, client: ClientThread | None = None) -> Called:
+    """Call the request's endpoint for its whole answer, as long as its subscription says.
 
-
-def _read(response: Response, call: GuardedCall, *, request: "Request") -> Called:
-    """Read the whole answer, or return why it cannot be passed on."""
-    body = bytearray()
-    too_slow = OutcomeClass.TIMEOUT, f"no whole answer within {call.seconds:g} s"
-    fault = _read_into(body, response, too_slow)
-    if call.is_over:
-        # An answer that lasts until the connection ends looks complete when the connection is cut.
-        fault = too_slow
-    success_codes = request.endpoint.rules.success_codes
-    outcome, words = fault or answer_class(response.status_code, success_codes=success_codes)
-    result = Outcome(
-        outcome=outcome,
-        started_at=request.made_at,
-        duration_ms=0,
-        status_code=response.status_code,
-        error=words,
-        excerpt=bytes(body[:EXCERPT_BYTES]),
-    )
+    An answer that is not whole, or cannot be passed on, is a fault whatever its status.
+    """
+    received = _WholeAnswer()
+    outcome = _attempted(_uncoded(request), received, client=client)
+    if outcome.status_code is None or received.head is None:
+        # Its body may have begun to arrive when the call was cancelled.
+        return Called(outcome, headers=received.headers)
+    body, fault = received.decoded(seconds=request.endpoint.timeout_seconds)
+    outcome = replace(outcome, excerpt=body[:EXCERPT_BYTES])
+    if fault is not None:
+        error = request.recorded_error(fault[1])
+        return Called(replace(outcome, outcome=fault[0], error=error), headers=received.headers)
     answer = EndpointAnswer(
-        status_code=response.status_code, content_type=_content_type(response), body=bytes(body)
+        status_code=received.head.status, content_type=_content_type(received.head), body=body
     )
-    return Called(result, None if fault else answer, _headers(response))
+    return Called(outcome, answer, received.headers)
 
 
-def _headers(response: Response) -> tuple[tuple[str, str], ...]:
-    return tuple((plain_text(name), plain_text(value)) for name, value in response.headers.items())
+def call_as_sender(request: Request, *, client: ClientThread | None = None) -> Called:
+    """Call the request's endpoint as a sender does: an answer's status decides, whole or not.
+
+    The beginning of the body is in the outcome, whatever the status.
+    """
+    received = _Beginning()
+    outcome = _attempted(request, received, client=client)
+    return Called(outcome, headers=received.headers)
 
 
-def _read_into(body: bytearray, response: Response, too_slow: Fault) -> Fault | None:
-    if words := _unusable(response):
-        return OutcomeClass.SERVER_ERROR, words
+def post_json(url: str, body: bytes, *, seconds: float) -> str:
+    """Post to a URL that a person configured; return the fault, empty if it answers 2xx."""
     try:
-        for part in response.iter_content(_PART_BYTES):
-            body += part
-            if len(body) > MAX_ANSWER_BYTES:
-                return (
-                    OutcomeClass.SERVER_ERROR,
-                    f"its answer is longer than {MAX_ANSWER_BYTES} bytes",
-                )
-    except requests.exceptions.ContentDecodingError:
-        return OutcomeClass.SERVER_ERROR, "its answer does not match its Content-Encoding"
-    except requests.RequestException as error:
-        if isinstance(innermost(error), TimeoutError):
-            # The thread that cuts the connection is very late.
-            return too_slow
-        return OutcomeClass.UNREACHABLE, "its answer broke off"
-    return None
+        return endpoint_client().wait_for(
+            lambda client: client.post_json(url, body, seconds=seconds), seconds=seconds
+        )
+    except Exception as error:  # noqa: BLE001 - as for an endpoint
+        return fault_of(error, connect_seconds=seconds, seconds=seconds)[1]
 
 
-def _unusable(response: Response) -> str:
-    if not 200 <= response.status_code <= 599:
-        return "its answer has no status that could be handed on"
-    encodings = response.headers.get("Content-Encoding", "").lower().split(",")
-    unknown = {encoding.strip() for encoding in encodings} - _DECODABLE
-    return "its answer has a Content-Encoding that was not requested" if unknown else ""
+class _Beginning:
+    """The beginning of an answer, as a sender reads it; the client calls `read`."""
+
+    head: AnswerHead | None = None
+
+    async def read(self, answer: BegunAnswer, *, success_codes: frozenset[int] | None) -> Reception:
+        self.head = answer.head
+        return judged(answer, await self.body_of(answer), success_codes=success_codes)
+
+    async def body_of(self, answer: BegunAnswer) -> bytes:
+        return await read_beginning(answer)
+
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """Return the headers, fit to be shown."""
+        fields = self.head.fields if self.head else ()
+        return tuple((_plain_text(name), _plain_text(value)) for name, value in fields)
 
 
-def _content_type(response: Response) -> str:
+class _WholeAnswer(_Beginning):
+    """An answer with all of its body, as far as the body can be read."""
+
+    _body = b""
+    _end = BodyEnd.WHOLE
+    _note = ""
+
+    async def body_of(self, answer: BegunAnswer) -> bytes:
+        if answer.has_usable_body:
+            self._body, self._end = await answer.read(MAX_ANSWER_BYTES)
+        else:
+            self._body, self._end = await read_beginning(answer), BodyEnd.UNUSABLE
+        self._note = answer.note
+        return self._body
+
+    def decoded(self, *, seconds: float) -> tuple[bytes, Fault | None]:
+        """Return the decoded body, and why the answer cannot be passed on, if so."""
+        assert self.head is not None
+        codings = codings_of(self.head.value("Content-Encoding"))
+        if not 200 <= self.head.status <= 599:
+            return self._body, _unusable("its answer has no status that could be handed on")
+        if codings is None:
+            return self._body, _unusable("its answer has a Content-Encoding that was not requested")
+        fault = self._fault(seconds)
+        try:
+            body = decoded(self._body, codings, most=MAX_ANSWER_BYTES + 1)
+        except UndecodableError as error:
+            mismatch = _unusable("its answer does not match its Content-Encoding")
+            return error.begun, fault or mismatch
+        return body, fault or (_TOO_LONG if len(body) > MAX_ANSWER_BYTES else None)
+
+    def _fault(self, seconds: float) -> Fault | None:
+        match self._end:
+            case BodyEnd.OVERDUE:
+                return OutcomeClass.TIMEOUT, f"no whole answer within {seconds:g} s"
+            case BodyEnd.BROKEN:
+                return OutcomeClass.UNREACHABLE, "its answer broke off"
+            case BodyEnd.UNUSABLE:
+                return _unusable(f"nobody can tell which bytes are its body; {self._note}")
+            case BodyEnd.CUT:
+                return _TOO_LONG
+        return None
+
+
+def _uncoded(request: Request) -> Request:
+    """Ask for a body in no coding, because it is for a publisher, who asked for none."""
+    if any(name.lower() == "accept-encoding" for name in request.headers):
+        return request
+    return replace(request, headers=request.headers | {"Accept-Encoding": "identity"})
+
+
+def _attempted(request: Request, received: _Beginning, *, client: ClientThread | None) -> Outcome:
+    if fault_of_ours := request.endpoint.fault:
+        return unsendable_outcome(fault_of_ours, now=request.made_at)
+    seconds = request.endpoint.timeout_seconds
+    started_at, start = datetime.now(UTC), time.perf_counter()
+    try:
+        return (client or endpoint_client()).wait_for(
+            lambda client: client.attempt(request, received.read), seconds=seconds
+        )
+    except CancelledError:
+        fault: Fault = OutcomeClass.TIMEOUT, STOPPED
+    except Exception as error:  # noqa: BLE001 - every way to fail is an outcome
+        fault = fault_of(error, connect_seconds=seconds, seconds=seconds)
+    duration_ms = round((time.perf_counter() - start) * 1000)
+    return Outcome(
+        outcome=fault[0],
+        started_at=started_at,
+        duration_ms=duration_ms,
+        error=request.recorded_error(fault[1]),
+    )
+
+
+def _content_type(head: AnswerHead) -> str:
     """Return it as received, except for characters that no header may hold."""
-    content_type = " ".join(response.headers.get("Content-Type", "").split())
+    content_type = " ".join(head.value("Content-Type").split())
     if (
         not content_type.isascii()
         or not content_type.isprintable()
@@ -272,29 +205,15 @@ def _content_type(response: Response) -> str:
     return content_type
 
 
-def _failure(error: Exception, call: GuardedCall) -> Fault:
-    match call.connect_error:
-        case AddressRefusedError() as refused:
-            return OutcomeClass.REFUSED_ADDRESS, str(refused)
-        case TimeoutError():
-            return OutcomeClass.TIMEOUT, f"no connection within {call.connect_seconds:g} s"
-        case OSError() as failed:
-            return OutcomeClass.UNREACHABLE, f"{unconnected(failed)} ({call.place})"
-    if call.is_over or isinstance(error, requests.Timeout):
-        return OutcomeClass.TIMEOUT, f"no answer within {call.seconds:g} s"
-    if isinstance(error, requests.exceptions.SSLError):
-        return OutcomeClass.TLS, plain_text(words_of(innermost(error)))
-    if isinstance(flood := innermost(error), InformationalFloodError):
-        return OutcomeClass.UNREACHABLE, str(flood)
-    if isinstance(error, requests.ConnectionError):
-        return OutcomeClass.UNREACHABLE, "the connection was closed before an answer came"
-    log.error("cannot call: an error of Inturn's own", exc_info=error)
-    return OutcomeClass.UNSENDABLE, f"Inturn could not send it: {type(error).__name__}, see its log"
+def _unusable(words: str) -> Fault:
+    return OutcomeClass.SERVER_ERROR, words
 
 
-def _reason(error: requests.RequestException) -> str:
-    if isinstance(error, requests.Timeout):
-        return "no answer in time"
-    if isinstance(error, requests.ConnectionError):
-        return "the connection is refused or was closed; is it running there?"
-    return str(error)
+_TOO_LONG = _unusable(f"its answer is longer than {MAX_ANSWER_BYTES} bytes")
+
+
+def _plain_text(text: str) -> str:
+    """Replace characters that cannot be stored: the text is a receiver's."""
+    return "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
+    )[:_MAX_SHOWN_LENGTH]

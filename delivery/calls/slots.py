@@ -8,15 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-from django.conf import settings
-
-from delivery.calls.http import Called, call_endpoint
 from delivery.database import queries
-from delivery.outcome import unsendable_outcome
 from delivery.senders.endpoints import endpoint_of
-from delivery.senders.http.request import Request
 from delivery.senders.parcel import Endpoint
-from subscriptions.values.built_in_receivers import built_in_receivers
 
 
 class NoSlotError(Exception):
@@ -45,18 +39,3 @@ def current_endpoint(subscription_id: int) -> Endpoint | None:
     """Return the stored endpoint; None if the subscription is deleted."""
     rows = queries.named_rows("endpoints", {"subscription": [subscription_id]})
     return endpoint_of(rows[0]) if rows else None
-
-
-def call_allowed_endpoint(request: Request) -> Called:
-    """Call the endpoint as the senders would, with their guard.
-
-    A fault on our side is an outcome, too.
-    """
-    if fault := request.endpoint.fault:
-        return Called(unsendable_outcome(fault, now=request.made_at))
-    environment = settings.ENVIRONMENT
-    return call_endpoint(
-        request,
-        allowed_networks=environment.allowed_networks,
-        built_in_receivers=built_in_receivers(environment.base_url),
-    )

@@ -37,9 +37,9 @@ from django.conf import settings
 from django.db import Error, IntegrityError, InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from delivery.calls.http import Called
+from delivery.calls.http import Called, call_for_answer
 from delivery.calls.script_runs import answer_by_script
-from delivery.calls.slots import call_allowed_endpoint, call_slot, current_endpoint
+from delivery.calls.slots import call_slot, current_endpoint
 from delivery.database.queries import first_row
 from delivery.outcome import Outcome, unsendable_outcome
 from delivery.publishing.drafts import Draft, checked_draft
@@ -157,7 +157,7 @@ def _call(
     request = make_request(parcel, endpoint, now=timezone.now())
     if credential and endpoint.forwards_authorization:
         request = replace(request, headers=request.headers | {"Authorization": credential})
-    return call_allowed_endpoint(request)
+    return call_for_answer(request)
 
 
 def _store(publisher: Publisher, draft: Draft) -> tuple[int, int, SyncTarget | None]:

@@ -1,11 +1,12 @@
 """A test message: sent to a subscription's endpoint at once, to show a person its answer.
 
-It is sent like a message: with the output of the subscription's script, signed with all valid
-secrets, with the subscription's headers and credentials, guarded as every call is; `inturn-test:
-true` marks it. But it is not a message: no message and no delivery is stored, and no lane is
-involved, so the subscriber's order is untouched, and the health of the URL is not counted. Its
-`webhook-id`, by which receivers recognise repetitions, is taken from the sequence of messages, so
-that no message ever has the same one.
+It is sent like a message, by the same client: with the output of the subscription's script, signed
+with all valid secrets, with the subscription's headers and credentials; `inturn-test: true` marks
+it. Its outcome is that of a message, too: only the answer of a SYNC subscription must be whole. But
+it is not a message: no message and no delivery is stored, and no lane is involved, so the
+subscriber's order is untouched, and the health of the URL is not counted. Its `webhook-id`, by
+which receivers recognise repetitions, is taken from the sequence of messages, so that no message
+ever has the same one.
 
 The journal gets an entry before the endpoint is called, and the answer is added afterwards: the
 entry that a crash leaves in between says that it may have been sent.
@@ -21,16 +22,16 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from delivery.calls.http import Called
+from delivery.calls.http import Called, call_as_sender, call_for_answer
 from delivery.calls.script_runs import answer_by_script, transformed_now
-from delivery.calls.slots import call_allowed_endpoint, call_slot, current_endpoint
+from delivery.calls.slots import call_slot, current_endpoint
 from delivery.lifecycle import journal
 from delivery.models import JournalKind
 from delivery.models.message import public_id
 from delivery.outcome import script_failed
 from delivery.senders.http.request import Request, make_request
 from delivery.senders.parcel import Endpoint, Parcel
-from subscriptions.models import Subscription
+from subscriptions.models import Kind, Subscription
 from subscriptions.values.endpoints import INTERNAL
 
 TEST_HEADER = "inturn-test"
@@ -78,13 +79,13 @@ def send_test(subscription: Subscription, trial: Trial, *, actor: str, now: date
             actor=actor,
             subscription_id=subscription.pk,
         )
-        called = _called(request)
+        called = _called(request, kind=subscription.event_type.kind)
         entry.text = f"{text}: {called.outcome.reason}, after {called.outcome.duration_ms} ms."
         entry.save(update_fields=["text"])
     return Tested(webhook_id=public_id(parcel.message_id), request=request, called=called)
 
 
-def _called(request: Request) -> Called:
+def _called(request: Request, *, kind: str) -> Called:
     """Call the endpoint, or have the script answer; nothing is sent if the script failed."""
     if request.endpoint.url == INTERNAL:
         headers = _read_headers(request.parcel)
@@ -94,7 +95,7 @@ def _called(request: Request) -> Called:
     transformation = request.parcel.transformation
     if transformation is not None and transformation.fault:
         return Called(script_failed(transformation.fault, now=request.made_at))
-    return call_allowed_endpoint(request)
+    return call_for_answer(request) if kind == Kind.SYNC else call_as_sender(request)
 
 
 def _read_headers(parcel: Parcel) -> dict[str, str]:

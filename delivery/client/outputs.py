@@ -9,7 +9,7 @@ import orjson
 from django.conf import settings
 from django.utils import timezone
 
-from delivery.calls.http import NoAnswerError, bare_session, call_trusted
+from delivery.client.http import NoAnswerError, bare_session, call_trusted
 from delivery.client.mailbox import FetchedMessage
 from delivery.client.terminal_text import visible_json, visible_text
 from delivery.console.payloads.payload import payload_of

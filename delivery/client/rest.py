@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import orjson
 
-from delivery.calls.http import NoAnswerError, Response, bare_session, call_trusted
+from delivery.client.http import NoAnswerError, Response, bare_session, call_trusted
 
 # Tries of a call with an answer 429 or 503 (repeat later), before it fails.
 MAX_TRIES = 10

@@ -2,26 +2,28 @@
 
 import ipaddress
 import json
-import socket
 import ssl
 from collections import defaultdict
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.db.models import QuerySet
 
-from delivery.calls.guard import CONNECT_SECONDS
+from delivery.calls.client_thread import ClientThread, client_thread
 from delivery.calls.trial import Trial, send_test
 from delivery.doctor.findings import CheckResult, Severity
+from delivery.senders.http.exchange import CONNECT_SECONDS
 from delivery.states import OutcomeClass
 from subscriptions.models import Mode, Subscription, SubscriptionStatus
 from subscriptions.values.addresses import Network, is_allowed
 from subscriptions.values.endpoints import INTERNAL, parse_endpoint
 from subscriptions.values.names import RESERVED_PREFIX
-from subscriptions.values.resolver import UnresolvedError, resolver
+from subscriptions.values.resolver import UnresolvedError
 
 CERTIFICATE_WARNING_DAYS = 14
 _HOSTS_AT_ONCE = 16
@@ -35,6 +37,10 @@ class Host:
     scheme: str
     name: str
     port: int
+
+    @property
+    def url(self) -> str:
+        return f"{self}/"
 
     def __str__(self) -> str:
         return f"{self.scheme}://{self.name}:{self.port}"
@@ -55,7 +61,7 @@ class Reached:
 
 
 def check_endpoints(
-    *, allowed_networks: Collection[Network], built_in_receivers: Container[str] = ()
+    *, allowed_networks: Sequence[Network], built_in_receivers: Container[str] = ()
 ) -> Iterator[CheckResult]:
     """Connect once to each host of subscriptions that are not INACTIVE, without sending anything.
 
@@ -63,12 +69,9 @@ def check_endpoints(
     left out: they are this installation, which is checked by itself.
     """
     users = _subscriptions_by_host(built_in_receivers)
+    client = client_thread(allowed_networks=allowed_networks)
     with ThreadPoolExecutor(max_workers=_HOSTS_AT_ONCE) as pool:
-        reached = list(
-            pool.map(
-                lambda host: check_host(host, allowed_networks=allowed_networks), sorted(users)
-            )
-        )
+        reached = list(pool.map(partial(check_host, client=client), sorted(users)))
     yield from _networks(reached)
     for one in reached:
         if one.fault:
@@ -95,59 +98,35 @@ def _reached_of_all(hosts: Collection[Reached]) -> CheckResult:
     return CheckResult(check="endpoints", severity=severity, text=text, advice=advice)
 
 
-def check_host(host: Host, *, allowed_networks: Collection[Network]) -> Reached:
-    """Resolve, check and connect to one host; for https also verify its certificate."""
+def check_host(host: Host, *, client: ClientThread) -> Reached:
+    """Resolve, check and connect to one host as a sender does, in at most CONNECT_SECONDS."""
     try:
-        addresses = resolver.addresses_of(host.name)
+        addresses = client.resolver.addresses_of(host.name)
     except UnresolvedError as error:
         return Reached(host, Severity.FAILED, str(error))
     refused = tuple(
         address
         for address in addresses
-        if not is_allowed(address, allowed_networks=allowed_networks)
+        if not is_allowed(address, allowed_networks=client.allowed_networks)
     )
     if refused:
         return Reached(host, Severity.FAILED, f"{', '.join(refused)} may not be called", refused)
-    try:
-        with _connect(addresses, host.port) as connected:
-            return (
-                _check_certificate(host, connected)
-                if host.scheme == "https"
-                else Reached(host, Severity.OK)
-            )
-    except ssl.SSLCertVerificationError as error:
-        return Reached(
-            host, Severity.FAILED, f"its certificate is not accepted: {error.verify_message}"
-        )
-    except OSError as error:
-        return Reached(
-            host, Severity.FAILED, f"it cannot be connected to: {error.strerror or error}"
-        )
-
-
-def _connect(addresses: Iterable[str], port: int) -> socket.socket:
-    """Connect to the first address that accepts, as a sender would.
-
-    Raise the last one's OSError.
-    """
-    failure = OSError("it has no address")
-    for address in addresses:
-        try:
-            return socket.create_connection((address, port), timeout=CONNECT_SECONDS)
-        except OSError as error:
-            failure = error
-    raise failure
-
-
-def _check_certificate(host: Host, connected: socket.socket) -> Reached:
-    context = ssl.create_default_context()
-    with context.wrap_socket(connected, server_hostname=host.name.strip("[]")) as secured:
-        certificate = secured.getpeercert() or {}
-    ends_at = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(certificate["notAfter"])), UTC)
-    days = (ends_at - datetime.now(UTC)).days
-    if days < CERTIFICATE_WARNING_DAYS:
+    fault, certificate = client.wait_for(
+        lambda client: client.reach(host.url, seconds=CONNECT_SECONDS), seconds=CONNECT_SECONDS
+    )
+    if fault:
+        return Reached(host, Severity.FAILED, fault)
+    days = _days_left(certificate)
+    if days is not None and days < CERTIFICATE_WARNING_DAYS:
         return Reached(host, Severity.WARNING, f"its certificate ends in {days} days")
     return Reached(host, Severity.OK)
+
+
+def _days_left(certificate: Mapping[str, Any]) -> int | None:
+    if "notAfter" not in certificate:
+        return None
+    ends_at = datetime.fromtimestamp(ssl.cert_time_to_seconds(certificate["notAfter"]), UTC)
+    return (ends_at - datetime.now(UTC)).days
 
 
 def send_test_messages(*, actor: str, now: datetime) -> Iterator[CheckResult]:

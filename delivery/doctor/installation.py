@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from django.db import connection
 
-from delivery.calls.http import NoAnswerError, bare_session, call_trusted
+from delivery.client.http import NoAnswerError, bare_session, call_trusted
 from delivery.client.rest import ClientError, RestClient
 from delivery.client.smoke import remove_traces
 from delivery.database.required_settings import database_refusals, database_warnings

@@ -13,8 +13,8 @@ exception is no address and no network, but a form of URL:
   refused.
 - Only the URL counts, never an answer: redirects are not followed.
 - Callers must send such a request on connections that no other URL uses
-  (`delivery.senders.http.client`, `delivery.calls.http`): connections are guarded when they are
-  made, so a kept connection to the web server would lead any later request to its other pages.
+  (`delivery.senders.http.client`): connections are guarded when they are made, so a kept connection
+  to the web server would lead any later request to its other pages.
 - If the base URL has a name, its addresses are those that this machine's resolver returns on
   connecting. The owner of that name can lead the request elsewhere, as far as host and port go,
   but can choose neither its path nor, without a subscription, its body.

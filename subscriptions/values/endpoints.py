@@ -51,7 +51,11 @@ def parse_endpoint(text: str) -> ParsedEndpoint:
     parts = _split(text[prefix.end() :] if prefix else text)
     host = _host(parts)
     port = _port(parts)
-    return ParsedEndpoint(method=method, url=_url(parts, host=host), host=host, port=port)
+    url = _url(parts, host=host)
+    if text.endswith("?") and not parts.query:
+        # `urlsplit` does not tell an empty query from none, but a receiver that signs its URL does.
+        url += "?"
+    return ParsedEndpoint(method=method, url=url, host=host, port=port)
 
 
 def parse_url(text: str) -> ParsedEndpoint:

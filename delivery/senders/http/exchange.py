@@ -9,7 +9,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import aiohttp
 from aiohttp.connector import Connection
@@ -52,8 +52,10 @@ class Target:
             raise aiohttp.InvalidURL(parsed)
         self.place = f"{parsed.scheme}://{parsed.host_port_subcomponent}"
         self.request = aiohttp.ClientRequest(method, parsed, loop=loop)
+        # As it is written; `yarl` leaves it out.
+        empty_query = "?" if url.endswith("?") and not parsed.raw_query_string else ""
         self.first_lines = (
-            f"{method} {parsed.raw_path_qs} HTTP/1.1",
+            f"{method} {parsed.raw_path_qs}{empty_query} HTTP/1.1",
             f"Host: {parsed.host_port_subcomponent}",
         )
 
@@ -127,6 +129,15 @@ class HttpExchange:
         finally:
             # Keeps the connection, unless more of the answer may follow.
             connection.release() if may_be_used_again else _end(connection)
+
+    async def certificate(self, target: Target, *, seconds: float) -> Mapping[str, Any]:
+        """Connect, and return the server's verified certificate, empty without TLS."""
+        connection, _ = await self._connect(target, min(CONNECT_SECONDS, seconds))
+        try:
+            transport = connection.transport
+            return (transport and transport.get_extra_info("peercert")) or {}
+        finally:
+            _end(connection)
 
     async def _connect(self, target: Target, seconds: float) -> tuple[Connection, AnswerStream]:
         try:

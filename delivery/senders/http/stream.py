@@ -79,7 +79,8 @@ class AnswerStream(asyncio.Protocol):
         self._clock = clock
         self._untidy = untidy
         self._place = ""
-        self._is_awaited = False
+        # A new connection is made for an exchange, and a busy server may answer before the request.
+        self._is_awaited = True
         self._is_paused = False
         self._is_lost = False
         self._waiter: asyncio.Future[None] | None = None

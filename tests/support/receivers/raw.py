@@ -1,4 +1,4 @@
-"""Servers whose answers no proper server would send."""
+"""Servers whose answers no proper server would send, or that never accept a connection."""
 
 import contextlib
 import socket
@@ -45,3 +45,18 @@ def read_header(connection: socket.socket) -> None:
     request = b""
     while BLANK_LINE not in request and (part := connection.recv(65_536)):
         request += part
+
+
+@contextlib.contextmanager
+def full_queues(*addresses: str, port: int) -> Iterator[None]:
+    """Listen at the addresses without accepting: no further connection gets an answer."""
+    with contextlib.ExitStack() as stack:
+        for address in addresses:
+            listening = stack.enter_context(socket.socket())
+            listening.bind((address, port))
+            listening.listen(0)
+            for _ in range(4):
+                waiting = stack.enter_context(socket.socket())
+                waiting.setblocking(False)
+                waiting.connect_ex((address, port))
+        yield

@@ -5,7 +5,6 @@ import time
 
 import pytest
 
-from delivery.calls.guard import GuardedCall
 from delivery.states import OutcomeClass
 from tests.support.receivers import OK, Behaviour, Drip, Hold, Receiver
 from tests.support.receivers.raw import raw_server
@@ -62,30 +61,6 @@ def test_a_truncated_answer_does_not_pass_as_complete() -> None:
     assert (outcome(ended), ended.answer) == (OutcomeClass.TIMEOUT, None)
     assert ended.outcome.reason == "200: no whole answer within 2 s"
     assert ended.outcome.excerpt == b"all is "
-
-
-def test_the_time_out_of_the_socket_is_a_time_out_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine the thread that cuts the connection may come later."""
-    monkeypatch.setattr(GuardedCall, "_end", lambda _: None)
-    with raw_server(drip_without_length) as port:
-        ended = called(f"http://127.0.0.1:{port}/", timeout_seconds=1)
-    assert (outcome(ended), ended.answer) == (OutcomeClass.TIMEOUT, None)
-    assert ended.outcome.reason == "200: no whole answer within 1 s"
-
-
-def test_a_cut_that_comes_late_keeps_the_beginning_of_the_answer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    end = GuardedCall._end
-
-    def end_late(call: GuardedCall) -> None:
-        time.sleep(0.5)
-        end(call)
-
-    monkeypatch.setattr(GuardedCall, "_end", end_late)
-    with raw_server(drip_without_length) as port:
-        ended = called(f"http://127.0.0.1:{port}/", timeout_seconds=1)
-    assert (outcome(ended), ended.outcome.excerpt) == (OutcomeClass.TIMEOUT, b"all is ")
 
 
 def test_a_tls_handshake_that_never_ends_is_cut() -> None:

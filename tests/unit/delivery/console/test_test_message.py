@@ -1,5 +1,6 @@
 """A test message: sent like a message, with answer and journal entry, and not stored."""
 
+import socket
 from typing import Any
 
 import pytest
@@ -11,10 +12,12 @@ from delivery.calls import slots, trial
 from delivery.console.subscriptions import trial_page
 from delivery.models import Attempt, Delivery, JournalEntry, JournalKind, Lane, Message, UrlHealth
 from delivery.models.message import parse_public_id
-from subscriptions.models import Mode, Subscription, SubscriptionStatus
+from delivery.states import OutcomeClass
+from subscriptions.models import EventType, Kind, Mode, Subscription, SubscriptionStatus
 from tests.support import factories
-from tests.support.receivers import Answer, Receiver, ReceiverEndpoint
+from tests.support.receivers import Answer, Behaviour, Hold, Receiver, ReceiverEndpoint
 from tests.support.receivers.behaviours import Drip
+from tests.support.receivers.raw import raw_server
 
 
 @pytest.fixture
@@ -106,13 +109,42 @@ def test_only_the_journal_entry_is_stored(
     assert "was sent to crm/orders as a test message: 503, after" in entry.text
 
 
+@pytest.mark.parametrize(
+    ("kind", "outcome", "reason"),
+    [
+        (
+            Kind.TOPIC,
+            OutcomeClass.SUCCESS,
+            "200: its answer is malformed: a body that ends early",
+        ),
+        (Kind.SYNC, OutcomeClass.UNREACHABLE, "200: its answer broke off"),
+    ],
+    ids=["TOPIC", "SYNC"],
+)
+def test_its_outcome_is_that_of_a_message_of_the_kind(
+    ann: Client, subscription: Subscription, kind: Kind, outcome: OutcomeClass, reason: str
+) -> None:
+    def talk(connection: socket.socket) -> None:
+        request = b""
+        while not request.endswith(b'{"order": 7}'):
+            request += connection.recv(65_536)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\npart")
+
+    EventType.objects.update(kind=kind)
+    with raw_server(talk) as port:
+        Subscription.objects.update(endpoint=f"http://127.0.0.1:{port}/")
+        shown = send(ann, subscription).context["shown"]
+    assert (shown.outcome.outcome, shown.outcome.reason) == (outcome, reason)
+    assert bytes(shown.tested.called.outcome.excerpt) == b"part"
+
+
 def test_the_journal_has_it_before_the_answer(
     ann: Client, subscription: Subscription, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def crash(_: object) -> None:
         raise SystemExit
 
-    monkeypatch.setattr(trial, "call_allowed_endpoint", crash)
+    monkeypatch.setattr(trial, "call_as_sender", crash)
     with pytest.raises(SystemExit):
         send(ann, subscription)
     assert JournalEntry.objects.get().text.endswith("as a test message; no answer is recorded.")
@@ -128,16 +160,28 @@ def test_an_address_that_is_not_allowed_is_not_called(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "behaviour", "words"),
+    [
+        (Kind.TOPIC, Hold(), "no answer within 3 s"),
+        (Kind.SYNC, Drip(), "no whole answer within 3 s"),
+    ],
+    ids=["TOPIC", "SYNC"],
+)
 def test_a_hanging_endpoint_times_out(
     ann: Client,
     subscription: Subscription,
     endpoint: ReceiverEndpoint,
     monkeypatch: pytest.MonkeyPatch,
+    kind: Kind,
+    behaviour: Behaviour,
+    words: str,
 ) -> None:
     # Long enough for the answer to begin, however busy the machine is.
     monkeypatch.setattr(trial, "LONGEST_WAIT_SECONDS", 3.0)
-    endpoint.always(Drip())
-    assert "no whole answer within 3 s" in send(ann, subscription).text
+    EventType.objects.update(kind=kind)
+    endpoint.always(behaviour)
+    assert words in send(ann, subscription).text
 
 
 def test_the_number_of_simultaneous_tests_is_limited(

@@ -4,34 +4,43 @@ import contextlib
 import ipaddress
 import socket
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from django.utils import timezone
 
+from delivery.calls.client_thread import ClientThread
 from delivery.doctor.endpoints import Host, check_endpoints, check_host, send_test_messages
 from delivery.doctor.findings import CheckResult, Severity
 from subscriptions.models import Subscription, SubscriptionStatus
+from subscriptions.values.resolver import Resolver
 from tests.support import factories
 from tests.support.receivers import Answer, Receiver
-from tests.support.receivers.raw import raw_server
+from tests.support.receivers.name_server import name_server
+from tests.support.receivers.raw import full_queues, raw_server
 from tests.support.tls import certificate_of_localhost
+from tests.unit.delivery.calls.calling import trust
 
 LOOPBACK = [ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128")]
 
 
 @pytest.fixture
-def secured(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[int]:
-    """The port of a trusted TLS server; the parameter is the certificate's days."""
+def client() -> Iterator[ClientThread]:
+    with closing(ClientThread(allowed_networks=LOOPBACK)) as client:
+        yield client
+
+
+@pytest.fixture
+def secured(request: pytest.FixtureRequest, tmp_path: Path, client: ClientThread) -> Iterator[int]:
+    """The port of a TLS server that the client trusts; the parameter is the certificate's days."""
     certificate, context = certificate_of_localhost(tmp_path, days=request.param)
 
     def shake_hands(connection: socket.socket) -> None:
         with contextlib.suppress(OSError):
             context.wrap_socket(connection, server_side=True).close()
 
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    client.wait_for(lambda client: trust(client, certificate), seconds=10)
     with raw_server(shake_hands) as port:
         yield port
 
@@ -46,26 +55,39 @@ def failed(findings: Iterable[CheckResult]) -> dict[str, CheckResult]:
     indirect=["secured"],
 )
 def test_certificate_that_ends_soon_is_a_warning(
-    secured: int, severity: Severity, words: str
+    secured: int, severity: Severity, words: str, client: ClientThread
 ) -> None:
-    reached = check_host(Host("https", "localhost", secured), allowed_networks=LOOPBACK)
+    reached = check_host(Host("https", "localhost", secured), client=client)
     assert (reached.severity, words in reached.fault) == (severity, True), reached
 
 
 @pytest.mark.parametrize("secured", [400], indirect=True)
-def test_certificate_of_another_name_is_not_accepted(secured: int) -> None:
-    reached = check_host(Host("https", "127.0.0.1", secured), allowed_networks=LOOPBACK)
+def test_certificate_of_another_name_is_not_accepted(secured: int, client: ClientThread) -> None:
+    reached = check_host(Host("https", "127.0.0.1", secured), client=client)
     assert reached.severity is Severity.FAILED
     assert "certificate" in reached.fault
 
 
-def test_unknown_name_and_closed_port_fail(receiver: Receiver) -> None:
+def test_unknown_name_and_closed_port_fail(receiver: Receiver, client: ClientThread) -> None:
     receiver.refuse_connections()
     port = int(receiver.endpoint("hook").url.split(":")[2].split("/")[0])
-    closed = check_host(Host("http", "127.0.0.1", port), allowed_networks=LOOPBACK)
-    unknown = check_host(Host("http", "nowhere.invalid", 80), allowed_networks=LOOPBACK)
-    assert "cannot be connected to" in closed.fault
+    closed = check_host(Host("http", "127.0.0.1", port), client=client)
+    unknown = check_host(Host("http", "nowhere.invalid", 80), client=client)
+    assert closed.fault == f"connection refused (127.0.0.1:{port})"
     assert unknown.severity is Severity.FAILED
+
+
+def test_a_host_is_reached_although_its_first_address_does_not_answer(receiver: Receiver) -> None:
+    addresses = {"dual.test": ["127.0.0.66", "127.0.0.1"]}
+    with (
+        full_queues("127.0.0.66", port=receiver.port),
+        name_server(addresses) as names,
+        closing(
+            ClientThread(allowed_networks=LOOPBACK, resolver=Resolver(servers=[names.address]))
+        ) as client,
+    ):
+        reached = check_host(Host("http", "dual.test", receiver.port), client=client)
+    assert (reached.severity, reached.fault) == (Severity.OK, "")
 
 
 @pytest.mark.django_db

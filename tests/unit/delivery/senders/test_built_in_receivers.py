@@ -1,4 +1,4 @@
-"""The guard of both clients: built-in receivers are reached on the loopback, and nothing else."""
+"""The guard of the client: built-in receivers are reached on the loopback, and nothing else."""
 
 import asyncio
 from collections.abc import Iterator
@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from delivery.calls.http import call_endpoint
+from delivery.calls.client_thread import client_thread
+from delivery.calls.http import call_for_answer
 from delivery.outcome import Outcome
 from delivery.senders.http.client import HttpClient
 from delivery.senders.http.request import make_request
@@ -52,11 +53,10 @@ def sent(own: BuiltInReceiverUrls, *urls: str, names: NameServer | None = None) 
 
 
 def called(own: BuiltInReceiverUrls, *urls: str) -> list[Outcome]:
+    client = client_thread(allowed_networks=(), built_in_receivers=own)
     return [
-        call_endpoint(
-            make_request(PARCEL, endpoint(url), now=datetime.now(UTC)),
-            allowed_networks=(),
-            built_in_receivers=own,
+        call_for_answer(
+            make_request(PARCEL, endpoint(url), now=datetime.now(UTC)), client=client
         ).outcome
         for url in urls
     ]

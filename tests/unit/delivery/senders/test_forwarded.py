@@ -10,7 +10,8 @@ import orjson
 import pytest
 from django.conf import settings
 
-from delivery.calls.http import call_endpoint
+from delivery.calls.client_thread import client_thread
+from delivery.calls.http import call_for_answer
 from delivery.database.statements import statement
 from delivery.models import Delivery, Lane, LaneKind
 from delivery.outcome import Outcome
@@ -40,7 +41,7 @@ def pushed(to: Endpoint, headers: Mapping[str, str]) -> Outcome:
 
 def called(to: Endpoint, headers: Mapping[str, str]) -> Outcome:
     request = make_request(replace(PARCEL, headers=headers), to, now=datetime.now(UTC))
-    return call_endpoint(request, allowed_networks=LOOPBACK).outcome
+    return call_for_answer(request, client=client_thread(allowed_networks=LOOPBACK)).outcome
 
 
 def values(got: Received, name: str) -> list[str]:

@@ -18,7 +18,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 from config import env
 from config.env import CHECKOUT
-from delivery.calls.http import call_endpoint
+from delivery.calls.client_thread import client_thread
+from delivery.calls.http import call_for_answer
 from delivery.calls.sync import exchange_message
 from delivery.models.message import public_id
 from delivery.outcome import Outcome
@@ -227,7 +228,7 @@ def test_a_sender_that_does_not_trace_reads_nothing_for_it() -> None:
 
 def called(parcel: Parcel, to: Endpoint) -> Outcome:
     request = make_request(parcel, to, now=datetime.now(UTC))
-    return call_endpoint(request, allowed_networks=LOOPBACK).outcome
+    return call_for_answer(request, client=client_thread(allowed_networks=LOOPBACK)).outcome
 
 
 @pytest.mark.parametrize("way", [sent, called])

@@ -26,6 +26,10 @@ from tests.support.receivers.name_server import NameServer, name_server
     [
         ("https://example.com/hook", "POST", "https://example.com/hook", 443),
         ("http://example.com", "POST", "http://example.com/", 80),
+        # An empty query is a part of the text that a receiver may sign.
+        ("http://example.com?", "POST", "http://example.com/?", 80),
+        ("http://example.com/a??", "POST", "http://example.com/a??", 80),
+        ("PUT:http://example.com/%e4?b=%2f", "PUT", "http://example.com/%e4?b=%2f", 80),
         ("PATCH:https://example.com/a?b=c&d=%20", "PATCH", "https://example.com/a?b=c&d=%20", 443),
         ("delete:HTTP://Example.COM:8080/", "DELETE", "http://example.com:8080/", 8080),
         (
