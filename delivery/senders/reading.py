@@ -99,7 +99,7 @@ async def _read_in_order(lane: SenderLane, context: SenderContext, reading: Read
             Group(parcel.message_id, None, [parcel], reading.generation, run) for parcel in parcels
         ],
         more={WHOLE_LANE} if parcels or run.goes_on else set(),
-        is_full=not run.is_probe and (len(parcels) >= limits.rows or len(parcels) < len(read)),
+        is_full=not run.is_early and (len(parcels) >= limits.rows or len(parcels) < len(read)),
         outputs=outputs,
     )
 

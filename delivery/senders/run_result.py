@@ -9,10 +9,10 @@ short, because the endpoint may still be unreachable; memory and scripts make ot
                              └─▶ some were settled ─▶ the next run at once
 
 A run in which deliveries never tried before failed and none was settled points to a sick endpoint:
-the lane is blocked. While that pause lasts a probe, one delivery never tried, is sent now and then,
-because a message that the endpoint accepts must not wait for those that it refuses. Skipped
-deliveries that fail again without fresh ones get a pause of their own, so that one poisoned message
-neither stops fresh deliveries nor is tried with each of them.
+the lane is blocked. While that pause lasts one delivery never tried is sent now and then (an early
+attempt), because a message that the endpoint accepts must not wait for those that it refuses.
+Skipped deliveries that fail again without fresh ones get a pause of their own, so that one poisoned
+message neither stops fresh deliveries nor is tried with each of them.
 """
 
 import time
@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 from delivery.verdict import Rules, pause_seconds
 
-# The interval of probes in the pause after a run without success.
-PROBE_SECONDS = 5.0
+# The interval of early attempts in the pause after a run without success.
+EARLY_ATTEMPT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class RunResult:
     """One run of up to `most` deliveries. `left` counts those neither tried nor set aside yet.
 
     `is_fresh_first`: deliveries never tried come before skipped ones; otherwise all are in the
-    order of ids. `has_skipped`: there may be skipped ones to read. `is_probe`: it is no whole run,
+    order of ids. `has_skipped`: there may be skipped ones to read. `is_early`: it is no whole run,
     but one delivery in the pause after a run. `is_all`: when they were read the lane had no others
     that could be sent.
     """
@@ -56,8 +56,8 @@ class RunResult:
         "has_skipped",
         "is_all",
         "is_cut",
+        "is_early",
         "is_fresh_first",
-        "is_probe",
         "left",
         "most",
         "reason",
@@ -74,10 +74,10 @@ class RunResult:
         generation: int = 0,
         has_skipped: bool = True,
         is_fresh_first: bool = False,
-        is_probe: bool = False,
+        is_early: bool = False,
     ) -> None:
         self.most = most
-        self.is_probe = is_probe
+        self.is_early = is_early
         # Of the lane's stock: a run that is forgotten does not go on.
         self.generation = generation
         self.has_skipped = has_skipped
@@ -171,7 +171,7 @@ class Runs:
     """The run of an ordered lane that was read last, and the pause after it.
 
     The pause follows runs in which all skipped deliveries failed, and runs without success: then
-    only probes are sent.
+    only early attempts are made.
     """
 
     def __init__(self) -> None:
@@ -185,7 +185,7 @@ class Runs:
         After a fruitless run the next begins with the deliveries never tried.
         """
         if is_blocked and self.seconds_left:
-            return RunResult(most=1, generation=generation, has_skipped=False, is_probe=True)
+            return RunResult(most=1, generation=generation, has_skipped=False, is_early=True)
         last = self._run
         if last is not None and last.goes_on and last.generation == generation:
             return last

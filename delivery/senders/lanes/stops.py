@@ -23,7 +23,7 @@ from delivery.senders.lanes.keys import (
 )
 from delivery.senders.lanes.window import WHOLE_LANE, Window
 from delivery.senders.parcel import Key, Parcel
-from delivery.senders.run_result import PROBE_SECONDS, RunResult, Runs
+from delivery.senders.run_result import EARLY_ATTEMPT_SECONDS, RunResult, Runs
 from delivery.states import NEVER_CALLED, LaneState, Status
 from delivery.verdict import NextStep, Rules, Verdict, pause_seconds
 
@@ -149,17 +149,17 @@ class Stops:
             return []
         health = self.keys.health(WHOLE_LANE)
         self.runs.record(result)
-        if result.is_probe and not result.settled:
-            health.pause(PROBE_SECONDS)
+        if result.is_early and not result.settled:
+            health.pause(EARLY_ATTEMPT_SECONDS)
         is_sick = result.is_fruitless and (result.fresh or health.failures)
         if not is_sick or result.rules is None or result.failed is None:
             return []
-        if result.is_probe:
+        if result.is_early:
             self._forget()
             return self.changes(WHOLE_LANE)
         pause = pause_seconds(result.rules, failures=health.failures + 1)
         self.runs.pause(pause)
-        health.block(min(pause, PROBE_SECONDS))
+        health.block(min(pause, EARLY_ATTEMPT_SECONDS))
         return self._block(result.failed, result.failed_subscription_id, reason=result.reason)
 
     def _block(self, delivery_id: int, subscription_id: int, *, reason: str) -> list[Change]:

@@ -143,7 +143,7 @@ def test_fresh_deliveries_take_the_places_that_old_failures_leave(receiver: Rece
 def test_in_the_pause_after_a_run_one_delivery_never_tried_is_sent_now_and_then(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stops, "PROBE_SECONDS", 0.1)
+    monkeypatch.setattr(stops, "EARLY_ATTEMPT_SECONDS", 0.1)
     endpoint = receiver.endpoint("a")
     endpoint.always(FAILS)
     of = subscribed(endpoint)
@@ -160,7 +160,7 @@ def test_in_the_pause_after_a_run_one_delivery_never_tried_is_sent_now_and_then(
         # One after another, in the order of publication; the first success ends the pause, and
         # then those that failed are tried at once.
         assert sent(endpoint) == [tried, first, second, good, tried, first]
-        # The probes changed neither the next try nor the delivery that the row names.
+        # The early attempts changed neither the next try nor the delivery that the row names.
         assert (row.delivery_id, row.failures) == (tried, 1)
 
     during(scenario)

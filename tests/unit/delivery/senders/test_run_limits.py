@@ -102,12 +102,12 @@ class TestNextRun:
         runs.block()
         assert not self.to_read(runs).is_fresh_first
 
-    def test_in_the_pause_of_a_blocked_lane_only_probes_are_read(self) -> None:
+    def test_in_the_pause_of_a_blocked_lane_only_early_attempts_are_read(self) -> None:
         runs = Runs()
         runs.pause(60)
-        probe = self.to_read(runs, is_blocked=True)
-        assert probe.is_probe
-        assert probe.limits(16) == PieceLimits(rows=1, fresh_rows=1, skipped_rows=0)
+        early = self.to_read(runs, is_blocked=True)
+        assert early.is_early
+        assert early.limits(16) == PieceLimits(rows=1, fresh_rows=1, skipped_rows=0)
         # A lane that flows sends fresh ones; only those that failed wait.
         flowing = self.to_read(runs).limits(16)
         assert (flowing.fresh_rows, flowing.skipped_rows) == (16, 0)

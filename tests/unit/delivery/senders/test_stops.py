@@ -138,7 +138,7 @@ def test_without_waiting_deliveries_nothing_stops_the_lane_and_a_long_run_is_emp
 
 
 def test_a_pause_that_is_over_is_followed_by_a_run_and_not_by_the_end_of_the_stop() -> None:
-    """The pause may end while a probe is being read that finds nothing."""
+    """The pause may end while an early attempt is being read that finds nothing."""
     lane = serial(**BLOCKED)
     lane.stops.runs.pause(60)
     lane.stock.add([], more=set())
@@ -150,7 +150,7 @@ def test_a_pause_that_is_over_is_followed_by_a_run_and_not_by_the_end_of_the_sto
     assert lane.notified.is_set()
 
 
-def test_a_probe_that_finds_nothing_is_read_again_later() -> None:
+def test_an_early_attempt_that_finds_nothing_is_read_again_later() -> None:
     lane = serial(**BLOCKED)
     lane.stops.runs.pause(60)
     assert lane.stops.record_run(lane.run_to_read()) == []
