@@ -98,11 +98,11 @@ class Supervisor:
             require_usable(self._environment.tls)
         for warning in exposure(self._environment):
             print_line(warning)
-        if weakness := python_weakness():
-            print_line(f"warning: {weakness}")
         self._guard()
         environment = self._start_database()
         self._prepare(environment)
+        if weakness := python_weakness():
+            print_line(f"warning: {weakness}")
         self._parts = self._make_parts(environment)
         print_line(
             f"Inturn {version()}, "

@@ -33,6 +33,7 @@ class Migration(migrations.Migration):
                 ('measured_until', models.DateTimeField(null=True)),
             ],
             options={
+                'default_permissions': (),
                 'constraints': [models.CheckConstraint(condition=models.Q(('pk', 1)), name='archive_has_one_identity')],
             },
         ),

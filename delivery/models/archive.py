@@ -124,6 +124,7 @@ class ArchiveIdentity(models.Model):
     measured_until = models.DateTimeField(null=True)
 
     class Meta:
+        default_permissions = ()
         constraints = [models.CheckConstraint(name="archive_has_one_identity", condition=Q(pk=1))]
 
     def __str__(self) -> str:

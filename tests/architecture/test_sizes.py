@@ -1,12 +1,11 @@
-"""The sizes of functions, files and packages, in total and at most."""
+"""The sizes of functions. A file is as long as its one subject needs."""
 
 import ast
 import statistics
 
 from tests.architecture.source import Function, Module, production, suite
 
-FILE_LINES = 300
-FUNCTION_LINES = 50
+FUNCTION_LINES = 60
 PARAMETERS = 5
 MEDIAN_LINES = 8
 NINETIETH_LINES = 25
@@ -43,11 +42,6 @@ def too_long(module: Module, functions: list[Function]) -> list[str]:
     ]
 
 
-def test_no_file_is_longer_than_300_lines() -> None:
-    modules = [*production(), *suite()]
-    assert [module.name for module in modules if module.text.count("\n") > FILE_LINES] == []
-
-
 def test_functions_are_short_and_require_at_most_5_parameters() -> None:
     crowded, long, lengths = [], [], []
     # Each module is parsed once: that takes most of the time.
@@ -66,5 +60,5 @@ def test_functions_are_short_and_require_at_most_5_parameters() -> None:
     assert statistics.quantiles(lengths, n=10)[-1] <= NINETIETH_LINES
 
 
-def test_no_function_of_the_tests_is_longer_than_50_lines() -> None:
+def test_no_function_of_the_tests_is_longer_than_60_lines() -> None:
     assert [place for module in suite() for place in too_long(module, module.functions)] == []

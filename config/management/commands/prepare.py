@@ -32,23 +32,23 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            self._check_database()
+            self._refuse_unsuitable()
             with self._one_at_a_time():
                 self._migrate()
                 queue_lanes.ensure_queue_lanes(settings.ENVIRONMENT.queue_senders)
                 call_command("provision")
+                for warning in database_warnings():
+                    self.stderr.write(f"warning: {warning}")
         except OperationalError:  # Reported for all commands in one place.
             raise
         except DatabaseError as error:
             raise CommandError(f"the database refuses to be prepared: {reason(error)}") from error
         collect_static_files()
 
-    def _check_database(self) -> None:
+    def _refuse_unsuitable(self) -> None:
         """Refuse a database that cannot keep the promises, before anything is written to it."""
         for refusal in database_refusals():
             raise CommandError(refusal)
-        for warning in database_warnings():
-            self.stderr.write(f"warning: {warning}")
 
     def _migrate(self) -> None:
         """Migrate; wait for a table in use only briefly at a time.

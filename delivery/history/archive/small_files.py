@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 # A store on the other side of the world answers in a second.
 ANSWER_SECONDS = 10.0
+_THREAD = "archive storage"
 # Key and password before a URL's host, and its parameters.
 _SECRET = re.compile(r"(?<=://)[^/@]*:[^/@]*@|\?.*")
 
@@ -72,19 +73,24 @@ def call_storage(url: str, call: Callable[[], Result], *, seconds: float | None 
             raise NoAnswerFromStorageError(_silence(url))
         _unanswered.pop(url, None)
     made = _Call(call)
-    threading.Thread(target=made.execute, name="archive storage", daemon=True).start()
+    threading.Thread(target=made.execute, name=_THREAD, daemon=True).start()
     if not made.ended.wait(seconds or ANSWER_SECONDS):
         _unanswered[url] = made
         raise NoAnswerFromStorageError(_silence(url))
     if isinstance(made.error, OSError):
         raise NoAnswerFromStorageError(
-            f"The archive at {shown_place(url)} cannot be read: {made.error}. See HISTORY_URL, and "
-            "whether this machine reaches that place."
+            f"The archive at {shown_place(url)} cannot be used: {made.error}. Correct "
+            "HISTORY_URL, or mend that place, and try again."
         ) from made.error
     if made.error is not None:
         raise made.error
     result: Result = made.result
     return result
+
+
+def is_call_under_way() -> bool:
+    """Return whether a call has not returned, for which the end of this process might wait."""
+    return any(thread.name == _THREAD for thread in threading.enumerate())
 
 
 def _silence(url: str) -> str:

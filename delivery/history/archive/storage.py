@@ -16,6 +16,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -128,9 +129,8 @@ class StorageProbe:
 
     def close(self) -> None:
         self._process.kill()
-        # Reaps it, unless it is stuck.
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(0.2)
+        # It may be stuck, and then ends later or never.
+        threading.Thread(target=self._process.wait, name="storage probe", daemon=True).start()
         self._said.close()
 
     def _error(self, reason: str) -> ReachError:

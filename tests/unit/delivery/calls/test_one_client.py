@@ -3,6 +3,7 @@
 Each case is tried in every way, and the endpoint gets, and the outcome says, the same.
 """
 
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from tests.support.receivers import Receiver
 from tests.support.receivers.raw import BLANK_LINE, full_queues, raw_server
 from tests.unit.delivery.calls.ways import OK, Ways, same, saved
 
+LENGTH = re.compile(rb"(?i)\r\ncontent-length: ([0-9]+)")
+
 
 @contextmanager
 def recording() -> Iterator[tuple[int, list[bytes]]]:
@@ -21,11 +24,21 @@ def recording() -> Iterator[tuple[int, list[bytes]]]:
     headers: list[bytes] = []
 
     def talk(connection: socket.socket) -> None:
-        request = b""
-        while BLANK_LINE not in request and (part := connection.recv(65_536)):
-            request += part
-        headers.append(request.partition(BLANK_LINE)[0])
-        connection.sendall(OK)
+        # It keeps its connections, as its answer says.
+        received = b""
+        while True:
+            while BLANK_LINE not in received:
+                if not (part := connection.recv(65_536)):
+                    return
+                received += part
+            header, _, received = received.partition(BLANK_LINE)
+            headers.append(header)
+            length = LENGTH.search(header)
+            missing = int(length[1]) if length else 0
+            while len(received) < missing and (part := connection.recv(65_536)):
+                received += part
+            received = received[missing:]
+            connection.sendall(OK)
 
     with raw_server(talk) as port:
         yield port, headers

@@ -47,7 +47,7 @@ QUERIES = {
     "delivery.owndelivery": 9,
     "delivery.payloadview": 4,
     "delivery.resubmission": 4,
-    "delivery.retentionrun": 6,
+    "delivery.retentionrun": 7,
     "delivery.archivefile": 7,
     "delivery.finding": 5,
     "delivery.historyhour": 9,

@@ -29,7 +29,7 @@ REFUSED = r"no connection \(Connection refused\)"
 ARCHIVES = [
     ("{file}", "it is a file, and must be a folder"),
     ("{file}/archive", "Not a directory"),
-    ("{readonly}/archive", "Cannot create directory '/proc/archive"),
+    ("{readonly}/archive", "No such file or directory: '/proc/archive'"),
     ("ftp://nowhere.invalid/archive", "Unrecognized filesystem type in URI"),
     ("https://nowhere.invalid/archive", "Unrecognized filesystem type in URI"),
     ("hdfs://127.0.0.1:1/archive", "libjvm|libhdfs"),
@@ -55,7 +55,7 @@ SPARKS = [
 ]
 SETTINGS = [
     ({"SPARK_MASTER": "foo"}, "SPARK_MASTER: 'foo' is not like local"),
-    ({"HISTORY_URL": "s3a:///archive"}, "HISTORY_URL: 's3a:///archive' is not a folder, or a URL"),
+    ({"HISTORY_URL": "s3a:///archive"}, "HISTORY_URL: 's3a:///archive' is not an absolute folder"),
     ({"SPARK_REMOTE": "foo"}, "SPARK_REMOTE: 'foo' is not like sc://"),
     ({"SPARK_MASTER": "local", "SPARK_REMOTE": "sc://here"}, "are both given"),
 ]

@@ -34,7 +34,7 @@ def refusal(system: str, path: Path) -> str:
         ),
         (b'[{"EventName": "A"},\n {"EventName": }]', "(line 2, column 16)"),
         (b'[{"EventName": NaN}]', "NaN is not JSON"),
-        (b'["\\ud800"]', "half a surrogate pair"),
+        (b'["\\ud800"]', "half of a character"),
         ('[{"EventName": "Ä"},\n "Ä"]'.encode("latin-1"), "is not UTF-8 (line 1, byte 17 of it)"),
         ("[1]".encode("utf-16"), "is UTF-16"),
         ("[1]".encode("utf-16-le"), "has a NUL byte (line 1, byte 2 of it)"),

@@ -277,5 +277,5 @@ def test_a_subscriber_comes_before_an_application_of_its_name(orders: Subscripti
 
 def test_an_application_has_no_subscriptions_by_name(orders: Subscription) -> None:
     Subscriber.objects.filter(name="crm").update(application="shop")
-    with pytest.raises(PublishRefusedError, match="There is no subscriber 'shop'"):
+    with pytest.raises(PublishRefusedError, match="There is no subscription 'shop/orders'"):
         deliver(orders.event_type, "shop/orders")
