@@ -1,4 +1,4 @@
-"""The rule of `subscriptions.checks.moved_endpoint` for the body of a PATCH."""
+"""The rule of `subscriptions.checks.moved_endpoint` for the body of a POST or PATCH."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,18 +11,17 @@ from subscriptions.models import Subscription
 def refusals_of_body(
     row: Subscription | None, values: Mapping[str, Any], *, body: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Return field → reason if the endpoint moves with credentials that the body does not give.
+    """Return field → reason if a server newly gets credentials that the body does not give.
 
-    A masked value and a field that is left out keep the stored ones.
+    A masked value and a field that is left out keep the stored ones. Without a row it is created.
     """
-    if row is None or "endpoint" not in values:
-        return {}
+    row = row or Subscription(subscriber=values["subscriber"])
     auth, headers = body.get("auth"), values.get("headers", row.headers or {})
     given = body.get("headers")
     kept = kept_credentials(
         row,
+        values,
         is_auth_kept=auth is None or any(auth.get(part) == MASKED for part in SECRET_PARTS),
-        headers=headers,
         kept=[name for name in headers if given is None or given.get(name) == MASKED],
     )
-    return moved_refusals(row, values["endpoint"], kept)
+    return moved_refusals(row, values.get("endpoint", row.endpoint), kept)

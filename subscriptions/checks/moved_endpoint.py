@@ -1,16 +1,24 @@
-"""A changed server gets no stored credential: whoever changes it enters the credential again.
+"""A server gets no stored credential that it does not have: whoever wants so enters it again.
 
-Stored credentials are masked. Without this rule everybody who may change an endpoint could read
-them, at a server of their own. A server is a scheme, a host and a port. The one exception is the
-move of many endpoints at once (`subscriptions.rewriting`), which an administrator confirms.
+Stored credentials are masked. Without this rule everybody who may create a subscription or change
+an endpoint could read them, at a server of their own. A server is a scheme, a host and a port.
+
+Headers and auth of a subscription stay with its server. A header of its subscriber goes to each
+server that gets the same name and value already, from a subscription of this subscriber: as the
+subscriber's, or as a header that somebody entered there. So a new server needs the value once, in
+a header of its subscription; after that the header can be left to the subscriber.
+
+The one exception is the move of many endpoints at once (`subscriptions.rewriting`), which an
+administrator confirms.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from subscriptions.models import Subscription
 from subscriptions.values.endpoints import EndpointError, parse_endpoint
+from subscriptions.values.header_values import with_shared
 
 SECRET_PARTS = frozenset({"password", "token"})
 
@@ -19,14 +27,14 @@ Server = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptCredentials:
-    """The stored credentials that a change does not replace.
+    """The stored credentials that a new or changed row would send and its author does not give.
 
-    `headers` and `shared` are names of headers; the subscriber has the values of `shared`.
+    `headers` are names of the row's own; `shared` has those of its subscriber, with their values.
     """
 
     has_auth: bool = False
     headers: tuple[str, ...] = ()
-    shared: tuple[str, ...] = ()
+    shared: Mapping[str, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.has_auth or self.headers or self.shared)
@@ -39,57 +47,77 @@ def is_moved(before: str, after: str) -> bool:
 
 
 def kept_credentials(
-    row: Subscription, *, is_auth_kept: bool, headers: Mapping[str, Any], kept: Collection[str]
+    row: Subscription, values: Mapping[str, Any], *, is_auth_kept: bool, kept: Collection[str]
 ) -> KeptCredentials:
-    """Return the credentials that a row would keep: `kept` are names among its new `headers`."""
-    own = {name.lower() for name in headers}
+    """Return the credentials that a row with these new values would keep.
+
+    `kept` are the names of its headers that are not entered again. The headers of a subscriber
+    that is not stored yet come with the request.
+    """
     has_auth = (row.auth or {}).get("type", "none") != "none"
-    shared = [name for name in row.subscriber.headers or {} if name.lower() not in own]
     return KeptCredentials(
         has_auth=is_auth_kept and has_auth,
         headers=tuple(sorted(name for name in kept if name in (row.headers or {}))),
-        shared=tuple(sorted(shared)),
+        shared={} if row.subscriber.pk is None else _shared(row, values),
     )
 
 
 def moved_refusals(row: Subscription, endpoint: str, kept: KeptCredentials) -> dict[str, str]:
-    """Return field → reason if the endpoint moves with stored credentials; empty otherwise."""
-    if not kept or not is_moved(row.endpoint, endpoint):
-        return {}
+    """Return field → reason if a server would newly get stored credentials; empty otherwise."""
     refused = {}
-    if kept.has_auth:
+    has_moved = is_moved(row.endpoint, endpoint)
+    if has_moved and kept.has_auth:
         refused["auth"] = (
             "The endpoint changes its server, which does not get the stored credentials: enter "
             "them again, or choose none."
         )
-    if kept.headers:
+    if has_moved and kept.headers:
         refused["headers"] = (
             "The endpoint changes its server, which does not get the stored "
             f"{_values_of(kept.headers)}: enter each again, or remove the header."
         )
-    elif kept.shared and not _is_server_of_subscriber(row, endpoint):
+    elif shared := _newly_shared(row, endpoint, kept.shared):
         refused["headers"] = (
-            "The endpoint changes to a server that no other subscription of the subscriber "
-            f"has, and which does not get the subscriber's {_values_of(kept.shared)}: enter each "
-            "here, or remove it from the subscriber."
+            f"This server does not get the subscriber's {_values_of(shared)} from another of its "
+            "subscriptions: enter each as a header of this one, or remove it from the subscriber."
         )
     return refused
 
 
 def takes_credentials(row: Subscription, endpoint: str) -> bool:
     """Return whether the server of this endpoint would newly get the row's stored credentials."""
-    own = row.headers or {}
-    return bool(
-        moved_refusals(
-            row, endpoint, kept_credentials(row, is_auth_kept=True, headers=own, kept=own)
-        )
+    kept = kept_credentials(row, {}, is_auth_kept=True, kept=row.headers or {})
+    return bool(moved_refusals(row, endpoint, kept))
+
+
+def _shared(row: Subscription, values: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the subscriber's headers that a row with these new values would send."""
+    own = values.get("headers", row.headers) or {}
+    auth = values.get("auth", row.auth) or {}
+    has_credential = auth.get("type", "none") != "none" or values.get(
+        "forward_authorization", row.forward_authorization
     )
+    shared = row.subscriber.headers or {}
+    sent = with_shared(own, shared, has_credential=has_credential)
+    names = {name.lower() for name in own}
+    return {name: shared[name] for name in shared if name in sent and name.lower() not in names}
 
 
-def _is_server_of_subscriber(row: Subscription, endpoint: str) -> bool:
-    others = Subscription.objects.filter(subscriber=row.subscriber_id).exclude(pk=row.pk)
+def _newly_shared(row: Subscription, endpoint: str, shared: Mapping[str, str]) -> list[str]:
+    """Return the names of the headers that no stored subscription sends to this server yet."""
     server = _server_of(endpoint)
-    return any(server == _server_of(one) for one in others.values_list("endpoint", flat=True))
+    if server is None or not shared:
+        return []
+    unknown = {(name.lower(), value): name for name, value in shared.items()}
+    stored = Subscription.objects.filter(subscriber=row.subscriber)
+    places = stored.values_list("pk", "endpoint")
+    there = stored.filter(pk__in=[pk for pk, place in places if _server_of(place) == server])
+    for known in there.select_related("subscriber").iterator():
+        for name, value in {**_shared(known, {}), **(known.headers or {})}.items():
+            unknown.pop((name.lower(), value), None)
+        if not unknown:
+            break
+    return sorted(unknown.values())
 
 
 def _values_of(names: Collection[str]) -> str:

@@ -160,10 +160,14 @@ class _Drafting:
             self.plan.faults.append(DocumentFault(object=label, field="name", detail=detail))
         values, wrong = checker.check(entry, stored=row, of=label)
         self.plan.faults += wrong
-        if section is SUBSCRIPTIONS and row is not None and not wrong:
-            has_new = str(row.subscriber) in self._with_new_headers
+        if section is SUBSCRIPTIONS and not wrong:
             self.plan.faults += moved_faults(
-                row, values, entry=entry, kept=self._kept(label), has_new_shared=has_new
+                row,
+                values,
+                entry=entry,
+                kept=self._kept(label),
+                with_new_headers=self._with_new_headers,
+                of=label,
             )
         if len(self.plan.faults) > noted:
             return None

@@ -85,7 +85,7 @@ class SentHeaders(forms.ModelForm[Subscription]):
         except HeaderError as error:
             self.add_error("auth_type", str(error))
             return
-        if not self._takes_along(cleaned, headers):
+        if not self._takes_along(cleaned, {"headers": headers, "auth": auth}):
             return
         self.changed_secrets = [
             field
@@ -95,18 +95,21 @@ class SentHeaders(forms.ModelForm[Subscription]):
         ]
         self.instance.headers, self.instance.auth = headers, auth
 
-    def _takes_along(self, cleaned: dict[str, Any], headers: dict[str, str]) -> bool:
-        """Return False, with the reasons, if a new server would get stored credentials."""
-        if self.instance._state.adding or not cleaned.get("endpoint"):
+    def _takes_along(self, cleaned: dict[str, Any], values: dict[str, Any]) -> bool:
+        """Return False, with the reasons, if a server would newly get stored credentials."""
+        row = self.instance
+        if row._state.adding and cleaned.get("subscriber"):
+            row = Subscription(subscriber=cleaned["subscriber"])
+        if not cleaned.get("endpoint") or row.subscriber_id is None:
             return True
         secrets = SECRET_PARTS.intersection(_AUTH_FIELDS.get(cleaned.get("auth_type", ""), ()))
         kept = kept_credentials(
-            self.instance,
+            row,
+            {"forward_authorization": cleaned.get("forward_authorization", False)} | values,
             is_auth_kept=any(not cleaned.get(secret) for secret in secrets),
-            headers=headers,
             kept=header_lines.kept_names(cleaned.get("header_lines", "")),
         )
-        refused = moved_refusals(self.instance, cleaned["endpoint"], kept)
+        refused = moved_refusals(row, cleaned["endpoint"], kept)
         for field, reason in refused.items():
             self.add_error(_FIELDS[field], reason)
         return not refused

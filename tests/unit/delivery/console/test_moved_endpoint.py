@@ -1,6 +1,6 @@
 """A changed server gets no stored credential, whichever way the endpoint is changed."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -8,11 +8,11 @@ from django.test import Client
 
 from subscriptions.checks.moved_endpoint import is_moved
 from subscriptions.configuration.export import export_configuration
-from subscriptions.models import ConfigurationChange, Scope, Subscription
+from subscriptions.models import ConfigurationChange, EventType, Scope, Subscriber, Subscription
 from tests.support import factories
 from tests.unit.delivery.console.subscription_form import errors, form_values
-from tests.unit.subscriptions.api.client import caller, fields_of, refused
-from tests.unit.subscriptions.configuration.documents import apply, faults
+from tests.unit.subscriptions.api.client import caller, created, fields_of, refused
+from tests.unit.subscriptions.configuration.documents import apply, document, faults
 
 OLD, NEW = "https://127.0.0.1/hook", "https://127.0.0.2/hook"
 BEARER = {"type": "bearer", "token": "old-token"}
@@ -99,6 +99,70 @@ class TestRest:
         factories.subscription(subscriber=row.subscriber, endpoint="https://127.0.0.3/hook")
         known = {"endpoint": "https://127.0.0.3/hook", "headers": {}}
         assert self.patch(row, **known).status == 200
+
+
+class TestNewSubscription:
+    """A new subscription does not bring the subscriber's secret headers to a server of its own."""
+
+    SHARED: ClassVar[dict[str, str]] = {"X-Shared": "of-all"}
+
+    @pytest.fixture
+    def crm(self, row: Subscription) -> Subscriber:
+        row.subscriber.headers = self.SHARED
+        row.subscriber.save()
+        return row.subscriber
+
+    def body(self, **changed: Any) -> dict[str, Any]:
+        made = {"name": "more", "subscriber": "crm", "event_type": "Made", "endpoint": NEW}
+        return made | changed
+
+    def test_rest_asks_for_them_at_a_new_server(self, crm: Subscriber) -> None:
+        rest = caller(Scope.MANAGE)
+        problem = refused(rest.post("subscriptions", self.body()), 400)
+        assert fields_of(problem) == {"headers"}
+        assert "X-Shared" in problem["detail"]
+        assert rest.post("subscriptions", self.body(endpoint=f"{OLD}/more")).status == 201
+
+    def test_a_server_that_got_another_value_does_not_count(self, crm: Subscriber) -> None:
+        rest = caller(Scope.MANAGE)
+        own = rest.post("subscriptions", self.body(headers={"x-shared": "mine"})).body
+        refused(rest.patch(f"subscriptions/{own['id']}", {"headers": {}}), 400)
+        refused(rest.post("subscriptions", self.body(name="third")), 400)
+
+    def test_a_server_that_got_the_value_does(self, crm: Subscriber) -> None:
+        rest = caller(Scope.MANAGE)
+        own = rest.post("subscriptions", self.body(headers={"x-shared": "of-all"})).body
+        assert rest.patch(f"subscriptions/{own['id']}", {"headers": {}}).status == 200
+        assert rest.post("subscriptions", self.body(name="third")).status == 201
+
+    def test_dropping_the_own_credential_does_not_send_the_shared(self, crm: Subscriber) -> None:
+        crm.headers = {"Authorization": "ApiKey shared"}
+        crm.save()
+        rest = caller(Scope.MANAGE)
+        own = created(rest.post("subscriptions", self.body(auth=BEARER)))
+        refused(rest.patch(f"subscriptions/{own['id']}", {"auth": {"type": "none"}}), 400)
+
+    def test_the_form_asks_too(self, ann: Client, crm: Subscriber) -> None:
+        add = "/admin/subscriptions/subscription/add/"
+        made = EventType.objects.get(name="Made")
+        values = form_values(subscriber=crm, event_type=made, name="more", endpoint=NEW)
+        assert "X-Shared" in errors(ann.post(add, values))["header_lines"][0]
+        answer = ann.post(add, values | {"header_lines": "X-Shared: of-all"})
+        assert answer.status_code == 302
+
+    def test_a_document_asks_too_unless_it_has_their_values(self, crm: Subscriber) -> None:
+        entry = {"subscriber": "crm", "name": "more", "event_type": "Made", "endpoint": NEW}
+        (fault,) = faults(document(subscriptions=[entry]))
+        assert (fault.object, fault.field) == ("subscription crm/more", "headers")
+        subscriber = {"name": "crm", "headers": {"X-Shared": "again"}}
+        apply(document(subscribers=[subscriber], subscriptions=[entry]))
+        assert Subscription.objects.filter(name="more").exists()
+
+    def test_a_document_creates_a_subscriber_with_headers(self, row: Subscription) -> None:
+        entry = {"subscriber": "erp", "name": "more", "event_type": "Made", "endpoint": NEW}
+        subscriber = {"name": "erp", "headers": self.SHARED}
+        apply(document(subscribers=[subscriber], subscriptions=[entry]))
+        assert Subscription.objects.filter(name="more").exists()
 
 
 class TestForm:
