@@ -196,6 +196,7 @@ class _Drafting:
     def _noted(self, resolved: Resolved, label: str) -> DocumentEntry:
         self.plan.faults += resolved.faults
         self.plan.kept += [(label, name, reference) for name, reference in resolved.kept]
+        self.plan.unread += resolved.unread
         return resolved.entry
 
     def _with_publish_id(self, planned: PlannedObject) -> PlannedObject:

@@ -105,11 +105,15 @@ class PlannedObject:
 
 @dataclass(slots=True)
 class Plan:
-    """`kept` are references without a value, whose secrets stay: object, field, reference."""
+    """`kept` are references without a value, whose secrets stay: object, field, reference.
+
+    `unread` are those of them that name files, on a machine that reads none.
+    """
 
     objects: list[PlannedObject] = field(default_factory=list)
     faults: list[DocumentFault] = field(default_factory=list)
     kept: list[tuple[str, str, str]] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
 
     @property
     def changes(self) -> list[PlannedObject]:

@@ -8,7 +8,8 @@ Another person may have written the document, such as the author of a merged cha
 reads no variable without the prefix in `INTURN_REFERENCE_PREFIX`, and no file outside of
 `INTURN_REFERENCE_FOLDER`: the document could have any other sent to an endpoint.
 
-A reference without a value keeps the stored secret; if none is stored, the document is refused.
+A reference without a value keeps the stored secret, as does a file where no folder is configured;
+if none is stored, the document is refused.
 """
 
 import os
@@ -37,11 +38,15 @@ class ReferenceRefusedError(Exception):
     """This reference is not looked up here; the message says why."""
 
 
+class NoFolderError(ReferenceRefusedError):
+    """No folder of files is configured, so that no file is read."""
+
+
 def secret_of_machine(reference: str) -> str | None:
     """Look up a reference in the environment or in a file, without its last line break.
 
-    Raise ReferenceRefusedError for a file outside of the folder, and for a variable that is set
-    only without the prefix.
+    Raise NoFolderError for a file where no folder is configured; ReferenceRefusedError for a file
+    outside of the folder, and for a variable that is set only without the prefix.
     """
     form, _, name = reference.partition(":")
     return _of_environment(name) if form == "env" else _of_file(name)
@@ -66,7 +71,7 @@ def _of_file(name: str) -> str | None:
     """Return the content of a file below the folder, wherever symbolic links lead."""
     folder = settings.ENVIRONMENT.references.folder
     if folder is None:
-        raise ReferenceRefusedError(
+        raise NoFolderError(
             "Files are read only below the folder that INTURN_REFERENCE_FOLDER names; set it."
         )
     try:
@@ -105,11 +110,15 @@ class ReferenceNames:
 
 @dataclass(slots=True)
 class Resolved:
-    """An entry with the values of its secrets; `kept` are fields whose stored secret stays."""
+    """An entry with the values of its secrets; `kept` are fields whose stored secret stays.
+
+    `unread` are those of their references that name files which could not be read.
+    """
 
     entry: DocumentEntry
     faults: list[DocumentFault] = field(default_factory=list)
     kept: list[tuple[str, str]] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
 
 
 def resolve_secrets(
@@ -155,6 +164,11 @@ class _Resolving:
             return self._refuse(place, _WRITE)
         try:
             found = self.lookup(reference)
+        except NoFolderError as error:
+            if stored is None:
+                return self._refuse(place, str(error))
+            self.resolved.unread.append(reference)
+            found = None
         except ReferenceRefusedError as error:
             return self._refuse(place, str(error))
         if found is not None:

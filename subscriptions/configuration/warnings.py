@@ -8,8 +8,25 @@ from subscriptions.configuration.document import EVENT_TYPES
 from subscriptions.configuration.plan import Plan, Verb
 from subscriptions.models import EventType
 
+_MOST_NAMED = 3
+
 
 def plan_warnings(plan: Plan) -> list[str]:
+    """Return a warning for each group of similar names, and for files that are not read."""
+    return [*_unread_files(plan), *_similar_names(plan)]
+
+
+def _unread_files(plan: Plan) -> list[str]:
+    if not plan.unread:
+        return []
+    names = ", ".join(plan.unread[:_MOST_NAMED]) + (" …" if len(plan.unread) > _MOST_NAMED else "")
+    return [
+        f"no file is read here, so the stored secrets stay ({names}): set INTURN_REFERENCE_FOLDER "
+        "to the folder of these files, or give the values"
+    ]
+
+
+def _similar_names(plan: Plan) -> list[str]:
     """Return a warning for each group of names that differ only in case, if the plan creates one.
 
     They are names of event types.

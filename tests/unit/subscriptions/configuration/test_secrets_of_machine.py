@@ -3,12 +3,17 @@
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_django.fixtures import Settings
 
 from config.env import read_environment
+from subscriptions.configuration.document import RefusedDocumentError
+from subscriptions.configuration.plan import Plan
 from subscriptions.configuration.secrets import ReferenceRefusedError, secret_of_machine
+from subscriptions.configuration.warnings import plan_warnings
+from subscriptions.models import Subscription
 from tests.support import factories
 from tests.unit.subscriptions.configuration.documents import document
 
@@ -67,7 +72,6 @@ def test_a_variable_needs_the_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.django_db
 def test_a_refused_reference_is_a_fault_of_its_field(folder: Path) -> None:
     from delivery.configuration.applying import checked_document, plan_document
-    from subscriptions.configuration.document import RefusedDocumentError
 
     row = factories.subscription("orders", subscriber=factories.subscriber("crm"))
     entry = {
@@ -84,6 +88,58 @@ def test_a_refused_reference_is_a_fault_of_its_field(folder: Path) -> None:
     (fault,) = refused.value.faults
     assert fault.field == "headers.X-Key"
     assert "INTURN_REFERENCE_FOLDER" in fault.detail
+
+
+@pytest.mark.django_db
+class TestWithoutTheFolder:
+    """A document with files plans as one with variables that have no value."""
+
+    def entry(self, **headers: str) -> dict[str, Any]:
+        return {
+            "subscriber": "crm",
+            "name": "orders",
+            "event_type": "Made",
+            "headers": {name: {"from": reference} for name, reference in headers.items()},
+        }
+
+    @pytest.fixture(autouse=True)
+    def row(self) -> Subscription:
+        return factories.subscription(
+            "orders",
+            subscriber=factories.subscriber("crm", headers={"A": "stored"}),
+            event_type=factories.event_type("Made"),
+            headers={"Key": "stored"},
+        )
+
+    def planned(self, content: dict[str, Any]) -> Plan:
+        from delivery.configuration.applying import checked_document, plan_document
+
+        checked = checked_document(content, lookup=secret_of_machine, prune=False)
+        return plan_document(checked)
+
+    def test_a_stored_secret_stays_and_the_plan_warns(self) -> None:
+        subscriber = {"name": "crm", "headers": {"A": {"from": "file:b"}}}
+        content = document(subscriptions=[self.entry(Key="file:a")], subscribers=[subscriber])
+        plan = self.planned(content)
+        assert (plan.changes, [reference for *_, reference in plan.kept]) == (
+            [],
+            ["file:b", "file:a"],
+        )
+        (warning,) = plan_warnings(plan)
+        assert "file:b, file:a" in warning
+        assert "INTURN_REFERENCE_FOLDER" in warning
+
+    def test_where_none_is_stored_it_is_refused(self) -> None:
+        with pytest.raises(RefusedDocumentError) as refused:
+            self.planned(document(subscriptions=[self.entry(Key="file:a", Other="file:b")]))
+        (fault,) = refused.value.faults
+        assert fault.field == "headers.Other"
+        assert "INTURN_REFERENCE_FOLDER" in fault.detail
+
+    def test_no_kept_secret_goes_to_another_server(self) -> None:
+        entry = self.entry(Key="file:a") | {"endpoint": "https://127.0.0.9/"}
+        with pytest.raises(RefusedDocumentError, match="changes its server"):
+            self.planned(document(subscriptions=[entry]))
 
 
 @pytest.mark.parametrize(
