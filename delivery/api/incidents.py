@@ -16,12 +16,13 @@ from delivery.incidents import actions
 from delivery.models import Incident, IncidentKind, IncidentSeverity, IncidentState
 from delivery.models.delivery import PLACE_BITS
 from delivery.models.message import public_id
-from subscriptions.api.authentication import actor_of
+from subscriptions.api.authentication import actor_of, key_of_request
 from subscriptions.api.pages import ById, KeysetPages, PageOrder
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Moment, Strict, Text
 from subscriptions.api.views import MANAGE, READ, ApiView
-from subscriptions.values.shown_addresses import masked_address
+from subscriptions.models import Scope
+from subscriptions.values.shown_addresses import masked_address, secret_address_key
 
 _SHOWN_STATES = [IncidentState.OPEN.value, IncidentState.CLOSED.value]
 
@@ -42,7 +43,10 @@ class IncidentSerializer(serializers.ModelSerializer[Incident]):
     )
     since = serializers.DateTimeField(source="first_at")
     url = serializers.SerializerMethodField(
-        help_text="Its query and long parts of its path are masked."
+        help_text="For a read key its query and long parts of its path are masked."
+    )
+    url_key = serializers.SerializerMethodField(
+        help_text="Names the URL where it is masked: `url-health/release` takes it. Empty: no URL."
     )
 
     class Meta:
@@ -56,6 +60,7 @@ class IncidentSerializer(serializers.ModelSerializer[Incident]):
             "cause",
             "subscription",
             "url",
+            "url_key",
             "message",
             "delivery",
             "count",
@@ -71,7 +76,11 @@ class IncidentSerializer(serializers.ModelSerializer[Incident]):
         ]
 
     def get_url(self, incident: Incident) -> str:
-        return masked_address(incident.url)
+        is_whole = key_of_request(self.context["request"]).scope == Scope.MANAGE
+        return incident.url if is_whole else masked_address(incident.url)
+
+    def get_url_key(self, incident: Incident) -> str:
+        return secret_address_key(incident.url) if incident.url else ""
 
     def get_message(self, incident: Incident) -> str | None:
         if incident.delivery_id is None:
@@ -113,11 +122,11 @@ class IncidentViews(ApiView, GenericViewSet[Incident]):
         """List incidents, newest first."""
         wanted = {name: self.query[name] for name in ("state", "kind") if name in self.query}
         page = self.paginate_queryset(self.get_queryset().filter(**wanted))
-        return self.get_paginated_response(IncidentSerializer(page, many=True).data)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     def retrieve(self, request: Request, pk: str) -> Response:
         """Read an incident."""
-        return Response(IncidentSerializer(self.get_object()).data)
+        return Response(self.get_serializer(self.get_object()).data)
 
     @extend_schema(request=None, responses=IncidentSerializer)
     def acknowledge(self, request: Request, pk: str) -> Response:
@@ -163,7 +172,7 @@ class IncidentViews(ApiView, GenericViewSet[Incident]):
             act(incident.pk, actor=actor_of(request), now=timezone.now(), **options)
         except actions.IncidentError as error:
             raise _refused(error) from None
-        return Response(IncidentSerializer(self.get_object()).data)
+        return Response(self.get_serializer(self.get_object()).data)
 
 
 def _refused(error: actions.IncidentError) -> Problem:

@@ -11,14 +11,15 @@ from rest_framework.viewsets import GenericViewSet
 
 from delivery.models import UrlHealth, UrlState
 from delivery.support import release_url
+from delivery.support.url_keys import url_of
 from subscriptions.api.authentication import actor_of, key_of_request
 from subscriptions.api.pages import DEFAULT_LIMIT, MAX_LIMIT, KeysetPages, PageOrder
-from subscriptions.api.problems import Problem
+from subscriptions.api.problems import Problem, invalid_field
 from subscriptions.api.strict import Strict, Text
 from subscriptions.api.views import MANAGE, READ, ApiView
 from subscriptions.models import Scope
 from subscriptions.values.endpoints import MAX_ENDPOINT_LENGTH
-from subscriptions.values.shown_addresses import masked_address
+from subscriptions.values.shown_addresses import masked_address, secret_address_key
 
 
 class UrlHealthSerializer(serializers.ModelSerializer[UrlHealth]):
@@ -30,6 +31,9 @@ class UrlHealthSerializer(serializers.ModelSerializer[UrlHealth]):
 
     url = serializers.SerializerMethodField(
         help_text="For a read key its query and long parts of its path are masked."
+    )
+    url_key = serializers.SerializerMethodField(
+        help_text="Names the URL where it is masked; `url-health/release` takes it, too."
     )
     state = serializers.ChoiceField(choices=UrlState.choices)
     attempts = serializers.IntegerField(help_text="Since it was last enabled.")
@@ -43,6 +47,7 @@ class UrlHealthSerializer(serializers.ModelSerializer[UrlHealth]):
         model = UrlHealth
         fields = [
             "url",
+            "url_key",
             "state",
             "since",
             "attempts",
@@ -56,6 +61,9 @@ class UrlHealthSerializer(serializers.ModelSerializer[UrlHealth]):
         is_whole = key_of_request(self.context["request"]).scope == Scope.MANAGE
         return health.url if is_whole else masked_address(health.url)
 
+    def get_url_key(self, health: UrlHealth) -> str:
+        return secret_address_key(health.url)
+
 
 class UrlHealthQuery(Strict):
     """The query parameters of the list of URLs."""
@@ -66,23 +74,40 @@ class UrlHealthQuery(Strict):
     after = Text(
         required=False,
         max_length=MAX_ENDPOINT_LENGTH,
-        help_text="Set by `next`: the URL to continue from.",
+        help_text="Set by `next`: the key of the URL to continue from.",
     )
     state = serializers.ChoiceField(choices=UrlState.choices, required=False)
 
 
 class ReleaseSerializer(Strict):
-    """The URL to release."""
+    """The URL to release, or its key."""
 
     url = Text(
         max_length=MAX_ENDPOINT_LENGTH,
-        help_text="As it is listed: an endpoint without its method prefix.",
+        help_text="As it is listed: an endpoint without its method prefix; or its `url_key`, which "
+        "`url-health`, `incidents` and the messages of incidents have.",
     )
+
+
+class UrlPages(KeysetPages):
+    """Pages whose `next` has the key of a URL.
+
+    The URL itself is not accepted: a caller who sees it masked could find it out by comparisons.
+    """
+
+    def key_of(self, value: str) -> str:
+        return secret_address_key(value)
+
+    def value_of(self, key: str) -> str:
+        url = "" if "://" in key else url_of(key)
+        if not url:
+            raise invalid_field("after", "No URL has this key; begin with the first page.")
+        return url
 
 
 class UrlHealthViews(ApiView, GenericViewSet[UrlHealth]):
     order = PageOrder(column="url")
-    pagination_class = KeysetPages
+    pagination_class = UrlPages
     query_classes: ClassVar[Mapping[str, type[Strict]]] = {"list": UrlHealthQuery}
     queryset = UrlHealth.objects.all()
     serializer_class = UrlHealthSerializer
@@ -105,7 +130,7 @@ class UrlHealthViews(ApiView, GenericViewSet[UrlHealth]):
         """Enable a URL that is DISABLED or FROZEN, and reset its counts. 409 when it is ENABLED."""
         serializer = ReleaseSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        url: str = serializer.validated_data["url"]
+        url = url_of(serializer.validated_data["url"])
         try:
             release_url.release_url(url, actor=actor_of(request))
         except UrlHealth.DoesNotExist:

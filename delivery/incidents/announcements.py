@@ -86,6 +86,7 @@ def incident_body(change: IncidentChange) -> dict[str, Any]:
         "subscriber": facts.subscriber,
         "subscription": facts.subscription,
         "url": masked_address(incident.url) or None,
+        "url_key": secret_address_key(incident.url) if incident.url else None,
         "message": facts.message,
         "delivery": facts.delivery_id,
         "count": incident.count,

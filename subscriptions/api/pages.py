@@ -69,9 +69,8 @@ class KeysetPages(BasePagination):
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         order: PageOrder = view.order
         if (key := view.query.get("after")) is not None:
-            queryset = queryset.filter(
-                **{f"{order.column}__{'lt' if order.newest_first else 'gt'}": key}
-            )
+            following = f"{order.column}__{'lt' if order.newest_first else 'gt'}"
+            queryset = queryset.filter(**{following: self.value_of(key)})
         limit: int = view.query["limit"]
         # Read one row more than requested, to see whether another page follows.
         rows = list(
@@ -80,8 +79,17 @@ class KeysetPages(BasePagination):
             ]
         )
         if len(rows) > limit:
-            self._next = _following(request, getattr(rows[limit - 1], order.column))
+            last = getattr(rows[limit - 1], order.column)
+            self._next = _following(request, self.key_of(last))
         return rows[:limit]
+
+    def key_of(self, value: Any) -> Any:
+        """Return what `after` says of the column's value in the last row of a page."""
+        return value
+
+    def value_of(self, key: Any) -> Any:
+        """Return the column's value of which `after` says this."""
+        return key
 
     def get_paginated_response(self, data: Any) -> Response:
         return Response({"results": data, "next": self._next})

@@ -12,14 +12,14 @@ MASK = "•••"
 # Shorter parts of a path are words; a token of 96 bits has 16 characters.
 LONGEST_WORD = 15
 
-_QUERY = re.compile(r"\?.*", re.DOTALL)
-_LONG_PART = re.compile(rf"(?<!/)/[^/?]{{{LONGEST_WORD + 1},}}")
+QUERY = re.compile(r"\?.*", re.DOTALL)
+LONG_PART = re.compile(rf"(?<!/)/[^/?]{{{LONGEST_WORD + 1},}}")
 _ADDRESS = re.compile(r"https?://[^\s\"'<>]+", re.IGNORECASE)
 
 
 def masked_address(text: str) -> str:
     """Return an endpoint, URL or other text with its query and long parts of its path masked."""
-    return _QUERY.sub(f"?{MASK}", _LONG_PART.sub(f"/{MASK}", text)) if "://" in text else text
+    return QUERY.sub(f"?{MASK}", LONG_PART.sub(f"/{MASK}", text)) if "://" in text else text
 
 
 def masked_addresses(text: str) -> str:

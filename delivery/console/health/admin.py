@@ -21,6 +21,7 @@ from delivery.console.shared.labels import label, two_lines
 from delivery.console.shared.row_extras import CompletedList
 from delivery.models import UrlHealth, UrlState
 from delivery.support import release_url as url_release
+from delivery.support.url_keys import url_of
 from subscriptions.admin.shared.addresses import address_for, with_shown_addresses
 from subscriptions.admin.shared.base import ConsoleAdmin, ReadOnly, actor_of
 from subscriptions.admin.shared.list_filters import choice_filter
@@ -152,7 +153,4 @@ def release_url(health: UrlHealth) -> str:
 
 def _health(object_id: str) -> UrlHealth:
     """Return the row with this key of its URL, or with the URL itself; raise Http404."""
-    typed = unquote(object_id)
-    urls = UrlHealth.objects.values_list("url", flat=True)
-    url = typed if "://" in typed else next((u for u in urls if secret_address_key(u) == typed), "")
-    return get_object_or_404(UrlHealth, pk=url)
+    return get_object_or_404(UrlHealth, pk=url_of(unquote(object_id)))

@@ -1,6 +1,7 @@
 """A suspended lane is resumed or skipped, and not retried; a disabled URL is released."""
 
 from datetime import UTC, datetime
+from urllib.parse import quote
 
 import pytest
 from django.utils import timezone
@@ -8,6 +9,7 @@ from django.utils import timezone
 from delivery.models import Delivery, JournalEntry, JournalKind, Lane, UrlHealth
 from delivery.states import LaneState, Status
 from subscriptions.models import Scope
+from subscriptions.values.shown_addresses import secret_address_key
 from tests.support import factories
 from tests.unit.subscriptions.api.client import Caller, caller, fields_of, refused
 
@@ -109,6 +111,7 @@ class TestUrlHealth:
         (disabled,) = manager.get("url-health?state=DISABLED").body["results"]
         assert disabled == {
             "url": "https://receiver.example/b",
+            "url_key": secret_address_key("https://receiver.example/b"),
             "state": "DISABLED",
             "since": "2026-05-04T12:00:00Z",
             "attempts": 2100,
@@ -136,6 +139,35 @@ class TestUrlHealth:
             f"{URL} was {state} and is released.",
         )
         assert entry.actor
+
+    def test_a_masked_url_is_released_by_its_key(self, manager: Caller) -> None:
+        url = "https://receiver.example/hook?token=SECRET"
+        stopped_url(url, "FROZEN", last_success_at=NOON)
+        (listed,) = caller(Scope.READ).get("url-health").body["results"]
+        assert "SECRET" not in listed["url"]
+        refused(manager.post("url-health/release", {"url": "0" * 64}), 404)
+        answer = manager.post("url-health/release", {"url": listed["url_key"]})
+        assert (answer.status, answer.body["url"]) == (200, url)
+
+    @pytest.mark.parametrize("scope", [Scope.READ, Scope.MANAGE])
+    def test_the_next_page_is_named_without_the_url(self, db: None, scope: Scope) -> None:
+        for number in (1, 2, 3):
+            url = f"https://receiver.example/hook?token=SECRET{number}"
+            stopped_url(url, "FROZEN", last_success_at=NOON)
+        reader, seen, page = caller(scope), [], "url-health?limit=1"
+        while page:
+            answer = reader.get(page).body
+            seen += [listed["url_key"] for listed in answer["results"]]
+            page = answer["next"]
+            assert "SECRET" not in str(page)
+        assert len(set(seen)) == 3
+
+    def test_a_page_does_not_begin_at_a_typed_url(self, db: None) -> None:
+        """By the answers, one could find out a masked token character by character."""
+        stopped_url("https://receiver.example/?token=SECRET", "FROZEN", last_success_at=NOON)
+        for after in ("https://receiver.example/?token=S", "receiver", "0" * 64):
+            problem = refused(caller(Scope.READ).get(f"url-health?after={quote(after)}"), 400)
+            assert fields_of(problem) == {"after"}
 
     def test_only_stopped_known_urls_can_be_released(self, manager: Caller) -> None:
         stopped_url(state="ENABLED")

@@ -14,6 +14,7 @@ from delivery.models import Incident, IncidentKind, IncidentRule, Lane, UrlHealt
 from delivery.states import Status
 from subscriptions.changes import record_change, snapshot
 from subscriptions.models import ConfigurationChange, Scope, Subscription
+from subscriptions.values.shown_addresses import secret_address_key
 from tests.support import factories
 from tests.unit.subscriptions.api.client import caller
 
@@ -139,7 +140,30 @@ class TestEndpoints:
         incident.subject = subject_of(incident, facts)
         change = IncidentChange(incident=incident, facts=facts, event="Opened", what="opened")
         assert incident.subject.startswith("https://receiver.example/hook/•••?•••")
-        assert not has_secret(str(incident_body(change)))
+        body = incident_body(change)
+        assert not has_secret(str(body))
+        assert body["url_key"] == secret_address_key(ENDPOINT)
+
+    def test_a_manage_key_releases_the_url_of_an_incident(self, row: Subscription) -> None:
+        UrlHealth.objects.create(url=ENDPOINT, state=UrlState.FROZEN, since=timezone.now())
+        now = timezone.now()
+        incident = Incident.objects.create(
+            key="URL x",
+            kind=IncidentKind.URL,
+            url=ENDPOINT,
+            first_at=now,
+            opened_at=now,
+            state="OPEN",
+        )
+        read, manage = caller(Scope.READ), caller(Scope.MANAGE)
+        shown = read.get(f"incidents/{incident.pk}").body
+        assert not has_secret(str(shown))
+        assert shown["url_key"] == secret_address_key(ENDPOINT)
+        listed = read.get("incidents").content.decode()
+        assert not has_secret(listed)
+        whole = manage.get(f"incidents/{incident.pk}").body
+        assert manage.get("incidents").body["results"] == [whole]
+        assert manage.post("url-health/release", {"url": whole["url"]}).status == 200
 
     def test_a_blocked_lane_is_shown_without_them(self, staff: Client, row: Subscription) -> None:
         delivery = factories.delivery(subscription=row)
