@@ -9,6 +9,7 @@ before may be under way.
 from typing import TYPE_CHECKING
 
 from delivery.history.postgres.unarchived_rows import EVER, NEVER
+from delivery.history.transforms.masked_urls import masked_url
 from delivery.history.transforms.pieces import merged_intervals
 
 if TYPE_CHECKING:
@@ -59,10 +60,10 @@ def times_of_holds(journal: "DataFrame", places: "DataFrame", owners: "DataFrame
         "key", "subscriber_id"
     )
     everything = _pieces(many.filter("subscriber_id IS NULL"), _TOGGLED, sql.lit(0)).drop("key")
-    # The text of an entry about a URL begins with the URL.
-    broken = _pieces(journal, _JUDGED, sql.substring_index("text", " ", 1)).withColumnRenamed(
-        "key", "url"
-    )
+    # The text of an entry about a URL begins with the URL, masked unless the entry is old.
+    url = masked_url(sql.substring_index("text", " ", 1))
+    broken = _pieces(journal, _JUDGED, url).withColumnRenamed("key", "url")
+    places = places.select("subscription_id", masked_url(sql.col("url")).alias("url")).distinct()
     pieces = (
         inactive.unionByName(broken.join(places, "url").drop("url"))
         .unionByName(whole.join(owners, "subscriber_id").drop("subscriber_id"))

@@ -32,6 +32,7 @@ from delivery.history.steps.report_request import (
     ReportRequest,
     read_report_request,
 )
+from delivery.history.transforms.masked_urls import masked_url
 from subscriptions.filters.parse import parse_filter
 from subscriptions.filters.to_spark import to_spark
 
@@ -121,8 +122,12 @@ def reported(
     joined = deliveries.join(texts, "message_id", "inner" if wanted.filter else "left").join(
         figures, ["id", "settled_at"], "left"
     )
-    frame = joined.withColumnRenamed("id", "delivery_id").withColumn(
-        "recorded_attempts", coalesce("recorded_attempts", lit(0))
+    frame = joined.withColumnRenamed("id", "delivery_id").withColumns(
+        {
+            "recorded_attempts": coalesce("recorded_attempts", lit(0)),
+            # A report is passed on.
+            "endpoint": masked_url(col("endpoint")),
+        }
     )
     return wanted.table.checked(frame).orderBy("settled_at", "delivery_id")
 

@@ -35,7 +35,7 @@ REPORT = Table(
         Column("subscription", "string"),
         Column("subscription_id", "bigint"),
         Column("mode", "string", "PUSH or PULL"),
-        Column("endpoint", "string", "where it went; empty: into a mailbox"),
+        Column("endpoint", "string", "where it went, without its secrets; empty: into a mailbox"),
         Column(
             "queue_group",
             "int",

@@ -178,6 +178,28 @@ def test_a_stopped_url_may_be_overtaken(spark: SparkSession) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("text", ["hook?•••", "hook?token=SECRET"])
+def test_a_stopped_url_is_known_by_what_its_masked_entries_show(
+    spark: SparkSession, text: str
+) -> None:
+    """Entries of before the masks have the whole URL."""
+    url = f"https://receiver.example/{text}"
+    stopped = [
+        entry(1, "DISABLED", at=seconds(1.5), text=f"{url} is disabled: 9 of 9"),
+        entry(2, "ENABLED", at=seconds(50), text=f"{url} is enabled again"),
+    ]
+    turns = history(
+        spark,
+        {1: 60, 2: 20},
+        endpoint={1: "https://receiver.example/hook?token=SECRET", 2: "https://other.example/"},
+        subscription_id={2: 2},
+        journal=stopped,
+    )
+    assert found(turns) == []
+    assert explained(turns) == {"held": 1}
+
+
+@pytest.mark.slow
 def test_a_cancelled_delivery_that_is_sent_again_keeps_no_place(spark: SparkSession) -> None:
     turns = history(spark, {1: 60, 2: 20}, redelivery={1: "resubmitted"})
     assert found(turns) == []

@@ -37,6 +37,7 @@ from tests.unit.delivery.history.archived import (
     write,
 )
 
+SECRET_ENDPOINT = "PATCH:https://receiver.example/Pa7hS3cr3tPartOfTheUrl?token=SECRET"
 HOUR = {"since": AT.isoformat(), "until": (AT + timedelta(hours=1)).isoformat()}
 
 
@@ -163,7 +164,7 @@ class TestTheFile:
             ],
             # In no order, and one of them settled twice.
             deliveries=[
-                delivery(3, reason="=cmd"),
+                delivery(3, reason="=cmd", endpoint=SECRET_ENDPOINT),
                 delivery(1, status="FAILED", attempts=2),
                 delivery(2),
                 delivery(
@@ -187,6 +188,18 @@ class TestTheFile:
     def made(self, archive: Path, spark: SparkSession, **fields: Any) -> dict[str, Any]:
         with job(archive, spark=spark) as given:
             return write_report(given, **asked(to=str(archive.parent / "reports"), **fields))
+
+    @pytest.mark.parametrize("form", ["csv", "parquet"])
+    def test_shows_endpoints_without_their_secrets(
+        self, archive: Path, spark: SparkSession, form: str
+    ) -> None:
+        path = self.made(archive, spark, format=form)["path"]
+        read = duckdb.read_csv if form == "csv" else duckdb.read_parquet
+        endpoints = {row[0] for row in read(path).project("endpoint").fetchall()}
+        assert endpoints == {
+            "https://receiver.example/hook",
+            "PATCH:https://receiver.example/•••?•••",
+        }
 
     def test_has_each_settlement_once_in_order(self, archive: Path, spark: SparkSession) -> None:
         result = self.made(archive, spark)
