@@ -1,4 +1,7 @@
-"""The URLs of chats are stored encrypted: whoever knows one can post there."""
+"""The URLs of chats are stored encrypted: whoever knows one can post there.
+
+There is no reverse: older versions would store them in clear, and keys of alerts lead nowhere back.
+"""
 
 from django.db import migrations, models
 
