@@ -253,7 +253,7 @@ def _contains(value: Json, inner: Json) -> bool:
 
 
 def _has_element(array: list[Json], part: Json) -> bool:
-    return any(_contains(one, part) for one in array)
+    return any(_contains(element, part) for element in array)
 
 
 def is_equal(left: Json, right: Json) -> bool:
@@ -263,6 +263,6 @@ def is_equal(left: Json, right: Json) -> bool:
         return len(left) == len(right) and all(map(is_equal, left, right))
     if type(left) is dict and type(right) is dict:
         return left.keys() == right.keys() and all(
-            is_equal(one, right[key]) for key, one in left.items()
+            is_equal(part, right[key]) for key, part in left.items()
         )
     return left == right

@@ -32,7 +32,7 @@ def recorded_address(text: str) -> str:
     masked = masked_address(text)
     if masked == text:
         return text
-    return f"{masked} ({secret_address_key(text)[:6]})"
+    return f"{masked} ({_mark(text)})"
 
 
 def secret_address_key(url: str) -> str:
@@ -41,6 +41,13 @@ def secret_address_key(url: str) -> str:
 
 
 def named_secret_address(url: str) -> str:
-    """Return host and last four characters of an address that is a secret as a whole."""
+    """Return host, last four characters and a short mark of an address that is a secret as a whole.
+
+    By the mark, addresses differ that end in the same parameter.
+    """
     host = url.partition("://")[2].partition("/")[0].partition("?")[0]
-    return f"{host} {MASK}{url[-4:]}"
+    return f"{host} {MASK}{url[-4:]} ({_mark(url)})"
+
+
+def _mark(url: str) -> str:
+    return secret_address_key(url)[:6]

@@ -62,7 +62,7 @@ class IncidentRuleForm(forms.ModelForm[IncidentRule]):
     chat_urls = LinesField(
         label="Chat webhooks",
         help_text="A URL a line, as Slack, Mattermost or Teams gives it. Stored ones are shown by "
-        "host and last characters; leave such a line to keep the URL.",
+        "host, last characters and a mark; leave such a line to keep the URL.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -69,16 +69,16 @@ def nested_values(name: str, value: Any) -> list[Leaf]:
     leaves: list[Leaf] = []
     level: list[Leaf] = [((name,), value)]
     for _ in range(DEEPEST):
-        leaves += [(steps, one) for steps, one in level if not isinstance(one, dict)]
-        if any(one == {} for _, one in level):
+        leaves += [(steps, nested) for steps, nested in level if not isinstance(nested, dict)]
+        if any(nested == {} for _, nested in level):
             raise CannotSayError(
                 "fieldValue", "An object names fields within the field; this one is empty."
             )
         level = [
             ((*steps, inner), deeper)
-            for steps, one in level
-            if isinstance(one, dict)
-            for inner, deeper in one.items()
+            for steps, nested in level
+            if isinstance(nested, dict)
+            for inner, deeper in nested.items()
         ]
         if not level:
             return leaves
@@ -130,9 +130,11 @@ def _contains(paths: Paths, value: Any) -> Condition:
         raise CannotSayError("fieldValue", "Give a text, or an array with at least one.")
     as_json = replace(path, is_text=False)
     elements = [
-        Contains(as_json, element) for one in values for element in dict.fromkeys(_elements(one))
+        Contains(as_json, element)
+        for wanted in values
+        for element in dict.fromkeys(_elements(wanted))
     ]
-    parts = [Like(path, _pattern(one)) for one in values if not isinstance(one, dict)]
+    parts = [Like(path, _pattern(wanted)) for wanted in values if not isinstance(wanted, dict)]
     if not parts:
         return _any_of(elements)
     in_text = And((Not(Contains(as_json, "[]")), _any_of(parts)))
@@ -189,7 +191,9 @@ def _contains_only(paths: Paths, value: Any) -> Condition:
         raise CannotSayError("fieldValue", "Give a text, a number, or an array with at least one.")
     values = list(dict.fromkeys(map(_searched, given)))
     first, beyond = (replace(path, steps=(*path.steps, index)) for index in (0, len(values)))
-    found = [_any_of([Contains(path, element) for element in _elements(one)]) for one in values]
+    found = [
+        _any_of([Contains(path, element) for element in _elements(wanted)]) for wanted in values
+    ]
     return And((Not(IsNull(first)), IsNull(beyond), *found))
 
 

@@ -8,13 +8,14 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from delivery.console.incidents.rules import chats_in_words
 from delivery.incidents.announcements import IncidentChange, incident_body
 from delivery.incidents.facts import read_facts, subject_of
 from delivery.models import Incident, IncidentKind, IncidentRule, Lane, UrlHealth, UrlState
 from delivery.states import Status
 from subscriptions.changes import record_change, snapshot
 from subscriptions.models import ConfigurationChange, Scope, Subscription
-from subscriptions.values.shown_addresses import secret_address_key
+from subscriptions.values.shown_addresses import named_secret_address, secret_address_key
 from tests.support import factories
 from tests.unit.subscriptions.api.client import caller
 
@@ -68,10 +69,20 @@ class TestChats:
 
     def test_a_masked_line_keeps_its_chat_and_a_new_one_is_added(self, ann: Client) -> None:
         self.save(ann, CHAT)
-        self.save(ann, "127.0.0.1 •••ET99\nhttps://127.0.0.1/other")
+        self.save(ann, f"{named_secret_address(CHAT)}\nhttps://127.0.0.1/other")
         urls = IncidentRule.objects.get(pk=IncidentKind.LANE).chat_urls
         assert urls == [CHAT, "https://127.0.0.1/other"]
         self.save(ann, "https://127.0.0.1/other")
+        assert IncidentRule.objects.get(pk=IncidentKind.LANE).chat_urls == urls[1:]
+
+    def test_of_two_chats_with_the_same_end_each_can_be_removed(self, ann: Client) -> None:
+        urls = [f"https://127.0.0.1/in?key={key}&stream=ops" for key in ("first", "second")]
+        self.save(ann, "\n".join(urls))
+        lines = chats_in_words(IncidentRule.objects.get(pk=IncidentKind.LANE))
+        assert len(set(lines)) == 2
+        page = ann.get(RULE).text
+        assert all(line in page for line in lines)
+        self.save(ann, lines[1])
         assert IncidentRule.objects.get(pk=IncidentKind.LANE).chat_urls == urls[1:]
 
 
