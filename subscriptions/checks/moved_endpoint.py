@@ -58,7 +58,7 @@ def kept_credentials(
     return KeptCredentials(
         has_auth=is_auth_kept and has_auth,
         headers=tuple(sorted(name for name in kept if name in (row.headers or {}))),
-        shared={} if row.subscriber.pk is None else _shared(row, values),
+        shared={} if row.subscriber._state.adding else _shared(row, values),
     )
 
 

@@ -33,7 +33,9 @@ def test_the_configuration_log(monkeypatch: pytest.MonkeyPatch) -> None:
             after={"endpoint": "", "probe_url": URL, "chat_urls": [URL]} if number else None,
         )
     run(module, "mask_log")
-    rows = list(ConfigurationChange.objects.order_by("id").values_list("before", "after"))
+    rows: list[Any] = list(
+        ConfigurationChange.objects.order_by("id").values_list("before", "after")
+    )
     assert "SECRET" not in str(rows).replace("•••CRET", "")
     assert rows[0][1] is None
     before, after = rows[1]
