@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
-# Longer answers are sent piece by piece, see `config.web.long_answers`.
+# Long answers are sent in pieces of this length, see `config.web.long_answers`.
 PIECE_BYTES = 256 * 1024
 
 Header = tuple[str, str]
@@ -28,6 +28,9 @@ class Head:
     def __call__(self, status: str, headers: list[Header], _error: Any = None) -> None:
         self.status = int(status[:3])
         self.headers = headers
+
+    def get(self, name: str) -> str | None:
+        return next((value for header, value in self.headers if header.lower() == name), None)
 
     def take(self, name: str) -> str | None:
         """Remove a header, which the application set for the bridge only, and return its value."""

@@ -27,12 +27,11 @@ from urllib.parse import parse_qs
 
 from django.http import HttpResponse
 
-from config.web.answers import PIECE_BYTES, Answering, Head, Header, gathered
+from config.web.answers import Answering, Head, Header
 from config.web.connection_closer import ConnectionCloser
-from config.web.cookies import own_cookies
-from config.web.environ import Environ, RsgiScope, environ_of
+from config.web.environ import Environ, RsgiScope, environ_of, for_waiting
 from config.web.header_limits import check_head
-from config.web.long_answers import LongAnswer, LongAnswers
+from config.web.long_answers import LongAnswer, LongAnswers, is_bounded, is_without_body
 from config.web.postponed_answers import Postponed, PostponedAnswers
 from config.web.request_bodies import Bodies, Bounds, Requester, Streamed
 from config.web.threads import STRANGERS, Threads
@@ -44,15 +43,6 @@ from subscriptions.api.problems import Problem, unexpected_error
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT_SECONDS = 20.0
-_HEADERS_OF_WAITING = frozenset(
-    {
-        "HTTP_ACCEPT",
-        "HTTP_AUTHORIZATION",
-        "HTTP_HOST",
-        "HTTP_X_FORWARDED_FOR",
-        "HTTP_X_FORWARDED_PROTO",
-    }
-)
 # A process that stops later than this prints where its threads are, before granian kills it.
 LATE_STOP_SECONDS = 6.0
 
@@ -159,40 +149,44 @@ class Bridge:
         began_at = asyncio.get_running_loop().time()
         environ = environ_of(scope)
         try:
-            check_head(environ)
-            if cookies := environ.get("HTTP_COOKIE"):
-                environ["HTTP_COOKIE"] = own_cookies(cookies, prefix=self._cookie_prefix)
+            check_head(environ, cookie_prefix=self._cookie_prefix)
             async with self._bodies.reading(environ, request) as body:
                 if await self._is_answered(request, environ, body):
                     return
                 call = BridgedRequest(request, environ, body, began_at)
-                sender = self._requesters.remembered(environ)
-                mailbox = await self._call(call, sender)
-            if call.long is not None:
-                call.body = b""
-                await self._send_long(call, sender, client=scope.client)
-            elif call.postponed is not None:
-                await self._postponed.send(request, call.postponed, client=scope.client)
-            elif mailbox is not None:
-                # Free the body, which is not needed while its client waits.
-                call.body, call.environ = b"", _for_waiting(call.environ)
-                await self._wait(call, mailbox, sender)
+                requester = self._requesters.remembered(environ)
+                mailbox = await self._call(call, requester)
+            # Free the body, which nothing needs any more.
+            call.body = b""
+            if mailbox is not None:
+                call.environ = for_waiting(call.environ)
+                await self._wait(call, mailbox, requester)
+            await self._send_rest(call, requester, client=scope.client)
         except Problem as problem:
             self._refuse(request, environ, problem)
             if problem.status_code == HTTPStatus.REQUEST_TIMEOUT:
                 self._closer.close_soon(scope.client)
 
-    async def _call(self, call: BridgedRequest, sender: Requester) -> int | None:
-        return await self._threads.call(call, queue=sender.name if sender.is_known else STRANGERS)
+    async def _call(self, call: BridgedRequest, requester: Requester) -> int | None:
+        queue = requester.name if requester.is_known else STRANGERS
+        return await self._threads.call(call, queue=queue)
 
-    async def _send_long(self, call: BridgedRequest, sender: Requester, *, client: str) -> None:
-        assert call.long is not None
+    async def _send_rest(self, call: BridgedRequest, requester: Requester, *, client: str) -> None:
+        """Send an answer that the thread of the call has left to the event loop."""
+        if call.postponed is not None:
+            await self._postponed.send(call.request, call.postponed, client=client)
+        if call.long is None:
+            return
         try:
-            await self._long_answers.send(call.request, call.long, sender=sender, client=client)
-        except Problem:
-            raise
-        except Exception:
+            await self._long_answers.send(
+                call.request, call.long, requester=requester, client=client
+            )
+        except Exception as error:
+            if isinstance(error, Problem) and not call.long.is_begun:
+                raise
             log.exception("the application failed", extra={"path": call.environ["PATH_INFO"]})
+            if not call.long.is_begun:
+                raise unexpected_error() from error
 
     async def _is_answered(self, request: RsgiRequest, environ: Environ, body: bytes) -> bool:
         """Answer requests that need no application; return whether this is one."""
@@ -237,12 +231,12 @@ class Bridge:
                     after=after, status=head.status, headers=head.headers, body=b"".join(answered)
                 )
                 return None
-            pieces = gathered(answered)
-            begun = next(pieces, b"")
-            if len(begun) < PIECE_BYTES:
-                call.request.response_bytes(head.status, head.headers, begun)
+            if is_bounded(head, answered):
+                call.request.response_bytes(head.status, head.headers, b"".join(answered))
+            elif is_without_body(call.environ["REQUEST_METHOD"], head):
+                call.request.response_bytes(head.status, head.headers, b"")
             else:
-                call.long = LongAnswer(head=head, begun=begun, rest=pieces, close=close)
+                call.long = LongAnswer(head=head, parts=answered, close=close)
         finally:
             if call.long is None:
                 close()
@@ -252,7 +246,7 @@ class Bridge:
         answer = self._refusal_of(environ["PATH_INFO"], problem)
         request.response_bytes(answer.status_code, list(answer.items()), answer.content)
 
-    async def _wait(self, call: BridgedRequest, mailbox: int, sender: Requester) -> None:
+    async def _wait(self, call: BridgedRequest, mailbox: int, requester: Requester) -> None:
         if self._waiters.count_at(mailbox) >= self._most_at_a_mailbox:
             raise _too_many_waiting()
         self._notifications.start()
@@ -261,7 +255,7 @@ class Bridge:
         may_be_more = True
         try:
             while await self._is_turn(call, waiter):
-                if await self._call(call, sender) is None:
+                if await self._call(call, requester) is None:
                     may_be_more = call.disconnected.done() or call.head.status == HTTPStatus.OK
                     return
                 self._waiters.return_turn(waiter)
@@ -281,16 +275,6 @@ class Bridge:
 
 def _nothing() -> None:
     return
-
-
-def _for_waiting(environ: Environ) -> Environ:
-    """Return what another call needs: without the body's length, and headers that may be long."""
-    kept = {
-        name: value
-        for name, value in environ.items()
-        if not name.startswith("HTTP_") or name in _HEADERS_OF_WAITING
-    }
-    return kept | {"CONTENT_LENGTH": "0"}
 
 
 def _too_many_waiting() -> Problem:

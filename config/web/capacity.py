@@ -1,4 +1,4 @@
-"""The memory of a process for long bodies, and each sender's share of it."""
+"""The memory of a process for long bodies, and each requester's share of it."""
 
 import asyncio
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ SILENT_SECONDS = 2.0
 
 
 class Capacity:
-    """Capacity for the bytes of bodies in memory, with a share for each sender."""
+    """Capacity for the bytes of bodies in memory, with a share for each requester."""
 
     def __init__(self, max_bytes: int, *, share: int, gives_up: bool) -> None:
         self._free = max_bytes
@@ -22,7 +22,7 @@ class Capacity:
 
     @contextmanager
     def taking(self, name: str) -> "Iterator[Taken]":
-        """Yield the part of a sender's body, and give it back."""
+        """Yield the part of a requester's body, and give it back."""
         taken = Taken(self, name)
         try:
             yield taken
@@ -30,7 +30,7 @@ class Capacity:
             self._give_back(taken)
 
     def take(self, taken: "Taken", count: int) -> bool:
-        """Take bytes for a body; False if there are none, for this sender or at all."""
+        """Take bytes for a body; False if there are none, for this requester or at all."""
         self._reading.pop(taken, None)
         while not self._has_room(taken.name, count):
             silent = self._silent(taken.name, count) if self._gives_up else None

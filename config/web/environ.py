@@ -20,6 +20,15 @@ _SAME_FOR_ALL: Environ = {
     "wsgi.run_once": False,
     "wsgi.version": (1, 0),
 }
+_HEADERS_OF_WAITING = frozenset(
+    {
+        "HTTP_ACCEPT",
+        "HTTP_AUTHORIZATION",
+        "HTTP_HOST",
+        "HTTP_X_FORWARDED_FOR",
+        "HTTP_X_FORWARDED_PROTO",
+    }
+)
 _FILTER_STRING = "HTTP_FILTER_STRING"
 _LONGEST_KEPT = 64
 
@@ -69,6 +78,16 @@ def environ_of(scope: RsgiScope) -> Environ:
     if "host" not in headers:
         environ["HTTP_HOST"] = scope.authority or ""
     return environ
+
+
+def for_waiting(environ: Environ) -> Environ:
+    """Return what another call needs: without the body's length, and headers that may be long."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith("HTTP_") or name in _HEADERS_OF_WAITING
+    }
+    return kept | {"CONTENT_LENGTH": "0"}
 
 
 def _add_headers(environ: Environ, headers: Headers) -> None:

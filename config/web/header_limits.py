@@ -3,15 +3,15 @@
 Django and the libraries parse headers with code that is quadratic in places: `http.cookies` of
 Python before 3.11.10 takes 28 seconds for a cookie of 200 KB (CVE-2024-7592). So values that are
 parsed are limited to what other web servers take. The headers of a message are stored as they are,
-and may be as long as `delivery.api.incoming` allows.
+and may be as long as `delivery.api.incoming` allows. So may all cookies together, because those of
+a proxy or of the domain's other sites are no fault of the user; nothing parses them.
 
 granian refuses a head that is longer than its buffer, and more than 100 headers, with a bare 431.
 Its buffer is larger than these limits, so that a client normally gets a sentence.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
+from config.web.cookies import own_cookies
+from config.web.environ import Environ
 from delivery.api.incoming import MAX_HEADER_BYTES
 from subscriptions.api.problems import Problem
 
@@ -32,7 +32,6 @@ PARSED = frozenset(
         "HTTP_AUTHORIZATION",
         "HTTP_BAGGAGE",
         "HTTP_CONNECTION",
-        "HTTP_COOKIE",
         "HTTP_FORWARDED",
         "HTTP_HOST",
         "HTTP_IF_MATCH",
@@ -56,8 +55,20 @@ PARSED = frozenset(
 )
 
 
-def check_head(environ: Mapping[str, Any]) -> None:
-    """Raise Problem, 414 or 431, if the address or a header is too long."""
+def check_head(environ: Environ, *, cookie_prefix: str) -> None:
+    """Raise Problem, 414 or 431, if the address or a header is too long; drop foreign cookies."""
+    _check_lengths(environ)
+    if cookies := environ.get("HTTP_COOKIE"):
+        environ["HTTP_COOKIE"] = own = own_cookies(cookies, prefix=cookie_prefix)
+        if len(own) > MAX_PARSED_BYTES:
+            detail = (
+                f"Inturn's own cookies have at most {MAX_PARSED_BYTES} bytes; these {len(own)}. "
+                "Delete the cookies of this site."
+            )
+            raise closing(Problem(431, "headers-too-large", detail))
+
+
+def _check_lengths(environ: Environ) -> None:
     if len(environ["PATH_INFO"]) + len(environ["QUERY_STRING"]) > MAX_ADDRESS_BYTES:
         detail = f"An address has at most {MAX_ADDRESS_BYTES} bytes, with its query."
         raise closing(Problem(414, "address-too-long", detail))

@@ -1,4 +1,4 @@
-"""Long answers, produced as fast as their clients read them, in threads of their own.
+"""Streamed answers, produced as fast as their clients read them, in threads of their own.
 
 granian takes every piece of a streamed answer at once, and keeps it until the client reads it:
 awaiting `send_bytes` waits for nothing. A file it reads only as fast as the client takes the bytes.
@@ -6,42 +6,70 @@ So a long answer is a pipe, which granian opens as a file. A client that reads n
 pipe, granian's buffers and those of the sockets; after `Bounds.stalled_seconds` its connection is
 closed.
 
-A slow client holds a thread, but none of those that serve requests. A sender has few at once, and
-so has the process.
+A slow client holds a thread, but none of those that serve requests. Each requester, known or a
+stranger's origin, has few answers at once; all strangers together have a share; and so has the
+process. One more is refused before its first row is produced.
+
+An answer that is in memory already is never refused, because its view has done its work: a fetch
+has leased its messages. Such answers are not sent from here.
 """
 
+import fcntl
 import os
 import select
+import termios
 import threading
 import time
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from django.db import connections
 
-from config.web.answers import Answering, Head, gathered
+from config.web.answers import PIECE_BYTES, Answering, Head, gathered
 from config.web.connection_closer import shut_down
 from config.web.request_bodies import Requester
 from config.web.threads import Threads
 from subscriptions.api.problems import Problem
 
 MOST_AT_ONCE = 32
-MOST_OF_SENDER = 4
+MOST_OF_REQUESTER = 4
+# The others are left to known requesters.
+MOST_OF_STRANGERS = MOST_AT_ONCE // 4
+# What a client that reads nothing holds of the kernel's memory, rounded up to a page.
+PIPE_BYTES = 64 * 1024
 # While the process stops.
 STOPPING_SECONDS = 1.0
 _SLICE_SECONDS = 0.5
+# granian opens a file within a millisecond.
+_OPENING_SLICE_SECONDS = 0.005
+_WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class LongAnswer:
-    """An answer whose beginning is known; `close` ends its production in any case."""
+    """An answer that is not produced yet; `close` ends its production in any case."""
 
     head: Head
-    begun: bytes
-    rest: Iterator[bytes]
+    parts: Iterable[bytes]
     close: Callable[[], None]
+    # Whether status and headers have been sent.
+    is_begun: bool = False
+
+
+def is_without_body(method: str, head: Head) -> bool:
+    return method == "HEAD" or head.status in _WITHOUT_BODY
+
+
+def is_bounded(head: Head, answered: Iterable[bytes]) -> bool:
+    """Return whether a WSGI application's answer is in memory already, or short."""
+    length = head.get("content-length") or ""
+    # Django's attribute of all its responses.
+    is_streamed = getattr(answered, "streaming", False)
+    return not is_streamed or (length.isdecimal() and int(length) <= PIECE_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +84,7 @@ class LongAnswers:
 
     def __init__(self, *, stalled_seconds: float) -> None:
         self._stalled_seconds = stalled_seconds
-        self._threads: Threads[_Sending, BaseException | None] = Threads(
+        self._threads: Threads[_Sending, None] = Threads(
             self._send, count=MOST_AT_ONCE, name="answer"
         )
         self._counts: Counter[Requester] = Counter()
@@ -70,61 +98,75 @@ class LongAnswers:
         self._threads.close()
 
     async def send(
-        self, request: Answering, answer: LongAnswer, *, sender: Requester, client: str
+        self, request: Answering, answer: LongAnswer, *, requester: Requester, client: str
     ) -> None:
         """Send the answer to its end; raise Problem, 429 or 503, if too many are being sent.
 
-        If the production fails, raise its error, after the connection was closed: half an answer
-        must not look complete.
+        If the production fails, raise its error. If the answer had begun, its connection was closed
+        before: half an answer must not look complete.
         """
         try:
-            with self._place_for(sender):
-                error = await self._threads.call(_Sending(request, answer, client))
+            self._require_place(requester)
         except Problem:
             answer.close()
             raise
-        if error is not None:
-            raise error
+        self._counts[requester] += 1
+        try:
+            await self._threads.call(_Sending(request, answer, client))
+        finally:
+            self._counts[requester] -= 1
+            self._counts += Counter()  # Drop requesters without answers.
 
-    @contextmanager
-    def _place_for(self, sender: Requester) -> Iterator[None]:
-        if self._counts[sender] >= MOST_OF_SENDER:
+    def _require_place(self, requester: Requester) -> None:
+        if self._counts[requester] >= MOST_OF_REQUESTER:
             detail = (
-                f"{MOST_OF_SENDER} long answers are being sent to you already. Wait until one is "
-                "complete, or close its connection."
+                f"{MOST_OF_REQUESTER} long answers are being sent to you already. Wait until one "
+                "is complete, or close its connection."
             )
             raise Problem(429, "too-many-downloads", detail, headers={"Retry-After": "5"})
-        if self._counts.total() >= MOST_AT_ONCE:
+        if not self._has_place(requester):
             detail = "Too many long answers are being sent just now. Repeat the request."
             raise Problem(503, "too-many-downloads", detail, headers={"Retry-After": "5"})
-        self._counts[sender] += 1
-        try:
-            yield
-        finally:
-            self._counts[sender] -= 1
-            if not self._counts[sender]:
-                del self._counts[sender]
 
-    def _send(self, sending: _Sending) -> BaseException | None:
+    def _has_place(self, requester: Requester) -> bool:
+        if self._counts.total() >= MOST_AT_ONCE:
+            return False
+        of_strangers = sum(count for other, count in self._counts.items() if not other.is_known)
+        return requester.is_known or of_strangers < MOST_OF_STRANGERS
+
+    def _send(self, sending: _Sending) -> None:
         answer = sending.answer
         try:
-            with closing(_Pipe(sending.request, answer.head)) as pipe:
-                try:
-                    self._write(pipe, answer.begun)
-                    for piece in gathered(answer.rest):
-                        self._write(pipe, piece)
-                except BrokenPipeError:
-                    # The client has gone.
-                    return None
-                except BaseException as error:  # noqa: BLE001  # The thread must survive any exception.
-                    # Before the pipe is closed, which would be a regular end.
-                    shut_down({sending.client})
-                    return None if isinstance(error, TimeoutError) else error
+            pieces = gathered(answer.parts)
+            first = next(pieces, b"")
+            if len(first) < PIECE_BYTES:
+                answer.is_begun = True
+                sending.request.response_bytes(answer.head.status, answer.head.headers, first)
+            else:
+                self._send_pieces(sending, first, pieces)
         finally:
-            answer.close()
-            # Answers are rare, so connections go back to the pool.
-            connections.close_all()
-        return None
+            try:
+                answer.close()
+            finally:
+                # Answers are rare, so connections go back to the pool.
+                connections.close_all()
+
+    def _send_pieces(self, sending: _Sending, first: bytes, pieces: Iterator[bytes]) -> None:
+        with closing(_Pipe(sending.request, sending.answer.head)) as pipe:
+            sending.answer.is_begun = True
+            try:
+                self._write(pipe, first)
+                for piece in pieces:
+                    self._write(pipe, piece)
+                self._wait_until_opened(pipe)
+            except BrokenPipeError:
+                # The client has gone.
+                return
+            except BaseException as error:
+                # Before the pipe is closed, which would be a regular end.
+                self._shut_down(sending.client)
+                if not isinstance(error, TimeoutError):
+                    raise
 
     def _write(self, pipe: "_Pipe", piece: bytes) -> None:
         """Write all of it; raise TimeoutError if nothing is taken for too long."""
@@ -134,22 +176,50 @@ class LongAnswers:
             if written := pipe.write(left, seconds=_SLICE_SECONDS):
                 left = left[written:]
                 taken_at = time.monotonic()
-                continue
-            seconds = STOPPING_SECONDS if self._stopping.is_set() else self._stalled_seconds
-            if time.monotonic() - taken_at >= seconds:
+            elif self._is_too_late(taken_at):
                 raise TimeoutError
+
+    def _wait_until_opened(self, pipe: "_Pipe") -> None:
+        written_at = time.monotonic()
+        while not pipe.is_opened():
+            if self._is_too_late(written_at):
+                raise TimeoutError
+            time.sleep(_OPENING_SLICE_SECONDS)
+
+    def _is_too_late(self, since: float) -> bool:
+        seconds = STOPPING_SECONDS if self._stopping.is_set() else self._stalled_seconds
+        return time.monotonic() - since >= seconds
+
+    def _shut_down(self, client: str) -> None:
+        """Shut the connection down; while no descriptor is free to search it with, try again."""
+        while True:
+            try:
+                return shut_down({client})
+            except OSError:
+                if self._stopping.wait(_SLICE_SECONDS):
+                    raise
 
 
 class _Pipe:
-    """A pipe that granian reads as a file."""
+    """A pipe that granian opens as a file.
+
+    The name of that file is the number of the reading end. While granian has not opened it, that
+    end stays open: its number would be free for another client's pipe. When bytes have been taken,
+    granian has opened it, whatever the size of the pipe.
+    """
 
     def __init__(self, request: Answering, head: Head) -> None:
         self._reading, self._writing = os.pipe()
-        os.set_blocking(self._writing, False)
-        self._is_opened = False
-        self._poll = select.poll()
-        self._poll.register(self._writing, select.POLLOUT)
-        request.response_file(head.status, head.headers, f"/dev/fd/{self._reading}")
+        self._written = 0
+        try:
+            os.set_blocking(self._writing, False)
+            _set_size(self._writing)
+            self._poll = select.poll()
+            self._poll.register(self._writing, select.POLLOUT)
+            request.response_file(head.status, head.headers, f"/dev/fd/{self._reading}")
+        except BaseException:
+            self.close()
+            raise
 
     def write(self, piece: memoryview, *, seconds: float) -> int:
         """Write what fits, and return its length; 0 if nothing does for so long.
@@ -158,22 +228,36 @@ class _Pipe:
         """
         if not self._poll.poll(seconds * 1000):
             return 0
+        self.is_opened()
         try:
             written = os.write(self._writing, piece)
         except BlockingIOError:
             return 0
-        if not self._is_opened and written < len(piece):
-            # Full once; when it has room again, granian has opened it.
-            self._is_opened = True
-        elif self._is_opened and self._reading >= 0:
-            self._close_reading()
+        self._written += written
         return written
+
+    def is_opened(self) -> bool:
+        """Return whether granian has opened it; if so, only granian holds the reading end."""
+        if self._reading >= 0 and self._unread() < self._written:
+            self._close_reading()
+        return self._reading < 0
 
     def close(self) -> None:
         self._close_reading()
         os.close(self._writing)
 
+    def _unread(self) -> int:
+        count = array("i", [0])
+        fcntl.ioctl(self._reading, termios.FIONREAD, count)
+        return count[0]
+
     def _close_reading(self) -> None:
         if self._reading >= 0:
             os.close(self._reading)
             self._reading = -1
+
+
+def _set_size(descriptor: int) -> None:
+    # Linux only, where pages of 64 KiB make a pipe of 1 MiB. A user's limit may forbid it.
+    with suppress(AttributeError, OSError):
+        fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE_BYTES)

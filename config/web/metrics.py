@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from functools import lru_cache
 from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -74,8 +75,9 @@ def observe_request(view: str, method: str, status: int, seconds: float) -> None
 def metrics(request: HttpRequest) -> HttpResponse:
     """Answer Prometheus with the figures of the process that got the request.
 
-    Requests from this machine to this machine's address need no key; a proxy's clients and other
-    machines send a key with scope read or manage as Bearer token.
+    Requests from this machine to this machine's address need no key, if INTURN_BASE_URL names this
+    machine. A proxy's clients and other machines send a key with scope read or manage as Bearer
+    token.
     """
     try:
         if not (_is_local(request) or _has_key(request)):
@@ -94,12 +96,21 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def _is_local(request: HttpRequest) -> bool:
-    """Return whether no proxy took part: it adds a header, or passes the host on."""
+    """Return whether no proxy took part: it adds a header, or passes the host on.
+
+    The plainest nginx does neither, so a public base URL suffices to expect one.
+    """
+    if _host_of_base_url() not in LOCAL_HOSTS:
+        return False
     if any(key in _OF_PROXIES or key.startswith("HTTP_X_FORWARDED") for key in request.META):
         return False
     asked = request.META.get(ASKED_HOST, "")
     is_to_this_machine = not asked or split_domain_port(asked)[0] in LOCAL_HOSTS
     return is_to_this_machine and ip_address(request.META["REMOTE_ADDR"]).is_loopback
+
+
+def _host_of_base_url() -> str:
+    return split_domain_port(urlsplit(settings.ENVIRONMENT.base_url).netloc)[0]
 
 
 def _has_key(request: HttpRequest) -> bool:

@@ -6,10 +6,10 @@ A slow client holds no thread, and takes no capacity from others:
   that has arrived.
 - After a grace period a body must arrive at a minimum average rate, so no transfer lasts for ever.
 - The bytes of a long body are counted from their arrival until the request is answered. A process
-  has a fixed capacity for them, and each sender a share of it; without capacity the answer is 503.
-  Strangers, senders without a valid credential, share a separate capacity, so they cannot use up
-  that of the others, and each origin has a share of that. If it is used up, the stranger's body
-  that has been silent for longest is given up, so that one that moves can go on.
+  has a fixed capacity for them, and each requester a share of it; without capacity the answer is
+  503. Strangers, requesters without a valid credential, share a separate capacity, so they cannot
+  use up that of the others, and each origin has a share of that. If it is used up, the stranger's
+  body that has been silent for longest is given up, so that one that moves can go on.
 
 Short bodies are not counted: there are at most as many as connections, each of at most SHORT_BYTES.
 
@@ -53,17 +53,17 @@ class Requester:
 
 class Requesters(Protocol):
     async def identify(self, environ: Environ) -> Requester:
-        """Return the sender, however long that takes; raise Problem if it is impossible."""
+        """Return the requester, however long that takes; raise Problem if it is impossible."""
 
     def remembered(self, environ: Environ) -> Requester:
-        """Return the sender as far as it is known now."""
+        """Return the requester as far as it is known now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
     """`limit_of` returns the longest body of a path.
 
-    A sender gets `share` bytes of the capacity; strangers share their own, of which each origin
+    A requester gets `share` bytes of the capacity; strangers share their own, of which each origin
     gets `share_of_stranger`. A body may be silent or slow for `grace_seconds`; after that
     `bytes_per_second` must have arrived on average. Of cookies only those whose names begin with
     `cookie_prefix` are passed on. A client that takes nothing of its answer for `stalled_seconds`
@@ -116,9 +116,9 @@ class Bodies:
             return b""
         if length is not None and length <= SHORT_BYTES:
             return await _in_time(_whole(streamed), self._bounds.grace_seconds)
-        sender = await self._bounds.requesters.identify(environ)
-        capacity = self._known if sender.is_known else self._strangers
-        taken = stack.enter_context(capacity.taking(sender.name))
+        requester = await self._bounds.requesters.identify(environ)
+        capacity = self._known if requester.is_known else self._strangers
+        taken = stack.enter_context(capacity.taking(requester.name))
         body = await self._read_pieces(streamed, limit, taken)
         taken.is_complete = True
         environ["CONTENT_LENGTH"] = str(len(body))

@@ -8,7 +8,7 @@ the database, and none becomes a stranger because others flood.
 All credentials that wait are looked up together, MOST_TOGETHER by one round of queries, in a thread
 of its own, because all others may be waiting. So a flood of unknown credentials delays a known one
 by some milliseconds, however many there are. If the database does not answer, a credential that was
-not seen lately gets a 503; its sender is no stranger.
+not seen lately gets a 503; its requester is no stranger. So does one beyond MOST_WAITING look-ups.
 
 Nothing is kept of a stranger's text but a digest of fixed length.
 """
@@ -54,6 +54,8 @@ AGAIN_SECONDS = 10.0
 UNKNOWN_SECONDS = 1.0
 MAX_REMEMBERED = 10_000
 MOST_TOGETHER = 1_000
+# Look-ups of unseen credentials that wait; those of known ones are MAX_REMEMBERED at most.
+MOST_WAITING = 5 * MOST_TOGETHER
 # A query takes milliseconds, so after this time the database is away.
 LONGEST_LOOK_UP_SECONDS = 10.0
 # Django's session keys have 32 characters; nothing longer is looked up.
@@ -97,7 +99,10 @@ class KnownRequesters:
         self._looking: asyncio.Task[None] | None = None
 
     async def identify(self, environ: Environ) -> Requester:
-        """Return the sender, after a look-up if need be; raise Problem 503 if none is possible."""
+        """Return the requester, after a look-up if need be.
+
+        Raises Problem 503 if none is possible.
+        """
         credential = credential_of(environ)
         if credential is None or not (
             self._is_remembered(credential) or await self._is_known(credential)
@@ -106,9 +111,9 @@ class KnownRequesters:
         return _known(credential)
 
     def remembered(self, environ: Environ) -> Requester:
-        """Return the sender as far as it is known now; look an unseen credential up for later.
+        """Return the requester as far as it is known now; look an unseen credential up for later.
 
-        Probes count as a known sender, so that a flood does not make a machine look dead.
+        Probes count as a known requester, so that a flood does not make a machine look dead.
         """
         if environ["PATH_INFO"] in PROBES:
             return _PROBE
@@ -117,7 +122,7 @@ class KnownRequesters:
             return self._stranger_or_token(environ)
         if self._is_remembered(credential):
             return _known(credential)
-        if self._unknown_until.get(credential, 0.0) <= time.monotonic():
+        if self._unknown_until.get(credential, 0.0) <= time.monotonic() and self._has_room():
             self._look_up(credential)
         return stranger(environ)
 
@@ -140,10 +145,15 @@ class KnownRequesters:
     async def _is_known(self, credential: Credential) -> bool:
         if self._unknown_until.get(credential, 0.0) > time.monotonic():
             return False
+        if not (self._has_room() or credential in self._waiting):
+            raise _too_late()
         look_up = self._look_up(credential)
         if not (await asyncio.wait([look_up], timeout=self._seconds))[0]:
             raise _too_late()
         return look_up.result()
+
+    def _has_room(self) -> bool:
+        return len(self._waiting) < MOST_WAITING
 
     def _look_up(self, credential: Credential) -> "asyncio.Future[bool]":
         """Return the look-up of a credential that waits or is under way, or begin one."""
@@ -160,7 +170,9 @@ class KnownRequesters:
         try:
             while self._waiting:
                 group = list(self._waiting)[:MOST_TOGETHER]
-                self._under_way = {one: self._waiting.pop(one) for one in group}
+                self._under_way = {
+                    credential: self._waiting.pop(credential) for credential in group
+                }
                 await self._look_group_up(self._under_way)
         finally:
             self._looking, self._under_way = None, {}
@@ -172,7 +184,7 @@ class KnownRequesters:
         except Exception as error:
             # Not raised here: the views report it, and these requests get it as their answer.
             problem = problem_of_database(error) or _too_late()
-            log.warning("senders cannot be looked up", exc_info=not isinstance(error, Error))
+            log.warning("requesters cannot be looked up", exc_info=not isinstance(error, Error))
             for look_up in group.values():
                 look_up.set_exception(problem)
             return
@@ -209,7 +221,7 @@ def credential_of(environ: Environ) -> Credential | None:
 
 
 def stranger(environ: Environ) -> Requester:
-    """Return the sender of a request without a valid credential: its origin."""
+    """Return the requester of a request without a valid credential: its origin."""
     return Requester(origin_of(address_of(environ)), is_known=False)
 
 
@@ -266,7 +278,7 @@ def valid_credentials(credentials: Collection[Credential]) -> set[Credential]:
 
 
 def _too_late() -> Problem:
-    detail = "The sender cannot be looked up: the database does not answer. Repeat the request."
+    detail = "The requester cannot be looked up: the database does not answer. Repeat the request."
     return Problem(503, "database-away", detail, headers={"Retry-After": "5"})
 
 

@@ -1,9 +1,9 @@
 """The threads that call the application: a fixed number, and a fair queue of waiting calls.
 
-Each known sender has a queue of its own, and all strangers have one together, STRANGERS; the
+Each known requester has a queue of its own, and all strangers have one together, STRANGERS; the
 threads take from the queues in turn. Strangers have few of the threads at once, because threads
 that compute compete with all others for Python's interpreter lock. So a flood of strangers'
-requests delays a known sender little.
+requests delays a known requester little.
 
 Leaner than a ThreadPoolExecutor behind `run_in_executor`, which creates two futures and takes
 several locks for each call.
@@ -13,6 +13,7 @@ import asyncio
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
@@ -24,7 +25,7 @@ STRANGERS = ""
 
 
 class Threads(Generic[Task, Result]):
-    """Calls `work` in one of `count` threads, started on demand; `work` must not raise."""
+    """Calls `work` in one of `count` threads, started on demand."""
 
     def __init__(
         self,
@@ -49,9 +50,10 @@ class Threads(Generic[Task, Result]):
         self._running = 0
 
     async def call(self, task: Task, *, queue: str = STRANGERS) -> Result:
-        """Run a task in a free thread, in the turn of its queue.
+        """Run a task in a free thread, in the turn of its queue; raise what it raises.
 
-        Call this from the event loop's thread only.
+        An exception that would end the event loop, such as SystemExit, becomes a RuntimeError. Call
+        this from the event loop's thread only.
         """
         result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         if self._under_way >= len(self._threads) < self._count:
@@ -81,16 +83,25 @@ class Threads(Generic[Task, Result]):
         thread = threading.Thread(
             target=self._run, name=f"{self._name} {len(self._threads) + 1}", daemon=True
         )
+        try:
+            thread.start()
+        except RuntimeError:
+            # The system has no thread left. Those that run take the task later.
+            if not self._threads:
+                raise
+            return
         self._threads.append(thread)
-        thread.start()
 
     def _run(self) -> None:
         while self._tickets.get():
             queue, task, future = self._next()
-            result = self._work(task)
-            future.get_loop().call_soon_threadsafe(future.set_result, result)
+            try:
+                report = partial(future.set_result, self._work(task))
+            except BaseException as error:  # noqa: BLE001  # The thread must survive any exception.
+                report = partial(future.set_exception, _raisable(error))
+            future.get_loop().call_soon_threadsafe(report)
             # Drop all references to the request before waiting for the next.
-            del task, future, result
+            del task, future, report
             if queue == STRANGERS:
                 self._end_of_stranger()
 
@@ -117,3 +128,12 @@ class Threads(Generic[Task, Result]):
                 self._tickets.put(True)
             else:
                 self._ticketed -= 1
+
+
+def _raisable(error: BaseException) -> Exception:
+    """Return an exception that a future takes, and that leaves the event loop running."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    wrapped = RuntimeError(f"{type(error).__name__} in a thread")
+    wrapped.__cause__ = error
+    return wrapped

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from config.up import processes
@@ -74,6 +75,32 @@ def test_a_published_message_reaches_one_waiting_client_at_once(
     assert time.monotonic() - began < SOON
     eventually(lambda: waiting_clients(box.product) == 1, "the other waits on")
     assert [box.publish()] == second.ids()
+
+
+def test_a_long_message_reaches_a_waiting_client_once(box: ServedMailbox, join: Join) -> None:
+    """Its answer is longer than a piece of `config.web.answers`."""
+    client, other = join(box), join(box)
+    text = "x" * 400_000
+    published = box.flow.publish(orjson.dumps({"text": text}), FILTER_STRING=box.name)
+    (message,) = client.messages()
+    assert (message["id"], message["receive_count"]) == (published, 1)
+    assert text in str(message)
+    assert [box.publish()] == other.ids()
+
+
+def test_clients_that_do_not_read_keep_no_fetch_from_its_long_messages(
+    box: ServedMailbox, product: Product
+) -> None:
+    """Each fetch leases its message: none is refused after that."""
+    with ExitStack() as stack:
+        published, clients = [], []
+        for number in range(6):
+            body = orjson.dumps({"number": number, "text": "x" * 600_000})
+            published.append(box.flow.publish(body, FILTER_STRING=box.name))
+            clients.append(stack.enter_context(box.ask("next")))
+            eventually(lambda: len(answered(clients)) == len(published), "its answer has begun")
+        assert product.is_ready()
+        assert [id for client in clients for id in client.ids()] == published
 
 
 def test_waiting_clients_are_served_first_come_first_served(box: ServedMailbox, join: Join) -> None:

@@ -1,6 +1,9 @@
 """WSGI applications that granian serves in tests, directly and through the bridge."""
 
+import fcntl
 import logging
+import os
+import resource
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from config.web import long_answers
 from config.web.bridge import Bridge
 from config.web.request_bodies import Bounds, Requester
 
@@ -28,12 +32,13 @@ def echo(environ: dict[str, Any], start_response: Start) -> list[bytes]:
 
 
 class Closing:
-    """An iterable of body parts that records whether it was closed."""
+    """An iterable of body parts that records whether it was closed; `streaming` as in Django."""
 
     closed = 0
 
-    def __init__(self, pieces: Iterable[bytes]) -> None:
+    def __init__(self, pieces: Iterable[bytes], *, streaming: bool = False) -> None:
         self._pieces = iter(pieces)
+        self.streaming = streaming
 
     def __iter__(self) -> Iterator[bytes]:
         return self._pieces
@@ -73,7 +78,7 @@ def answers(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
             return [str(Closing.closed).encode()]
         case "/large":
             start_response("200 OK", [*headers, ("Content-Length", str(len(BLOCK) * 1000))])
-            return Closing(BLOCK for _ in range(1000))
+            return Closing((BLOCK for _ in range(1000)), streaming=True)
         case "/nothing":
             start_response("204 No Content", headers)
             return Closing([])
@@ -87,11 +92,23 @@ def answers(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
     return Closing([b"short ", b"and ", b"stout"])
 
 
+def _limit_descriptors(most: int) -> list[bytes]:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    return []
+
+
 def lasts(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
     """Answer without end, or break a long answer off, or report the blocks produced."""
     long: dict[str, Callable[[], Iterable[bytes]]] = {
-        "/endless": lambda: Closing(_counted()),
-        "/breaks-late": lambda: Closing(_broken(1000)),
+        "/endless": lambda: Closing(_counted(), streaming=True),
+        "/breaks-late": lambda: Closing(_broken(1000), streaming=True),
+        "/breaks-early": lambda: Closing(_broken(), streaming=True),
+        "/streamed": lambda: Closing(
+            (BLOCK for _ in range(1 if environ["QUERY_STRING"] else 75)), streaming=True
+        ),
+        "/bounded": lambda: Closing([BLOCK * 100]),
+        "/descriptors": lambda: _limit_descriptors(int(environ["QUERY_STRING"])),
         "/produced": lambda: [str(len(_produced)).encode()],
     }
     if environ["PATH_INFO"] not in long:
@@ -150,7 +167,25 @@ TIGHT = Bounds(
     bytes_per_second=1_000_000,
 )
 
+LARGE_PIPES = "LARGE_PIPES"
+_pipe = os.pipe
+
+
+def _large_pipe() -> tuple[int, int]:
+    reading, writing = _pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, MAX_BODY_BYTES)
+    return reading, writing
+
+
+if LARGE_PIPES in os.environ:
+    # As on a system with pages of 64 KiB, and a limit that keeps pipes from being made smaller.
+    vars(os)["pipe"] = _large_pipe
+    vars(long_answers)["PIPE_BYTES"] = MAX_BODY_BYTES
+
 bridged_echo = Bridge(echo, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=10)
+bridged_prefixed = Bridge(
+    echo, threads=THREADS, bounds=replace(AMPLE, cookie_prefix="inturn_"), most_at_a_mailbox=10
+)
 bridged_answers = Bridge(lasts, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=10)
 bridged_impatient = Bridge(
     lasts,

@@ -3,7 +3,7 @@
 import pytest
 
 from config.web import environ
-from config.web.bridge import _for_waiting
+from config.web.environ import for_waiting
 from delivery.ingest import intake
 from delivery.ingest.cache import LONGEST_KEPT, ConfigurationCache
 from tests.support import factories
@@ -48,7 +48,7 @@ def test_a_waiting_client_keeps_only_what_its_next_call_needs() -> None:
         "HTTP_X_LONG": LONG,
         "HTTP_COOKIE": LONG,
     }
-    assert _for_waiting(asked) == {
+    assert for_waiting(asked) == {
         "PATH_INFO": "/api/v1/mailboxes/abc/messages",
         "QUERY_STRING": "wait=20",
         "CONTENT_LENGTH": "0",

@@ -1,16 +1,29 @@
 """A long answer is produced as fast as its client reads it."""
 
+import asyncio
 import socket
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import orjson
 import pytest
 
-from config.web.long_answers import MOST_AT_ONCE, MOST_OF_SENDER
+from config.web import long_answers
+from config.web.answers import Head, Header
+from config.web.long_answers import (
+    MOST_AT_ONCE,
+    MOST_OF_REQUESTER,
+    MOST_OF_STRANGERS,
+    PIPE_BYTES,
+    LongAnswer,
+    LongAnswers,
+)
+from config.web.request_bodies import Requester
 from tests.system.operation.installation import eventually
-from tests.unit.config.applications import BLOCK, THREADS
+from tests.unit.config.applications import BLOCK, LARGE_PIPES, THREADS
 from tests.unit.config.serving import SECONDS, Served, answer, serving
 
 ENDLESS = b"GET /endless HTTP/1.1\r\nHost: test\r\n"
@@ -39,6 +52,16 @@ def produced(served: Served) -> int:
     return count(served, "/produced") * len(BLOCK)
 
 
+def wait_until_nothing_is_produced(served: Served) -> None:
+    amounts = [-1]
+
+    def is_stopped() -> bool:
+        amounts.append(produced(served))
+        return amounts[-1] == amounts[-2]
+
+    eventually(is_stopped, "nothing more is produced")
+
+
 def begin(stack: ExitStack, served: Served, *lines: bytes) -> socket.socket:
     """Request an endless answer, and read none of it but its beginning."""
     connection = stack.enter_context(served.connect())
@@ -50,14 +73,8 @@ def begin(stack: ExitStack, served: Served, *lines: bytes) -> socket.socket:
 def test_a_client_that_reads_nothing_stops_the_production(answering: Served) -> None:
     with ExitStack() as stack:
         begin(stack, answering)
-        amounts = [-1]
-
-        def is_stopped() -> bool:
-            amounts.append(produced(answering))
-            return amounts[-1] == amounts[-2]
-
-        eventually(is_stopped, "nothing more is produced")
-        assert 0 < amounts[-1] < MOST_UNREAD
+        wait_until_nothing_is_produced(answering)
+        assert 0 < produced(answering) < MOST_UNREAD
         for _ in range(100):
             assert answering.get("/")[0].status == 418
         assert produced(answering) < MOST_UNREAD
@@ -77,25 +94,153 @@ def test_clients_that_do_not_read_hold_no_thread_of_others(answering: Served) ->
         assert answering.get("/")[0].status == 418
 
 
-def test_a_sender_has_few_long_answers_at_once(answering: Served) -> None:
-    def ask(name: bytes) -> tuple[int, str]:
-        response, body = answering.ask(ENDLESS + b"Authorization: " + name + b"\r\n\r\n")
-        assert response.getheader("Retry-After") == "5"
-        return response.status, orjson.loads(body)["type"].rpartition(":")[2]
+def refused(served: Served, name: bytes = b"", origin: bytes = b"") -> tuple[int, str]:
+    lines = b"Authorization: %s\r\nX-Forwarded-For: %s\r\n\r\n" % (name, origin)
+    response, body = served.ask(ENDLESS + lines)
+    assert response.getheader("Retry-After") == "5"
+    return response.status, orjson.loads(body)["type"].rpartition(":")[2]
 
+
+def test_a_requester_has_few_long_answers_at_once(answering: Served) -> None:
     before = count(answering, "/closed")
     with ExitStack() as stack:
-        for _ in range(MOST_OF_SENDER):
+        for _ in range(MOST_OF_REQUESTER):
             begin(stack, answering, b"Authorization: greedy")
-        assert ask(b"greedy") == (429, "too-many-downloads")
-        for number in range(MOST_AT_ONCE - MOST_OF_SENDER):
+        assert refused(answering, b"greedy") == (429, "too-many-downloads")
+        for number in range(MOST_AT_ONCE - MOST_OF_REQUESTER):
             begin(stack, answering, b"Authorization: %d" % number)
-        assert ask(b"other") == (503, "too-many-downloads")
+        assert refused(answering, b"other") == (503, "too-many-downloads")
     eventually(
         lambda: count(answering, "/closed") >= before + MOST_AT_ONCE + 2, "all of them are closed"
     )
     with ExitStack() as stack:
         begin(stack, answering, b"Authorization: greedy")
+
+
+def test_strangers_leave_long_answers_to_known_requesters(answering: Served) -> None:
+    with ExitStack() as stack:
+        for number in range(MOST_OF_STRANGERS):
+            begin(stack, answering, b"X-Forwarded-For: %d" % number)
+        assert refused(answering, origin=b"other") == (503, "too-many-downloads")
+        for number in range(MOST_AT_ONCE - MOST_OF_STRANGERS):
+            begin(stack, answering, b"Authorization: %d" % number)
+
+
+def test_an_answer_in_memory_is_never_refused(answering: Served) -> None:
+    """Its view has done its work: a fetch has leased its messages."""
+    with ExitStack() as stack:
+        waiting = [stack.enter_context(answering.connect()) for _ in range(MOST_AT_ONCE + 2)]
+        for connection in waiting:
+            connection.sendall(b"GET /bounded HTTP/1.1\r\nHost: t\r\nAuthorization: x\r\n\r\n")
+            assert connection.recv(12) == b"HTTP/1.1 200"
+        begin(stack, answering, b"Authorization: x")
+
+
+def test_a_refused_answer_produces_nothing(answering: Served) -> None:
+    with ExitStack() as stack:
+        for _ in range(MOST_OF_REQUESTER):
+            begin(stack, answering, b"Authorization: greedy")
+        wait_until_nothing_is_produced(answering)
+        before = produced(answering)
+        assert refused(answering, b"greedy")[0] == 429
+        assert produced(answering) == before
+
+
+@pytest.mark.parametrize("path", ["/large", "/endless"])
+def test_a_head_takes_no_place_and_keeps_its_connection(answering: Served, path: str) -> None:
+    before = count(answering, "/closed")
+    with answering.connect() as connection:
+        for _ in range(MOST_OF_REQUESTER + 1):
+            connection.sendall(f"HEAD {path} HTTP/1.1\r\nHost: test\r\n\r\n".encode())
+            response, _ = answer(connection, method="HEAD")
+            assert response.status == 200
+            length = str(1000 * len(BLOCK)) if path == "/large" else None
+            assert response.getheader("Content-Length") == length
+    assert count(answering, "/closed") == before + MOST_OF_REQUESTER + 1
+
+
+def test_a_short_streamed_answer_holds_no_pipe(answering: Served) -> None:
+    response, body = answering.get("/streamed?short")
+    assert response.getheader("Content-Length") == str(len(BLOCK))
+    assert body == BLOCK
+
+
+def test_a_streamed_answer_that_fails_at_its_beginning_is_a_problem(answering: Served) -> None:
+    response, body = answering.get("/breaks-early")
+    assert (response.status, orjson.loads(body)["type"]) == (500, "urn:inturn:problem:unexpected")
+    assert "in the middle" in answering.log.read_text()
+
+
+def test_answers_that_fit_into_a_pipe_are_read_from_the_pipe_of_their_own(tmp_path: Path) -> None:
+    with (
+        serving("bridged_answers", tmp_path, **{LARGE_PIPES: "1"}) as served,
+        ThreadPoolExecutor(MOST_OF_REQUESTER) as clients,
+    ):
+        answers = list(clients.map(served.get, ["/streamed"] * 300))
+        assert {(response.status, body) for response, body in answers} == {(200, BLOCK * 75)}
+
+
+class LateGranian:
+    """A request whose file is opened only after all of it was produced."""
+
+    def __init__(self) -> None:
+        self.file = ""
+
+    def response_bytes(self, status: int, headers: list[Header], body: bytes) -> None:
+        raise NotImplementedError
+
+    def response_file(self, status: int, headers: list[Header], file: str) -> None:
+        self.file = file
+
+
+@pytest.mark.parametrize("pipe_bytes", [PIPE_BYTES, 1024 * 1024])
+def test_a_pipe_stays_until_it_is_opened(monkeypatch: pytest.MonkeyPatch, pipe_bytes: int) -> None:
+    monkeypatch.setattr(long_answers, "PIPE_BYTES", pipe_bytes)
+    request, written = LateGranian(), threading.Event()
+
+    def parts() -> Iterator[bytes]:
+        yield BLOCK * 64
+        yield BLOCK
+        written.set()
+
+    async def scenario() -> bytes:
+        answers = LongAnswers(stalled_seconds=SECONDS)
+        closed: list[bool] = []
+        long = LongAnswer(head=Head(), parts=parts(), close=lambda: closed.append(True))
+        requester = Requester("x", is_known=True)
+        sending = asyncio.ensure_future(answers.send(request, long, requester=requester, client=""))
+        if pipe_bytes > PIPE_BYTES:
+            await asyncio.to_thread(written.wait, SECONDS)
+        else:
+            while not request.file:
+                await asyncio.sleep(0)
+        got = await asyncio.to_thread(Path(request.file).read_bytes)
+        await sending
+        assert closed == [True]
+        answers.close()
+        return got
+
+    assert asyncio.run(scenario()) == BLOCK * 65
+
+
+def test_without_a_free_descriptor_an_answer_is_a_problem_and_its_place_is_free_again(
+    answering: Served,
+) -> None:
+    with answering.connect() as connection:
+
+        def ask(path: str) -> tuple[int, bytes]:
+            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: test\r\n\r\n".encode())
+            response, body = answer(connection)
+            return response.status, body
+
+        before = int(ask("/closed")[1])
+        assert ask("/descriptors?3")[0] == 200
+        for _ in range(MOST_OF_REQUESTER + 1):
+            status, body = ask("/streamed")
+            assert (status, orjson.loads(body)["status"]) == (500, 500)
+        assert ask("/descriptors?1000")[0] == 200
+        assert int(ask("/closed")[1]) == before + MOST_OF_REQUESTER + 1
+        assert ask("/streamed") == (200, BLOCK * 75)
 
 
 def test_a_client_that_takes_nothing_is_disconnected(impatient: Served) -> None:

@@ -136,7 +136,9 @@ def test_a_known_sender_waits_for_the_database_and_never_becomes_a_stranger() ->
             results = await asyncio.gather(
                 *(process.identify(bearer(key)) for _ in range(5)), return_exceptions=True
             )
-            assert {one.status_code for one in results if isinstance(one, Problem)} == {503}
+            assert {result.status_code for result in results if isinstance(result, Problem)} == {
+                503
+            }
             assert len(results) == 5
             waiting = asyncio.ensure_future(KnownRequesters().identify(bearer(key)))
             await asyncio.sleep(0)
@@ -166,6 +168,31 @@ def test_a_sender_at_work_does_not_wait_and_is_looked_up_again_beside() -> None:
         assert process.remembered(bearer(key)) == known
         await next(iter(process._waiting.values()))
         assert not process.remembered(bearer(key)).is_known
+
+    asyncio.run(scenario())
+
+
+def test_look_ups_that_wait_for_the_database_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requesters, "MOST_WAITING", 3)
+    _, key = factories.api_key()
+
+    async def scenario() -> None:
+        process = KnownRequesters()
+        known = await process.identify(bearer(key))
+        with psycopg.connect(**connection_parameters()) as holding:
+            holding.execute("LOCK subscriptions_apikey")
+            for number in range(10):
+                assert not process.remembered(bearer(f"x{number}")).is_known
+            assert len(process._waiting) == 3
+            with pytest.raises(Problem) as refused:
+                await process.identify(bearer("another"))
+            assert refused.value.status_code == 503
+            assert await process.identify(bearer(key)) == known
+            # A look-up that waits already serves another request as well.
+            waiting = asyncio.ensure_future(process.identify(bearer("x1")))
+            await asyncio.sleep(0)
+        assert not (await waiting).is_known
+        assert not (await process.identify(bearer("another"))).is_known
 
     asyncio.run(scenario())
 

@@ -3,6 +3,8 @@
 import asyncio
 import threading
 
+import pytest
+
 from config.web.threads import STRANGERS, Threads
 
 
@@ -66,6 +68,29 @@ def test_strangers_do_not_get_all_threads() -> None:
         assert len(work.begun) == 102
         for number in range(10):
             await threads.call(f"late {number}")
+        threads.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [(ValueError, ValueError), (SystemExit, RuntimeError), (StopIteration, RuntimeError)],
+)
+def test_a_call_raises_what_its_task_raises_and_the_thread_goes_on(
+    raised: type[BaseException], expected: type[Exception]
+) -> None:
+    def work(task: str) -> str:
+        if task == "fails":
+            raise raised
+        return task
+
+    async def scenario() -> None:
+        threads: Threads[str, str] = Threads(work, count=1)
+        for _ in range(2):
+            with pytest.raises(expected):
+                await asyncio.wait_for(threads.call("fails"), 60)
+        assert await threads.call("works") == "works"
         threads.close()
 
     asyncio.run(scenario())

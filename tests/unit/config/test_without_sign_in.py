@@ -1,8 +1,10 @@
 """The pages that are served without signing in, and the clients that may read them."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
+from django.conf import settings
 from django.test import Client
 
 from config import api_reference, api_schema
@@ -36,6 +38,23 @@ def test_metrics_are_closed_to_a_proxy_on_this_machine(header: str) -> None:
 def test_metrics_are_closed_to_a_proxy_that_only_passes_the_host_on() -> None:
     assert metrics(Host="broker.example.com") == 401
     assert metrics(Host="localhost:8000") == metrics(Host="[::1]:8000") == 200
+
+
+@pytest.mark.parametrize("url", ["https://broker.example.com", "http://10.0.0.7:8000"])
+def test_metrics_of_a_public_address_are_for_keys(
+    monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    """The plainest nginx passes on neither the host nor the client's address."""
+    monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, base_url=url))
+    _, key = factories.api_key(Scope.READ)
+    assert metrics(Host="127.0.0.1:8000") == metrics() == 401
+    assert metrics(Host="127.0.0.1:8000", Authorization=f"Bearer {key}") == 200
+
+
+@pytest.mark.parametrize("url", ["http://LOCALHOST:8000", "https://[::1]:8443", "http://127.0.0.1"])
+def test_metrics_of_a_local_address_need_no_key(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, base_url=url))
+    assert metrics() == 200
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
