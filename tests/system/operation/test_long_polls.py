@@ -88,21 +88,6 @@ def test_a_long_message_reaches_a_waiting_client_once(box: ServedMailbox, join: 
     assert [box.publish()] == other.ids()
 
 
-def test_clients_that_do_not_read_keep_no_fetch_from_its_long_messages(
-    box: ServedMailbox, product: Product
-) -> None:
-    """Each fetch leases its message: none is refused after that."""
-    with ExitStack() as stack:
-        published, clients = [], []
-        for number in range(6):
-            body = orjson.dumps({"number": number, "text": "x" * 600_000})
-            published.append(box.flow.publish(body, FILTER_STRING=box.name))
-            clients.append(stack.enter_context(box.ask("next")))
-            eventually(lambda: len(answered(clients)) == len(published), "its answer has begun")
-        assert product.is_ready()
-        assert [id for client in clients for id in client.ids()] == published
-
-
 def test_waiting_clients_are_served_first_come_first_served(box: ServedMailbox, join: Join) -> None:
     clients = [join(box) for _ in range(4)]
     published = [box.publish() for _ in range(4)]
