@@ -18,6 +18,8 @@ from config.web.request_bodies import Bounds, Requester
 MAX_BODY_BYTES = 1024 * 1024
 THREADS = 4
 BLOCK = b"0123456789abcdef" * 256
+# Longer than the buffers of a connection.
+BULK = BLOCK * 4000
 logging.basicConfig(level=logging.WARNING)
 
 Start = Callable[..., Any]
@@ -107,7 +109,7 @@ def lasts(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
         "/streamed": lambda: Closing(
             (BLOCK for _ in range(1 if environ["QUERY_STRING"] else 75)), streaming=True
         ),
-        "/bounded": lambda: Closing([BLOCK * 100]),
+        "/bounded": lambda: Closing([BULK]),
         "/descriptors": lambda: _limit_descriptors(int(environ["QUERY_STRING"])),
         "/produced": lambda: [str(len(_produced)).encode()],
     }

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from http.client import HTTPResponse
 from pathlib import Path
 
 import orjson
@@ -96,9 +97,12 @@ def test_clients_that_do_not_read_hold_no_thread_of_others(answering: Served) ->
 
 def refused(served: Served, name: bytes = b"", origin: bytes = b"") -> tuple[int, str]:
     lines = b"Authorization: %s\r\nX-Forwarded-For: %s\r\n\r\n" % (name, origin)
-    response, body = served.ask(ENDLESS + lines)
-    assert response.getheader("Retry-After") == "5"
-    return response.status, orjson.loads(body)["type"].rpartition(":")[2]
+    with served.connect() as connection:
+        connection.sendall(ENDLESS + lines)
+        with HTTPResponse(connection) as response:
+            response.begin()
+            assert response.getheader("Retry-After") == "5"
+            return response.status, orjson.loads(response.read())["type"].rpartition(":")[2]
 
 
 def test_a_requester_has_few_long_answers_at_once(answering: Served) -> None:
@@ -129,8 +133,8 @@ def test_strangers_leave_long_answers_to_known_requesters(answering: Served) -> 
 def test_an_answer_in_memory_is_never_refused(answering: Served) -> None:
     """Its view has done its work: a fetch has leased its messages."""
     with ExitStack() as stack:
-        waiting = [stack.enter_context(answering.connect()) for _ in range(MOST_AT_ONCE + 2)]
-        for connection in waiting:
+        for _ in range(MOST_OF_REQUESTER + 2):
+            connection = stack.enter_context(answering.connect())
             connection.sendall(b"GET /bounded HTTP/1.1\r\nHost: t\r\nAuthorization: x\r\n\r\n")
             assert connection.recv(12) == b"HTTP/1.1 200"
         begin(stack, answering, b"Authorization: x")
@@ -176,7 +180,9 @@ def test_answers_that_fit_into_a_pipe_are_read_from_the_pipe_of_their_own(tmp_pa
         serving("bridged_answers", tmp_path, **{LARGE_PIPES: "1"}) as served,
         ThreadPoolExecutor(MOST_OF_REQUESTER) as clients,
     ):
-        answers = list(clients.map(served.get, ["/streamed"] * 300))
+        head = "GET /streamed HTTP/1.1\r\nHost: test\r\nAuthorization: {}\r\n\r\n"
+        asked = [head.format(number).encode() for number in range(300)]
+        answers = list(clients.map(served.ask, asked))
         assert {(response.status, body) for response, body in answers} == {(200, BLOCK * 75)}
 
 
