@@ -184,7 +184,7 @@ class KnownRequesters:
         except Exception as error:
             # Not raised here: the views report it, and these requests get it as their answer.
             problem = problem_of_database(error) or _too_late()
-            log.warning("requesters cannot be looked up", exc_info=not isinstance(error, Error))
+            log.warning("credentials cannot be looked up", exc_info=not isinstance(error, Error))
             for look_up in group.values():
                 look_up.set_exception(problem)
             return
@@ -278,7 +278,7 @@ def valid_credentials(credentials: Collection[Credential]) -> set[Credential]:
 
 
 def _too_late() -> Problem:
-    detail = "The requester cannot be looked up: the database does not answer. Repeat the request."
+    detail = "The credential cannot be looked up: the database does not answer. Repeat the request."
     return Problem(503, "database-away", detail, headers={"Retry-After": "5"})
 
 

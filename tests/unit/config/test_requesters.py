@@ -104,7 +104,7 @@ def test_a_fetch_key_is_accepted_as_password_of_a_queue() -> None:
 
 
 def test_a_flood_of_unknown_credentials_takes_few_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A known sender that comes last is found by the same query as those that wait before it."""
+    """A known requester that comes last is found by the same query as those that wait before it."""
     _, key = factories.api_key()
     groups: list[int] = []
     valid = requesters.valid_credentials
@@ -119,13 +119,13 @@ def test_a_flood_of_unknown_credentials_takes_few_queries(monkeypatch: pytest.Mo
         process = KnownRequesters()
         flood = [asyncio.ensure_future(process.identify(bearer(f"x{n}"))) for n in range(1500)]
         assert (await process.identify(bearer(key))).is_known
-        assert {sender.is_known for sender in await asyncio.gather(*flood)} == {False}
+        assert {requester.is_known for requester in await asyncio.gather(*flood)} == {False}
 
     asyncio.run(scenario())
     assert groups == [1000, 501]
 
 
-def test_a_known_sender_waits_for_the_database_and_never_becomes_a_stranger() -> None:
+def test_a_known_requester_waits_for_the_database_and_never_becomes_a_stranger() -> None:
     _, key = factories.api_key()
 
     async def scenario() -> None:
@@ -148,7 +148,7 @@ def test_a_known_sender_waits_for_the_database_and_never_becomes_a_stranger() ->
     asyncio.run(scenario())
 
 
-def test_a_sender_at_work_does_not_wait_and_is_looked_up_again_beside() -> None:
+def test_a_requester_at_work_does_not_wait_and_is_looked_up_again_beside() -> None:
     _, key = factories.api_key()
 
     async def scenario() -> None:

@@ -29,7 +29,7 @@ class Work:
             assert self.changed.wait_for(lambda: set(tasks) <= set(self.begun), timeout=60)
 
 
-def test_a_known_senders_call_comes_after_one_of_the_strangers() -> None:
+def test_a_known_requesters_call_comes_after_one_of_the_strangers() -> None:
     async def scenario() -> None:
         work = Work()
         threads: Threads[str, str] = Threads(work, count=1)
