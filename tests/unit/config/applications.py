@@ -100,11 +100,19 @@ def _limit_descriptors(most: int) -> list[bytes]:
     return []
 
 
+def _broken_without_descriptors() -> Iterator[bytes]:
+    yield from [BLOCK] * 1000
+    _limit_descriptors(3)
+    raise ValueError("in the middle")
+
+
 def lasts(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
     """Answer without end, or break a long answer off, or report the blocks produced."""
     long: dict[str, Callable[[], Iterable[bytes]]] = {
         "/endless": lambda: Closing(_counted(), streaming=True),
         "/breaks-late": lambda: Closing(_broken(1000), streaming=True),
+        "/breaks-crowded": lambda: Closing(_broken_without_descriptors(), streaming=True),
+        "/limit": lambda: [str(resource.getrlimit(resource.RLIMIT_NOFILE)[0]).encode()],
         "/breaks-early": lambda: Closing(_broken(), streaming=True),
         "/streamed": lambda: Closing(
             (BLOCK for _ in range(1 if environ["QUERY_STRING"] else 75)), streaming=True
@@ -157,7 +165,7 @@ AMPLE = Bounds(
     capacity_of_strangers=THREADS * MAX_BODY_BYTES,
     share_of_stranger=THREADS * MAX_BODY_BYTES,
 )
-# Slow senders time out soon, and two long bodies of unknown senders do not fit.
+# Slow requesters time out soon, and two long bodies of strangers do not fit.
 TIGHT = Bounds(
     limit_of=lambda _path: MAX_BODY_BYTES,
     requesters=ByHeader(),

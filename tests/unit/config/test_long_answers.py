@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from functools import partial
 from http.client import HTTPResponse
 from pathlib import Path
 
@@ -229,16 +230,28 @@ def test_a_pipe_stays_until_it_is_opened(monkeypatch: pytest.MonkeyPatch, pipe_b
     assert asyncio.run(scenario()) == BLOCK * 65
 
 
+def ask_on(connection: socket.socket, path: str) -> tuple[int, bytes]:
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: test\r\n\r\n".encode())
+    response, body = answer(connection)
+    return response.status, body
+
+
+def test_without_a_free_descriptor_half_an_answer_does_not_look_complete(answering: Served) -> None:
+    with answering.connect() as other, answering.connect() as connection:
+        assert ask_on(other, "/limit")[0] == ask_on(connection, "/limit")[0] == 200
+        connection.sendall(b"GET /breaks-crowded HTTP/1.1\r\nHost: test\r\n\r\n")
+        with ThreadPoolExecutor(1) as reading:
+            got = reading.submit(rest_of, connection)
+            eventually(lambda: ask_on(other, "/limit")[1] == b"3", "no descriptor is free")
+            assert ask_on(other, "/descriptors?1000")[0] == 200
+            assert not got.result().endswith(b"\r\n0\r\n\r\n")
+
+
 def test_without_a_free_descriptor_an_answer_is_a_problem_and_its_place_is_free_again(
     answering: Served,
 ) -> None:
     with answering.connect() as connection:
-
-        def ask(path: str) -> tuple[int, bytes]:
-            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: test\r\n\r\n".encode())
-            response, body = answer(connection)
-            return response.status, body
-
+        ask = partial(ask_on, connection)
         before = int(ask("/closed")[1])
         assert ask("/descriptors?3")[0] == 200
         for _ in range(MOST_OF_REQUESTER + 1):
