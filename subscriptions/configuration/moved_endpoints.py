@@ -15,8 +15,8 @@ def moved_faults(
     *,
     entry: DocumentEntry,
     kept: Collection[str],
-    with_new_headers: Container[str],
     of: str,
+    with_new_headers: Container[str] = (),
 ) -> Iterator[DocumentFault]:
     """Yield a fault for each field whose stored credentials would newly go to a server.
 
