@@ -129,7 +129,7 @@ class Stops:
         if not self._window.blocks_keys:
             is_news = is_reached(outcome, verdict) and health.is_report_due()
             return self.changes(key) if is_news else []
-        if verdict.status is Status.DELIVERED:
+        if is_reached(outcome, verdict):
             return self.end(key)
         return self.report(parcel, reason="" if outcome.outcome in NEVER_CALLED else outcome.reason)
 
@@ -177,7 +177,7 @@ class Stops:
         return [EndpointChange(lane_id=self._lane_id, subscription_id=key)]
 
     def report(self, parcel: Parcel, *, reason: str = "") -> list[Change]:
-        """Return the row changes of an endpoint that has not accepted a message.
+        """Return the row changes of an endpoint that was not reached: its row never ends by them.
 
         Without a `reason` it was not tried. A block is recorded when no attempt is under way there
         any more, however the last one ended. The server of a callback gets no row: it is no
@@ -187,8 +187,6 @@ class Stops:
         health = self.keys.health(key)
         if not self._window.blocks_keys or isinstance(key, str):
             return []
-        if not health.failures:
-            return self.end(key)
         if reason and health.is_blocked():
             health.failure = Failure(parcel.delivery_id, reason)
         is_new = health.failure is not None and self._known.get(key) is not health.failure
@@ -200,7 +198,7 @@ class Stops:
         return self.changes(key)
 
     def end(self, key: Key) -> list[Change]:
-        """End the stop of a key that accepts messages."""
+        """End the stop of a key that was reached, and of an idle lane."""
         if not self._known.pop(key, None):
             return self.up(key)
         self.runs.flow()

@@ -13,8 +13,10 @@ from delivery.senders.entries import Change, EndpointChange, LaneChange
 from delivery.senders.lanes.keys import KeyHealth
 from delivery.senders.lanes.lane import SenderLane
 from delivery.senders.parcel import Group, Parcel
-from delivery.states import LaneState
+from delivery.states import LaneState, OutcomeClass, Status
+from delivery.verdict import NextStep, Verdict
 from tests.unit.delivery.senders.parcels import parcel
+from tests.unit.delivery.test_verdict import TEAMFORGE, outcome
 
 ROW: dict[str, Any] = {
     "id": 1,
@@ -266,3 +268,26 @@ def test_buffered_deliveries_are_bounded_over_all_endpoints_by_bytes_too() -> No
         lane.stock.add([Group(place, None, left=[parcel(place, size=600)])], more=set())
         lane.keys.health(place)
     assert lane.stock.closed(rows=100, max_bytes=1_000) == {1, 2}
+
+
+@pytest.mark.parametrize("settled", [None, Status.DELIVERED, Status.REJECTED])
+def test_an_endpoint_known_only_from_its_row_is_down_until_it_is_reached(
+    settled: Status | None,
+) -> None:
+    """The lane was served in order, so nothing waits; a delivery that is not sent shows nothing."""
+    down = {"subscription_id": 1, "delivery_id": 7, "failures": 3, "wait_seconds": 40.0}
+    lane = concurrent(
+        state=LaneState.BLOCKED, run_is_concurrent=False, down=[down | {"reason": "500"}]
+    )
+    lane.stops.begin()
+    # Overdue, or its run is stale.
+    assert lane.stops.report(parcel(1)) == []
+    # Its script fails.
+    script = outcome(OutcomeClass.SCRIPT)
+    failed = lane.window.judge(script, TEAMFORGE, parcel(1).tries)
+    assert lane.stops.record_outcome(parcel(1), script, failed, TEAMFORGE) == []
+    if settled is not None:
+        verdict = Verdict(status=settled, step=NextStep.NEXT)
+        answer = outcome(OutcomeClass.SUCCESS)
+        (up,) = lane.stops.record_outcome(parcel(1), answer, verdict, TEAMFORGE)
+        assert up == EndpointChange(lane_id=1, subscription_id=1)
