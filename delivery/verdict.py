@@ -172,9 +172,18 @@ def judge_lost(rules: Rules, *, is_only: bool = False) -> Verdict:
 
 def pause_seconds(rules: Rules, *, failures: int) -> float:
     """Return how long a lane pauses after so many fruitless tries in a row, the first being 1."""
+    return _usual_pause(rules, failures=failures) * random.uniform(1 - JITTER, 1 + JITTER)
+
+
+def least_pause_seconds(rules: Rules, *, failures: int) -> float:
+    """Return the shortest of these pauses, which no pause of a lane falls short of."""
+    return _usual_pause(rules, failures=failures) * (1 - JITTER)
+
+
+def _usual_pause(rules: Rules, *, failures: int) -> float:
     # The exponent is bounded so that a lane blocked for years does not overflow.
     doubled = rules.pause_seconds * 2.0 ** min(failures - 1, 30)
-    return min(doubled, rules.pause_max_seconds) * random.uniform(1 - JITTER, 1 + JITTER)
+    return min(doubled, rules.pause_max_seconds)
 
 
 def requested_pause(outcome: Outcome, rules: Rules) -> float | None:

@@ -10,7 +10,7 @@ read the deliveries.
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -75,12 +75,14 @@ class SendingJob:
         endpoint = context.endpoints[parcel.subscription_id]
         needs_check = not endpoint.is_active or endpoint.is_disabled
         if needs_check and not await context.may_send(parcel.subscription_id):
-            await self._set_aside(group, parcel)
+            held = parcel.subscription_id
+            await self._set_aside(group, parcel, lambda other: other.subscription_id == held)
             return False
         if endpoint.fault and not parcel.is_volatile:
             # This is a fault on our side, not an attempt: it never costs the receiver one. A
             # sibling may still accept the message.
             lane.under_way.remove(parcel)
+            self._cut_short(group)
             await context.commit(
                 lane, *lane.stops.record_fault(parcel, endpoint.rules, fault=endpoint.fault)
             )
@@ -88,21 +90,24 @@ class SendingJob:
         outcome = await self._send(group, parcel)
         if outcome is None:
             if group.run_result is not None and group.generation == lane.stock.generation:
-                # The rest of the run may be overdue as well.
-                lane.stock.forget()
-            await context.commit(lane, lane.run(), *lane.stops.report(parcel))
+                await self._set_aside(group, parcel, context.is_overdue)
+            else:
+                await context.commit(lane, lane.run(), *lane.stops.report(parcel))
             return False
         return await self._conclude(group, parcel, outcome)
 
-    async def _set_aside(self, group: Group, parcel: Parcel) -> None:
-        """Drop the deliveries that the parcel's subscription holds back.
+    async def _set_aside(
+        self, group: Group, parcel: Parcel, is_set_aside: Callable[[Parcel], bool]
+    ) -> None:
+        """Drop the parcel, and all others in memory that must not be sent for the same reason.
 
-        An ordered lane's run is recorded without them. Otherwise the successor of a crashed sender
-        would treat one of them as the delivery in doubt.
+        The run of an ordered lane goes on without them, and pauses after its end as any other. It
+        is recorded without them. Otherwise the successor of a crashed sender would treat one of
+        them as the delivery in doubt.
         """
         lane, context = self._lane, self._context
         lane.under_way.remove(parcel)
-        lane.stock.set_aside(parcel.subscription_id)
+        lane.stock.set_aside(is_set_aside)
         if group.run_result is not None:
             group.run_result.set_aside()
             await context.commit(lane, lane.run())
@@ -144,6 +149,8 @@ class SendingJob:
             parcel, endpoint, lane_id=lane.id, verdict=verdict, outcome=outcome
         )
         settlement = context.successes.count_success(settlement, endpoint)
+        if verdict.step in _STOPPING:
+            self._cut_short(group)
         changes: list[Entry] = [
             *lane.stops.record_outcome(parcel, outcome, verdict, endpoint.rules)
         ]
@@ -193,11 +200,23 @@ class SendingJob:
             return False
         return True
 
+    def _cut_short(self, group: Group) -> None:
+        """Note the failures of a run whose rest is forgotten: they count like a whole run's."""
+        if group.run_result is not None:
+            self._lane.stops.runs.record(group.run_result)
+
     async def _end_run(self, result: RunResult) -> None:
-        """End the run; the lane may have to pause, or has nothing more to read."""
+        """End the run; the lane may have to pause, or has nothing more to read.
+
+        An early attempt that failed changes no stop; only its run is over.
+        """
+        lane = self._lane
         if result.leaves_nothing:
-            self._lane.stock.exhaust()
-        await self._context.commit(self._lane, *self._lane.stops.record_run(result))
+            lane.stock.exhaust()
+        changes: list[Entry] = [*lane.stops.record_run(result)]
+        if result.is_early and result.is_fruitless:
+            changes.append(lane.run())
+        await self._context.commit(lane, *changes)
 
 
 def _as_lost(settlement: Settlement, rules: Rules, *, is_only: bool) -> Settlement:
@@ -230,6 +249,7 @@ def _count(result: RunResult, parcel: Parcel, settlement: Settlement, rules: Rul
             subscription_id=parcel.subscription_id,
             reason=settlement.outcome.reason,
             rules=rules,
+            was_skipped=parcel.is_skipped,
         )
     else:
-        result.count_settled(was_skipped=parcel.is_skipped)
+        result.count_settled(parcel.subscription_id, was_skipped=parcel.is_skipped)

@@ -6,7 +6,7 @@ The reading connection holds no locks, so after losing it the reads are simply r
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -176,10 +176,15 @@ def _columns(requests: Sequence[RunRequest]) -> dict[str, Any]:
         "fresh_rows": [request.limits.fresh_rows for request in requests],
         "skipped_rows": [request.limits.skipped_rows for request in requests],
         "fresh_first": [request.limits.is_fresh_first for request in requests],
+        "resting": [_array(request.limits.resting) for request in requests],
         "seconds": [_seconds_since(request.limits.began_at) for request in requests],
         "bytes": [request.max_bytes for request in requests],
-        "in_memory": ["{" + ",".join(map(str, request.in_memory)) + "}" for request in requests],
+        "in_memory": [_array(request.in_memory) for request in requests],
     }
+
+
+def _array(ids: Iterable[int]) -> str:
+    return "{" + ",".join(map(str, ids)) + "}"
 
 
 def _seconds_since(began_at: float | None) -> float | None:

@@ -1,4 +1,4 @@
-"""The runs of an ordered lane: their limits, their results, and the pause of skipped deliveries.
+"""The runs of an ordered lane: their limits and their results; `lanes/runs.py` has the pauses.
 
 A run has up to `max_queued_to_send` deliveries and no pause inside: an endpoint that answers gets
 all of it. While nothing of it succeeds it is read in pieces. The first piece after a failure is
@@ -7,28 +7,19 @@ short, because the endpoint may still be unreachable; memory and scripts make ot
     read a piece ─▶ send it ─┬─▶ all failed, and the run may have more ─▶ read its next piece …
                              ├─▶ all failed, and that was the whole run ─▶ pause, then the next run
                              └─▶ some were settled ─▶ the next run at once
-
-A run in which deliveries never tried before failed and none was settled points to a sick endpoint:
-the lane is blocked. While that pause lasts one delivery never tried is sent now and then (an early
-attempt), because a message that the endpoint accepts must not wait for those that it refuses.
-Skipped deliveries that fail again without fresh ones get a pause of their own, so that one poisoned
-message neither stops fresh deliveries nor is tried with each of them.
 """
 
-import time
 from dataclasses import dataclass
 
-from delivery.verdict import Rules, pause_seconds
-
-# The interval of early attempts in the pause after a run without success.
-EARLY_ATTEMPT_SECONDS = 5.0
+from delivery.verdict import Rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PieceLimits:
-    """The limits of reading one piece: rows, and how many of them were never tried, or skipped.
+    """The limits of reading one piece: rows, and how many of them are fresh, or skipped.
 
-    `began_at`, in seconds since boot, leaves out skipped deliveries that were tried since then.
+    `began_at`, in seconds since boot, leaves out skipped deliveries that were tried since then;
+    `resting` leaves out those of the subscriptions whose skipped deliveries pause.
     """
 
     rows: int
@@ -36,22 +27,27 @@ class PieceLimits:
     skipped_rows: int
     is_fresh_first: bool = False
     began_at: float | None = None
+    resting: frozenset[int] = frozenset()
 
 
 class RunResult:
     """One run of up to `most` deliveries. `left` counts those neither tried nor set aside yet.
 
-    `is_fresh_first`: deliveries never tried come before skipped ones; otherwise all are in the
-    order of ids. `has_skipped`: there may be skipped ones to read. `is_early`: it is no whole run,
-    but one delivery in the pause after a run. `is_all`: when they were read the lane had no others
-    that could be sent.
+    A delivery is *fresh* if its row does not say skipped: usually it was never tried, but it may
+    have blocked the lane, have been in doubt or been resubmitted. `is_fresh_first`: fresh
+    deliveries come before skipped ones; otherwise all are in the order of ids. `has_skipped`: there
+    may be skipped ones to read, of other subscriptions than those `resting`. `is_early`: it is no
+    whole run, but one delivery in the pause after a run. `is_all`: when they were read the lane had
+    no others that could be sent.
     """
 
     __slots__ = (
         "began_at",
         "failed",
         "failed_subscription_id",
+        "failed_subscriptions",
         "fresh",
+        "fresh_failed",
         "generation",
         "has_skipped",
         "is_all",
@@ -61,9 +57,11 @@ class RunResult:
         "left",
         "most",
         "reason",
+        "resting",
         "rules",
         "settled",
         "skipped",
+        "skipped_failed",
         "skipped_settled",
     )
 
@@ -75,15 +73,22 @@ class RunResult:
         has_skipped: bool = True,
         is_fresh_first: bool = False,
         is_early: bool = False,
+        resting: frozenset[int] = frozenset(),
     ) -> None:
         self.most = most
+        self.resting = resting
         self.is_early = is_early
         # Of the lane's stock: a run that is forgotten does not go on.
         self.generation = generation
         self.has_skipped = has_skipped
         self.is_fresh_first = is_fresh_first
         self.began_at: float | None = None
-        self.fresh = self.skipped = self.left = self.settled = self.skipped_settled = 0
+        self.fresh = self.skipped = self.left = self.settled = self.fresh_failed = 0
+        # The subscriptions of which something failed; of skipped deliveries also their rules.
+        self.failed_subscriptions: set[int] = set()
+        self.skipped_failed: dict[int, Rules] = {}
+        # The subscriptions of which a skipped delivery was settled.
+        self.skipped_settled: set[int] = set()
         self.is_all = False
         # Whether a limit of the last piece may have left out deliveries that belong to the run.
         self.is_cut = False
@@ -109,6 +114,7 @@ class RunResult:
             skipped_rows=min(skipped, rows if self.is_fresh_first else max(rows // 2, 1)),
             is_fresh_first=self.is_fresh_first,
             began_at=self.began_at,
+            resting=self.resting,
         )
 
     def add(self, limits: PieceLimits, *, fresh: int, skipped: int, is_cut: bool) -> None:
@@ -147,103 +153,33 @@ class RunResult:
         return self.is_all and self.settled == self.fresh + self.skipped
 
     def set_aside(self) -> None:
-        """Count one delivery that is not sent because its subscription holds it back."""
+        """Count one delivery that is not sent: its subscription holds it back, or it is overdue."""
         self.left -= 1
 
-    def count_settled(self, *, was_skipped: bool) -> None:
+    def count_settled(self, subscription_id: int, *, was_skipped: bool) -> None:
         """Count one delivery that was settled or moved to the retry lane."""
         self.left -= 1
         self.settled += 1
-        self.skipped_settled += was_skipped
+        if was_skipped:
+            self.skipped_settled.add(subscription_id)
 
     def count_failed(
-        self, delivery_id: int, *, subscription_id: int, reason: str, rules: Rules
+        self,
+        delivery_id: int,
+        *,
+        subscription_id: int,
+        reason: str,
+        rules: Rules,
+        was_skipped: bool = False,
     ) -> None:
         """Count one delivery that was tried and is set aside."""
         self.left -= 1
+        self.failed_subscriptions.add(subscription_id)
+        if was_skipped:
+            self.skipped_failed[subscription_id] = rules
+        else:
+            self.fresh_failed += 1
         if self.failed is None:
             self.failed, self.failed_subscription_id = delivery_id, subscription_id
         self.reason = reason
         self.rules = rules
-
-
-class Runs:
-    """The run of an ordered lane that was read last, and the pause after it.
-
-    The pause follows runs in which all skipped deliveries failed, and runs without success: then
-    only early attempts are made.
-    """
-
-    def __init__(self) -> None:
-        self._run: RunResult | None = None
-        self._failures = 0
-        self._due = 0.0
-
-    def to_read(self, *, most: int, generation: int, is_blocked: bool) -> RunResult:
-        """Return the run to read on: the last one if it goes on, otherwise a new one.
-
-        After a fruitless run the next begins with the deliveries never tried.
-        """
-        if is_blocked and self.seconds_left:
-            return RunResult(most=1, generation=generation, has_skipped=False, is_early=True)
-        last = self._run
-        if last is not None and last.goes_on and last.generation == generation:
-            return last
-        self._run = RunResult(
-            most=most,
-            generation=generation,
-            has_skipped=not self.seconds_left,
-            is_fresh_first=last is not None and last.is_fruitless,
-        )
-        return self._run
-
-    def is_answered(self, generation: int) -> bool:
-        """Return whether the endpoint answered in a run that goes on."""
-        run = self._run
-        return run is not None and run.generation == generation and run.is_fruitless and run.goes_on
-
-    def block(self) -> None:
-        """Note that an attempt blocked the lane: the delivery stays first."""
-        self._run = None
-        self.end_pause()
-
-    def flow(self) -> None:
-        """Note that a blocked lane flows again: skipped deliveries are tried at once."""
-        self._failures = 0
-        self.end_pause()
-
-    def pause(self, seconds: float) -> None:
-        self._due = time.monotonic() + seconds
-
-    def record(self, result: RunResult) -> None:
-        """Update the pause from the result of a whole run."""
-        if result.skipped_settled:
-            self._failures = 0
-        elif result.skipped and result.rules:
-            self._failures += 1
-            self.pause(pause_seconds(result.rules, failures=self._failures))
-
-    @property
-    def seconds_left(self) -> float:
-        """The seconds until the next whole run, or until skipped deliveries are tried again."""
-        return max(self._due - time.monotonic(), 0.0)
-
-    @property
-    def is_pause_over(self) -> bool:
-        """True if the time of the pause has come, and nobody has ended the pause yet."""
-        return self._due > 0 and not self.seconds_left
-
-    @property
-    def is_pausing(self) -> bool:
-        """True until somebody ends the pause: the next run is to be read then."""
-        return self._due > 0
-
-    def end_pause(self) -> None:
-        self._due = 0.0
-
-    def end_pause_if_over(self) -> bool:
-        """End the pause if its time has come; return False if it had ended or continues."""
-        is_over = self.is_pause_over
-        if is_over:
-            self.end_pause()
-        return is_over

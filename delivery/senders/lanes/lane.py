@@ -10,7 +10,6 @@ atomic.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -237,7 +236,7 @@ class SenderLane:
         self.nudged.clear()
         self.notified.set()
         self.keys.try_now()
-        self.stops.runs.end_pause()
+        self.stops.runs.end_pauses()
         return self.stock.forget()
 
     def _forget_ready(self) -> None:
@@ -251,7 +250,7 @@ class SenderLane:
     @property
     def is_busy(self) -> bool:
         """True if there is something to do, now or after a pause."""
-        is_waiting = bool(self.keys.blocked()) or self.stops.runs.seconds_left > 0
+        is_waiting = bool(self.keys.blocked()) or self.stops.runs.is_pausing
         return bool(self.stock) or self.is_sending or is_waiting
 
     def end_idle_stop(self) -> list[Entry]:
@@ -279,14 +278,13 @@ class SenderLane:
             return READ_SECONDS if self.notified.is_set() else LOOK_SECONDS
         if self.is_sending:
             return None
-        if self.stops.runs.is_pause_over:
+        pause_left = self.stops.runs.seconds_until_next
+        if pause_left == 0:
             return 0.0
-        blocked_left = self.keys.health(WHOLE_LANE).blocked_until - time.monotonic()
-        return next(
-            (left for left in (blocked_left, self.stops.runs.seconds_left) if left > 0), linger
-        )
+        blocked_left = self.keys.health(WHOLE_LANE).seconds_left
+        return blocked_left or pause_left or linger
 
     def record_time(self) -> None:
         """Note that nothing has changed for that time: postponed deliveries may be due."""
-        if not self.window.is_ordered or self.stops.runs.end_pause_if_over():
+        if not self.window.is_ordered or self.stops.runs.end_pauses_that_are_over():
             self.notified.set()

@@ -44,14 +44,14 @@ class Ready:
                 return group
         return None
 
-    def remove(self, subscription_id: int) -> list[Group]:
-        """Take out the groups that only this subscription could take."""
+    def remove(self, is_removed: Callable[[Parcel], bool]) -> list[Group]:
+        """Take out the groups all of whose deliveries are to be removed."""
         kept: list[tuple[Group, frozenset[Key]]] = []
         removed: list[tuple[Group, frozenset[Key]]] = []
         for keys, groups in self._groups.items():
             for group in groups:
-                is_removed = all(parcel.subscription_id == subscription_id for parcel in group.left)
-                (removed if is_removed else kept).append((group, keys))
+                is_whole = all(is_removed(parcel) for parcel in group.left)
+                (removed if is_whole else kept).append((group, keys))
         self.clear()
         for group, keys in kept:
             self.add(group, keys)

@@ -5,7 +5,7 @@ generation.
 """
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from delivery.senders.lanes.keys import Keys
 from delivery.senders.lanes.ready import Ready
@@ -120,9 +120,9 @@ class Stock:
         """Return the next parcel; for lanes with one key."""
         return self._ready.first()
 
-    def set_aside(self, subscription_id: int) -> None:
-        """Drop the groups that only this subscription could take, because it holds them back."""
-        for group in self._ready.remove(subscription_id):
+    def set_aside(self, is_set_aside: Callable[[Parcel], bool]) -> None:
+        """Drop the groups of which no delivery may be sent: held back, or overdue."""
+        for group in self._ready.remove(is_set_aside):
             self.drop(group.left)
             if group.run_result is not None:
                 group.run_result.set_aside()

@@ -21,9 +21,10 @@ from delivery.senders.lanes.keys import (
     record_for_endpoint,
     record_in_order,
 )
+from delivery.senders.lanes.runs import EARLY_ATTEMPT_SECONDS, Runs
 from delivery.senders.lanes.window import WHOLE_LANE, Window
 from delivery.senders.parcel import Key, Parcel
-from delivery.senders.run_result import EARLY_ATTEMPT_SECONDS, RunResult, Runs
+from delivery.senders.run_result import RunResult
 from delivery.states import NEVER_CALLED, LaneState, Status
 from delivery.verdict import NextStep, Rules, Verdict, pause_seconds
 
@@ -116,14 +117,16 @@ class Stops:
         if self._window.is_ordered:
             self.is_on_trial &= verdict.status is not Status.DELIVERED
             if record_in_order(health, verdict, rules):
-                self.runs.block()
+                self.runs.block(parcel.subscription_id)
                 return self._block(
                     parcel.delivery_id, parcel.subscription_id, reason=outcome.reason
                 )
             if verdict.step not in _FREEING:
                 return []
-            up = self.up(parcel.subscription_id) if is_reached(outcome, verdict) else []
-            return [*self.end(key), *up]
+            if not is_reached(outcome, verdict):
+                return self.end(key)
+            self.runs.reach(parcel.subscription_id)
+            return [*self.end(key), *self.up(parcel.subscription_id)]
         if self._window.blocks_keys or verdict.status is Status.DELIVERED:
             record_for_endpoint(health, outcome, verdict, rules)
         if not self._window.blocks_keys:
@@ -139,7 +142,7 @@ class Stops:
         if not health.is_blocked():
             health.block(pause_seconds(rules, failures=health.failures + 1))
         if self._window.is_ordered:
-            self.runs.block()
+            self.runs.block(parcel.subscription_id)
             return self._block(parcel.delivery_id, parcel.subscription_id, reason=fault)
         return self.report(parcel, reason=fault)
 
@@ -148,22 +151,21 @@ class Stops:
         if result.goes_on:
             return []
         health = self.keys.health(WHOLE_LANE)
+        if result.is_early:
+            if not result.settled:
+                health.pause(min(EARLY_ATTEMPT_SECONDS, self.runs.seconds_left))
+            return []
         self.runs.record(result)
-        if result.is_early and not result.settled:
-            health.pause(EARLY_ATTEMPT_SECONDS)
-        is_sick = result.is_fruitless and (result.fresh or health.failures)
+        is_sick = result.is_fruitless and (result.fresh_failed or health.failures)
         if not is_sick or result.rules is None or result.failed is None:
             return []
-        if result.is_early:
-            self._forget()
-            return self.changes(WHOLE_LANE)
         pause = pause_seconds(result.rules, failures=health.failures + 1)
-        self.runs.pause(pause)
+        self.runs.pause(pause, result.failed_subscriptions)
         health.block(min(pause, EARLY_ATTEMPT_SECONDS))
         return self._block(result.failed, result.failed_subscription_id, reason=result.reason)
 
     def _block(self, delivery_id: int, subscription_id: int, *, reason: str) -> list[Change]:
-        """Block an ordered lane; afterwards it tries everything again, including skipped ones."""
+        """Block an ordered lane: all that it has read is read again."""
         self._forget()
         self._known[WHOLE_LANE] = Failure(delivery_id, reason)
         self._down.add(subscription_id)

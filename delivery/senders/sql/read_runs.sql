@@ -1,8 +1,8 @@
 -- The oldest PENDING deliveries of sendable subscriptions, for several lanes at once, with all that
--- sending needs. In the order of ids, or those never tried first; skipped ones only if they were
--- not tried within `seconds`.
+-- sending needs. In the order of ids, or fresh ones first; skipped ones only if they were not tried
+-- within `seconds`, and their subscription is not among those `resting`.
 -- Reads by status, not by "id greater than the last": ids become visible out of order. Uses
--- delivery_pending, one probe a subscription, so that deliveries held back by an INACTIVE one are
+-- delivery_pending, one look-up a subscription, so that deliveries held back by an INACTIVE one are
 -- never scanned. Skipped deliveries are read on delivery_due, least recently tried first: read by
 -- id, some that always fail would keep later ones out of every run. Headers are read only for
 -- subscriptions that forward some, and of messages that were published with `ReplyTo` or are
@@ -27,9 +27,11 @@ SELECT
     END AS seconds_due
 FROM unnest(
     %(lane)s::bigint[], %(rows)s::int[], %(fresh_rows)s::int[], %(skipped_rows)s::int[],
-    %(fresh_first)s::boolean[], %(seconds)s::float8[], %(bytes)s::bigint[], %(in_memory)s::text[]
+    %(fresh_first)s::boolean[], %(resting)s::text[], %(seconds)s::float8[], %(bytes)s::bigint[],
+    %(in_memory)s::text[]
 ) WITH ORDINALITY AS wanted (
-    lane_id, rows, fresh_rows, skipped_rows, is_fresh_first, seconds, bytes, in_memory, number
+    lane_id, rows, fresh_rows, skipped_rows, is_fresh_first, resting, seconds, bytes, in_memory,
+    number
 )
 JOIN delivery_lane lane ON lane.id = wanted.lane_id
 CROSS JOIN LATERAL (
@@ -89,6 +91,7 @@ CROSS JOIN LATERAL (
                 LIMIT wanted.skipped_rows
             ) AS delivery
             WHERE subscription.subscriber_id = lane.subscriber_id
+                AND subscription.id <> ALL (wanted.resting::bigint[])
             ORDER BY delivery.next_attempt_at
             LIMIT wanted.skipped_rows
         )

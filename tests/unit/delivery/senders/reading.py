@@ -13,6 +13,7 @@ def run_parameters(lane_id: int, *, rows: int = 10) -> dict[str, Any]:
         "fresh_rows": [rows],
         "skipped_rows": [max(rows // 2, 1)],
         "fresh_first": [False],
+        "resting": ["{}"],
         "seconds": [None],
         "bytes": [10_000_000],
         "in_memory": ["{}"],

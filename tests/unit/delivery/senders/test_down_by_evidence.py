@@ -39,8 +39,8 @@ def test_a_queue_worker_that_always_refuses_stays_down_beside_a_healthy_one(
     event_type = factories.event_type(kind="QUEUE")
     policy = factories.policy(pause_seconds=1, pause_max_seconds=1)
     of_bad, of_good = (
-        factories.subscription(event_type=event_type, endpoint=one.url, policy=policy)
-        for one in (bad, good)
+        factories.subscription(event_type=event_type, endpoint=endpoint.url, policy=policy)
+        for endpoint in (bad, good)
     )
     lane = Lane.objects.get(pk=queue_lane())
 

@@ -10,9 +10,11 @@ from django.utils import timezone
 
 from delivery.models import Delivery, Lane, LaneState, Status
 from delivery.senders import context as senders_context
+from delivery.senders.clock import seconds_since_boot
 from delivery.senders.context import SenderContext
 from delivery.senders.lanes import stops
 from delivery.senders.lanes.lane import ROWS_AFTER_FAILURE, SenderLane
+from delivery.senders.lanes.window import WHOLE_LANE
 from subscriptions.models import Subscription
 from tests.support import factories
 from tests.support.receivers import OK, Answer, Behaviour, Hold, Received, Receiver
@@ -90,7 +92,7 @@ def test_good_deliveries_behind_many_failures_wait_for_no_more_than_one_pause(
         once, good = await elsewhere(waiting, of, 2)
         endpoint.follow(answers(good=good, once=once))
         await elsewhere(
-            endpoint.wait_for, lambda got: len([one for one in got if one.was_accepted]) == 2
+            endpoint.wait_for, lambda got: sum(request.was_accepted for request in got) == 2
         )
         tried = sent(endpoint)
         # First attempts in the order of publication, before the one that had failed.
@@ -115,8 +117,8 @@ def test_an_endpoint_that_refuses_everything_gets_one_run_until_the_pause_is_ove
         lane.nudge()
         await elsewhere(endpoint.wait_for_count, 16)
         await rests(context)
-        # After a run without success those never tried come first; of the others those whose last
-        # try is the longest ago.
+        # After a run without success fresh ones come first; of the others those whose last try is
+        # the longest ago.
         assert sent(endpoint)[8:12] == fresh[4:8]
         assert sent(endpoint)[12:] == [*old[:2], *old[4:]]
 
@@ -140,7 +142,7 @@ def test_fresh_deliveries_take_the_places_that_old_failures_leave(receiver: Rece
     during(scenario)
 
 
-def test_in_the_pause_after_a_run_one_delivery_never_tried_is_sent_now_and_then(
+def test_in_the_pause_after_a_run_one_fresh_delivery_is_sent_now_and_then(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stops, "EARLY_ATTEMPT_SECONDS", 0.1)
@@ -155,13 +157,81 @@ def test_in_the_pause_after_a_run_one_delivery_never_tried_is_sent_now_and_then(
         first, second, good = await elsewhere(waiting, of, 3)
         lane.notify()
         await elsewhere(endpoint.wait_for_count, 3)
+        # The early attempts changed neither the next try nor the delivery that the row names.
+        later = await elsewhere(lambda: Lane.objects.get(pk=lane.id))
+        assert (later.delivery_id, later.failures) == (tried, 1)
+        assert (later.next_try_at, later.since) == (row.next_try_at, row.since)
         endpoint.follow(answers(good=good, once=first))
         await elsewhere(endpoint.wait_for, lambda got: got[-1].delivery == first)
         # One after another, in the order of publication; the first success ends the pause, and
         # then those that failed are tried at once.
         assert sent(endpoint) == [tried, first, second, good, tried, first]
-        # The early attempts changed neither the next try nor the delivery that the row names.
-        assert (row.delivery_id, row.failures) == (tried, 1)
+
+    during(scenario)
+
+
+def test_the_run_of_an_early_attempt_that_failed_is_emptied(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint = receiver.endpoint("a")
+    endpoint.always(FAILS)
+    of = subscribed(endpoint)
+    waiting(of)
+
+    async def scenario(context: SenderContext) -> None:
+        lane = await rests(context)
+        await elsewhere(waiting, of)
+        lane.keys.health(WHOLE_LANE).try_now()
+        lane.notify()
+        await elsewhere(endpoint.wait_for_count, 2)
+        while await elsewhere(lambda: Lane.objects.get(pk=lane.id).run_ids):
+            await asyncio.sleep(0.01)
+        assert lane.stops.is_blocked
+
+    during(scenario)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_overdue_delivery_in_a_run_without_success_saves_it_no_pause(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch, place: int
+) -> None:
+    endpoint = receiver.endpoint("a")
+    endpoint.always(FAILS)
+    of = subscribed(endpoint)
+    deliveries = waiting(of, 3)
+    Delivery.objects.filter(pk=deliveries[place]).update(
+        expires_at=timezone.now() + timedelta(hours=1)
+    )
+    # They are read in time, and it is later when they are sent.
+    monkeypatch.setattr(senders_context, "seconds_since_boot", lambda: seconds_since_boot() + 7200)
+
+    async def scenario(context: SenderContext) -> None:
+        await rests(context)
+        del deliveries[place]
+        assert sent(endpoint) == deliveries
+
+    during(scenario)
+
+
+def test_a_skipped_delivery_that_blocks_after_a_change_of_policy_stays_first(
+    receiver: Receiver,
+) -> None:
+    endpoint = receiver.endpoint("a")
+    endpoint.next(FAILS)
+    of = subscribed(endpoint, most=16)
+    of.policy = factories.policy("strict")
+    of.save()
+    skipped, fresh = waiting(of, 12, skipped=True, attempts=1), waiting(of, 12)
+
+    async def scenario(context: SenderContext) -> None:
+        await elsewhere(endpoint.wait_for_count, 1)
+        (lane,) = context.lanes.values()
+        while not lane.stops.is_blocked or lane.is_sending:
+            await asyncio.sleep(0.001)
+        assert not await elsewhere(lambda: Delivery.objects.get(pk=skipped[0]).skipped)
+        await elsewhere(endpoint.wait_for_count, 25)
+        assert sent(endpoint)[:2] == [skipped[0]] * 2
+        assert sorted(sent(endpoint)[1:]) == [*skipped, *fresh]
 
     during(scenario)
 

@@ -67,7 +67,7 @@ def test_an_ordered_lane_does_not_read_ahead_while_its_run_makes_no_progress() -
     batch = fill(lane, 4)
     batch.count_failed(7, subscription_id=1, reason="500", rules=TEAMFORGE)
     assert not wants_more(lane)
-    batch.count_settled(was_skipped=False)
+    batch.count_settled(1, was_skipped=False)
     assert wants_more(lane)
 
 
@@ -85,11 +85,11 @@ def test_a_run_leaves_nothing_if_it_had_all_of_the_lane_and_all_of_it_was_settle
     batch = run_of(fresh=1, skipped=1)
     found = []
     for was_skipped in (False, True):
-        batch.count_settled(was_skipped=was_skipped)
+        batch.count_settled(1, was_skipped=was_skipped)
         found.append(batch.leaves_nothing)
     assert found == [False, True]
     part = run_of(fresh=1, is_cut=True)
-    part.count_settled(was_skipped=False)
+    part.count_settled(1, was_skipped=False)
     assert not part.leaves_nothing
 
 
@@ -98,7 +98,7 @@ def test_a_run_of_which_one_delivery_failed_or_was_set_aside_leaves_something() 
     failed.count_failed(7, subscription_id=1, reason="500", rules=TEAMFORGE)
     aside.set_aside()
     for batch in (failed, aside):
-        batch.count_settled(was_skipped=False)
+        batch.count_settled(1, was_skipped=False)
         assert not batch.left
         assert not batch.leaves_nothing
 
@@ -184,7 +184,7 @@ def test_held_deliveries_are_set_aside_and_the_others_stay() -> None:
         [Group(one.message_id, None, [one], lane.stock.generation, batch) for one in parcels],
         more=set(),
     )
-    lane.stock.set_aside(1)
+    lane.stock.set_aside(lambda each: each.subscription_id == 1)
     assert [one.delivery_id for one in lane.stock.parcels()] == [1, 3]
     assert batch.left == 2
     assert lane.stock.begin_reading()[1] == {1, 3}
@@ -195,7 +195,7 @@ def test_a_group_member_that_another_endpoint_may_take_is_not_set_aside() -> Non
     lane.stock.add(
         [Group(1, 0, [parcel(1), parcel(2)]), Group(2, 0, [parcel(1, delivery_id=9)])], more=set()
     )
-    lane.stock.set_aside(1)
+    lane.stock.set_aside(lambda each: each.subscription_id == 1)
     assert {one.delivery_id for one in lane.stock.parcels()} == {1, 2}
 
 

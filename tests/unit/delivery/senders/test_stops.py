@@ -95,12 +95,17 @@ def test_a_run_in_which_new_deliveries_failed_and_none_settled_blocks_the_lane()
 def test_skipped_ones_that_fail_again_pause_by_themselves() -> None:
     lane = serial()
     batch = run_of(fresh=0, skipped=1)
-    batch.count_failed(7, subscription_id=1, reason="500", rules=TEAMFORGE)
+    batch.count_failed(7, subscription_id=1, reason="500", rules=TEAMFORGE, was_skipped=True)
     assert lane.stops.record_run(batch) == []
-    assert lane.run_to_read().limits(10).skipped_rows == 0
-    # After a pause of the whole lane they are tried, too.
+    assert lane.run_to_read().limits(10).resting == {1}
+    # A pause of the whole lane does not end theirs.
     record(lane, OutcomeClass.TIMEOUT)
-    assert lane.run_to_read().limits(10).skipped_rows == 5
+    assert lane.run_to_read().limits(10).resting == {1}
+    # An attempt that is accepted there does.
+    answer = outcome(OutcomeClass.SUCCESS)
+    verdict = lane.window.judge(answer, TEAMFORGE, parcel(1).tries)
+    lane.stops.record_outcome(parcel(1), answer, verdict, TEAMFORGE)
+    assert lane.run_to_read().limits(10).resting == set()
 
 
 def test_a_suspended_lane_sends_nothing_and_its_head_does_not_free_it() -> None:
