@@ -1,11 +1,11 @@
 """The runs of an ordered lane one after another, and the pauses between them.
 
-A run in which fresh deliveries failed and none was settled points to a sick endpoint:
-the lane is blocked. While that pause lasts one fresh delivery is sent now and then (an early
-attempt), because a message that the endpoint accepts must not wait for those that it refuses.
-The skipped deliveries of a subscription that all fail again get a pause of their own, so that one
-poisoned message neither stops fresh deliveries nor is tried with each of them, and an endpoint that
-refuses everything is not tried again whenever a sibling accepts a message.
+A run in which fresh deliveries failed and none was settled points to a sick endpoint: the lane is
+blocked. While that pause lasts one fresh delivery is sent now and then (an early attempt), because
+a message that the endpoint accepts must not wait for those that it refuses. The skipped deliveries
+of a subscription that all fail again get a pause of their own, so that one poisoned message neither
+stops fresh deliveries nor is tried with each of them, and an endpoint that refuses everything is
+not tried again whenever a sibling accepts a message.
 """
 
 import math
