@@ -128,10 +128,10 @@ def fingerprint_of_batches(
     columns: Sequence[Column], batches: Iterable[pa.RecordBatch]
 ) -> Fingerprint:
     """Compute the fingerprint of these columns of batches."""
-    return sum((fingerprint_of(_checksums(columns, batch)) for batch in batches), Fingerprint())
+    return sum((fingerprint_of(row_checksums(columns, batch)) for batch in batches), Fingerprint())
 
 
-def _checksums(columns: Sequence[Column], batch: pa.RecordBatch) -> pa.Array:
+def row_checksums(columns: Sequence[Column], batch: pa.RecordBatch) -> pa.Array:
     checksums = pa.repeat(pa.scalar(0, pa.uint64()), batch.num_rows)
     for place, column in enumerate(_numbers(columns)):
         # Times are microseconds since 1970.

@@ -6,6 +6,8 @@ names and sizes in the folder  a file that is lost or has another size, a file  
                                that the ledger does not know
 all bytes and all columns      a file with other content, another file's        a whole verify
                                content, rows that cannot be read or differ
+the rows of PostgreSQL         a file whose rows differ, although its sums do   a whole verify
+                               not; rows that no file has
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -47,11 +49,32 @@ class FileReport:
     losses: list[str] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
     later: list[str] = field(default_factory=list)
-    unsummed: int = 0
+    compared: int = 0
+    uncompared: int = 0
+    unproven: int = 0
 
     @property
     def checked(self) -> int:
         return sum(map(len, self.sound.values())) + len(self.damages)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts of the check, with those that are no damage."""
+        return {
+            "checked": self.checked,
+            "no_checksum_was_kept": self.unproven,
+            "of_exports_after_the_backup": len(self.later),
+        }
+
+    @property
+    def limits(self) -> str:
+        """What a verdict does not include, as the rest of a sentence; usually empty."""
+        if not self.unproven:
+            return ""
+        return (
+            f", without the content of {self.unproven:,} files of the archive: no checksum was "
+            "kept when they were exported, and PostgreSQL no longer has all of their rows"
+        )
 
     def require_sound(self) -> None:
         """Raise ProofLostError if a file of the archive is damaged, or not in its ledger."""
@@ -128,7 +151,7 @@ def look_into_files(job: "StepJob", report: FileReport) -> None:
     report.damages |= {path: words for path, words in damages.items() if words}
     for table, found in report.sound.items():
         report.sound[table] = [file for file in found if not damages[file.path]]
-    report.unsummed = sum(not file.sha256 for file in chain.from_iterable(report.sound.values()))
+    report.unproven = sum(not file.sha256 for file in chain.from_iterable(report.sound.values()))
 
 
 def _sums(archive: Archive, share: Sequence[tuple[str, str]]) -> list[FileSums]:

@@ -67,8 +67,8 @@ def columns_statement(ids: pa.Array) -> str:
     """Return the statement that selects the columns of the messages with these sorted ids."""
     firsts, lasts = spans(ids)
     found = statement("archive_messages_of") % {
-        "firsts": _array(firsts),
-        "lasts": _array(lasts),
+        "firsts": id_array(firsts),
+        "lasts": id_array(lasts),
         "first": firsts[0],
         "last": lasts[-1],
     }
@@ -88,5 +88,5 @@ def spans(ids: pa.Array) -> tuple[list[int], list[int]]:
     return firsts.to_pylist(), ids.take(pa.array(before)).to_pylist()
 
 
-def _array(ids: Sequence[int]) -> str:
+def id_array(ids: Sequence[int]) -> str:
     return f"'{{{','.join(map(str, ids))}}}'"

@@ -17,7 +17,7 @@ from delivery.history.archive.fingerprint import (
 )
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, Column, arrow_schema
 
-_SUCCESS_CHECKSUM = "success_checksum"
+SUCCESS_CHECKSUM = "success_checksum"
 # The columns that the statement `archive_deliveries` has for the success, after the delivery's;
 # without a success, the first is null.
 SUCCESS = (
@@ -31,7 +31,7 @@ SENT = arrow_schema(
         *DELIVERIES.selected,
         *SUCCESS,
         Column(CHECKSUM, "bigint"),
-        Column(_SUCCESS_CHECKSUM, "bigint"),
+        Column(SUCCESS_CHECKSUM, "bigint"),
     )
 )
 # The attempt's columns whose names in a delivery are others, and those that all successes share.
@@ -47,7 +47,7 @@ class LostSuccessError(RuntimeError):
 def success_checksum_sql() -> str:
     """Return the SQL expression of the success's checksum, null without a success."""
     checksum = fingerprint_sql(ATTEMPTS.bare, named=_RENAMED, shared=_SHARED)
-    return f"CASE WHEN started_at IS NOT NULL THEN {checksum} END AS {_SUCCESS_CHECKSUM}"
+    return f"CASE WHEN started_at IS NOT NULL THEN {checksum} END AS {SUCCESS_CHECKSUM}"
 
 
 class RowSuccesses:
@@ -67,11 +67,11 @@ class RowSuccesses:
         own = [_RENAMED.get(column.name, column.name) for column in ATTEMPTS.bare]
         needed = [name for name in own if name not in _SHARED]
         for batch in batches:
-            is_success = batch.column(_SUCCESS_CHECKSUM).is_valid()
+            is_success = batch.column(SUCCESS_CHECKSUM).is_valid()
             if is_success != batch.column("started_at").is_valid():
                 raise LostSuccessError("PostgreSQL's successes and their checksums differ.")
             found = batch.filter(is_success)
-            self.sent += fingerprint_of(found.column(_SUCCESS_CHECKSUM))
+            self.sent += fingerprint_of(found.column(SUCCESS_CHECKSUM))
             self._kept.append(found.select(needed))
             yield batch.select([*names, CHECKSUM])
 

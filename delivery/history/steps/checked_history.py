@@ -29,6 +29,7 @@ from delivery.history.job import StepJob
 from delivery.history.postgres.unarchived_rows import EVER
 from delivery.history.schemas import Table
 from delivery.history.spark import frames
+from delivery.history.steps.kept_rows import compare_kept_rows
 from delivery.history.steps.unarchived import UnarchivedRows, read_unarchived_rows
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ def _looked_at(job: StepJob, unarchived: UnarchivedRows, proof: HistoryProof | N
     report = look_at_folder(job.archive, job.database, unarchived.files)
     if proof is None:
         look_into_files(job, report)
+        compare_kept_rows(job, report, unarchived.files, until=unarchived.until)
         report.losses += lost_rows(unarchived.files, unarchived.exported)
     else:
         report.require_sound()

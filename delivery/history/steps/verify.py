@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from delivery.database.statements import statement
 from delivery.history import schemas
 from delivery.history.archive import ledger
-from delivery.history.archive.losses import FileReport, is_about_files, look_at_folder
+from delivery.history.archive.losses import is_about_files, look_at_folder
 from delivery.history.archive.proof import (
     DeliverySet,
     HistoryProof,
@@ -135,7 +135,7 @@ def _verified(job: StepJob, proof: HistoryProof | None) -> dict[str, Any]:
     tried = attempts["tried"]
     result = {
         "verdict": BROKEN if any(broken.values()) else PROVEN,
-        "covers": _covered(proof),
+        "covers": _covered(proof) + history.report.limits,
         "messages": counts["owed"]["messages"],
         "deliveries": tried["deliveries"],
         "attempts": tried["attempts"],
@@ -148,10 +148,13 @@ def _verified(job: StepJob, proof: HistoryProof | None) -> dict[str, Any]:
             _check("GROUP", counts["groups"], broken),
             _check("GAPS", _some(tried, checked="deliveries", lost="lost"), broken),
             _check("STRAY", _some(tried, checked="attempts"), broken),
-            _check("FILES", _of_files(history.report), broken),
+            _check("FILES", history.report.counts, broken),
         ],
         "damaged_files": sorted(history.report.damages)[:MOST_NAMED],
     }
+    if proof is None:
+        result["rows_equal_to_postgresql"] = history.report.compared
+        result["rows_only_archived"] = history.report.uncompared
     if history.until is not None and not any(broken.values()):
         result["proof"] = HistoryProof(
             run_id=job.run_id,
@@ -224,7 +227,7 @@ def _nothing_new(job: StepJob, proof: HistoryProof) -> dict[str, Any] | None:
         "since": proof.until.isoformat(),
         "until": until.isoformat(),
         "checks": [
-            _check(kind, _of_files(report) if kind == FILES else {"checked": 0}, no_findings)
+            _check(kind, report.counts if kind == FILES else {"checked": 0}, no_findings)
             for kind in KINDS
         ],
         "damaged_files": [],
@@ -275,15 +278,6 @@ def _check(kind: str, counts: Counts, broken: Counts) -> dict[str, Any]:
         "checked": counts["checked"],
         "explained": explained,
         "broken": broken[kind],
-    }
-
-
-def _of_files(report: FileReport) -> Counts:
-    """Return the counts of the check of files, with those that are no damage."""
-    return {
-        "checked": report.checked,
-        "no_checksum_was_kept": report.unsummed,
-        "of_exports_after_the_backup": len(report.later),
     }
 
 

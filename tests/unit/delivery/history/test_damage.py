@@ -79,7 +79,7 @@ def all_files(job: StepJob) -> list[File]:
 
 def test_a_sound_archive_has_none(job: StepJob) -> None:
     report = looked(job)
-    assert (report.damages, report.strangers, report.later, report.unsummed) == ({}, [], [], 0)
+    assert (report.damages, report.strangers, report.later, report.unproven) == ({}, [], [], 0)
     assert report.checked == len(all_files(job))
 
 
@@ -160,7 +160,7 @@ def test_a_file_whose_checksums_were_not_kept_counts_as_unproven(
     file = all_files(job)[0]
     ArchiveFile.objects.filter(pk=file.id).update(sha256="", checksum="")
     report = looked(job)
-    assert (report.damages, report.unsummed) == ({}, 1)
+    assert (report.damages, report.unproven) == ({}, 1)
     content = (place / file.path).read_bytes()
     (place / file.path).write_bytes(content[:4] + bytes(len(content) - 8) + content[-4:])
     assert "cannot be read" in looked(job).damages[file.path]
