@@ -10,6 +10,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from delivery.history.archive.small_files import has_unanswered_calls
 from delivery.history.spark.session import SparkSessions
 from delivery.management.history_bar import StepBar
 from delivery.management.terminal_user import terminal_user
@@ -56,7 +57,7 @@ def run_step(
             )
     except RunOpenError as error:
         raise CommandError(str(error), returncode=REFUSED) from None
-    return _reported(executed, write)
+    return _ended(executed, write)
 
 
 def run_requested(
@@ -78,7 +79,7 @@ def run_requested(
             f"{run} does not wait to be run: it is {run.state}. See `history runs`.",
             returncode=REFUSED,
         )
-    return _reported(executed, write)
+    return _ended(executed, write)
 
 
 def run_in_words(run: PipelineRun) -> str:
@@ -101,6 +102,13 @@ def _ordered(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Return the items in the order in which people read them; others come first."""
     ranks = {name: rank for rank, name in enumerate(_IN_ORDER)}
     return sorted(values.items(), key=lambda item: ranks.get(item[0], -1))
+
+
+def _ended(executed: ExecutedRun, write: Callable[[str], object]) -> PipelineRun:
+    """Report the run; end the process at once if its exit would wait for a silent storage."""
+    if has_unanswered_calls():
+        _exit_with_result(executed)
+    return _reported(executed, write)
 
 
 def _reported(executed: ExecutedRun, write: Callable[[str], object]) -> PipelineRun:

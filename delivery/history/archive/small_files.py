@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 # A store on the other side of the world answers in a second.
 ANSWER_SECONDS = 10.0
-_THREAD = "archive storage"
 # Key and password before a URL's host, and its parameters.
 _SECRET = re.compile(r"(?<=://)[^/@]*:[^/@]*@|\?.*")
 
@@ -73,9 +72,14 @@ def call_storage(url: str, call: Callable[[], Result], *, seconds: float | None 
             raise NoAnswerFromStorageError(_silence(url))
         _unanswered.pop(url, None)
     made = _Call(call)
-    threading.Thread(target=made.execute, name=_THREAD, daemon=True).start()
-    if not made.ended.wait(seconds or ANSWER_SECONDS):
-        _unanswered[url] = made
+    threading.Thread(target=made.execute, name="archive storage", daemon=True).start()
+    try:
+        made.ended.wait(seconds or ANSWER_SECONDS)
+    finally:
+        # Also if a stop ends the wait.
+        if not made.ended.is_set():
+            _unanswered[url] = made
+    if not made.ended.is_set():
         raise NoAnswerFromStorageError(_silence(url))
     if isinstance(made.error, OSError):
         raise NoAnswerFromStorageError(
@@ -88,9 +92,9 @@ def call_storage(url: str, call: Callable[[], Result], *, seconds: float | None 
     return result
 
 
-def is_call_under_way() -> bool:
-    """Return whether a call has not returned, for which the end of this process might wait."""
-    return any(thread.name == _THREAD for thread in threading.enumerate())
+def has_unanswered_calls() -> bool:
+    """Return whether a thread still waits for a storage: Arrow would wait for it at the exit."""
+    return any(not call.ended.is_set() for call in _unanswered.values())
 
 
 def _silence(url: str) -> str:

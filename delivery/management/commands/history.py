@@ -1,7 +1,5 @@
 """`history`: run the data pipeline over the history, step by step, with a progress bar."""
 
-import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +7,6 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from delivery.history.archive.small_files import is_call_under_way
 from delivery.management.history_archive import add_archive_arguments, show_archive
 from delivery.management.history_replay import add_replay_arguments, replay_now
 from delivery.management.history_report import add_report_arguments, report_now
@@ -42,17 +39,6 @@ class Command(BaseCommand):
         "3: another is at it; 4: verify found something broken; 130: interrupted. "
         "Unfinished work does not count, and the next run continues."
     )
-
-    def run_from_argv(self, argv: list[str]) -> None:
-        """Run the command; a storage that does not answer must not delay the end of the process."""
-        try:
-            super().run_from_argv(argv)
-        except SystemExit as end:
-            if not is_call_under_way():
-                raise
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(int(end.code or 0))
 
     def add_arguments(self, parser: CommandParser) -> None:
         commands = parser.add_subparsers(metavar="command", required=True)
