@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyarrow import compute, parquet
 
 from delivery.history.archive.archive import Archive
-from delivery.history.archive.fingerprint import CHECKSUM, row_checksums
+from delivery.history.archive.fingerprint import CHECKSUM, fingerprint_of, row_checksums
 from delivery.history.postgres.kept_checksums import (
     ROWS,
     KeptFile,
@@ -99,28 +99,21 @@ class KeptRowsReader:
                 *(self._rows(part, table, files, n) for n in range(len(files))),
             ]
         ).combine_chunks()
+        # Usually all are equal: to compare the sums takes a tenth of the time.
+        if fingerprint_of(kept[CHECKSUM]) == fingerprint_of(archived[CHECKSUM]):
+            return KeptRows(table=table.name, equal=_counts(archived, files))
         is_archived = compute.is_in(kept[CHECKSUM], value_set=archived[CHECKSUM])
         is_kept = compute.is_in(archived[CHECKSUM], value_set=kept[CHECKSUM])
         missing = compute.unique(kept.filter(compute.invert(is_archived))["id"])
         rest = archived.filter(compute.invert(is_kept))
         is_different = compute.is_in(rest["id"], value_set=missing)
-        different, others = rest.filter(is_different), rest.filter(compute.invert(is_different))
+        others = rest.filter(compute.invert(is_different))
         absent = missing.filter(compute.invert(compute.is_in(missing, value_set=rest["id"])))
-        added = (
-            others.filter(
-                compute.is_in(others["id"], value_set=those_still_there(read, others["id"]))
-            )
-            if table in (DELIVERIES, ATTEMPTS)
-            else others.slice(0, 0)
-        )
         return KeptRows(
             table=table.name,
-            equal={
-                files[count["values"]].path: count["counts"]
-                for count in compute.value_counts(archived.filter(is_kept)["file"]).to_pylist()
-            },
-            different=_by_path(different, files),
-            added=_by_path(added, files),
+            equal=_counts(archived.filter(is_kept), files),
+            different=_by_path(rest.filter(is_different), files),
+            added=_by_path(_added(read, table, others), files),
             absent=_beside(absent, files) if part.is_whole else {},
         )
 
@@ -151,6 +144,20 @@ def _is_between(ids: pa.Array, part: KeptPart) -> pa.Array:
         compute.greater_equal(ids, pa.scalar(part.first, pa.int64())),
         compute.less(ids, pa.scalar(part.last, pa.int64())),
     )
+
+
+def _added(read: Read, table: Table, rows: pa.Table) -> pa.Table:
+    """Return those of the archive's rows that PostgreSQL never had."""
+    if table not in (DELIVERIES, ATTEMPTS):
+        return rows.slice(0, 0)
+    return rows.filter(compute.is_in(rows["id"], value_set=those_still_there(read, rows["id"])))
+
+
+def _counts(rows: pa.Table, files: Sequence[KeptFile]) -> dict[str, int]:
+    return {
+        files[count["values"]].path: count["counts"]
+        for count in compute.value_counts(rows["file"]).to_pylist()
+    }
 
 
 def _by_path(rows: pa.Table, files: Sequence[KeptFile]) -> dict[str, NamedRows]:

@@ -228,13 +228,20 @@ def test_parts_by_ids_and_days_have_the_same_rows(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(3):
-        settled(days=1, attempts=2)
+        try_once(settled(Status.PENDING, days=0), Status.FAILED)
         export_to(place)
     monkeypatch.setattr(kept_rows, "_ROWS_A_PART", 2)
     assert_sound(place)
     file = ArchiveFile.objects.filter(table="deliveries").latest("pk")
     forge(place, file, changed("reason", "forged"))
     assert list(report_of(place).damages) == [file.path]
+
+
+def test_rows_from_before_the_watermark_that_were_never_archived_are_found(place: Path) -> None:
+    delivery = settled(days=1.5)
+    report = report_of(place)
+    assert any(f"({delivery.pk})" in words for words in report.losses)
+    assert any(f"({delivery.message_id})" in words for words in report.losses)
 
 
 def test_rows_of_a_lost_file_are_not_reported_once_more(place: Path) -> None:
