@@ -26,6 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from delivery.database.connections import connection_parameters
 from delivery.history.archive.archive import Archive
+from delivery.history.archive.file_sums import read_sums
 from delivery.history.job import StepJob, Stopped
 from delivery.history.schemas import ATTEMPTS, BY_NAME, DAY, DELIVERIES, JOURNAL, MESSAGES, Table
 from delivery.models import ArchiveChunk, Archived, ArchiveFile, ChunkState
@@ -202,15 +203,19 @@ def _write_file(
         pa.Table.from_pylist(rows, schema=table.arrow), archive.path(path), filesystem=archive.files
     )
     ids = [row[table.key[0]] for row in rows]
+    sums = read_sums(archive, table, path)
+    assert sums.bytes is not None
     ArchiveFile.objects.create(
         chunk=chunk,
         table=table.name,
         day=day,
         path=path,
         rows=len(rows),
-        bytes=archive.files.get_file_info(archive.path(path)).size,
+        bytes=sums.bytes,
         first_id=min(ids),
         last_id=max(ids),
+        sha256=sums.sha256,
+        checksum=sums.fingerprint.checksum_text,
     )
 
 
