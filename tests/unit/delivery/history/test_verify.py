@@ -13,6 +13,7 @@ from delivery.models import Finding, JournalEntry, Status
 from tests.support import factories
 from tests.unit.delivery.history.archived import (
     RecordedProgress,
+    Row,
     attempt,
     delivery,
     entry,
@@ -147,9 +148,8 @@ def test_postgresql_overrides_the_archive_for_resubmitted_deliveries(
 def test_a_waiting_delivery_that_was_overtaken_is_found_unless_it_is_held(
     tmp_path: Path, spark: SparkSession
 ) -> None:
-    waiting = factories.delivery(
-        message=factories.message(transaction_id=5, seen_before=5, published_at=seconds(0))
-    )
+    accepted: Row = {"transaction_id": 5, "seen_before": 5, "published_at": seconds(0), "owed": 1}
+    waiting = factories.delivery(message=factories.message(**accepted))
     of = {
         "subscriber_id": waiting.subscription.subscriber_id,
         "subscription_id": waiting.subscription_id + 1,
@@ -158,7 +158,7 @@ def test_a_waiting_delivery_that_was_overtaken_is_found_unless_it_is_held(
     number = waiting.pk + 1
     write(
         tmp_path,
-        messages=[message(later), message(waiting.message_id, published_at=seconds(0))],
+        messages=[message(later), message(waiting.message_id, **accepted)],
         deliveries=[delivery(number, message_id=later, **of)],
         attempts=[attempt(number, message_id=later)],
     )
