@@ -4,6 +4,7 @@ import asyncio
 from enum import Enum, auto
 
 from delivery.outcome import EXCERPT_BYTES, MAX_INFORMATIONAL
+from delivery.senders.http.body import Body
 from delivery.senders.http.framing import (
     BLANK_LINES,
     BROKEN_OFF,
@@ -12,7 +13,6 @@ from delivery.senders.http.framing import (
     MAX_HEADER_BYTES,
     SURPLUS,
     AnswerHead,
-    Body,
     cannot_begin_answer,
     parse_head,
     parse_later_head,
@@ -98,7 +98,7 @@ class BegunAnswer:
         unusable body are returned as well: a person may want to see them.
         """
         body = self._body
-        body.take(self._stream.received)
+        body.take(self._stream.received, most_bytes)
         end = BodyEnd.WHOLE if body.is_over else await self._read_on(most_bytes, seconds)
         if not body.is_usable:
             self._oddities += body.oddities
@@ -113,13 +113,13 @@ class BegunAnswer:
         body, stream = self._body, self._stream
         try:
             async with asyncio.timeout(seconds):
-                while not body.is_over and len(body.content) <= most_bytes:
+                while body.wants_more(most_bytes):
                     if not await stream.more():
                         return self._ended_by(stream.failure)
-                    body.take(stream.received)
+                    body.take(stream.received, most_bytes)
         except TimeoutError:
             return BodyEnd.CUT
-        return BodyEnd.WHOLE
+        return BodyEnd.WHOLE if body.is_over else BodyEnd.CUT
 
     def _ended_by(self, failure: BaseException | None) -> BodyEnd:
         if isinstance(failure, TimeoutError):
@@ -183,6 +183,8 @@ async def _latest(stream: AnswerStream, early: BegunAnswer) -> BegunAnswer:
 async def _take_header(stream: AnswerStream, *, most_bytes: int) -> bytes:
     """Take the received bytes up to a blank line; blank lines at their begin do not count."""
     received, begin, searched = stream.received, 0, 0
+    # On a used connection, late bytes may come before it.
+    may_begin = stream.is_used
     while True:
         while received.startswith((b"\r", b"\n"), begin):
             begin += 1
@@ -193,8 +195,10 @@ async def _take_header(stream: AnswerStream, *, most_bytes: int) -> bytes:
             return header
         if len(received) > most_bytes:
             raise UnreadableAnswerError(_TOO_LONG, received)
-        if not stream.is_used and cannot_begin_answer(received, begin):
-            raise UnreadableAnswerError(_NOT_HTTP, received)
+        if not may_begin:
+            if cannot_begin_answer(received, begin):
+                raise UnreadableAnswerError(_NOT_HTTP, received)
+            may_begin = received.find(b"\n", begin) >= 0
         searched = len(received) - 2
         if not await stream.more():
             assert stream.failure is not None

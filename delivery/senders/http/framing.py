@@ -1,4 +1,4 @@
-"""The form of an answer: its status line, its header, and where its body ends.
+"""The form of an answer: its status line, its header, and how its body is framed.
 
 A readable status line and a complete header are an answer, whatever is malformed in them or comes
 after them: the receiver has judged the message, and must not get it again because it frames its
@@ -23,19 +23,18 @@ BLANK_LINES = "blank lines before it"
 _ODD_LINE = "an odd status line"
 _ODD_LENGTH = "an invalid Content-Length"
 _ODD_CODING = "an unknown Transfer-Encoding"
-_BAD_CHUNK = "an invalid chunk"
 
 END_OF_HEADER = re.compile(rb"\n\r?\n")
-_STATUS_LINE = re.compile(rb"HTTP/\d+(?:\.\d+)?[ \t]+(\d{3})(?!\d)", re.IGNORECASE)
 # All repetitions are possessive: a receiver must not choose how long a match takes.
+_STATUS_LINE = re.compile(rb"HTTP/\d++(?:\.\d++)?[ \t]++(\d{3})(?!\d)", re.IGNORECASE)
 _NAME = rb"[!#-'*+.0-9A-Z^-z|~-]"
 _TEXT = rb"[^\0-\x08\x0a-\x1f\x7f]"
-_FIELDS = rb"(?:" + _NAME + rb"++:" + _TEXT + rb"*+\r?\n)*+\r?\n"
-_TIDY = re.compile(rb"HTTP/1\.[01] (\d{3})(?: " + _TEXT + rb"*+)?\r?\n" + _FIELDS)
-# A body may quote a status line: only fields stand between that of an answer and its blank line.
-_TIDY_LATER = re.compile(
-    rb"HTTP/1\.[01] [1-9]\d\d(?: (?:(?!HTTP/1\.)" + _TEXT + rb")*+)?\r?\n" + _FIELDS
+_FIELD = _NAME + rb"++:" + _TEXT + rb"*+\r?"
+_TIDY = re.compile(
+    rb"HTTP/1\.[01] (\d{3})(?: " + _TEXT + rb"*+)?\r?\n(?:" + _FIELD + rb"\n)*+\r?\n"
 )
+_TIDY_FIELD = re.compile(_FIELD)
+_TIDY_LINE = re.compile(rb"HTTP/1\.[01] [1-9]\d\d(?: " + _TEXT + rb"*+)?\r?")
 _FRAMING_FIELD = re.compile(
     rb"\n(content-length|transfer-encoding|connection)[ \t]*+:[ \t]*+([^\r\n]*+)", re.IGNORECASE
 )
@@ -52,11 +51,6 @@ _ODD_FIELDS = (
     ),
 )
 _LENGTH = re.compile(rb"[0-9]{1,18}")
-_CHUNK_SIZE = re.compile(rb"([0-9a-f]{1,15})[ \t]*+(?:;.*+)?", re.IGNORECASE | re.DOTALL)
-_ONLY_CHUNK = re.compile(rb"([0-9a-f]{1,15})\r\n(.++)(?<=\r\n0\r\n\r\n)", re.IGNORECASE | re.DOTALL)
-_END_BYTES = len(b"\r\n0\r\n\r\n")
-# The longest line between two chunks.
-_LONGEST_LINE = 4096
 
 
 # How the end of a body is found; UNKNOWN: nobody can tell. Texts, because a look at a member of an
@@ -114,9 +108,21 @@ def parse_head(head: bytes) -> AnswerHead | None:
 
 
 def parse_later_head(received: bytes) -> AnswerHead | None:
-    """Parse the tidy head that ends these bytes, after bytes of an earlier answer; None if none."""
-    later = _TIDY_LATER.search(received)
-    return None if later is None or later.end() != len(received) else parse_head(later[0])
+    """Parse the tidy head that ends these bytes, after bytes of an earlier answer; None if none.
+
+    A body may quote a status line: only fields stand between that of an answer and its blank line.
+    Each line is looked at twice at most: a receiver must not choose how long the search takes.
+    """
+    *lines, blank, end = received.split(b"\n")
+    first = len(lines) - 1
+    while first > 0 and _TIDY_FIELD.fullmatch(lines[first]) is not None:
+        first -= 1
+    for number in range(first, len(lines)):
+        # The late bytes end anywhere in a line.
+        line = lines[number][max(lines[number].rfind(b"HTTP/1."), 0) :]
+        if _TIDY_LINE.fullmatch(line) is not None:
+            return parse_head(b"\n".join([line, *lines[number + 1 :], blank, end]))
+    return None
 
 
 def _oddities(head: bytes) -> Iterator[str]:
@@ -188,106 +194,3 @@ def _body_of(given: dict[bytes, bytes]) -> _Body:
     if values or _LENGTH.fullmatch(value) is None:
         return "UNKNOWN", 0, (_ODD_LENGTH,)
     return "LENGTH", int(value), ("several Content-Lengths",) if b"," in length else ()
-
-
-class Body:
-    """The body of one answer, as far as it was taken from the received bytes.
-
-    `is_over`: nothing more belongs to it. `is_usable`: its bytes are those of the receiver; not if
-    nobody can tell where it begins or ends. `oddities` say what is malformed in it.
-    """
-
-    __slots__ = (
-        "_framing",
-        "_has_begun",
-        "_is_in_trailer",
-        "_left",
-        "_must_end_line",
-        "content",
-        "is_over",
-        "oddities",
-    )
-
-    def __init__(self, head: AnswerHead) -> None:
-        self._framing = head.framing
-        # Bytes that are still to come, of the body or of the chunk.
-        self._left = head.length
-        self._has_begun = self._must_end_line = self._is_in_trailer = False
-        self.content = bytearray()
-        self.is_over = self._framing == "EMPTY" or (self._framing == "LENGTH" and not self._left)
-        self.oddities: tuple[str, ...] = ()
-
-    @property
-    def is_usable(self) -> bool:
-        return self._framing != "UNKNOWN"
-
-    @property
-    def lasts_until_closed(self) -> bool:
-        return self._framing == "UNTIL_CLOSED"
-
-    def take(self, received: bytearray) -> None:
-        """Move the bytes that belong to the body out of the received ones."""
-        if self.is_over:
-            return
-        if self._framing == "LENGTH":
-            self._take_left(received)
-            self.is_over = not self._left
-        elif self._framing == "CHUNKED":
-            if not self._takes_only_chunk(received):
-                while received and self._takes_chunk(received):
-                    continue
-        else:
-            self.content += received
-            received.clear()
-
-    def _take_left(self, received: bytearray) -> None:
-        part = received[: self._left]
-        self.content += part
-        self._left -= len(part)
-        del received[: len(part)]
-
-    def _takes_only_chunk(self, received: bytearray) -> bool:
-        """Take a body of one chunk that arrived whole, as most do; True if it is one."""
-        only = None if self._has_begun else _ONLY_CHUNK.fullmatch(received)
-        self._has_begun = True
-        if only is None or int(only[1], 16) != len(only[2]) - _END_BYTES:
-            return False
-        self.content += only[2][:-_END_BYTES]
-        self.is_over = True
-        received.clear()
-        return True
-
-    def _takes_chunk(self, received: bytearray) -> bool:
-        """Take data of a chunk, or a line between chunks; False if no more can be taken."""
-        if self._left:
-            self._take_left(received)
-            self._must_end_line = not self._left
-            return True
-        end = received.find(b"\n", 0, _LONGEST_LINE)
-        if end < 0:
-            if len(received) >= _LONGEST_LINE:
-                self._fail()
-            return False
-        line = bytes(received[:end]).strip()
-        del received[: end + 1]
-        if self._is_in_trailer:
-            self.is_over = not line
-        elif self._must_end_line:
-            self._must_end_line = False
-            if line:
-                self._fail()
-        else:
-            self._begin_chunk(line)
-        return not self.is_over
-
-    def _begin_chunk(self, line: bytes) -> None:
-        size = _CHUNK_SIZE.fullmatch(line)
-        if size is None:
-            self._fail()
-        else:
-            self._left = int(size[1], 16)
-            self._is_in_trailer = not self._left
-
-    def _fail(self) -> None:
-        self._framing, self.is_over = "UNKNOWN", True
-        self.oddities = (_BAD_CHUNK,)

@@ -60,6 +60,9 @@ BROKEN = "its answer is malformed: a body that ends early"
         (b"HTTP/1.1 200 OK\r\n\r\n" + TEN, (TEN, BodyEnd.WHOLE, "")),
         (LENGTH % 11 + TEN + b"!", (TEN, BodyEnd.CUT, "")),
         (CHUNKED + b"f\r\n" + TEN + b"!!!!!", (TEN, BodyEnd.CUT, "")),
+        (CHUNKED + b"0\r\n" + b"X: y\r\n" * 1000 + b"\r\n", (b"", BodyEnd.WHOLE, "")),
+        (CHUNKED + b"0\r\n" + b"X: y\r\n" * 2000, (b"", BodyEnd.CUT, "")),
+        (CHUNKED + (b"1;" + b"x" * 4000 + b"\r\na\r\n") * 5, (b"aa", BodyEnd.CUT, "")),
         (LENGTH % 10 + TEN[:5], (TEN[:5], BodyEnd.BROKEN, BROKEN)),
         (CHUNKED + b"5\r\n" + TEN[:5], (TEN[:5], BodyEnd.BROKEN, BROKEN)),
         (
