@@ -13,6 +13,7 @@ EXCERPT_BYTES = 4096
 # The limit of informational answers (1xx) before the final one.
 MAX_INFORMATIONAL = 10
 
+REQUEST_TIMEOUT = 408
 GONE = 410
 TOO_MANY_REQUESTS = 429
 SERVICE_UNAVAILABLE = 503

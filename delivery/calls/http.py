@@ -16,9 +16,10 @@ from delivery.calls.client_thread import ClientThread, client_thread
 from delivery.calls.content_codings import UndecodableError, codings_of, decoded
 from delivery.outcome import EXCERPT_BYTES, Fault, Outcome, unsendable_outcome
 from delivery.senders.http.answer import BegunAnswer, BodyEnd
-from delivery.senders.http.client import STOPPED, Reception, judged, read_beginning
+from delivery.senders.http.client import STOPPED
 from delivery.senders.http.faults import fault_of
 from delivery.senders.http.framing import AnswerHead
+from delivery.senders.http.reception import Reception, judged, read_beginning
 from delivery.senders.http.request import Request
 from delivery.states import OutcomeClass
 from subscriptions.values.built_in_receivers import built_in_receivers
@@ -124,7 +125,8 @@ class _WholeAnswer(_Beginning):
     """An answer with all of its body, as far as the body can be read."""
 
     _body = b""
-    _end = BodyEnd.WHOLE
+    # Until it is read to another end.
+    _end = BodyEnd.BROKEN
     _note = ""
 
     async def body_of(self, answer: BegunAnswer) -> bytes:

@@ -3,7 +3,7 @@
 import asyncio
 from enum import Enum, auto
 
-from delivery.outcome import EXCERPT_BYTES, MAX_INFORMATIONAL
+from delivery.outcome import EXCERPT_BYTES, MAX_INFORMATIONAL, REQUEST_TIMEOUT
 from delivery.senders.http.body import Body
 from delivery.senders.http.framing import (
     BLANK_LINES,
@@ -79,7 +79,12 @@ class BegunAnswer:
     @property
     def is_tidy(self) -> bool:
         """True if the whole answer was read, and the next one will begin where it ends."""
-        return self._body.is_over and self.head.keeps and not self._oddities
+        return (
+            self._body.is_over
+            and self.head.keeps
+            and not self._oddities
+            and not self._stream.received
+        )
 
     @property
     def has_strays(self) -> bool:
@@ -90,6 +95,11 @@ class BegunAnswer:
     def has_usable_body(self) -> bool:
         """False if nobody can tell which of the bytes after the header are the body."""
         return self._body.is_usable
+
+    @property
+    def has_announced_end(self) -> bool:
+        """True if the header says where the body ends."""
+        return self._body.is_usable and not self._body.lasts_until_closed
 
     async def read(self, most_bytes: int, *, seconds: float | None = None) -> tuple[bytes, BodyEnd]:
         """Return the beginning of the body, up to so many bytes, and how the reading ended.
@@ -136,6 +146,28 @@ async def begin_answer(stream: AnswerStream) -> BegunAnswer:
 
     Raises UnreadableAnswerError, or the reason why the connection ended.
     """
+    answer = await _next_answer(stream)
+    while stream.is_early and (later := await _later(stream, answer)) is not None:
+        answer = later
+    return answer
+
+
+async def _next_answer(stream: AnswerStream) -> BegunAnswer:
+    """Return the next answer on the connection; what was sent in its place is an error's cause."""
+    late = bytearray()
+    try:
+        answer = await _after_late_bytes(stream, late)
+    except (OSError, UnreadableAnswerError) as error:
+        if not late and not (stream.is_used and cannot_begin_answer(stream.received, 0)):
+            raise
+        stream.mark_untidy()
+        raise error from UnreadableAnswerError(LATE, late + stream.received)
+    if answer.status == REQUEST_TIMEOUT and stream.is_used and not answer.head.keeps:
+        raise ConnectionEndedError
+    return answer
+
+
+async def _after_late_bytes(stream: AnswerStream, late: bytearray) -> BegunAnswer:
     informational = header_bytes = 0
     oddities: tuple[str, ...] = ()
     while True:
@@ -145,20 +177,21 @@ async def begin_answer(stream: AnswerStream) -> BegunAnswer:
         if head is None:
             if not stream.is_used:
                 raise UnreadableAnswerError(_NOT_HTTP, received)
+            stream.mark_untidy()
+            late += received
             oddities, head = (LATE,), parse_later_head(received)
         if head is None:
             continue
         if not head.is_informational:
-            answer = BegunAnswer(stream, head, oddities)
-            return await _latest(stream, answer) if stream.is_early else answer
+            return BegunAnswer(stream, head, oddities)
         oddities += head.oddities
         informational += 1
         if informational > MAX_INFORMATIONAL:
             raise UnreadableAnswerError(_TOO_MANY, received)
 
 
-async def _latest(stream: AnswerStream, early: BegunAnswer) -> BegunAnswer:
-    """Return the answer that follows an early one, if one does.
+async def _later(stream: AnswerStream, early: BegunAnswer) -> BegunAnswer | None:
+    """Return the answer that follows an early one, None if none does.
 
     A receiver may answer before it has read the request, and it may have answered the request
     before twice. So another answer has until shortly after the request is written.
@@ -168,7 +201,7 @@ async def _latest(stream: AnswerStream, early: BegunAnswer) -> BegunAnswer:
     while early.head.keeps:
         try:
             async with asyncio.timeout(EARLY_SECONDS):
-                later = await begin_answer(stream)
+                later = await _next_answer(stream)
         except TimeoutError:
             if stream.failure is not None or not stream.is_writing:
                 break
@@ -177,7 +210,7 @@ async def _latest(stream: AnswerStream, early: BegunAnswer) -> BegunAnswer:
         else:
             later.add(LATE)
             return later
-    return early
+    return None
 
 
 async def _take_header(stream: AnswerStream, *, most_bytes: int) -> bytes:

@@ -10,17 +10,24 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import partial
 from types import TracebackType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
-from delivery.outcome import EXCERPT_BYTES, Fault, Outcome, answer_class, class_of
+from delivery.outcome import Fault, Outcome, class_of
 from delivery.senders.http.answer import BegunAnswer
 from delivery.senders.http.connector import GuardedConnector
 from delivery.senders.http.exchange import CONNECT_SECONDS, HttpExchange, NotBegunError, Result
 from delivery.senders.http.faults import evidence, fault_of
 from delivery.senders.http.phases import begin_phases
+from delivery.senders.http.reception import (
+    Read,
+    Reception,
+    judged,
+    read_beginning,
+    read_safely,
+    retry_after,
+)
 from delivery.senders.http.request import Request, make_request, traced_attempt
 from delivery.senders.http.stream import Clock
 from delivery.senders.parcel import Endpoint, Parcel
@@ -30,21 +37,10 @@ from subscriptions.values.addresses import EVERY_NETWORK, Network
 from subscriptions.values.resolver import Resolver
 from subscriptions.values.resolver import resolver as this_resolver
 
-# Bodies of answers are read up to here, and for so long after their header.
-READ_BYTES = 64 * 1024
-READ_SECONDS = 1.0
 STOPPED = "Inturn was stopped before the answer"
 
 # The headers and the body of a request, None for none.
 Sent: TypeAlias = tuple[Mapping[str, str], bytes | None]
-
-
-class Read(Protocol):
-    """Reads an answer as far as its caller needs it, and judges it."""
-
-    def __call__(
-        self, answer: BegunAnswer, *, success_codes: frozenset[int] | None
-    ) -> Awaitable["Reception"]: ...
 
 
 def _always() -> bool:
@@ -112,10 +108,29 @@ class HttpClient:
         except Exception as error:  # noqa: BLE001 - a fault of ours is an outcome, too
             outcome = _failure(error, endpoint.timeout_seconds).outcome_at(now, duration_ms=0)
         else:
-            outcome = await self.attempt(request, _read, may_begin=may_begin)
+            outcome = await self.attempt(request, self._read, may_begin=may_begin)
         if self._traces is not None and phases is not None:
             self._traces.record_attempt(traced_attempt(parcel), outcome, phases=phases.seconds())
         return outcome
+
+    async def _read(
+        self, answer: BegunAnswer, *, success_codes: frozenset[int] | None
+    ) -> Reception:
+        """Judge by the status; keep an excerpt of the body, and only of a failure."""
+        is_success = success_codes is None and 200 <= answer.status < 300
+        try:
+            body = await read_beginning(answer, is_kept=not is_success)
+        except asyncio.CancelledError:
+            if not self._goes_on():
+                raise
+            body = b""
+        reception = judged(answer, body, success_codes=success_codes)
+        if reception.outcome is OutcomeClass.SUCCESS:
+            reception.excerpt = b""
+        else:
+            wanted = answer.head.value("Retry-After")
+            reception.retry_after_seconds = retry_after(wanted, now=datetime.now(UTC))
+        return reception
 
     async def attempt(
         self, request: Request, read: Read, *, may_begin: Callable[[], bool] = _always
@@ -132,7 +147,7 @@ class HttpClient:
                 endpoint.method,
                 request.url,
                 sent=(request.headers, request.parcel.body),
-                read=partial(read, success_codes=endpoint.rules.success_codes),
+                read=partial(read_safely, read, success_codes=endpoint.rules.success_codes),
                 seconds=endpoint.timeout_seconds,
                 may_begin=may_begin,
             )
@@ -208,77 +223,9 @@ class HttpClient:
         return self._own_exchange if url in self._built_in_receivers else self._exchange
 
 
-class Reception:
-    """The receiver's part of an outcome."""
-
-    __slots__ = ("error", "excerpt", "outcome", "retry_after_seconds", "status_code")
-
-    def __init__(
-        self, outcome: OutcomeClass, *, status_code: int | None = None, error: str = ""
-    ) -> None:
-        self.outcome = outcome
-        self.status_code = status_code
-        self.error = error
-        self.excerpt = b""
-        self.retry_after_seconds: float | None = None
-
-    def outcome_at(self, started_at: datetime, *, duration_ms: int) -> Outcome:
-        return Outcome(
-            outcome=self.outcome,
-            started_at=started_at,
-            duration_ms=duration_ms,
-            status_code=self.status_code,
-            error=self.error,
-            excerpt=self.excerpt,
-            retry_after_seconds=self.retry_after_seconds,
-        )
-
-
-async def _read(answer: BegunAnswer, *, success_codes: frozenset[int] | None) -> Reception:
-    """Judge by the status; keep an excerpt of the body, and only of a failure."""
-    reception = judged(answer, await read_beginning(answer), success_codes=success_codes)
-    if reception.outcome is OutcomeClass.SUCCESS:
-        reception.excerpt = b""
-    else:
-        wanted = answer.head.value("Retry-After")
-        reception.retry_after_seconds = retry_after(wanted, now=datetime.now(UTC))
-    return reception
-
-
-def judged(answer: BegunAnswer, body: bytes, *, success_codes: frozenset[int] | None) -> Reception:
-    """Judge an answer by its status alone; what is malformed in it is noted."""
-    outcome, error = answer_class(answer.status, success_codes=success_codes)
-    note = answer.note
-    error = f"{error}; {note}" if error and note else error or note
-    reception = Reception(outcome, status_code=answer.status, error=error)
-    reception.excerpt = body[:EXCERPT_BYTES]
-    return reception
-
-
 async def _status(answer: BegunAnswer) -> int:
-    await read_beginning(answer)
+    await read_beginning(answer, is_kept=False)
     return answer.status
-
-
-async def read_beginning(answer: BegunAnswer) -> bytes:
-    """Read a short body to its end, which keeps the connection; the status decides without it."""
-    seconds = READ_SECONDS if answer.has_usable_body else 0.0
-    body, _ = await answer.read(READ_BYTES, seconds=seconds)
-    return body
-
-
-def retry_after(value: str, *, now: datetime) -> float | None:
-    """Return the seconds that a Retry-After header asks for (RFC 9110, 10.2.3); None if invalid."""
-    value = value.strip()
-    if value.isascii() and value.isdigit():
-        # A number of any length is allowed; the policy bounds it.
-        return float(value[:12])
-    try:
-        moment = parsedate_to_datetime(value)
-    except (ValueError, TypeError):
-        return None
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max((aware - now).total_seconds(), 0.0)
 
 
 def _failure(error: Exception, seconds: float) -> Reception:

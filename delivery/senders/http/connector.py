@@ -81,7 +81,9 @@ class _Names(AbstractResolver):
         addresses = await self._addresses(host)
         mark_phase(RESOLVED)
         allowed = [
-            one for one in addresses if is_allowed(one, allowed_networks=self._allowed_networks)
+            address
+            for address in addresses
+            if is_allowed(address, allowed_networks=self._allowed_networks)
         ]
         if not allowed:
             raise AddressRefusedError(addresses[0])

@@ -51,7 +51,10 @@ def evidence(error: Exception) -> bytes:
 
     It is shown only to those who may see payloads.
     """
-    return error.excerpt if isinstance(error, UnreadableAnswerError) else b""
+    for unreadable in (error.__cause__, error):
+        if isinstance(unreadable, UnreadableAnswerError):
+            return unreadable.excerpt
+    return b""
 
 
 def _found(error: BaseException, kind: type[Kind]) -> Kind | None:

@@ -7,11 +7,16 @@ Bytes that come late must not be taken for the next answer. If they arrive
   used;
 - while the next request is being written, they count only if no other answer follows, until two
   seconds after it is written: a receiver may answer before it has read a request;
-- after the next request was written, they are dropped up to the first tidy answer.
+- after the next request was written, they are dropped up to the first tidy answer. If none comes,
+  the request has no answer, whatever the receiver has done with it.
 
 Only if they begin like an answer themselves, and arrive after the next request was written, they
 count: HTTP/1.1 cannot tell the difference. So a receiver that sent stray bytes gets a new
-connection for each request from then on, for ten minutes.
+connection for each request from then on, for ten minutes: the same cannot happen twice.
+
+An answer 408 that ends the connection of an earlier answer is no answer to the request, but the end
+of an idle connection: proxies send it when their time is over, and it may cross the request. The
+message was not taken, and may be sent again (RFC 9110, 15.5.9). On a new connection it counts.
 """
 
 import asyncio
@@ -33,6 +38,8 @@ UNTIDY_SECONDS = 600.0
 _MOST_UNTIDY = 10_000
 # Not more is read from the network before the answer's reader has taken some.
 _MOST_UNREAD = 256 * 1024
+# Sent to end an idle connection.
+_IDLE_ENDS = (b"HTTP/1.1 408", b"HTTP/1.0 408")
 
 
 class ConnectionEndedError(ConnectionError):
@@ -97,7 +104,8 @@ class AnswerStream(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if not self._is_awaited:
-            self._untidy.add(self._place)
+            if not data.startswith(_IDLE_ENDS):
+                self.mark_untidy()
             self.abort()
             return
         if self.is_used and not self.received:
@@ -117,7 +125,7 @@ class AnswerStream(asyncio.Protocol):
 
     def begin(self, place: str) -> bool:
         """Begin an exchange with that place; False if the connection must not be used for it."""
-        if self.is_used and (self.is_old or self._unread.poll(0)):
+        if self.is_used and (self.is_old or place in self._untidy or self._unread.poll(0)):
             return False
         self._place = place
         self._is_awaited = True
@@ -132,9 +140,13 @@ class AnswerStream(asyncio.Protocol):
         self._is_awaited = False
         self.is_used = True
         if has_strays:
-            self._untidy.add(self._place)
+            self.mark_untidy()
         is_at_rest = is_tidy and self.failure is None and not self.is_writing
         return is_at_rest and not self.is_old and self._place not in self._untidy
+
+    def mark_untidy(self) -> None:
+        """Note that its receiver sent bytes that belong to no answer."""
+        self._untidy.add(self._place)
 
     async def more(self) -> bool:
         """Wait for more bytes; False if there will be none, for the reason in `failure`."""

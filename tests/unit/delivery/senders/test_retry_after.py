@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from delivery.senders.http.client import retry_after
+from delivery.senders.http.reception import retry_after
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 
@@ -22,6 +22,15 @@ NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
         ("", None),
         ("1.5", None),
         ("²", None),
+        ("Mon, 01 Jan 2024 00:00:00 +99999999999999", None),
+        ("Mon, 01 Jan 2024 00:00:00 +9999", None),
+        ("Mon, 01 Jan 0001 00:00:00 +2359", 0.0),
+        ("Fri, 31 Dec 9999 23:59:59 -2359", 251_607_124_739.0),
+        ("Mon, 01 Jan 99999999999 00:00:00 GMT", None),
+        ("Mon, 99999999999999999999 Jan 2024 00:00:00 GMT", None),
+        ("Mon, 01 Jan 2024 99999999999999999999:00:00 GMT", None),
+        ("Mon, 01 Jan 2024 00:00:00 +" + "9" * 5000, None),
+        ("a," * 30_000, None),
     ],
 )
 def test_seconds_and_dates_are_valid_and_other_values_are_ignored(
