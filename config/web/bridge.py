@@ -154,7 +154,7 @@ class Bridge:
                 if await self._is_answered(request, environ, body):
                     return
                 call = BridgedRequest(request, environ, body, began_at)
-                requester = self._requesters.remembered(environ)
+                requester = await self._requester(environ)
                 mailbox = await self._call(call, requester)
             # Free the body, which nothing needs any more.
             call.body = b""
@@ -166,6 +166,13 @@ class Bridge:
             self._refuse(request, environ, problem)
             if problem.status_code == HTTPStatus.REQUEST_TIMEOUT:
                 self._closer.close_soon(scope.client)
+
+    async def _requester(self, environ: Environ) -> Requester:
+        """Return the requester; wait for the look-up of one who would wait among strangers."""
+        requester = self._requesters.remembered(environ)
+        if requester.is_known or self._threads.has_room_for_strangers:
+            return requester
+        return await self._requesters.identify(environ)
 
     async def _call(self, call: BridgedRequest, requester: Requester) -> int | None:
         queue = requester.name if requester.is_known else STRANGERS

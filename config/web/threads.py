@@ -71,6 +71,12 @@ class Threads(Generic[Task, Result]):
         finally:
             self._under_way -= 1
 
+    @property
+    def has_room_for_strangers(self) -> bool:
+        """Return whether a task of a stranger would get a thread before other strangers end."""
+        with self._lock:
+            return self._ticketed < self._of_strangers
+
     def close(self) -> None:
         """Wait until all queued tasks are done."""
         for _ in self._threads:
