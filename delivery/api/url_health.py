@@ -14,7 +14,7 @@ from delivery.support import release_url
 from delivery.support.url_keys import url_of
 from subscriptions.api.authentication import actor_of, key_of_request
 from subscriptions.api.pages import DEFAULT_LIMIT, MAX_LIMIT, KeysetPages, PageOrder
-from subscriptions.api.problems import Problem, invalid_field
+from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict, Text
 from subscriptions.api.views import MANAGE, READ, ApiView
 from subscriptions.models import Scope
@@ -101,7 +101,7 @@ class UrlPages(KeysetPages):
     def value_of(self, key: str) -> str:
         url = "" if "://" in key else url_of(key)
         if not url:
-            raise invalid_field("after", "No URL has this key; begin with the first page.")
+            raise Problem(404, "not-found", "No URL has this key; begin with the first page.")
         return url
 
 

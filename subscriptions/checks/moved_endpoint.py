@@ -6,9 +6,10 @@ an endpoint could read them, at a server of their own. A server is a scheme, a h
 Headers and auth of a subscription stay with its server. A header of its subscriber goes to each
 server that gets the same name and value already, from a subscription of this subscriber: as the
 subscriber's, or as a header that somebody entered there. So a new server needs the value once, in
-a header of its subscription; after that the header can be left to the subscriber.
+a header of its subscription; after that the header can be left to the subscriber. The first
+subscription of a subscriber needs nothing: whoever gives a subscriber headers subscribes it next.
 
-The one exception is the move of many endpoints at once (`subscriptions.rewriting`), which an
+The other exception is the move of many endpoints at once (`subscriptions.rewriting`), which an
 administrator confirms.
 """
 
@@ -111,6 +112,8 @@ def _newly_shared(row: Subscription, endpoint: str, shared: Mapping[str, str]) -
     unknown = {(name.lower(), value): name for name, value in shared.items()}
     stored = Subscription.objects.filter(subscriber=row.subscriber)
     places = stored.values_list("pk", "endpoint")
+    if not places:
+        return []
     there = stored.filter(pk__in=[pk for pk, place in places if _server_of(place) == server])
     for known in there.select_related("subscriber").iterator():
         for name, value in {**_shared(known, {}), **(known.headers or {})}.items():

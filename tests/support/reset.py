@@ -78,6 +78,8 @@ class Migrated:
 
 
 def remember() -> Migrated:
+    # `put_back` empties it, too: a migration may have changed a row of a configured table.
+    _execute(_deletion(LAST))
     with connection.cursor() as cursor:
         cursor.execute(_TABLES)
         tables: dict[str, bool] = dict(cursor.fetchall())

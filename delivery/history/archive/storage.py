@@ -129,8 +129,11 @@ class StorageProbe:
 
     def close(self) -> None:
         self._process.kill()
-        # It may be stuck, and then ends later or never.
-        threading.Thread(target=self._process.wait, name="storage probe", daemon=True).start()
+        try:
+            self._process.wait(0.2)
+        except subprocess.TimeoutExpired:
+            # It may be stuck, and then ends later or never.
+            threading.Thread(target=self._process.wait, name="storage probe", daemon=True).start()
         self._said.close()
 
     def _error(self, reason: str) -> ReachError:

@@ -166,8 +166,7 @@ class TestUrlHealth:
         """By the answers, one could find out a masked token character by character."""
         stopped_url("https://receiver.example/?token=SECRET", "FROZEN", last_success_at=NOON)
         for after in ("https://receiver.example/?token=S", "receiver", "0" * 64):
-            problem = refused(caller(Scope.READ).get(f"url-health?after={quote(after)}"), 400)
-            assert fields_of(problem) == {"after"}
+            refused(caller(Scope.READ).get(f"url-health?after={quote(after)}"), 404, "not-found")
 
     def test_only_stopped_known_urls_can_be_released(self, manager: Caller) -> None:
         stopped_url(state="ENABLED")

@@ -42,11 +42,12 @@ class Ways:
     def outcomes(self, to: Endpoint) -> dict[str, Outcome]:
         """Return the outcome of each way that has one."""
         request = make_request(PARCEL, to, now=datetime.now(UTC))
-        with self.thread() as client:
+        # Each on a connection of its own: a receiver of a test may close one after its answer.
+        with self.thread() as first, self.thread() as second:
             return {
                 "PUSH": self._pushed(to),
-                "test": call_as_sender(request, client=client).outcome,
-                "SYNC": call_for_answer(request, client=client).outcome,
+                "test": call_as_sender(request, client=first).outcome,
+                "SYNC": call_for_answer(request, client=second).outcome,
             }
 
     def reach(self, to: Endpoint) -> None:

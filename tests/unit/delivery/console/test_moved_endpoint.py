@@ -158,6 +158,13 @@ class TestNewSubscription:
         apply(document(subscribers=[subscriber], subscriptions=[entry]))
         assert Subscription.objects.filter(name="more").exists()
 
+    def test_the_first_subscription_of_a_subscriber_asks_for_nothing(self, crm: Subscriber) -> None:
+        Subscription.objects.filter(subscriber=crm).delete()
+        rest = caller(Scope.MANAGE)
+        own = created(rest.post("subscriptions", self.body()))
+        changed = rest.patch(f"subscriptions/{own['id']}", {"endpoint": f"{OLD}/other"})
+        assert fields_of(refused(changed, 400)) == {"headers"}
+
     def test_a_document_creates_a_subscriber_with_headers(self, row: Subscription) -> None:
         entry = {"subscriber": "erp", "name": "more", "event_type": "Made", "endpoint": NEW}
         subscriber = {"name": "erp", "headers": self.SHARED}

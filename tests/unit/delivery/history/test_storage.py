@@ -20,6 +20,7 @@ from delivery.history.postgres.extract import Extraction
 from delivery.history.spark.reach import ReachError
 from delivery.history.spark.session import Spark
 from tests.support.silent_server import silent_server
+from tests.system.operation.installation import eventually
 
 S3 = "s3a://key:hidden@bucket/inturn?region=eu-west-1&scheme=http&endpoint_override=127.0.0.1:1"
 
@@ -76,7 +77,7 @@ def test_a_probe_without_an_answer_can_be_left() -> None:
         with pytest.raises(ReachError, match="its storage has not answered for 0 s"):
             probe.require(within=0.0)
         probe.close()
-        assert probe.has_answer
+        eventually(lambda: probe.has_answer, "its process has ended")
 
 
 @pytest.mark.parametrize(
