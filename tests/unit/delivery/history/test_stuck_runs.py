@@ -124,7 +124,8 @@ def stopped_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 def pids_of_runs() -> list[int]:
     own = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
-    return [int(id) for id in own if b"history" in Path(f"/proc/{id}/cmdline").read_bytes()]
+    wanted = b"\0history\0run\0"
+    return [int(id) for id in own if wanted in Path(f"/proc/{id}/cmdline").read_bytes()]
 
 
 def test_the_cluster_kills_a_process_that_does_not_react_and_returns_its_run(
