@@ -177,7 +177,7 @@ CONTENT_SECURITY_POLICY = {
         "script-src": ["'self'", "'unsafe-eval'"],
         # No inline style but one: the <style> of theme colours that Unfold writes into each page.
         # It follows from UNFOLD["COLORS"] and Unfold's version: when either changes,
-        # tests/unit/delivery/console/test_security.py reports the new hash.
+        # tests/unit/delivery/console/people/test_security.py reports the new hash.
         "style-src": ["'self'", "'sha256-ZA8xFkNGfuCIDsU2/wdq53EJHJ6dhQwSiWAyWQftvRs='"],
         "base-uri": ["'none'"],
         "form-action": ["'self'"],
@@ -199,12 +199,12 @@ EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = ENVIRONMENT.mail.sender
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["subscriptions.api.authentication.KeyAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["subscriptions.api.authentication.HasScope"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["delivery.api.base.authentication.KeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["delivery.api.base.authentication.HasScope"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "subscriptions.api.problems.problem_response",
+    "EXCEPTION_HANDLER": "delivery.api.base.problems.problem_response",
     "UNAUTHENTICATED_USER": None,
     "DATETIME_FORMAT": "iso-8601",
 }
@@ -227,7 +227,7 @@ SPECTACULAR_SETTINGS = {
         "SubscriptionStatusEnum": "subscriptions.models.holding.SubscriptionStatus",
         "BulkStateEnum": "delivery.models.resubmission.ResubmissionState",
         "ScopeEnum": "subscriptions.models.api_key.Scope",
-        "AccessScopeEnum": "subscriptions.api.keys.ACCESS_SCOPES",
+        "AccessScopeEnum": "delivery.api.configured.keys.ACCESS_SCOPES",
     },
 }
 

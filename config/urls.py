@@ -10,7 +10,7 @@ from config.web import errors, health, metrics
 from delivery.api.callbacks import CallbackView
 from delivery.api.receive import receive
 from delivery.api.replies import ReplyView
-from delivery.configuration.page import configuration_page
+from delivery.console.configuration.page import configuration_page
 from delivery.console.guide.views import guide_index, guide_page
 from delivery.vendors import urls as vendors
 
@@ -21,7 +21,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("guide/", admin.site.admin_view(guide_index), name="guide-index"),
     path("guide/<slug:name>/", admin.site.admin_view(guide_page), name="guide"),
     path("api/v1/", include("delivery.api.urls")),
-    path("api/v1/", include("subscriptions.api.urls")),
+    path("api/v1/", include("delivery.api.configured.urls")),
     path("event/queue/", include(vendors.event_queue)),
     path("attask/", include(vendors.workfront)),
     path("api/v1/", include("delivery.configuration.api")),

@@ -15,8 +15,8 @@ from django.template.response import TemplateResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from config.web.refusals import refusal_of
+from delivery.api.base.problems import Problem, problem_of, unexpected_error
 from delivery.vendors.teamforge.addresses import is_teamforge_address
-from subscriptions.api.problems import Problem, problem_of, unexpected_error
 
 API_PREFIX = "/api/"
 # Of the Event Queue's and Workfront's clients.
@@ -96,7 +96,7 @@ def _page(request: HttpRequest, problem: Problem) -> HttpResponse:
     }
     page = TemplateResponse(
         request,
-        "console/problem.html",
+        "console/shared/problem.html",
         shown,
         status=problem.status_code,
         headers=problem.headers,

@@ -12,8 +12,8 @@ Its buffer is larger than these limits, so that a client normally gets a sentenc
 
 from config.web.cookies import own_cookies
 from config.web.environ import Environ
+from delivery.api.base.problems import Problem
 from delivery.api.incoming import MAX_HEADER_BYTES
-from subscriptions.api.problems import Problem
 
 MAX_ADDRESS_BYTES = 32 * 1024
 MAX_PARSED_BYTES = 8 * 1024

@@ -18,9 +18,9 @@ from rest_framework.exceptions import APIException
 
 from config.env import LOCAL_HOSTS
 from config.web.health import ASKED_HOST
-from delivery.console.metrics import register_metrics
-from subscriptions.api.authentication import reads_everything, usable_key
-from subscriptions.api.problems import Problem, problem_of
+from delivery.api.base.authentication import reads_everything, usable_key
+from delivery.api.base.problems import Problem, problem_of
+from delivery.api.metrics import register_metrics
 
 _SECONDS = Histogram(
     "inturn_http_request_seconds",

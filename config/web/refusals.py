@@ -2,9 +2,9 @@
 
 from django.http import HttpResponse
 
+from delivery.api.base.problems import Problem
 from delivery.vendors.teamforge.addresses import is_teamforge_address
 from delivery.vendors.teamforge.envelope import problem_in_envelope
-from subscriptions.api.problems import Problem
 
 
 def refusal_of(path: str, problem: Problem) -> HttpResponse:

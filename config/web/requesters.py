@@ -33,10 +33,10 @@ from config.web.cookies import cookie_value
 from config.web.environ import Environ
 from config.web.health import PROBES
 from config.web.request_bodies import Requester
+from delivery.api.base.problems import Problem, problem_of_database
 from delivery.models import BuiltInReceiver
 from delivery.publishing.callback_tokens import callback_key, read_token
 from delivery.publishing.reply_headers import reply_key
-from subscriptions.api.problems import Problem, problem_of_database
 from subscriptions.models import ApiKey, PublishId
 from subscriptions.models.api_key import hash_of
 from subscriptions.values.built_in_receivers import is_receiver_token

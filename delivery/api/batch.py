@@ -11,6 +11,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from delivery.api import incoming
+from delivery.api.base.authentication import publisher_of
+from delivery.api.base.bodies import read_body, too_large
+from delivery.api.base.problems import Problem, invalid_field, problem_of_database
+from delivery.api.base.schema import ProblemSerializer
+from delivery.api.base.strict import NAME, Strict
+from delivery.api.base.views import PUBLISH, ApiView
 from delivery.api.batch_items import Item, item_of, split_batch
 from delivery.api.publish import (
     allowed_event_type,
@@ -21,12 +27,6 @@ from delivery.api.publish import (
 from delivery.api.rate_limit import limit_rate
 from delivery.publishing.drafts import Draft, PublishRefusedError
 from delivery.publishing.publish import publish
-from subscriptions.api.authentication import publisher_of
-from subscriptions.api.bodies import read_body, too_large
-from subscriptions.api.problems import Problem, invalid_field, problem_of_database
-from subscriptions.api.schema import ProblemSerializer
-from subscriptions.api.strict import NAME, Strict
-from subscriptions.api.views import PUBLISH, ApiView
 from subscriptions.models import EventType, Kind, Publisher
 from subscriptions.values.names import is_name
 

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from subscriptions.api.bodies import check_json, parse_json
-from subscriptions.api.problems import Problem, invalid_field
+from delivery.api.base.bodies import check_json, parse_json
+from delivery.api.base.problems import Problem, invalid_field
 from subscriptions.filters import header_name
 
 MAX_ITEMS = 1000

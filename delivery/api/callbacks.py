@@ -11,15 +11,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from delivery.api import incoming
+from delivery.api.base.bodies import read_body
+from delivery.api.base.problems import Problem
+from delivery.api.base.views import ApiView
 from delivery.api.publish import MAX_CONTENT_TYPE_LENGTH, AcceptedSerializer
 from delivery.api.rate_limit import Bucket
 from delivery.models import Callback
 from delivery.models.message import public_id
 from delivery.publishing import callbacks
 from delivery.publishing.callback_urls import CallbackRefusedError
-from subscriptions.api.bodies import read_body
-from subscriptions.api.problems import Problem
-from subscriptions.api.views import ApiView
 
 # A callback is answered once: further posts are repetitions, or a client out of control.
 POSTS = 20

@@ -11,6 +11,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from delivery.api.base.authentication import actor_of, key_of_request
+from delivery.api.base.pages import ById, KeysetPages, PageOrder
+from delivery.api.base.problems import Problem, invalid_field
+from delivery.api.base.strict import Moment, Strict, Text
+from delivery.api.base.views import MANAGE, PUBLISH, READ, ApiView
 from delivery.api.edits import EditSerializer, edit_of
 from delivery.api.message_query import (
     TEXT_SEARCH_SECONDS,
@@ -33,11 +38,6 @@ from delivery.publishing.callback_urls import CallbackRefusedError
 from delivery.publishing.drafts import PublishRefusedError
 from delivery.states import Status
 from delivery.support import resolve, resubmit
-from subscriptions.api.authentication import actor_of, key_of_request
-from subscriptions.api.pages import ById, KeysetPages, PageOrder
-from subscriptions.api.problems import Problem, invalid_field
-from subscriptions.api.strict import Moment, Strict, Text
-from subscriptions.api.views import MANAGE, PUBLISH, READ, ApiView
 from subscriptions.matching.typed_names import (
     LONGEST_SUBSCRIPTION,
     UnknownNameError,

@@ -8,13 +8,13 @@ from django.http import HttpRequest
 from rest_framework import serializers
 
 from delivery.api import incoming
+from delivery.api.base.bodies import parse_json, read_body, too_large
+from delivery.api.base.problems import Problem, invalid_field
+from delivery.api.base.strict import Strict
 from delivery.api.batch_items import body_of, headers_of
 from delivery.api.publish import with_content_type
 from delivery.models import Delivery
 from delivery.support.resubmit import Edit
-from subscriptions.api.bodies import parse_json, read_body, too_large
-from subscriptions.api.problems import Problem, invalid_field
-from subscriptions.api.strict import Strict
 
 _FIELDS = frozenset({"body", "body_base64", "headers"})
 # Base64 takes a third more space than the bytes, and JSON may escape every character.

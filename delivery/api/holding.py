@@ -11,11 +11,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from delivery.api.base.authentication import actor_of
+from delivery.api.base.strict import Moment, Number, Strict
+from delivery.api.base.views import MANAGE, READ, ApiView
 from delivery.support import held_objects, toggle
 from delivery.support.toggle import Release
-from subscriptions.api.authentication import actor_of
-from subscriptions.api.strict import Moment, Number, Strict
-from subscriptions.api.views import MANAGE, READ, ApiView
 from subscriptions.models import Installation, Sending, Subscriber, Subscription, SubscriptionStatus
 from subscriptions.models.holding import FASTEST_RATE, SLOWEST_RATE
 

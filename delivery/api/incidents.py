@@ -11,16 +11,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from delivery.api.base.authentication import actor_of, key_of_request
+from delivery.api.base.pages import ById, KeysetPages, PageOrder
+from delivery.api.base.problems import Problem
+from delivery.api.base.strict import Moment, Strict, Text
+from delivery.api.base.views import MANAGE, READ, ApiView
 from delivery.api.resubmission_shapes import ResubmissionSerializer
 from delivery.incidents import actions
 from delivery.models import Incident, IncidentKind, IncidentSeverity, IncidentState
 from delivery.models.delivery import PLACE_BITS
 from delivery.models.message import public_id
-from subscriptions.api.authentication import actor_of, key_of_request
-from subscriptions.api.pages import ById, KeysetPages, PageOrder
-from subscriptions.api.problems import Problem
-from subscriptions.api.strict import Moment, Strict, Text
-from subscriptions.api.views import MANAGE, READ, ApiView
 from subscriptions.models import Scope
 from subscriptions.values.shown_addresses import masked_address, secret_address_key
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from subscriptions.api.problems import Problem
+from delivery.api.base.problems import Problem
 from subscriptions.filters import header_name
 from subscriptions.values.forwarding import FORWARD_AUTHORIZATION, REPLIED_PREFIX
 from subscriptions.values.header_values import HOP_BY_HOP, MAX_VALUE_LENGTH, is_header_name

@@ -12,17 +12,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from delivery.console.lanes import waiting_counts
-from delivery.console.shared.bounded_counts import WAITING_LIMIT, Bounded
+from delivery.api.base.authentication import actor_of, key_of_request
+from delivery.api.base.pages import ById, KeysetPages, PageOrder
+from delivery.api.base.problems import Problem
+from delivery.api.base.strict import Strict
+from delivery.api.base.views import MANAGE, READ, ApiView
 from delivery.models import Lane, LaneKind
 from delivery.models.reach import lanes_within
 from delivery.states import LaneState
-from delivery.support import unblock
-from subscriptions.api.authentication import actor_of, key_of_request
-from subscriptions.api.pages import ById, KeysetPages, PageOrder
-from subscriptions.api.problems import Problem
-from subscriptions.api.strict import Strict
-from subscriptions.api.views import MANAGE, READ, ApiView
+from delivery.support import unblock, waiting_counts
+from delivery.support.bounded_counts import WAITING_LIMIT, Bounded
 from subscriptions.reach import reach_of_key
 
 

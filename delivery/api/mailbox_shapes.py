@@ -4,8 +4,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from delivery.api.base.strict import Strict, Text
 from delivery.mailbox import fetch
-from subscriptions.api.strict import Strict, Text
 
 MAX_WAIT_SECONDS = 20
 MAX_SECONDS = 43_200

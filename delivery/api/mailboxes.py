@@ -21,16 +21,16 @@ from rest_framework.viewsets import ViewSet
 
 from delivery.api import mailbox_shapes as shapes
 from delivery.api import replies
+from delivery.api.base.authentication import key_of_request
+from delivery.api.base.problems import Problem, invalid_field
+from delivery.api.base.strict import MAX_TEXT_LENGTH, Strict
+from delivery.api.base.views import FETCH, ApiView
 from delivery.mailbox import counts, fetch
 from delivery.mailbox.fetch import LeasedMessage, ReceiptResult
 from delivery.mailbox.json_bodies import json_of
 from delivery.mailbox.waiters import WAIT_HEADER
 from delivery.models.message import public_id
 from delivery.publishing.reply_headers import may_be_replied_to
-from subscriptions.api.authentication import key_of_request
-from subscriptions.api.problems import Problem, invalid_field
-from subscriptions.api.strict import MAX_TEXT_LENGTH, Strict
-from subscriptions.api.views import FETCH, ApiView
 from subscriptions.matching.reply_to import REPLY_TO
 
 # Figures are exact up to this number; counting takes a millisecond for some thousands.

@@ -7,15 +7,15 @@ from django.db.models import Exists, QuerySet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from delivery.api.base.pages import ById
+from delivery.api.base.problems import Problem
+from delivery.api.base.strict import Moment, Text
 from delivery.database.queries import TimeUpError, statement_time_limit
 from delivery.models import Delivery, Message
 from delivery.models.message import parse_public_id
 from delivery.models.published import id_limit, lowest_id
 from delivery.states import Status
 from delivery.support.search import with_texts
-from subscriptions.api.pages import ById
-from subscriptions.api.problems import Problem
-from subscriptions.api.strict import Moment, Text
 from subscriptions.matching.typed_names import (
     LONGEST_SUBSCRIPTION,
     UnknownNameError,

@@ -12,6 +12,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from delivery.api.base.authentication import key_of_request
+from delivery.api.base.pages import KeysetPages, PageOrder
+from delivery.api.base.strict import Strict
+from delivery.api.base.views import PUBLISH, READ, ApiView
 from delivery.api.message_query import MessageQuery, page_of_search
 from delivery.api.shapes import DELIVERY_RELATIONS, MessageDetailSerializer, MessageSerializer
 from delivery.models import Attempt, Callback, Delivery, Message, Reply
@@ -19,10 +23,6 @@ from delivery.models.message import parse_public_id
 from delivery.models.reach import messages_within
 from delivery.publishing.explain import explain_message
 from delivery.publishing.reply_headers import may_be_replied_to
-from subscriptions.api.authentication import key_of_request
-from subscriptions.api.pages import KeysetPages, PageOrder
-from subscriptions.api.strict import Strict
-from subscriptions.api.views import PUBLISH, READ, ApiView
 from subscriptions.reach import reach_of_key
 
 SHOWN_DELIVERIES = 100

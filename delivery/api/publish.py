@@ -12,15 +12,15 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from delivery.api import incoming, sync
+from delivery.api.base.authentication import publisher_of
+from delivery.api.base.bodies import read_body
+from delivery.api.base.problems import Problem
+from delivery.api.base.views import PUBLISH, ApiView
 from delivery.api.rate_limit import limit_rate
 from delivery.models.message import public_id
 from delivery.publishing.drafts import Draft, PublishRefusedError, takes_json
 from delivery.publishing.publish import publish
 from delivery.publishing.stored_messages import Accepted
-from subscriptions.api.authentication import publisher_of
-from subscriptions.api.bodies import read_body
-from subscriptions.api.problems import Problem
-from subscriptions.api.views import PUBLISH, ApiView
 from subscriptions.matching.lookups import event_type_by_name
 from subscriptions.models import EventType, Kind, Publisher
 from subscriptions.values.media_types import JSON, is_json, media_type

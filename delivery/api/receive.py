@@ -8,11 +8,11 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
+from delivery.api.base.bodies import read_body
+from delivery.api.base.problems import Problem
 from delivery.models import BuiltInReceiver, ReceiverAnswer
 from delivery.receivers.answers import receiver_response
 from delivery.receivers.stored_requests import ArrivedRequest, keep_request
-from subscriptions.api.bodies import read_body
-from subscriptions.api.problems import Problem
 from subscriptions.filters import header_name
 from subscriptions.values.built_in_receivers import is_receiver_token
 

@@ -10,15 +10,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from delivery.api.base.authentication import actor_of
+from delivery.api.base.pages import ById, KeysetPages, PageOrder
+from delivery.api.base.problems import Problem, invalid_fields
+from delivery.api.base.strict import Moment, Number, Strict, Text, WholeNumber
+from delivery.api.base.views import MANAGE, READ, ApiView
 from delivery.models import Replay, ReplayState
 from delivery.replays import replays
 from delivery.replays.replays import ReplayRefusedError
 from delivery.support.bulk_jobs import FASTEST_RATE, SLOWEST_RATE
-from subscriptions.api.authentication import actor_of
-from subscriptions.api.pages import ById, KeysetPages, PageOrder
-from subscriptions.api.problems import Problem, invalid_fields
-from subscriptions.api.strict import Moment, Number, Strict, Text, WholeNumber
-from subscriptions.api.views import MANAGE, READ, ApiView
 from subscriptions.models import Subscription
 from subscriptions.values.names import MAX_NAME_LENGTH
 

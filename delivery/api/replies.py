@@ -10,6 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from delivery.api import incoming
+from delivery.api.base.bodies import read_body
+from delivery.api.base.problems import Problem
+from delivery.api.base.views import ApiView
 from delivery.api.publish import (
     AcceptedSerializer,
     describe_accepted,
@@ -21,9 +24,6 @@ from delivery.publishing import replies
 from delivery.publishing.drafts import Draft, PublishRefusedError, check_body
 from delivery.publishing.replies import Replied, ReplyRefusedError
 from delivery.publishing.stored_messages import Accepted
-from subscriptions.api.bodies import read_body
-from subscriptions.api.problems import Problem
-from subscriptions.api.views import ApiView
 
 # There is one reply: further posts are repetitions, or a client out of control.
 POSTS = 20

@@ -6,13 +6,13 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from delivery.api.base.pages import MAX_ID
+from delivery.api.base.strict import Moment, Strict, Switch, Text
 from delivery.api.message_query import MessageIdField, SubscriptionText
 from delivery.models import BulkVerb, Resubmission, ResubmissionState
 from delivery.models.message import public_id
 from delivery.support.bulk_jobs import FASTEST_RATE, SLOWEST_RATE
 from delivery.support.selection import COUNT_LIMIT, OFFERED
-from subscriptions.api.pages import MAX_ID
-from subscriptions.api.strict import Moment, Strict, Switch, Text
 from subscriptions.values.names import MAX_NAME_LENGTH
 
 

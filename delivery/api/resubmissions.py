@@ -10,6 +10,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from delivery.api.base.authentication import actor_of
+from delivery.api.base.pages import ById, KeysetPages, PageOrder
+from delivery.api.base.problems import Problem
+from delivery.api.base.strict import Strict
+from delivery.api.base.views import MANAGE, READ, ApiView
 from delivery.api.resubmission_shapes import (
     CancellationSerializer,
     NewCancellationSerializer,
@@ -20,11 +25,6 @@ from delivery.api.resubmission_shapes import (
 from delivery.models import BulkVerb, Resubmission
 from delivery.support import bulk_jobs
 from delivery.support.selection import COUNT_LIMIT, preview_selection
-from subscriptions.api.authentication import actor_of
-from subscriptions.api.pages import ById, KeysetPages, PageOrder
-from subscriptions.api.problems import Problem
-from subscriptions.api.strict import Strict
-from subscriptions.api.views import MANAGE, READ, ApiView
 
 
 class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):

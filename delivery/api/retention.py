@@ -8,13 +8,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from delivery.api.base.authentication import actor_of
+from delivery.api.base.pages import ById, KeysetPages, PageOrder
+from delivery.api.base.problems import Problem
+from delivery.api.base.strict import Strict
+from delivery.api.base.views import MANAGE, READ, ApiView
 from delivery.maintenance import retention
 from delivery.models import RetentionRun, RetentionState
-from subscriptions.api.authentication import actor_of
-from subscriptions.api.pages import ById, KeysetPages, PageOrder
-from subscriptions.api.problems import Problem
-from subscriptions.api.strict import Strict
-from subscriptions.api.views import MANAGE, READ, ApiView
 
 
 class RetentionRunSerializer(serializers.ModelSerializer[RetentionRun]):

@@ -9,14 +9,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from delivery.api.base.problems import Problem, invalid_field, invalid_fields
+from delivery.api.base.strict import JSONValue, Strict, Text
+from delivery.api.base.views import ApiView
 from delivery.calls.script_trial import TriedScript, try_script
 from delivery.calls.slots import NoSlotError
 from delivery.calls.trial import Trial
 from delivery.models import Message
 from delivery.models.message import parse_public_id
-from subscriptions.api.problems import Problem, invalid_field, invalid_fields
-from subscriptions.api.strict import JSONValue, Strict, Text
-from subscriptions.api.views import ApiView
 from subscriptions.checks import script as checks
 from subscriptions.filters import header_name
 from subscriptions.models import Kind, Mode, Subscription

@@ -8,6 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from delivery.api.base.authentication import actor_of
 from delivery.api.holding import (
     TOGGLED,
     TOGGLING,
@@ -17,8 +18,7 @@ from delivery.api.holding import (
     check_holding,
     split_status,
 )
-from subscriptions.api.authentication import actor_of
-from subscriptions.api.subscribers import SubscriberSerializer, SubscriberViews
+from delivery.api.subscribing.subscriber_resource import SubscriberSerializer, SubscriberViews
 from subscriptions.models import Subscriber, SubscriberStatus
 
 

@@ -9,6 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from delivery.api.base.authentication import actor_of
 from delivery.api.holding import (
     TOGGLED,
     TOGGLING,
@@ -18,13 +19,12 @@ from delivery.api.holding import (
     check_holding,
     split_status,
 )
-from delivery.models import EndpointState
-from subscriptions.api.authentication import actor_of
-from subscriptions.api.subscriptions import (
+from delivery.api.subscribing.subscription_resource import (
     NewSubscriptionSerializer,
     SubscriptionSerializer,
     SubscriptionViews,
 )
+from delivery.models import EndpointState
 from subscriptions.checks.twins import twin_warning
 from subscriptions.models import Subscription, SubscriptionStatus
 

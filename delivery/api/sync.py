@@ -7,14 +7,14 @@ from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 
+from delivery.api.base.problems import Problem
+from delivery.api.base.schema import ProblemSerializer
 from delivery.calls.slots import NoSlotError
 from delivery.calls.sync import Exchange, exchange_message
 from delivery.models.message import public_id
 from delivery.outcome import Outcome
 from delivery.publishing.drafts import Draft
 from delivery.states import OutcomeClass
-from subscriptions.api.problems import Problem
-from subscriptions.api.schema import ProblemSerializer
 from subscriptions.models import EventType, Publisher
 
 MESSAGE_HEADER = "inturn-message"

@@ -9,14 +9,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from delivery.api.base.authentication import actor_of, key_of_request
+from delivery.api.base.pages import DEFAULT_LIMIT, MAX_LIMIT, KeysetPages, PageOrder
+from delivery.api.base.problems import Problem
+from delivery.api.base.strict import Strict, Text
+from delivery.api.base.views import MANAGE, READ, ApiView
 from delivery.models import UrlHealth, UrlState
 from delivery.support import release_url
 from delivery.support.url_keys import url_of
-from subscriptions.api.authentication import actor_of, key_of_request
-from subscriptions.api.pages import DEFAULT_LIMIT, MAX_LIMIT, KeysetPages, PageOrder
-from subscriptions.api.problems import Problem
-from subscriptions.api.strict import Strict, Text
-from subscriptions.api.views import MANAGE, READ, ApiView
 from subscriptions.models import Scope
 from subscriptions.values.endpoints import MAX_ENDPOINT_LENGTH
 from subscriptions.values.shown_addresses import masked_address, secret_address_key

@@ -3,6 +3,7 @@
 from django.urls import re_path
 
 from delivery.api.batch import BatchView
+from delivery.api.configured.urls import ID, NAME, resource_urls
 from delivery.api.deliveries import DeliveryViews
 from delivery.api.holding import InstallationViews
 from delivery.api.incidents import IncidentViews
@@ -17,7 +18,6 @@ from delivery.api.script_trials import ScriptTrialView
 from delivery.api.subscribers import StatefulSubscriberViews
 from delivery.api.subscriptions import StatefulSubscriptionViews
 from delivery.api.url_health import UrlHealthViews
-from subscriptions.api.urls import ID, NAME, resource_urls
 
 LANE = rf"(?P<name>{NAME}|[a-z]{{1,8}}:[0-9]{{1,4}})"
 MAILBOX = rf"(?P<subscriber>{NAME})"

@@ -12,7 +12,7 @@ from django.utils import timezone
 from delivery.client.http import NoAnswerError, bare_session, call_trusted
 from delivery.client.mailbox import FetchedMessage
 from delivery.client.terminal_text import visible_json, visible_text
-from delivery.console.payloads.payload import payload_of
+from delivery.support.payload import payload_of
 
 # Headers about the publishing request rather than the message.
 _NOT_FORWARDED = frozenset(

@@ -17,6 +17,12 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from delivery.api.base.authentication import actor_of
+from delivery.api.base.bodies import DocumentBody
+from delivery.api.base.problems import Problem, invalid_field
+from delivery.api.base.strict import Strict
+from delivery.api.base.views import ApiView
+from delivery.api.configured.urls import ID
 from delivery.configuration.applying import (
     apply_document,
     checked_document,
@@ -24,6 +30,13 @@ from delivery.configuration.applying import (
     plan_document,
 )
 from delivery.configuration.archive_effect import request_effect
+from delivery.configuration.document.apply import PlanChangedError
+from delivery.configuration.document.document import RefusedDocumentError
+from delivery.configuration.document.document_json import document_text
+from delivery.configuration.document.export import export_configuration
+from delivery.configuration.document.plan import ConfigurationRequest, Plan, Verb
+from delivery.configuration.document.secrets import lookup_of_mapping
+from delivery.configuration.document.warnings import plan_warnings
 from delivery.configuration.effect import Effects, effects_of
 from delivery.configuration.shapes import (
     ApplyRequest,
@@ -37,19 +50,6 @@ from delivery.configuration.shapes import (
 )
 from delivery.models import PipelineRun, Step
 from delivery.pipeline import TooManyRunsError
-from subscriptions.api.authentication import actor_of
-from subscriptions.api.bodies import DocumentBody
-from subscriptions.api.problems import Problem, invalid_field
-from subscriptions.api.strict import Strict
-from subscriptions.api.urls import ID
-from subscriptions.api.views import ApiView
-from subscriptions.configuration.apply import PlanChangedError
-from subscriptions.configuration.document import RefusedDocumentError
-from subscriptions.configuration.document_json import document_text
-from subscriptions.configuration.export import export_configuration
-from subscriptions.configuration.plan import ConfigurationRequest, Plan, Verb
-from subscriptions.configuration.secrets import lookup_of_mapping
-from subscriptions.configuration.warnings import plan_warnings
 
 # A run takes from seconds to minutes.
 RETRY_AFTER_SECONDS = 60

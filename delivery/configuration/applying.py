@@ -4,13 +4,13 @@ from typing import Any
 
 from django.conf import settings
 
+from delivery.configuration.document import apply as applied
+from delivery.configuration.document.document_json import check_entries
+from delivery.configuration.document.draft import drift
+from delivery.configuration.document.plan import ConfigurationRequest, Plan
+from delivery.configuration.document.secrets import Lookup
 from delivery.lifecycle import notifier
 from delivery.support import toggle
-from subscriptions.configuration import apply as applied
-from subscriptions.configuration.document_json import check_entries
-from subscriptions.configuration.draft import drift
-from subscriptions.configuration.plan import ConfigurationRequest, Plan
-from subscriptions.configuration.secrets import Lookup
 from subscriptions.models import Subscriber, Subscription, SubscriptionStatus
 from subscriptions.values.built_in_receivers import built_in_receivers
 

@@ -10,9 +10,9 @@ from delivery.configuration.changed_matches import (
     MatchCondition,
     concerned_by,
 )
+from delivery.configuration.document.plan import Plan
 from delivery.configuration.effect import MOST, Effect
 from delivery.models import PipelineRun, Step
-from subscriptions.configuration.plan import Plan
 from subscriptions.values.counts import counted
 
 MOST_DAYS = 3660

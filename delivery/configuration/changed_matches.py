@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from subscriptions.configuration.document import SUBSCRIBERS, SUBSCRIPTIONS
-from subscriptions.configuration.plan import Plan, PlannedObject, Verb
+from delivery.configuration.document.document import SUBSCRIBERS, SUBSCRIPTIONS
+from delivery.configuration.document.plan import Plan, PlannedObject, Verb
 from subscriptions.models import EventType, Subscription, SubscriptionStatus
 
 

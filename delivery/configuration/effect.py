@@ -17,9 +17,9 @@ from delivery.configuration.changed_matches import (
     MatchCondition,
     concerned_by,
 )
+from delivery.configuration.document.plan import Plan
 from delivery.database.statements import statement
 from delivery.models.message import public_id
-from subscriptions.configuration.plan import Plan
 from subscriptions.filters import FilterError, parse_filter, to_sql
 from subscriptions.values.counts import counted
 

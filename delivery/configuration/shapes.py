@@ -6,13 +6,13 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from delivery.api.base.strict import JSONValue, Strict, Switch, Text, WholeNumber
 from delivery.configuration.archive_effect import MOST_DAYS, archive_effects
+from delivery.configuration.document.document import FORMAT, NAMES
+from delivery.configuration.document.plan import Verb
 from delivery.configuration.effect import Effect
 from delivery.models import PipelineRun, RunState
 from delivery.models.message import public_id
-from subscriptions.api.strict import JSONValue, Strict, Switch, Text, WholeNumber
-from subscriptions.configuration.document import FORMAT, NAMES
-from subscriptions.configuration.plan import Verb
 
 MAX_REFERENCE_LENGTH = 4000
 _PRUNE = "Delete objects that the document's lists do not have."

@@ -5,8 +5,8 @@ from typing import Any
 
 import orjson
 
+from delivery.configuration.document.plan import Plan, PlannedField, PlannedObject, Verb
 from delivery.configuration.effect import Effects
-from subscriptions.configuration.plan import Plan, PlannedField, PlannedObject, Verb
 from subscriptions.values.counts import counted
 
 SHOWN_CHARACTERS = 120

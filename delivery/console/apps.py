@@ -26,5 +26,4 @@ class ConsoleConfig(SimpleAdminConfig):
         # The heading above users and roles; Django's default ("Authentication and Authorization")
         # names the mechanism.
         apps.get_app_config("auth").verbose_name = "People"
-        import_module("subscriptions.admin")
         import_module("delivery.console.pages")

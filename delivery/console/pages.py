@@ -1,8 +1,10 @@
-"""The console's pages about messages and deliveries: each imported module registers its own."""
+"""The console's pages: each imported module registers its own."""
 
 # ruff: noqa: F401
 import delivery.console.archive.admin
 import delivery.console.bulk_jobs.admin
+import delivery.console.common_scripts.admin
+import delivery.console.configuration.log
 import delivery.console.deliveries.admin
 import delivery.console.event_types.admin
 import delivery.console.health.admin
@@ -14,9 +16,15 @@ import delivery.console.lanes.admin
 import delivery.console.messages.admin
 import delivery.console.own.admin
 import delivery.console.payloads.admin
+import delivery.console.people.role
+import delivery.console.people.sign_in
+import delivery.console.people.user
 import delivery.console.pipeline.findings
 import delivery.console.pipeline.runs
 import delivery.console.pipeline.schedules
+import delivery.console.policies.admin
+import delivery.console.publishers.api_key
+import delivery.console.publishers.publisher
 import delivery.console.receivers.admin
 import delivery.console.replays.admin
 import delivery.console.retention.admin

@@ -19,12 +19,12 @@ from delivery.console.overview import charts, live
 from delivery.console.overview import page as overview
 from delivery.console.overview.homes import read_home
 from delivery.console.own.home import read_own_home
+from delivery.console.people.known_browser import remember_browser
+from delivery.console.people.sign_in_form import SignInForm
 from delivery.console.saved_views.posts import delete_view, rename_view, save_view
+from delivery.console.shared.one_time_secret import shown_once
 from delivery.console.shared.rights import is_developer, may_see_overview
 from subscriptions import sign_in
-from subscriptions.admin.people.known_browser import remember_browser
-from subscriptions.admin.people.sign_in_form import SignInForm
-from subscriptions.admin.shared.one_time_secret import shown_once
 from subscriptions.changes import record_new_password
 from subscriptions.models import Door
 from subscriptions.sign_in import Visitor
@@ -33,7 +33,7 @@ from subscriptions.values.client_address import client_address
 
 class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
     index_title = "Overview"
-    index_template = "console/overview.html"
+    index_template = "console/overview/page.html"
     enable_nav_sidebar = True
 
     def __init__(self, name: str = "admin") -> None:
@@ -159,7 +159,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
             context["own"] = read_own_home(request.user, now=timezone.now())
         page: TemplateResponse = super().index(request, context)
         if "own" in context:
-            page.template_name = "console/own_home.html"
+            page.template_name = "console/own/home.html"
         elif "overview" not in context:
-            page.template_name = "console/no_role.html"
+            page.template_name = "console/people/no_role.html"
         return page

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+from delivery.api.base.problems import Problem
 from delivery.api.batch import draft_of
 from delivery.api.batch_items import Item
 from delivery.importing.lines import ImportLineError, Line, read_lines
@@ -21,7 +22,6 @@ from delivery.importing.old_messages import (
     text_of_line,
 )
 from delivery.publishing.drafts import Draft, PublishRefusedError, checked_draft
-from subscriptions.api.problems import Problem
 from subscriptions.matching.match import Candidate
 from subscriptions.models import EventType, Kind, Publisher
 from subscriptions.values.names import is_reserved

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from delivery.configuration.document.document import FORMAT, NAMES, SECTIONS, DocumentEntry
 from delivery.importing.unread import FieldRecord, SourceObject
-from subscriptions.configuration.document import FORMAT, NAMES, SECTIONS, DocumentEntry
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 _NOT_IN_A_REFERENCE = re.compile(r"[^A-Z0-9]+")

@@ -10,11 +10,11 @@ import re
 from collections import Counter
 from typing import Any
 
+from delivery.configuration.document.document import PUBLISH_ID
 from delivery.importing.import_result import Imported, SourceError
 from delivery.importing.source import csv_rows, parse_source
 from delivery.importing.unread import SourceObject, close_name
 from subscriptions.checks.script import fault, script_refusals
-from subscriptions.configuration.document import PUBLISH_ID
 from subscriptions.filters import FilterError, parse_filter
 from subscriptions.models import EventType, Kind
 from subscriptions.publish_ids import PublishIdRefusedError, check_text

@@ -13,8 +13,8 @@ from django.db import connection
 from django.utils import timezone
 from rest_framework.exceptions import AuthenticationFailed
 
+from delivery.api.base.authentication import usable_key
 from delivery.database.queries import planned_rows
-from subscriptions.api.authentication import usable_key
 from subscriptions.filters import document
 from subscriptions.matching.index import CandidateIndex
 from subscriptions.matching.lookups import candidate_rows, event_type_by_name

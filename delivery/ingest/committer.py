@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import psycopg
 from django.db import Error, connection
 
+from delivery.api.base.problems import Problem, database_away, unexpected_error
 from delivery.ingest.cache import ConfigurationCache
 from delivery.ingest.plain import PlainPost, PlainReader
 from delivery.ingest.posts import Post, Posts
 from delivery.ingest.store import store_together
-from subscriptions.api.problems import Problem, database_away, unexpected_error
 
 log = logging.getLogger(__name__)
 

@@ -13,15 +13,15 @@ from django.http import HttpRequest, HttpResponse
 from django.http.request import split_domain_port, validate_host
 from django.middleware.security import SecurityMiddleware
 
+from delivery.api.base.problems import Problem
+from delivery.api.base.views import ApiView
 from delivery.api.batch import BatchView
 from delivery.api.batch_items import MAX_ITEMS
+from delivery.api.configured.urls import NAME
 from delivery.api.publish import PublishView
 from delivery.ingest.committer import Committer
 from delivery.ingest.plain import PARTIAL
 from delivery.ingest.posts import MOST_BYTES_TOGETHER, Post, Posts
-from subscriptions.api.problems import Problem
-from subscriptions.api.urls import NAME
-from subscriptions.api.views import ApiView
 
 COMMITTERS = 2
 # A longer body takes longer to match, and its neighbours would wait for it.

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import Error
 
 from delivery.api import incoming
+from delivery.api.base.problems import Problem
 from delivery.api.batch import draft_of
 from delivery.api.batch_items import Item, read_items
 from delivery.api.publish import describe_accepted, problem_of_refusal, with_content_type
@@ -24,7 +25,6 @@ from delivery.publishing.drafts import DESTINATION, Draft, PublishRefusedError, 
 from delivery.publishing.owed_deliveries import Owed
 from delivery.publishing.publish import claim_of
 from delivery.publishing.stored_messages import Accepted
-from subscriptions.api.problems import Problem
 from subscriptions.filters import document
 from subscriptions.matching.errors_to import ERRORS_TO
 from subscriptions.matching.match import FILTER_STRING, Candidate, qualifying_candidates

@@ -11,14 +11,13 @@ from django.utils.safestring import SafeString
 from delivery.console import navigation
 from delivery.console.health import sparkline
 from delivery.console.health.recent import RecentHealth
+from delivery.console.holding import buttons
 from delivery.console.lanes import strip_blocks as blocks
 from delivery.console.lanes.strips import Strip
-from delivery.console.shared import labels, links
-from delivery.console.shared.bounded_counts import Bounded
-from delivery.console.subscriptions import buttons
-from delivery.console.traces.event import Event
-from subscriptions.admin.shared import times
-from subscriptions.admin.shared.addresses import address_for
+from delivery.console.messages.trace_event import Event
+from delivery.console.shared import labels, links, times
+from delivery.console.shared.addresses import address_for
+from delivery.support.bounded_counts import Bounded
 from subscriptions.values.shown_addresses import secret_address_key
 
 register = template.Library()

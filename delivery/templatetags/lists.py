@@ -5,7 +5,7 @@ from django.contrib.admin.views.main import ChangeList
 from django.template import Context
 
 from delivery.console.saved_views import views
-from subscriptions.admin.shared import filter_bar
+from delivery.console.shared import filter_bar
 
 register = template.Library()
 

@@ -3,8 +3,8 @@
 import pytest
 from django.apps import apps
 
-from subscriptions.configuration.checking import _SERIALIZERS
-from subscriptions.configuration.document import LEFT_OUT_MODELS, SECTIONS, Section
+from delivery.configuration.document.checking import _SERIALIZERS
+from delivery.configuration.document.document import LEFT_OUT_MODELS, SECTIONS, Section
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)

@@ -57,4 +57,4 @@ def test_only_the_environment_reader_reads_the_environment() -> None:
 # PySpark gets the workers' Python and the port of our JVM only through the environment.
 TELL_PYSPARK = {"delivery/history/spark/jvm.py", "delivery/history/spark/session.py"}
 # A document of configuration names variables of the person who applies it.
-NAMES_SECRETS = {"subscriptions/configuration/secrets.py"}
+NAMES_SECRETS = {"delivery/configuration/document/secrets.py"}

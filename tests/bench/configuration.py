@@ -11,9 +11,9 @@ from statistics import median
 from typing import TypeVar
 
 from delivery.configuration.applying import apply_document, checked_document, plan_document
+from delivery.configuration.document.export import export_configuration
+from delivery.configuration.document.secrets import lookup_of_mapping
 from delivery.lifecycle import notifier
-from subscriptions.configuration.export import export_configuration
-from subscriptions.configuration.secrets import lookup_of_mapping
 from subscriptions.models import Subscription
 from tests.bench import latency, stage, usage
 from tests.bench.latency import LatencyLoad

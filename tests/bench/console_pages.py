@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 from django.contrib import admin
 from django.urls import reverse
 
-from subscriptions.admin.shared.keyset import KeysetAdmin
-from subscriptions.admin.shared.list_filters import ChoiceFilter
-from subscriptions.admin.shared.parameters import BEFORE
+from delivery.console.shared.input_filters import ChoiceFilter
+from delivery.console.shared.keyset import KeysetAdmin
+from delivery.console.shared.parameters import BEFORE
 from tests.bench.console_samples import Samples, spread
 
 MEDIAN_MS, NINETY_FIFTH_MS = 150, 400

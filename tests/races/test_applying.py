@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from delivery.configuration.applying import apply_document, checked_document, plan_document
-from subscriptions.configuration.apply import PlanChangedError
-from subscriptions.configuration.secrets import lookup_of_mapping
+from delivery.configuration.document.apply import PlanChangedError
+from delivery.configuration.document.secrets import lookup_of_mapping
 from subscriptions.models import Subscription
 from tests.races.test_deleting_subscriptions import publishing
 from tests.races.transactions import meet

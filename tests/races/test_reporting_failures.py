@@ -8,10 +8,10 @@ from functools import partial
 import pytest
 from django.db import transaction
 
+from delivery.api.base.problems import Problem
 from delivery.maintenance import failures
 from delivery.models import Delivery, FailureNotice, JournalEntry, Message, Status
 from delivery.vendors.workfront import subscribing
-from subscriptions.api.problems import Problem
 from subscriptions.models import EventType, Subscriber, Subscription
 from tests.races.transactions import meet, unfinished
 from tests.support import factories

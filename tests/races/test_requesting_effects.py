@@ -12,7 +12,7 @@ from delivery.pipeline import TooManyRunsError
 from delivery.pipeline.request import MOST_WAITING
 from tests.races.transactions import meet
 from tests.support import factories
-from tests.unit.subscriptions.configuration.documents import document, plan
+from tests.unit.delivery.configuration.document.documents import document, plan
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

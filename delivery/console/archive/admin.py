@@ -13,13 +13,13 @@ from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_GET
 
 from delivery.console.archive import page as archive
-from delivery.console.payloads.payload import log_view, may_see_payload
 from delivery.console.shared.form_fields import name_field
+from delivery.console.shared.input_filters import ExactText, choice_filter
+from delivery.console.shared.keyset import KeysetAdmin
+from delivery.console.shared.moment_field import moment_field
 from delivery.models import ArchiveFile, ChunkState
 from delivery.models.message import parse_public_id
-from subscriptions.admin.shared.keyset import KeysetAdmin
-from subscriptions.admin.shared.list_filters import ExactText, choice_filter
-from subscriptions.admin.shared.moment_field import moment_field
+from delivery.support.payload import log_view, may_see_payload
 from subscriptions.values.moments import parse_moment
 
 
@@ -67,7 +67,7 @@ class ArchiveFileAdmin(KeysetAdmin):
         choice_filter("Table", "table", ("messages", "deliveries", "attempts", "journal")),
         DayFilter,
     ]
-    list_before_template = "console/archive.html"
+    list_before_template = "console/archive/page.html"
 
     class Media:
         css = {"all": ["console/history.css"]}
@@ -135,7 +135,7 @@ class ArchiveFileAdmin(KeysetAdmin):
             "limit": archive.SHOWN,
             "error": error,
         }
-        return TemplateResponse(request, "console/archive_lookup.html", context)
+        return TemplateResponse(request, "console/archive/lookup.html", context)
 
     def message(self, request: HttpRequest, message_id: int) -> HttpResponse:
         """Show a message from the archive, with its payload to users who may see payloads.
@@ -154,7 +154,7 @@ class ArchiveFileAdmin(KeysetAdmin):
             "shown_message": shown,
             "may_see_payload": may_see,
         }
-        return TemplateResponse(request, "console/archived_message.html", context)
+        return TemplateResponse(request, "console/archive/message.html", context)
 
     def raw(self, request: HttpRequest, message_id: int) -> HttpResponse:
         """Return the exact bytes, as a plain-text download.

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
-from delivery.console.payloads.payload import Payload, payload_of
 from delivery.database.queries import named_rows
 from delivery.models import ArchiveChunk, Archived, ArchiveFile, ChunkState, Message
 from delivery.replays import archive_lookup
 from delivery.replays.archive_lookup import ArchivedAttempt, ArchivedDelivery, ArchivedMessage
+from delivery.support.payload import Payload, payload_of
 
 if TYPE_CHECKING:
     from delivery.history.archive.lookup import ArchiveLine

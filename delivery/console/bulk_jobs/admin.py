@@ -14,16 +14,16 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from delivery.console.bulk_jobs.form import ResubmissionForm, selection_in_words
-from delivery.console.shared.bounded_counts import Bounded
+from delivery.console.shared.base import actor_of
 from delivery.console.shared.form_fields import open_names
+from delivery.console.shared.input_filters import choice_filter
 from delivery.console.shared.job_page import WatchedAdmin
 from delivery.console.shared.labels import label
+from delivery.console.shared.times import ago, with_times
 from delivery.models import BulkVerb, Delivery, Resubmission, ResubmissionState
 from delivery.support import bulk_jobs
+from delivery.support.bounded_counts import Bounded
 from delivery.support.selection import COUNT_LIMIT, preview_selection
-from subscriptions.admin.shared.base import actor_of
-from subscriptions.admin.shared.list_filters import choice_filter
-from subscriptions.admin.shared.times import ago, with_times
 
 _TONES = {ResubmissionState.RUNNING: "open", ResubmissionState.DONE: "good"}
 
@@ -48,8 +48,8 @@ class ResubmissionAdmin(WatchedAdmin):
         choice_filter("Action", "verb", BulkVerb.values),
         choice_filter("State", "state", ResubmissionState.values),
     ]
-    page_template = "console/resubmission.html"
-    part_template = "console/resubmission_part.html"
+    page_template = "console/bulk_jobs/page.html"
+    part_template = "console/bulk_jobs/part.html"
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm("delivery.add_resubmission")
@@ -83,7 +83,7 @@ class ResubmissionAdmin(WatchedAdmin):
             "verb": verb,
             **(_previewed(form.chosen(), verb) if form.is_countable else {}),
         }
-        return TemplateResponse(request, "console/resubmission_add.html", context)
+        return TemplateResponse(request, "console/bulk_jobs/add.html", context)
 
     def _start(self, request: HttpRequest, form: ResubmissionForm, verb: BulkVerb) -> HttpResponse:
         rate = form.cleaned_data["rate"]

@@ -14,11 +14,11 @@ from delivery.console.shared.form_fields import (
     name_field,
     rate_field,
 )
+from delivery.console.shared.moment_field import moment_field
+from delivery.console.shared.times import exact
 from delivery.models import BulkVerb
 from delivery.models.message import parse_public_id, public_id
 from delivery.support.selection import OFFERED
-from subscriptions.admin.shared.moment_field import moment_field
-from subscriptions.admin.shared.times import exact
 from subscriptions.models import EventType, Subscriber
 
 _UNNAMED = {

@@ -1,7 +1,6 @@
 """Support's actions on deliveries: resubmit, edit and send, cancel, resolve IN_DOUBT."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import admin, messages
@@ -15,43 +14,17 @@ from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods, require_POST
 
 from delivery.console.deliveries.edit_form import EditForm
-from delivery.console.payloads.payload import log_view, may_see_payload
-from delivery.lifecycle.transitions import RESUBMITTABLE
+from delivery.console.shared.base import ConsoleAdmin, actor_of
 from delivery.models import Delivery
 from delivery.models.message import public_id
 from delivery.publishing.callback_urls import CallbackRefusedError
 from delivery.publishing.drafts import PublishRefusedError
-from delivery.states import OPEN, Status
+from delivery.states import Status
 from delivery.support import resolve, resubmit
-from subscriptions.admin.shared.base import ConsoleAdmin, actor_of
+from delivery.support.payload import log_view, may_see_payload
 from subscriptions.models import Mode
 
 Verb = Callable[..., None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Possible:
-    """The actions that a delivery's status allows."""
-
-    resubmit: bool
-    edit: bool
-    mark_delivered: bool
-    cancel: bool
-
-    @property
-    def anything(self) -> bool:
-        return self.resubmit or self.edit or self.mark_delivered or self.cancel
-
-
-def possible(row: Delivery) -> Possible:
-    # A SYNC delivery was answered while its publisher waited: it has no lane to return to.
-    has_place = row.lane_id is not None or row.subscription.has_place_without_lane
-    return Possible(
-        resubmit=row.status in RESUBMITTABLE and has_place,
-        edit=row.status not in OPEN and has_place,
-        mark_delivered=row.status == Status.IN_DOUBT,
-        cancel=row.status in (*OPEN, Status.IN_DOUBT),
-    )
 
 
 class Resubmitting(ConsoleAdmin):
@@ -184,7 +157,7 @@ class Resubmitting(ConsoleAdmin):
             "delivery": row,
             "form": form,
         }
-        return TemplateResponse(request, "console/edit.html", context)
+        return TemplateResponse(request, "console/deliveries/edit.html", context)
 
     def _sent(self, request: HttpRequest, row: Delivery, copy: resubmit.Copy) -> HttpResponse:
         original = reverse("admin:delivery_delivery_change", args=[row.pk])

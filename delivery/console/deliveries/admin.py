@@ -16,13 +16,17 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from delivery.console.bulk_jobs.admin import bulk_url
-from delivery.console.deliveries import curl, next_try
-from delivery.console.deliveries.actions import Resubmitting, possible
-from delivery.console.deliveries.as_sent import script_output
-from delivery.console.deliveries.next_try import NextTry
-from delivery.console.deliveries.shown_deliveries import attempts_of, place_of, with_attempts
+from delivery.console.deliveries.actions import Resubmitting
+from delivery.console.messages import curl, next_try
+from delivery.console.messages.as_sent import script_output
+from delivery.console.messages.next_try import NextTry
 from delivery.console.messages.page import trace_of
-from delivery.console.payloads.payload import Payload, log_view, may_see_payload, payload_of
+from delivery.console.messages.shown_deliveries import attempts_of, place_of, with_attempts
+from delivery.console.messages.trace_rows import read_trace_rows
+from delivery.console.shared.addresses import address_for
+from delivery.console.shared.base import id_of
+from delivery.console.shared.cells import two_lines_of
+from delivery.console.shared.input_filters import age_of
 from delivery.console.shared.labels import label, two_lines
 from delivery.console.shared.list_filters import (
     DeliveryEventTypeFilter,
@@ -40,17 +44,14 @@ from delivery.console.shared.list_with_pane import SplitAdmin
 from delivery.console.shared.live import LiveAdmin
 from delivery.console.shared.rights import journal_url, reads_journal
 from delivery.console.shared.tabs import Tab, TabbedAdmin, narrow, statuses_of
-from delivery.console.traces.rows import read_trace_rows
+from delivery.console.shared.times import ago, clock, due
 from delivery.models import Delivery, LaneKind
 from delivery.models.delivery import ids_of_message
 from delivery.models.message import public_id
 from delivery.states import OPEN, Status
+from delivery.support.payload import Payload, log_view, may_see_payload, payload_of
+from delivery.support.possible_actions import possible
 from delivery.support.selection import OFFERED
-from subscriptions.admin.shared.addresses import address_for
-from subscriptions.admin.shared.base import id_of
-from subscriptions.admin.shared.cells import two_lines_of
-from subscriptions.admin.shared.list_filters import age_of
-from subscriptions.admin.shared.times import ago, clock, due
 
 # Only the newest are shown: a delivery may have been tried for weeks.
 SHOWN_ATTEMPTS = 200
@@ -83,8 +84,8 @@ class DeliveryAdmin(Resubmitting, LiveAdmin, TabbedAdmin, SplitAdmin):
     list_select_related = list(_RELATIONS)
     search_fields = ["id"]
     search_help_text = "Search by the id of a delivery or a message, e.g. 1234 or msg_1234"
-    list_before_template = "console/resubmit_all.html"
-    pane_template = "console/delivery_part.html"
+    list_before_template = "console/deliveries/resubmit_all.html"
+    pane_template = "console/deliveries/part.html"
 
     def leaves_few(self, params: Mapping[str, Any]) -> bool:
         """Return whether the filters leave few rows.
@@ -163,7 +164,7 @@ class DeliveryAdmin(Resubmitting, LiveAdmin, TabbedAdmin, SplitAdmin):
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
         title = f"Delivery {object_id}"
-        return self.page(request, object_id, title=title, template="console/delivery.html")
+        return self.page(request, object_id, title=title, template="console/deliveries/page.html")
 
     def complete(self, rows: Sequence[Any]) -> None:
         next_tries = next_try.next_tries(rows)

@@ -19,13 +19,13 @@ from delivery.calls.slots import NoSlotError
 from delivery.calls.sync import exchange_message
 from delivery.console.event_types.publish_form import PublishForm
 from delivery.console.messages.trace import MessageTrace, read_trace, traced_message
+from delivery.console.shared.base import actor_of
 from delivery.console.shared.rights import may_publish
 from delivery.lifecycle import journal
 from delivery.models import JournalKind
 from delivery.models.message import parse_public_id, public_id
 from delivery.publishing.drafts import Draft, PublishRefusedError
 from delivery.publishing.publish import publish
-from subscriptions.admin.shared.base import actor_of
 from subscriptions.models import EventType, Kind, Publisher
 from subscriptions.values.names import is_reserved
 
@@ -64,7 +64,7 @@ class PublishPages:
             "published": _trace(request.GET.get("message", ""), event_type),
             "can_publish": form.fields["publisher"].queryset.exists(),  # type: ignore[attr-defined]
         }
-        return TemplateResponse(request, "console/publish.html", context)
+        return TemplateResponse(request, "console/event_types/publish.html", context)
 
 
 def publish_url(event_type_id: int) -> str:

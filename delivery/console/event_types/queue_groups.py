@@ -11,10 +11,10 @@ from typing import Any
 
 from django.db.models import Count, Min, Q
 
-from delivery.console.lanes import waiting_counts
-from delivery.console.shared.bounded_counts import WAITING_LIMIT, Bounded
 from delivery.database.queries import named_rows
 from delivery.models.message import public_id
+from delivery.support import waiting_counts
+from delivery.support.bounded_counts import WAITING_LIMIT, Bounded
 from subscriptions.models import EventType, Kind, Subscription, SubscriptionStatus
 
 SHOWN = 20

@@ -14,10 +14,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from delivery.console.event_types.publishing import publish_url
+from delivery.console.shared.base import actor_of
 from delivery.console.shared.rights import may_create_example, may_publish, may_see_overview
 from delivery.database.queries import named_row
 from delivery.receivers.example import create_example
-from subscriptions.admin.shared.base import actor_of
 from subscriptions.values.names import RESERVED_PREFIX
 
 DISMISSED_COOKIE = f"{settings.COOKIE_PREFIX}first-steps"

@@ -29,4 +29,4 @@ def guide_page(request: HttpRequest, name: str) -> HttpResponse:
 
 def _guide_response(request: HttpRequest, **context: Any) -> HttpResponse:
     context = {**admin.site.each_context(request), **context, "kinds": pages_by_kind()}
-    return TemplateResponse(request, "console/guide.html", context)
+    return TemplateResponse(request, "console/guide/page.html", context)

@@ -17,15 +17,15 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from delivery.console.health import urls as url_health
+from delivery.console.shared.addresses import address_for, with_shown_addresses
+from delivery.console.shared.base import ConsoleAdmin, ReadOnly, actor_of
+from delivery.console.shared.input_filters import choice_filter
 from delivery.console.shared.labels import label, two_lines
 from delivery.console.shared.row_extras import CompletedList
+from delivery.console.shared.times import ago, due
 from delivery.models import UrlHealth, UrlState
 from delivery.support import release_url as url_release
 from delivery.support.url_keys import url_of
-from subscriptions.admin.shared.addresses import address_for, with_shown_addresses
-from subscriptions.admin.shared.base import ConsoleAdmin, ReadOnly, actor_of
-from subscriptions.admin.shared.list_filters import choice_filter
-from subscriptions.admin.shared.times import ago, due
 from subscriptions.values.counts import counted
 from subscriptions.values.shown_addresses import secret_address_key
 
@@ -83,7 +83,7 @@ class UrlHealthAdmin(ReadOnly, CompletedList, ConsoleAdmin):
             "share": url_health.failure_share(health),
             "release_url": release_url(health) if self.may_change_rows(request) else "",
         }
-        return TemplateResponse(request, "console/url_health.html", context)
+        return TemplateResponse(request, "console/health/url_health.html", context)
 
     def release(self, request: HttpRequest, object_id: str) -> HttpResponse:
         if not self.may_change_rows(request):

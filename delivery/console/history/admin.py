@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from delivery.console.history import page as history
 from delivery.console.history.range import requested_range
+from delivery.console.shared.keyset import KeysetAdmin
 from delivery.models import HistoryHour
-from subscriptions.admin.shared.keyset import KeysetAdmin
 
 
 @admin.register(HistoryHour)
@@ -30,7 +30,7 @@ class HistoryHourAdmin(KeysetAdmin):
             "suggestions": history.suggestions(request.user),
             "may_run": request.user.has_perm("delivery.add_pipelinerun"),
         }
-        return TemplateResponse(request, "console/history.html", context)
+        return TemplateResponse(request, "console/history/page.html", context)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None

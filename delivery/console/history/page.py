@@ -17,9 +17,9 @@ from django.db.models import Max, Model
 
 from delivery.console.health.recent import share_in_words
 from delivery.console.history.range import HOUR, HistoryRange, HistorySpan
+from delivery.console.shared.times import duration
 from delivery.database.queries import named_rows
 from delivery.models import Archived, HistoryHour
-from subscriptions.admin.shared.times import duration
 from subscriptions.matching.typed_names import (
     UnknownNameError,
     names_to_suggest,

@@ -20,12 +20,12 @@ from django.views.decorators.http import require_POST
 
 from delivery.console.holding import cost
 from delivery.console.holding.form import HoldForm, ReleaseForm
+from delivery.console.shared.base import ConsoleAdmin, actor_of
 from delivery.console.shared.rights import may_toggle
+from delivery.console.shared.times import with_times
 from delivery.models import Resubmission
 from delivery.support import bulk_jobs, toggle
 from delivery.support.toggle import Backlog
-from subscriptions.admin.shared.base import ConsoleAdmin, actor_of
-from subscriptions.admin.shared.times import with_times
 from subscriptions.models import Mode, Subscriber, Subscription, SubscriptionStatus
 
 Owner = Subscription | Subscriber

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from delivery.console.lanes import waiting_counts
-from delivery.console.shared.bounded_counts import Bounded
 from delivery.database.queries import named_rows
+from delivery.support import waiting_counts
+from delivery.support.bounded_counts import Bounded
 from subscriptions.models import Installation, Sending
 
 SHOWN = 50

@@ -13,9 +13,9 @@ from django.views.decorators.http import require_GET, require_POST
 
 from delivery.console.holding.form import HoldForm, ReleaseForm
 from delivery.console.holding.holds import sending_held
+from delivery.console.shared.base import actor_of
 from delivery.console.shared.rights import may_hold_all
 from delivery.support import held_objects, toggle
-from subscriptions.admin.shared.base import actor_of
 
 
 @never_cache
@@ -28,7 +28,7 @@ def sending_banner(request: HttpRequest) -> HttpResponse:
     if not (request.user.is_active and request.user.is_staff):
         return HttpResponse(headers={"HX-Refresh": "true"})
     shown = {"sending": sending_held(), "may_hold_all": may_hold_all(request.user)}
-    return render(request, "console/sending_banner.html", shown)
+    return render(request, "console/holding/sending_banner.html", shown)
 
 
 def sending_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
@@ -37,7 +37,7 @@ def sending_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
         raise PermissionDenied
     return render(
         request,
-        "console/sending.html",
+        "console/holding/sending.html",
         context | {"title": "All sending", "sending": sending_held()},
     )
 

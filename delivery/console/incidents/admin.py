@@ -17,17 +17,17 @@ from django.views.decorators.http import require_POST
 
 from delivery.console.incidents import rows
 from delivery.console.incidents.status import read_incident
+from delivery.console.shared.base import ReadOnly, actor_of, id_of
+from delivery.console.shared.input_filters import ExactText, choice_filter
 from delivery.console.shared.labels import two_lines
 from delivery.console.shared.rights import may_toggle
 from delivery.console.shared.row_extras import CompletedList
 from delivery.console.shared.status_page import StatusAdmin
+from delivery.console.shared.times import ago
 from delivery.incidents import actions
 from delivery.incidents.actions import IncidentError
 from delivery.incidents.facts import read_facts
 from delivery.models import Incident, IncidentKind, IncidentState
-from subscriptions.admin.shared.base import ReadOnly, actor_of, id_of
-from subscriptions.admin.shared.list_filters import ExactText, choice_filter
-from subscriptions.admin.shared.times import ago
 from subscriptions.values.counts import counted
 
 # Choices of *Mute*, in hours.
@@ -56,8 +56,8 @@ class IncidentAdmin(ReadOnly, CompletedList, StatusAdmin):
     search_fields = ["subject", "cause"]
     search_help_text = "Search by name or cause"
     sortable_by = ()
-    status_template = "console/incident.html"
-    live_template = "console/incident_live.html"
+    status_template = "console/incidents/page.html"
+    live_template = "console/incidents/live.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Incident]:
         found: QuerySet[Incident] = super().get_queryset(request)

@@ -14,8 +14,8 @@ from django.utils.text import capfirst
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from delivery.console.shared.labels import label
+from delivery.console.shared.recorded_admin import RecordedAdmin
 from delivery.models import IncidentKind, IncidentRule
-from subscriptions.admin.shared.recorded_admin import RecordedAdmin
 from subscriptions.values.addresses import AddressRefusedError
 from subscriptions.values.endpoints import EndpointError, check_endpoint, parse_url
 from subscriptions.values.shown_addresses import masked_address, named_secret_address

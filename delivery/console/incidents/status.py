@@ -8,8 +8,6 @@ from django.db.models import Q
 
 from delivery.console.lanes import stopped_lanes
 from delivery.console.lanes.stopped_lanes import StoppedLane
-from delivery.console.payloads.payload import Payload, log_view, may_see_payload, payload_of
-from delivery.console.shared.bounded_counts import Bounded
 from delivery.incidents.facts import WAITING_LIMIT, IncidentFacts, read_facts
 from delivery.incidents.outcomes import FailureOutcomes, read_outcomes
 from delivery.models import (
@@ -22,6 +20,8 @@ from delivery.models import (
     JournalKind,
     Resubmission,
 )
+from delivery.support.bounded_counts import Bounded
+from delivery.support.payload import Payload, log_view, may_see_payload, payload_of
 
 SHOWN_ALERTS = 20
 SHOWN_JOBS = 5

@@ -15,13 +15,13 @@ from delivery.console.journal.filters import (
     LaneFilter,
     TextFilter,
 )
+from delivery.console.shared.export import ExportedAdmin
+from delivery.console.shared.input_filters import Since, Until
 from delivery.console.shared.list_filters import MessageFilter, SubscriptionFilter
 from delivery.console.shared.live import LiveAdmin
+from delivery.console.shared.times import with_times
 from delivery.models import JournalEntry, Lane
 from delivery.models.message import public_id
-from subscriptions.admin.shared.export import ExportedAdmin
-from subscriptions.admin.shared.list_filters import Since, Until
-from subscriptions.admin.shared.times import with_times
 from subscriptions.models import Subscription
 
 

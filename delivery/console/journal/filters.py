@@ -5,9 +5,9 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
+from delivery.console.shared.base import id_of
+from delivery.console.shared.input_filters import ChoiceFilter, ExactText
 from delivery.models import JournalEntry, JournalKind, Lane
-from subscriptions.admin.shared.base import id_of
-from subscriptions.admin.shared.list_filters import ChoiceFilter, ExactText
 
 # A search for text covers only the newest entries: no index finds a part of a text.
 SEARCHED = 100_000

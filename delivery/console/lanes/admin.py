@@ -12,15 +12,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
-from delivery.console.lanes import waiting_counts
+from delivery.console.shared.base import ConsoleAdmin, ReadOnly, actor_of
+from delivery.console.shared.input_filters import choice_filter
 from delivery.console.shared.labels import label
 from delivery.console.shared.row_extras import CompletedList
+from delivery.console.shared.times import ago, due
 from delivery.models import Lane
 from delivery.states import LaneState
-from delivery.support import unblock
-from subscriptions.admin.shared.base import ConsoleAdmin, ReadOnly, actor_of
-from subscriptions.admin.shared.list_filters import choice_filter
-from subscriptions.admin.shared.times import ago, due
+from delivery.support import unblock, waiting_counts
 
 _STOPPED = (LaneState.BLOCKED, LaneState.SUSPENDED)
 

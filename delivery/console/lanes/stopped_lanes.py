@@ -6,10 +6,10 @@ from typing import Any
 
 from delivery.console.holding import cost
 from delivery.console.lanes.strips import Strip, read_strips
-from delivery.console.shared.bounded_counts import WAITING_LIMIT, Bounded
 from delivery.database.queries import named_rows
 from delivery.models.message import public_id
 from delivery.states import LaneState, Status
+from delivery.support.bounded_counts import WAITING_LIMIT, Bounded
 from subscriptions.values.counts import counted
 
 # Five lines each: the others are counted.

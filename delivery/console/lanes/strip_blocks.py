@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from delivery.console.lanes.strips import Block, Strip
 from delivery.console.shared.links import address
-from subscriptions.admin.shared.times import roughly
+from delivery.console.shared.times import roughly
 from subscriptions.values.counts import counted
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from delivery.console.lanes import waiting_counts
-from delivery.console.shared.bounded_counts import Bounded
 from delivery.database.queries import named_rows
 from delivery.models import Lane
 from delivery.models.message import public_id
 from delivery.states import LaneState
+from delivery.support import waiting_counts
+from delivery.support.bounded_counts import Bounded
 
 # Blocks of a strip: those beyond are a number.
 BLOCKS = 16

@@ -31,10 +31,13 @@ from delivery.console.messages.search import (
     requested_search,
 )
 from delivery.console.messages.trace import TraceParts
-from delivery.console.payloads.payload import log_view, may_see_payload
+from delivery.console.messages.trace_export import TraceReader, json_parts
+from delivery.console.messages.trace_text import text_parts
+from delivery.console.shared.base import id_of
 from delivery.console.shared.labels import two_lines
 from delivery.console.shared.list_filters import (
     DestinationFilter,
+    EventTypeFilter,
     IdFrom,
     IdTo,
     PublishedSince,
@@ -45,14 +48,11 @@ from delivery.console.shared.list_with_pane import SplitAdmin
 from delivery.console.shared.live import LiveAdmin
 from delivery.console.shared.rights import journal_url, may_toggle, reads_journal
 from delivery.console.shared.tabs import Tab, TabbedAdmin, TabFilter
-from delivery.console.traces.export import TraceReader, json_parts
-from delivery.console.traces.text import text_parts
+from delivery.console.shared.times import ago
 from delivery.models import Delivery, Message
 from delivery.models.delivery import MAX_MESSAGE_ID
 from delivery.models.message import parse_public_id, public_id
-from subscriptions.admin.shared.base import id_of
-from subscriptions.admin.shared.list_filters import EventTypeFilter
-from subscriptions.admin.shared.times import ago
+from delivery.support.payload import log_view, may_see_payload
 
 TRACE_FORMS = {"json": ("application/json", "trace.json"), "text": ("text/plain", "trace.txt")}
 
@@ -77,7 +77,7 @@ class MessageAdmin(MessageListAdmin, TraceParts, LiveAdmin, TabbedAdmin, SplitAd
         BodyFilter,
         TabFilter,
     ]
-    pane_template = "console/message_part.html"
+    pane_template = "console/messages/part.html"
 
     def may_count(self, params: Mapping[str, Any]) -> bool:
         """Return whether the messages of the tabs are countable: not if bodies must be read."""
@@ -145,7 +145,10 @@ class MessageAdmin(MessageListAdmin, TraceParts, LiveAdmin, TabbedAdmin, SplitAd
         message_id = parse_public_id(object_id) or 0
         try:
             return self.page(
-                request, object_id, title=public_id(message_id), template="console/message.html"
+                request,
+                object_id,
+                title=public_id(message_id),
+                template="console/messages/page.html",
             )
         except Http404:
             # Retention has removed the message, but findings, journal and people's links still name

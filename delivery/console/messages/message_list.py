@@ -10,10 +10,10 @@ from django.template.defaultfilters import filesizeformat
 from django.utils.safestring import SafeString
 
 from delivery.console.messages.search import MessageChangeList, with_range
-from delivery.console.payloads.payload import may_see_payload
+from delivery.console.shared.keyset import KeysetAdmin
 from delivery.console.shared.statuses import counted_statuses, status_labels
 from delivery.models.message import parse_public_id
-from subscriptions.admin.shared.keyset import KeysetAdmin
+from delivery.support.payload import may_see_payload
 
 
 class MessageListAdmin(KeysetAdmin):
@@ -21,7 +21,7 @@ class MessageListAdmin(KeysetAdmin):
     list_select_related = ["event_type", "publisher"]
     search_fields = ["id"]
     search_help_text = "Search by id, e.g. msg_1234"
-    list_before_template = "console/message_search.html"
+    list_before_template = "console/messages/search.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         length = Func("body", function="octet_length", output_field=IntegerField())

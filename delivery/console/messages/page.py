@@ -7,18 +7,18 @@ import orjson
 from django.db.models import Case, Count, IntegerField, Value, When
 from django.utils import timezone
 
-from delivery.console.deliveries import curl
-from delivery.console.deliveries.shown_deliveries import ShownDelivery, with_attempts
+from delivery.console.messages import curl
 from delivery.console.messages.branches import Branches, branches_of
+from delivery.console.messages.reasons import Reasons, reasons_of
+from delivery.console.messages.shown_deliveries import ShownDelivery, with_attempts
+from delivery.console.messages.trace_events import Trace, Traced, build_trace
+from delivery.console.messages.trace_rows import TraceRows, read_trace_rows
 from delivery.console.payloads.difference import DifferenceLine, difference
-from delivery.console.payloads.payload import Payload, payload_of
-from delivery.console.traces.events import Trace, Traced, build_trace
-from delivery.console.traces.reasons import Reasons, reasons_of
-from delivery.console.traces.rows import TraceRows, read_trace_rows
 from delivery.models import Delivery, Message
 from delivery.models.delivery import DeliveryQuerySet
 from delivery.publishing.joins import ACTIVATION
 from delivery.states import FAILURES, OPEN, Status
+from delivery.support.payload import Payload, payload_of
 from subscriptions.matching.errors_to import FAILED
 
 SHOWN_DELIVERIES = 20

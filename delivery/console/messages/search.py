@@ -9,23 +9,24 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from delivery.console.payloads.payload import may_see_payload
+from delivery.console.shared.input_filters import ExactText
+from delivery.console.shared.keyset import KeysetPage
 from delivery.console.shared.list_filters import (
     DeliveryStatusFilter,
     IdFrom,
     IdTo,
     PublishedSince,
     PublishedUntil,
+    SubscriberFilter,
     SubscriptionFilter,
 )
 from delivery.console.shared.list_with_pane import SplitChangeList
+from delivery.console.shared.parameters import AFTER, BEFORE
 from delivery.console.shared.tabs import statuses_of
 from delivery.models import Message
 from delivery.models.message import parse_public_id
+from delivery.support.payload import may_see_payload
 from delivery.support.search import Search, Walked, ids_between, walk_messages
-from subscriptions.admin.shared.keyset import KeysetPage
-from subscriptions.admin.shared.list_filters import ExactText, SubscriberFilter
-from subscriptions.admin.shared.parameters import AFTER, BEFORE
 from subscriptions.matching.typed_names import UnknownNameError, subscription_ids
 from subscriptions.models import Subscription
 
@@ -82,7 +83,7 @@ class BodyFilter(HeaderFilter):
 
 
 class SearchedPage(KeysetPage):
-    template_name = "console/search_pagination.html"
+    template_name = "console/messages/pagination.html"
     is_finished = True
 
 

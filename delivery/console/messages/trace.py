@@ -12,10 +12,10 @@ from django.urls import URLPattern, path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from delivery.console.deliveries.shown_deliveries import ShownDelivery, with_attempts
 from delivery.console.messages.page import DELIVERY_RELATIONS, trace_of
-from delivery.console.traces.events import Trace
-from delivery.console.traces.rows import TraceRows
+from delivery.console.messages.shown_deliveries import ShownDelivery, with_attempts
+from delivery.console.messages.trace_events import Trace
+from delivery.console.messages.trace_rows import TraceRows
 from delivery.models import BuiltInReceiver, Delivery, Message
 from delivery.receivers.stored_requests import receivers_at
 from delivery.states import OPEN
@@ -96,4 +96,4 @@ class TraceParts:
         if not (request.user.is_active and request.user.is_staff and may_see):
             return HttpResponse(headers={"HX-Refresh": "true"})
         shown = read_trace(traced_message(object_id))
-        return render(request, "console/trace.html", {"published": shown})
+        return render(request, "console/messages/trace.html", {"published": shown})

@@ -8,9 +8,9 @@ from django.db.models import Model
 
 from delivery.console.omnibox.hits import OmniboxHit, list_address, may_view
 from delivery.console.omnibox.query import Query, QueryError
-from delivery.console.payloads.payload import may_see_payload
+from delivery.console.shared.parameters import TAB
 from delivery.models import Delivery, JournalEntry, Message
-from subscriptions.admin.shared.parameters import TAB
+from delivery.support.payload import may_see_payload
 from subscriptions.matching.typed_names import UnknownNameError, object_id, subscription_ids
 from subscriptions.models import EventType, Publisher, Subscriber, Subscription
 from subscriptions.reach import reach_of_names

@@ -16,9 +16,9 @@ from delivery.console.omnibox.hits import (
     may_view,
     page_address,
 )
+from delivery.console.shared.addresses import with_shown_addresses
 from delivery.models import Delivery, Message, PipelineRun, Replay, Resubmission
 from delivery.models.message import public_id
-from subscriptions.admin.shared.addresses import with_shown_addresses
 from subscriptions.models import (
     CommonScript,
     EventType,

@@ -8,10 +8,10 @@ import re
 from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, UTC
 
+from delivery.console.shared.input_filters import age_of
+from delivery.console.shared.parameters import TAB
 from delivery.console.shared.tabs import IN_DOUBT, TABS
 from delivery.states import Status
-from subscriptions.admin.shared.list_filters import age_of
-from subscriptions.admin.shared.parameters import TAB
 from subscriptions.matching.typed_names import nearest
 from subscriptions.values.moments import parse_moment
 

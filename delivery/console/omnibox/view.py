@@ -15,7 +15,7 @@ from delivery.console.omnibox.lists import lists_of
 from delivery.console.omnibox.objects import ids_in, names_in
 from delivery.console.omnibox.pages import pages_in
 from delivery.console.omnibox.query import QueryError, is_query, parse_query
-from subscriptions.admin.shared.base import person
+from delivery.console.shared.base import person
 
 LONGEST = 1_000
 

@@ -23,7 +23,7 @@ def overview_part(request: HttpRequest) -> HttpResponse:
         return HttpResponse(headers={"HX-Refresh": "true"})
     shown = overview.read_overview(now=timezone.now(), user=request.user)
     context = {"overview": shown, "first_steps": read_first_steps(request)}
-    return render(request, "console/overview_part.html", context)
+    return render(request, "console/overview/part.html", context)
 
 
 @never_cache
@@ -33,4 +33,4 @@ def overview_traffic(request: HttpRequest) -> HttpResponse:
     if not (request.user.is_active and may_see_overview(request.user)):
         return HttpResponse(headers={"HX-Refresh": "true"})
     chart = charts.read_chart(charts.chosen_span(request.GET.get("span")), now=timezone.now())
-    return render(request, "console/overview_traffic_part.html", {"chart": chart})
+    return render(request, "console/overview/traffic_part.html", {"chart": chart})

@@ -9,18 +9,19 @@ from delivery.console.event_types import queue_groups
 from delivery.console.event_types.queue_groups import DownGroup
 from delivery.console.holding import holds
 from delivery.console.holding.holds import HeldRow
-from delivery.console.lanes import callback_lane, retry_lane, stopped_lanes, strips
-from delivery.console.lanes.callback_lane import CallbackLane
-from delivery.console.lanes.retry_lane import RetryLane
+from delivery.console.lanes import stopped_lanes, strips
 from delivery.console.lanes.stopped_lanes import StoppedLane
 from delivery.console.lanes.strips import Strip
-from delivery.console.shared.bounded_counts import BACKLOG_LIMIT, Bounded
 from delivery.console.shared.rights import may_hold_all, may_toggle
 from delivery.console.subscribers import mailboxes
 from delivery.console.subscribers.mailboxes import MailboxFigures
 from delivery.database.queries import named_row, named_rows
 from delivery.incidents.open_incidents import newest_open
 from delivery.models import Incident
+from delivery.support import callback_lane, retry_lane
+from delivery.support.bounded_counts import BACKLOG_LIMIT, Bounded
+from delivery.support.callback_lane import CallbackLane
+from delivery.support.retry_lane import RetryLane
 from subscriptions.models import Subscription
 
 RATE_WINDOW = timedelta(minutes=1)

@@ -21,7 +21,8 @@ from delivery.console.messages.search import (
 )
 from delivery.console.own.filters import OwnEventTypeFilter
 from delivery.console.own.page import read_own_page
-from delivery.console.payloads.payload import log_view, may_see_payload
+from delivery.console.shared.base import id_of
+from delivery.console.shared.keyset import KeysetAdmin
 from delivery.console.shared.labels import label, two_lines
 from delivery.console.shared.list_filters import (
     DeliveryPublishedSince,
@@ -31,13 +32,12 @@ from delivery.console.shared.list_filters import (
     PublishedSince,
     PublishedUntil,
 )
+from delivery.console.shared.times import ago
 from delivery.database.queries import TimeUpError, statement_time_limit
 from delivery.models import OwnDelivery, OwnMessage
 from delivery.models.message import parse_public_id, public_id
 from delivery.models.reach import deliveries_within, messages_within
-from subscriptions.admin.shared.base import id_of
-from subscriptions.admin.shared.keyset import KeysetAdmin
-from subscriptions.admin.shared.times import ago
+from delivery.support.payload import log_view, may_see_payload
 from subscriptions.reach import reach_of_user
 
 # The search ends after this time: with few messages among many of others it would take longer.
@@ -89,7 +89,7 @@ class OwnMessageAdmin(MessageListAdmin):
             "page": read_own_page(message, may_see=may_see),
             "may_see_payload": may_see,
         }
-        return TemplateResponse(request, "console/own_message.html", context)
+        return TemplateResponse(request, "console/own/message.html", context)
 
     @admin.display(description="message")
     def message_id(self, row: OwnMessage) -> SafeString:

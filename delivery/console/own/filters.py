@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from subscriptions.admin.shared.list_filters import ExactText
+from delivery.console.shared.input_filters import ExactText
 from subscriptions.models import EventType
 
 

@@ -10,10 +10,10 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Count, Prefetch
 
-from delivery.console.deliveries import curl
-from delivery.console.payloads.payload import Payload, payload_of
-from delivery.console.traces.reasons import Reasons, reasons_of
+from delivery.console.messages import curl
+from delivery.console.messages.reasons import Reasons, reasons_of
 from delivery.models import Attempt, Delivery, Message
+from delivery.support.payload import Payload, payload_of
 
 SHOWN_DELIVERIES = 100
 SHOWN_ATTEMPTS = 5

@@ -8,12 +8,12 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from delivery.console.shared.export import ExportedAdmin
+from delivery.console.shared.input_filters import ExactText, Since, Until
 from delivery.console.shared.list_filters import MessageFilter
+from delivery.console.shared.times import ago
 from delivery.models import PayloadView
 from delivery.models.message import public_id
-from subscriptions.admin.shared.export import ExportedAdmin
-from subscriptions.admin.shared.list_filters import ExactText, Since, Until
-from subscriptions.admin.shared.times import ago
 
 
 class WhoFilter(ExactText):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import unified_diff
 
-from delivery.console.payloads.payload import Payload
+from delivery.support.payload import Payload
 
 # Comparing takes the longer the more lines differ.
 MOST_LINES = 600

@@ -13,11 +13,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from delivery.console.pipeline.verification import with_existence
+from delivery.console.shared.base import id_of
+from delivery.console.shared.input_filters import ExactText
+from delivery.console.shared.keyset import KeysetAdmin
 from delivery.console.shared.labels import label
 from delivery.models import Finding
-from subscriptions.admin.shared.base import id_of
-from subscriptions.admin.shared.keyset import KeysetAdmin
-from subscriptions.admin.shared.list_filters import ExactText
 
 
 class RunFilter(ExactText):
@@ -79,7 +79,7 @@ class FindingAdmin(KeysetAdmin):
 
     @admin.display(description="rows")
     def rows(self, row: Finding) -> SafeString:
-        return render_to_string("console/finding_rows.html", {"finding": row})
+        return render_to_string("console/pipeline/finding_rows.html", {"finding": row})
 
     @admin.display(description="found by")
     def found_by(self, row: Finding) -> SafeString:

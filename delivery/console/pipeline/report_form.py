@@ -13,8 +13,8 @@ from delivery.console.shared.form_fields import (
     filter_field,
     name_field,
 )
+from delivery.console.shared.moment_field import moment_field
 from delivery.states import OPEN, Status
-from subscriptions.admin.shared.moment_field import moment_field
 
 FORMATS = [("csv", "CSV, for spreadsheets"), ("parquet", "Parquet, for programs")]
 SETTLED = [

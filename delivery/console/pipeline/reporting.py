@@ -20,14 +20,14 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from delivery import pipeline
-from delivery.console.payloads.payload import may_see_payload
 from delivery.console.pipeline.presets import report_presets
 from delivery.console.pipeline.report_form import ReportForm
+from delivery.console.shared.base import ConsoleAdmin, actor_of
 from delivery.console.shared.form_fields import open_names
 from delivery.models import PipelineRun, RunState, Step
 from delivery.pipeline import settings
+from delivery.support.payload import may_see_payload
 from subscriptions import changes
-from subscriptions.admin.shared.base import ConsoleAdmin, actor_of
 
 PART_BYTES = 256 * 1024
 _CONTENT_TYPES = {".csv": "text/csv; charset=utf-8", ".parquet": "application/vnd.apache.parquet"}
@@ -84,7 +84,7 @@ class Reporting(ConsoleAdmin):
             "presets": report_presets(timezone.now()),
             "may_see_payload": may_see,
         }
-        return TemplateResponse(request, "console/report.html", context)
+        return TemplateResponse(request, "console/pipeline/report.html", context)
 
     def download(self, request: HttpRequest, object_id: int) -> HttpResponseBase:
         """Return the file of a report.

@@ -18,13 +18,13 @@ from delivery.console.pipeline import verification
 from delivery.console.pipeline.effects import read_tried_changes
 from delivery.console.pipeline.page import BY_BUTTON, TONES, Shown, read_pipeline
 from delivery.console.pipeline.reporting import Reporting
+from delivery.console.shared.base import actor_of
+from delivery.console.shared.cells import two_lines_of
+from delivery.console.shared.input_filters import choice_filter
 from delivery.console.shared.job_page import WatchedAdmin
 from delivery.console.shared.labels import label
+from delivery.console.shared.times import ago
 from delivery.models import PipelineRun, RunState, Step
-from subscriptions.admin.shared.base import actor_of
-from subscriptions.admin.shared.cells import two_lines_of
-from subscriptions.admin.shared.list_filters import choice_filter
-from subscriptions.admin.shared.times import ago
 
 
 @admin.register(PipelineRun)
@@ -37,9 +37,9 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
         choice_filter("Step", "step", Step.values),
         choice_filter("State", "state", RunState.values),
     ]
-    list_before_template = "console/pipeline_runs.html"
-    page_template = "console/pipeline_run.html"
-    part_template = "console/pipeline_run_part.html"
+    list_before_template = "console/pipeline/runs.html"
+    page_template = "console/pipeline/run.html"
+    part_template = "console/pipeline/run_part.html"
 
     class Media:
         css = {"all": ["console/history.css"]}

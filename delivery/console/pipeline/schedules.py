@@ -10,10 +10,10 @@ from django.utils.safestring import SafeString
 
 from delivery.console.pipeline.page import PURPOSES, pace_in_words
 from delivery.console.shared.labels import label
+from delivery.console.shared.moment_field import moment_field
+from delivery.console.shared.recorded_admin import RecordedAdmin
+from delivery.console.shared.times import due
 from delivery.models import PipelineSchedule, Step
-from subscriptions.admin.shared.moment_field import moment_field
-from subscriptions.admin.shared.recorded_admin import RecordedAdmin
-from subscriptions.admin.shared.times import due
 
 
 @admin.register(PipelineSchedule)

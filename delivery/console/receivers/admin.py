@@ -12,16 +12,16 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
-from delivery.console.payloads.payload import log_view, may_see_payload
 from delivery.console.receivers.status import SHOWN_REQUESTS, read_receiver
+from delivery.console.shared.base import actor_of, id_of
+from delivery.console.shared.recorded_admin import RecordedAdmin
 from delivery.console.shared.status_page import StatusAdmin
+from delivery.console.shared.times import ago
 from delivery.models import BuiltInReceiver, ReceiverAnswer
 from delivery.models.receiver import KEPT_REQUESTS, MOST_RECEIVERS
 from delivery.receivers.signatures import subscriptions_to
 from delivery.receivers.stored_requests import url_of
-from subscriptions.admin.shared.base import actor_of, id_of
-from subscriptions.admin.shared.recorded_admin import RecordedAdmin
-from subscriptions.admin.shared.times import ago
+from delivery.support.payload import log_view, may_see_payload
 from subscriptions.changes import record_change, snapshot
 
 TOO_MANY = f"There are {MOST_RECEIVERS} receivers already; delete one that is not used any more."
@@ -45,8 +45,8 @@ class BuiltInReceiverAdmin(StatusAdmin, RecordedAdmin):
     search_fields = ["name"]
     search_help_text = "Search by name"
     fields = ["name", "description", "answer"]
-    status_template = "console/receiver.html"
-    live_template = "console/receiver_live.html"
+    status_template = "console/receivers/page.html"
+    live_template = "console/receivers/live.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[BuiltInReceiver]:
         rows: QuerySet[BuiltInReceiver] = (

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from delivery.console.payloads.payload import Payload, payload_of
 from delivery.models import BuiltInReceiver, ReceivedRequest
 from delivery.receivers.signatures import subscriptions_to
 from delivery.receivers.stored_requests import url_of
+from delivery.support.payload import Payload, payload_of
 from subscriptions.models import Subscription
 
 SHOWN_REQUESTS = 20

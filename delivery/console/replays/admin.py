@@ -19,14 +19,14 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from delivery.console.replays import page as replay_page
 from delivery.console.replays.form import ReplayForm
+from delivery.console.shared.base import actor_of
+from delivery.console.shared.input_filters import choice_filter
 from delivery.console.shared.job_page import WatchedAdmin
 from delivery.console.shared.labels import label
 from delivery.console.shared.list_filters import SubscriptionFilter
+from delivery.console.shared.times import ago, duration, minute
 from delivery.models import Archived, Replay, ReplayState
 from delivery.replays import replays
-from subscriptions.admin.shared.base import actor_of
-from subscriptions.admin.shared.list_filters import choice_filter
-from subscriptions.admin.shared.times import ago, duration, minute
 from subscriptions.models import Kind, Subscription
 
 _TONES = {
@@ -70,8 +70,8 @@ class ReplayAdmin(WatchedAdmin):
     ]
     list_filter = [choice_filter("State", "state", ReplayState.values), SubscriptionFilter]
     list_select_related = ["subscription__subscriber"]
-    page_template = "console/replay.html"
-    part_template = "console/replay_part.html"
+    page_template = "console/replays/page.html"
+    part_template = "console/replays/part.html"
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm("delivery.add_replay")
@@ -115,7 +115,7 @@ class ReplayAdmin(WatchedAdmin):
             "archived_until": Archived.objects.values_list("until", flat=True).first(),
             "may_run": request.user.has_perm("delivery.add_pipelinerun"),
         }
-        return TemplateResponse(request, "console/replay_add.html", context)
+        return TemplateResponse(request, "console/replays/add.html", context)
 
     def start(self, request: HttpRequest, object_id: int) -> HttpResponse:
         replay: Replay = self.permitted(request, object_id)

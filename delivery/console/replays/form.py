@@ -14,8 +14,8 @@ from delivery.console.shared.form_fields import (
     filter_field,
     rate_field,
 )
+from delivery.console.shared.moment_field import moment_field
 from delivery.replays.requests import ReplayRequest
-from subscriptions.admin.shared.moment_field import moment_field
 from subscriptions.models import Subscription
 
 

@@ -12,13 +12,13 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET, require_POST
 
 from delivery.console.retention import page as shown
+from delivery.console.shared.base import actor_of
+from delivery.console.shared.input_filters import choice_filter
+from delivery.console.shared.keyset import KeysetAdmin
 from delivery.console.shared.labels import label
+from delivery.console.shared.times import ago, duration
 from delivery.maintenance import retention
 from delivery.models import RetentionRun, RetentionState
-from subscriptions.admin.shared.base import actor_of
-from subscriptions.admin.shared.keyset import KeysetAdmin
-from subscriptions.admin.shared.list_filters import choice_filter
-from subscriptions.admin.shared.times import ago, duration
 
 _TONES = {RetentionState.RUNNING: "open", RetentionState.DONE: "good"}
 
@@ -37,7 +37,7 @@ class RetentionRunAdmin(KeysetAdmin):
     ]
     list_display_links = None
     list_filter = [choice_filter("State", "state", RetentionState.values)]
-    list_before_template = "console/retention_part.html"
+    list_before_template = "console/retention/part.html"
 
     def get_urls(self) -> list[URLPattern]:
         start = self.admin_site.admin_view(require_POST(self.start))
@@ -72,7 +72,7 @@ class RetentionRunAdmin(KeysetAdmin):
         context = self._shown(request) if may_see else {}
         if not may_see or context["retention"].run is None:
             return HttpResponse(headers={"HX-Refresh": "true"})
-        answer = render(request, "console/retention_part.html", context)
+        answer = render(request, "console/retention/part.html", context)
         answer.headers["Cache-Control"] = "no-store"
         return answer
 

@@ -15,7 +15,7 @@ from delivery.console.saved_views.views import (
     may_share_views,
     tidy_query,
 )
-from subscriptions.admin.shared.base import person
+from delivery.console.shared.base import person
 from subscriptions.models import SavedView
 
 _TAKEN = "You have a view with the name {} already."

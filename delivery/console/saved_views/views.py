@@ -14,9 +14,9 @@ from django.db.models import Q
 from django.http import HttpRequest, QueryDict
 from django.utils.http import urlencode
 
+from delivery.console.shared.filter_bar import filter_query
+from delivery.console.shared.parameters import OF_PAGE
 from delivery.console.shared.rights import Person
-from subscriptions.admin.shared.filter_bar import filter_query
-from subscriptions.admin.shared.parameters import OF_PAGE
 from subscriptions.models import SavedView
 
 # More would hide the list.

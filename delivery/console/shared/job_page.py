@@ -9,8 +9,8 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.views.decorators.http import require_GET
 
-from subscriptions.admin.shared.base import id_of
-from subscriptions.admin.shared.keyset import KeysetAdmin
+from delivery.console.shared.base import id_of
+from delivery.console.shared.keyset import KeysetAdmin
 
 
 class WatchedAdmin(KeysetAdmin):

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from subscriptions.admin.shared.times import with_times
+from delivery.console.shared.times import with_times
 
 _NAMED = re.compile(
     r"\bmsg_(?P<message>\d{1,18})\b"

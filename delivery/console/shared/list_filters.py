@@ -5,22 +5,36 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from delivery.console.shared.tabs import TabFilter, narrow, statuses_of
-from delivery.models import IncidentDelivery, Message
-from delivery.models.delivery import PLACE_BITS, ids_of_message
-from delivery.models.message import parse_public_id
-from delivery.models.published import LARGEST_MESSAGE_ID, id_limit, lowest_id
-from delivery.states import Status
-from subscriptions.admin.shared.base import id_of
-from subscriptions.admin.shared.list_filters import (
+from delivery.console.shared.base import id_of
+from delivery.console.shared.input_filters import (
     ChoiceFilter,
     ExactText,
     NameFilter,
     Since,
     Until,
 )
+from delivery.console.shared.tabs import TabFilter, narrow, statuses_of
+from delivery.models import IncidentDelivery, Message
+from delivery.models.delivery import PLACE_BITS, ids_of_message
+from delivery.models.message import parse_public_id
+from delivery.models.published import LARGEST_MESSAGE_ID, id_limit, lowest_id
+from delivery.states import Status
 from subscriptions.matching.typed_names import UnknownNameError, subscription_ids
 from subscriptions.models import EventType, Publisher, Subscriber, Subscription
+
+
+class SubscriberFilter(NameFilter):
+    title = "Subscriber"
+    parameter_name = "subscriber"
+    lookup = "subscriber"
+    named = Subscriber
+
+
+class EventTypeFilter(NameFilter):
+    title = "Event type"
+    parameter_name = "event_type"
+    lookup = "event_type"
+    named = EventType
 
 
 class DeliveryStatusFilter(ChoiceFilter):

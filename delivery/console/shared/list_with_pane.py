@@ -14,9 +14,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET
 
-from subscriptions.admin.shared.base import id_of
-from subscriptions.admin.shared.keyset import KeysetAdmin, KeysetChangeList
-from subscriptions.admin.shared.parameters import OPEN
+from delivery.console.shared.base import id_of
+from delivery.console.shared.keyset import KeysetAdmin, KeysetChangeList
+from delivery.console.shared.parameters import OPEN
 
 
 class SplitChangeList(KeysetChangeList):
@@ -38,7 +38,7 @@ class SplitAdmin(KeysetAdmin):
 
     pane_template: str
     list_display_links = None
-    list_after_template = "console/pane.html"
+    list_after_template = "console/shared/pane.html"
 
     class Media:
         js = ["console/split.js"]
@@ -68,7 +68,9 @@ class SplitAdmin(KeysetAdmin):
             return HttpResponse(headers={"HX-Refresh": "true"})
         context = self.pane_context(request, str(object_id))
         answer = render(
-            request, "console/pane_content.html", context | {"pane_template": self.pane_template}
+            request,
+            "console/shared/pane_content.html",
+            context | {"pane_template": self.pane_template},
         )
         answer.headers["Cache-Control"] = "no-store"
         return answer

@@ -10,10 +10,10 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from delivery.console.shared.bounded_counts import Bounded
+from delivery.console.shared.base import id_of
+from delivery.console.shared.keyset import KeysetAdmin
 from delivery.database.queries import TimeUpError, statement_time_limit
-from subscriptions.admin.shared.base import id_of
-from subscriptions.admin.shared.keyset import KeysetAdmin
+from delivery.support.bounded_counts import Bounded
 
 HEADER = "X-Inturn-Live"
 NEW_LIMIT = 100
@@ -44,7 +44,7 @@ class LiveAdmin(KeysetAdmin):
         newest = id_of(request.headers.get(HEADER, ""))
         if newest is not None:
             page.context_data["newer"] = self._count(changelist, newest)
-            page.template_name = "console/live_rows.html"
+            page.template_name = "console/shared/live_rows.html"
             page.headers["Cache-Control"] = "no-store"
         return page
 

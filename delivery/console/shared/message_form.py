@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from subscriptions.admin.subscriptions.header_lines import parse_header_lines
+from delivery.console.shared.header_lines import parse_header_lines
 from subscriptions.filters import header_name
 from subscriptions.models import EventType
 from subscriptions.values.header_values import HeaderError, is_sendable

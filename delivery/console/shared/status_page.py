@@ -13,14 +13,14 @@ from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from subscriptions.admin.shared.base import ConsoleAdmin
+from delivery.console.shared.base import ConsoleAdmin
 
 
 class StatusAdmin(ConsoleAdmin):
     """The admin of rows with a status page; its templates get the values of `status_values`."""
 
     list_display_links = None
-    change_form_outer_before_template = "console/status_link.html"
+    change_form_outer_before_template = "console/shared/status_link.html"
     status_template = ""
     # The parts of the status page that replace those of the same id every few seconds.
     live_template = ""

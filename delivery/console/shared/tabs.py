@@ -17,12 +17,12 @@ from django.shortcuts import render
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_GET
 
-from delivery.console.shared.bounded_counts import Bounded
+from delivery.console.shared.input_filters import ExactText
+from delivery.console.shared.keyset import KeysetAdmin
+from delivery.console.shared.parameters import OF_PAGE, TAB
 from delivery.database.queries import TimeUpError, statement_time_limit
 from delivery.states import FAILURES, OPEN, Status
-from subscriptions.admin.shared.keyset import KeysetAdmin
-from subscriptions.admin.shared.list_filters import ExactText
-from subscriptions.admin.shared.parameters import OF_PAGE, TAB
+from delivery.support.bounded_counts import Bounded
 
 COUNT_LIMIT = 10_000
 COUNT_SECONDS = 0.25
@@ -100,7 +100,7 @@ class TabbedAdmin(KeysetAdmin):
         if self.may_count(request.GET):
             rows = self._untabbed(request)
             tabs = [_with_count(shown, self.counted(rows, shown.tab)) for shown in tabs]
-        answer = render(request, "console/tabs_part.html", {"tabs": tabs})
+        answer = render(request, "console/shared/tabs.html", {"tabs": tabs})
         answer.headers["Cache-Control"] = "no-store"
         return answer
 

@@ -7,29 +7,71 @@ from django.conf import settings
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from delivery.console.health import recent as health
 from delivery.console.health.sparkline import health_cell
 from delivery.console.holding import cost
 from delivery.console.holding.admin import HoldingAdmin
-from delivery.console.lanes import waiting_counts
+from delivery.console.holding.buttons import row_buttons
+from delivery.console.publishers.key_list import KeyList
+from delivery.console.shared.base import FEW_ROWS
+from delivery.console.shared.cells import two_lines_of
 from delivery.console.shared.labels import label, two_lines
+from delivery.console.shared.recorded_admin import RecordedAdmin
 from delivery.console.shared.rights import may_toggle
 from delivery.console.shared.row_extras import CompletedList
 from delivery.console.shared.status_page import StatusAdmin
+from delivery.console.shared.subscription_counts import subscription_count
 from delivery.console.subscribers import mailboxes
+from delivery.console.subscribers.form import SubscriberForm
 from delivery.console.subscribers.status import read_subscriber
-from delivery.console.subscriptions.buttons import row_buttons
 from delivery.models import Lane
-from subscriptions.admin.applications.subscriber import BaseSubscriberAdmin
-from subscriptions.admin.shared.base import FEW_ROWS
-from subscriptions.models import Subscriber, SubscriptionStatus
+from delivery.support import waiting_counts
+from subscriptions.models import Processing, Subscriber, SubscriptionStatus
+from subscriptions.models.subscriber import MatchMode
 
 
 @admin.register(Subscriber)
-class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, BaseSubscriberAdmin):
+class SubscriberAdmin(
+    StatusAdmin,
+    HoldingAdmin,
+    CompletedList,
+    RecordedAdmin,
+):
+    form = SubscriberForm
+    empty_text = (
+        "A subscriber is an application that receives messages; its subscriptions choose them."
+    )
+    list_filter = ["processing", "match_mode"]
+    search_fields = ["name"]
+    search_help_text = "Search by name"
+    ordering = ["name"]
+    fieldsets = [
+        (None, {"fields": ["name", "description", "match_mode", "application"]}),
+        (
+            "Old Event Queue",
+            {"fields": ["queue_id", "new_queue_password"], "classes": ["collapse"]},
+        ),
+        (
+            "Sending",
+            {
+                "fields": [
+                    "processing",
+                    "max_in_flight",
+                    "by_priority",
+                    "max_queued_to_send",
+                    "refill_level",
+                    "header_lines",
+                ]
+            },
+        ),
+    ]
+    inlines = [KeyList]
+    change_form_outer_after_template = "console/publishers/new_key.html"
     list_display = [
         "named",
         "lane_state",
@@ -43,8 +85,19 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, BaseSubscriberAd
     button_columns = ("toggle",)
     # The last day's figures of a subscriber cost time for each of its subscriptions.
     list_per_page = FEW_ROWS
-    status_template = "console/subscriber_status.html"
-    live_template = "console/subscriber_status_part.html"
+    status_template = "console/subscribers/status.html"
+    live_template = "console/subscribers/status_part.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Subscriber]:
+        counted: QuerySet[Subscriber] = (
+            super()
+            .get_queryset(request)
+            .annotate(
+                n=subscription_count("subscriber"),
+                n_active=subscription_count("subscriber", status=SubscriptionStatus.ACTIVE),
+            )
+        )
+        return counted
 
     def status_rows(self) -> QuerySet[Subscriber]:
         return Subscriber.objects.all()
@@ -77,6 +130,34 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, BaseSubscriberAd
             row.mailbox = fetched.get(row.pk)
             row.shown_lane = lanes.get(row.pk)
             row.waiting = counted.get(row.shown_lane.pk) if row.shown_lane else None
+
+    @admin.display(description="processing")
+    def sent(self, row: Subscriber) -> SafeString | str:
+        """Return the bare names, which the form explains; the match mode if it is not the usual."""
+        processing = str(row.processing)
+        if row.processing == Processing.CONCURRENT:
+            processing += f", {row.max_in_flight} at once" + ", by priority" * row.by_priority
+        if row.match_mode == MatchMode.ALL:
+            return processing
+        return format_html(
+            '<span class="inturn-lines">{}<span class="inturn-second">match mode {}</span></span>',
+            processing,
+            row.match_mode,
+        )
+
+    @admin.display(description="description")
+    def about(self, row: Subscriber) -> SafeString | None:
+        return two_lines_of(row.description)
+
+    @admin.display(description="subscriptions")
+    def subscription_count(self, row: Any) -> SafeString:
+        url = reverse("admin:subscriptions_subscription_changelist")
+        text = f"{row.n_active} ACTIVE" + (
+            f", {row.n - row.n_active} not ACTIVE" if row.n > row.n_active else ""
+        )
+        return format_html(
+            '<a class="inturn-link" href="{}?subscriber={}">{}</a>', url, row.name, text
+        )
 
     @admin.display(description="name", ordering="name")
     def named(self, row: Any) -> SafeString:

@@ -4,10 +4,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from delivery.console.shared.bounded_counts import WAITING_LIMIT, Bounded
 from delivery.database.queries import named_rows
 from delivery.mailbox import counts as mailbox_figures
 from delivery.mailbox.counts import Figures
+from delivery.support.bounded_counts import WAITING_LIMIT, Bounded
 
 SHOWN = 20
 

@@ -6,11 +6,12 @@ from datetime import datetime
 
 from delivery.console.health import recent as health
 from delivery.console.health.recent import RecentHealth
-from delivery.console.lanes import stopped_lanes, waiting_counts
+from delivery.console.lanes import stopped_lanes
 from delivery.console.lanes.stopped_lanes import StoppedLane
 from delivery.console.lanes.strips import Strip, read_strips
-from delivery.console.shared.bounded_counts import Bounded
 from delivery.models import JournalEntry, Lane
+from delivery.support import waiting_counts
+from delivery.support.bounded_counts import Bounded
 from subscriptions.models import ConfigurationChange, Subscriber, Subscription
 
 SUBSCRIPTIONS_SHOWN = 50

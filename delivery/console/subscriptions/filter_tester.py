@@ -11,9 +11,9 @@ from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from delivery.console.payloads.payload import may_see_payload
+from delivery.console.shared.base import id_of
 from delivery.console.subscriptions.filter_trial import Typed, mistake_in_filter, try_filter
-from subscriptions.admin.shared.base import id_of
+from delivery.support.payload import may_see_payload
 from subscriptions.models import EventType, Subscription
 
 # The default limit of a message, and more than anybody types.
@@ -46,7 +46,9 @@ class FilterTester:
         return [*super().get_readonly_fields(request, obj), "tester"]  # type: ignore[misc]
 
     def tester(self, row: Subscription) -> SafeString:
-        return render_to_string("console/filter_tester.html", {"row": row if row.pk else None})
+        return render_to_string(
+            "console/subscriptions/filter_tester.html", {"row": row if row.pk else None}
+        )
 
     tester.short_description = "Test the filter"  # type: ignore[attr-defined]
 
@@ -67,7 +69,7 @@ class FilterTester:
         if "check" in request.POST:
             return render(
                 request,
-                "console/filter_checked.html",
+                "console/subscriptions/filter_checked.html",
                 {"mistake": mistake_in_filter(typed), "typed": typed},
             )
         # The number of messages that match a filter of the user's choice reveals their content, and
@@ -76,7 +78,7 @@ class FilterTester:
         may_preview = may_see_payload(request.user) or is_stored
         tried = try_filter(typed, event_type=_event_type(request, stored), may_preview=may_preview)
         shown = {"trial": tried, "typed": typed, "may_preview": may_preview}
-        return render(request, "console/filter_tested.html", shown)
+        return render(request, "console/subscriptions/filter_tested.html", shown)
 
 
 def _with_tester(fields: list[str]) -> list[str]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import orjson
 from django.core.exceptions import ValidationError
 
+from delivery.console.shared import header_lines
 from delivery.console.subscriptions.filter_preview import FilterPreview, preview_filter
-from subscriptions.admin.subscriptions import header_lines
 from subscriptions.filters import FilterError, document, jsonb, parse_filter
 from subscriptions.matching.match import unmatched_reason
 from subscriptions.models import EventType

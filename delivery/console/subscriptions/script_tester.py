@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from delivery.console.payloads.payload import log_view, may_see_payload
+from delivery.console.shared.base import id_of, person
 from delivery.console.subscriptions.script_trial import (
     LAST,
     OFFERED,
@@ -24,7 +24,7 @@ from delivery.console.subscriptions.script_trial import (
     try_typed,
 )
 from delivery.models import Message
-from subscriptions.admin.shared.base import id_of, person
+from delivery.support.payload import log_view, may_see_payload
 from subscriptions.checks import script as checks
 from subscriptions.models import EventType, Subscription
 
@@ -58,7 +58,9 @@ class ScriptTester:
         return [*super().get_readonly_fields(request, obj), "script_tester"]  # type: ignore[misc]
 
     def script_tester(self, row: Subscription) -> SafeString:
-        return render_to_string("console/script_tester.html", {"row": row if row.pk else None})
+        return render_to_string(
+            "console/subscriptions/script_tester.html", {"row": row if row.pk else None}
+        )
 
     script_tester.short_description = "Test the script"  # type: ignore[attr-defined]
 
@@ -77,11 +79,11 @@ class ScriptTester:
             fault = checks.fault(typed.text)
             mistake = None if fault is None else mistake_of(fault, typed.text)
             shown = {"mistake": mistake, "fault": fault, "typed": typed}
-            return render(request, "console/script_checked.html", shown)
+            return render(request, "console/subscriptions/script_checked.html", shown)
         event_type = _event_type(request, subscription_id)
         trial = _on_message(request, typed, event_type) if typed.on == LAST else None
         trial = trial or try_typed(typed, event_type=event_type, message=None)
-        return render(request, "console/script_tested.html", {"trial": trial})
+        return render(request, "console/subscriptions/script_tested.html", {"trial": trial})
 
 
 def _with_tester(fields: Sequence[str]) -> list[str]:

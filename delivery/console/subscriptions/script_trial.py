@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from delivery.calls.script_trial import TriedScript, try_script
 from delivery.calls.slots import NoSlotError
 from delivery.calls.trial import Trial
-from delivery.console.payloads.payload import Payload, payload_of
+from delivery.console.shared.header_lines import parse_header_lines
 from delivery.console.subscriptions.filter_trial import Mistake
 from delivery.models import Message
-from subscriptions.admin.subscriptions.header_lines import parse_header_lines
+from delivery.support.payload import Payload, payload_of
 from subscriptions.filters import header_name
 from subscriptions.models import EventType, Kind
 from subscriptions.scripts.jobs import ScriptFault

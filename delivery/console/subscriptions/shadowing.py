@@ -9,8 +9,8 @@ from django.urls import URLPattern, path
 from django.views.decorators.http import require_POST
 
 from delivery.console.holding.admin import HoldingAdmin
+from delivery.console.shared.base import actor_of
 from delivery.support import toggle
-from subscriptions.admin.shared.base import actor_of
 from subscriptions.models import Subscription, SubscriptionStatus
 
 

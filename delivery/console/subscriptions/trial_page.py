@@ -13,9 +13,9 @@ from django.views.decorators.http import require_http_methods
 
 from delivery.calls.slots import NoSlotError
 from delivery.calls.trial import LONGEST_WAIT_SECONDS, Tested, send_test
-from delivery.console.payloads.payload import Payload, may_see_payload, payload_of
+from delivery.console.shared.base import actor_of
 from delivery.console.subscriptions.trial_form import TestMessageForm
-from subscriptions.admin.shared.base import actor_of
+from delivery.support.payload import Payload, may_see_payload, payload_of
 from subscriptions.models import Mode, Subscription
 
 PULLED = "A mailbox gets no test messages; its page shows how to fetch."
@@ -73,7 +73,7 @@ class TestSending:
             "may_see_payload": may_see_payload(request.user),
             "longest_seconds": LONGEST_WAIT_SECONDS,
         }
-        return TemplateResponse(request, "console/test_message.html", context)
+        return TemplateResponse(request, "console/subscriptions/test_message.html", context)
 
     def _warned(self, request: HttpRequest, text: str) -> HttpResponse:
         response: HttpResponse = self.back(  # type: ignore[attr-defined]

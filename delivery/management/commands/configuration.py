@@ -15,17 +15,17 @@ from delivery.configuration.applying import (
     plan_document,
 )
 from delivery.configuration.archive_effect import MOST_DAYS, archive_lines, effect_options
+from delivery.configuration.document.apply import PlanChangedError
+from delivery.configuration.document.document import NAMES, RefusedDocumentError
+from delivery.configuration.document.document_json import document_text, parse_document
+from delivery.configuration.document.export import export_configuration
+from delivery.configuration.document.plan import ConfigurationRequest, Plan
+from delivery.configuration.document.secrets import secret_of_machine
+from delivery.configuration.document.warnings import plan_warnings
 from delivery.configuration.effect import effects_of
 from delivery.configuration.words import effect_lines, plan_lines, plan_summary
 from delivery.management.refusing_parser import RefusingParser, refuse_wrong_options
 from delivery.models import Step
-from subscriptions.configuration.apply import PlanChangedError
-from subscriptions.configuration.document import NAMES, RefusedDocumentError
-from subscriptions.configuration.document_json import document_text, parse_document
-from subscriptions.configuration.export import export_configuration
-from subscriptions.configuration.plan import ConfigurationRequest, Plan
-from subscriptions.configuration.secrets import secret_of_machine
-from subscriptions.configuration.warnings import plan_warnings
 
 ACTOR = "manage.py configuration"
 HAS_CHANGES = 2

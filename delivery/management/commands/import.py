@@ -8,6 +8,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from delivery.configuration.document.document_json import document_text
+from delivery.configuration.document.secrets import variable_of
 from delivery.importing.event_queue import import_event_queue
 from delivery.importing.import_result import Imported, SourceError
 from delivery.importing.source import read_source
@@ -16,8 +18,6 @@ from delivery.importing.webmethods import import_webmethods
 from delivery.importing.workfront import import_workfront
 from delivery.management.import_messages import add_message_commands
 from delivery.management.refusing_parser import RefusingParser, refuse_wrong_options
-from subscriptions.configuration.document_json import document_text
-from subscriptions.configuration.secrets import variable_of
 
 IMPORTERS: dict[str, Callable[[str], Imported]] = {
     "teamforge": import_teamforge,

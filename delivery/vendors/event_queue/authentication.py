@@ -19,9 +19,9 @@ from django.utils import timezone
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
+from delivery.api.base.authentication import KeyAuthentication, usable_key
+from delivery.api.base.problems import Problem
 from subscriptions import sign_in
-from subscriptions.api.authentication import KeyAuthentication, usable_key
-from subscriptions.api.problems import Problem
 from subscriptions.matching.lookups import key_by_hash
 from subscriptions.models import ApiKey, Door, Scope, Subscriber
 from subscriptions.models.api_key import hash_of

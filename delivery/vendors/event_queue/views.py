@@ -18,15 +18,15 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.viewsets import ViewSet
 
+from delivery.api.base.authentication import key_of_request
+from delivery.api.base.problems import Problem
+from delivery.api.base.strict import Strict, Text
+from delivery.api.base.views import FETCH, ApiView
 from delivery.mailbox import counts, fetch
 from delivery.mailbox.fetch import LeasedMessage
 from delivery.mailbox.json_bodies import json_of
 from delivery.models.message import public_id
 from delivery.vendors.event_queue.authentication import QueueAuthentication
-from subscriptions.api.authentication import key_of_request
-from subscriptions.api.problems import Problem
-from subscriptions.api.strict import Strict, Text
-from subscriptions.api.views import FETCH, ApiView
 from subscriptions.models import Subscriber
 from subscriptions.values.media_types import JSON
 

@@ -11,9 +11,9 @@ from datetime import datetime
 from django.core import signing
 from rest_framework.exceptions import AuthenticationFailed
 
+from delivery.api.base.authentication import is_usable, usable_key
+from delivery.api.base.problems import Problem
 from subscriptions import sign_in
-from subscriptions.api.authentication import is_usable, usable_key
-from subscriptions.api.problems import Problem
 from subscriptions.models import ApiKey, Door, Publisher, Scope
 from subscriptions.sign_in import ThrottledError, Visitor
 from subscriptions.values.names import is_name

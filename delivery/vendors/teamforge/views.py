@@ -15,13 +15,13 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from delivery.api.base.bodies import parse_json, read_body
+from delivery.api.base.problems import Problem
+from delivery.api.base.views import ApiView
 from delivery.api.publish import draft_of_request, publish_draft
 from delivery.publishing.drafts import Draft
 from delivery.vendors.teamforge.envelope import answer_in_envelope, refusal_in_envelope
 from delivery.vendors.teamforge.sessions import log_in, publisher_of_session
-from subscriptions.api.bodies import parse_json, read_body
-from subscriptions.api.problems import Problem
-from subscriptions.api.views import ApiView
 from subscriptions.changes import MASKED
 from subscriptions.models import EventType, Publisher
 from subscriptions.publish_ids import publisher_of_id

@@ -15,10 +15,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from subscriptions.api.authentication import GRANTED, usable_key
-from subscriptions.api.bodies import parse_json, read_body
-from subscriptions.api.problems import Problem, problem_of
-from subscriptions.api.views import ApiView
+from delivery.api.base.authentication import GRANTED, usable_key
+from delivery.api.base.bodies import parse_json, read_body
+from delivery.api.base.problems import Problem, problem_of
+from delivery.api.base.views import ApiView
 from subscriptions.models import Scope
 
 _LONGEST_LOGIN = 16 * 1024

@@ -6,10 +6,10 @@ from typing import Any
 
 from rest_framework import serializers
 
+from delivery.api.base.strict import JSONValue, Strict, Switch, Text
 from delivery.models import UrlHealth, UrlState
 from delivery.vendors.workfront.encoding import BASE64_SCRIPT
 from delivery.vendors.workfront.translate import VERSION
-from subscriptions.api.strict import JSONValue, Strict, Switch, Text
 from subscriptions.models import WorkfrontSubscription
 from subscriptions.values.endpoints import MAX_ENDPOINT_LENGTH
 

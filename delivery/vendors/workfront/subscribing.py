@@ -18,11 +18,11 @@ import orjson
 from django.conf import settings
 from django.db import IntegrityError, models, transaction
 
+from delivery.api.base.problems import Problem, invalid_field, invalid_fields
+from delivery.api.subscribing.subscription_resource import SubscriptionSerializer
 from delivery.support import toggle
 from delivery.vendors.workfront.translate import Translation, translate_document
 from subscriptions import changes
-from subscriptions.api.problems import Problem, invalid_field, invalid_fields
-from subscriptions.api.subscriptions import SubscriptionSerializer
 from subscriptions.dependents import first_dependents
 from subscriptions.filters import filter_identity
 from subscriptions.models import (

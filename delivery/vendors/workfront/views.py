@@ -17,15 +17,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
+from delivery.api.base.authentication import KeyAuthentication, actor_of
+from delivery.api.base.bodies import AnyJSONBody
+from delivery.api.base.problems import Problem, invalid_field
+from delivery.api.base.strict import Strict
+from delivery.api.base.views import MANAGE, ApiView
 from delivery.models import UrlHealth
 from delivery.vendors.workfront import shapes, subscribing
 from delivery.vendors.workfront.shapes import DocumentSerializer
 from delivery.vendors.workfront.translate import OTHER_VERSION, VERSION
-from subscriptions.api.authentication import KeyAuthentication, actor_of
-from subscriptions.api.bodies import AnyJSONBody
-from subscriptions.api.problems import Problem, invalid_field
-from subscriptions.api.strict import Strict
-from subscriptions.api.views import MANAGE, ApiView
 from subscriptions.models import WorkfrontSubscription
 
 # The headers in which clients of Workfront send their credentials, in this order.

@@ -4,12 +4,12 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
+from delivery.configuration.document.document_json import document_text
+from delivery.configuration.document.export import export_configuration
 from delivery.models import PipelineRun, RunState
-from subscriptions.configuration.document_json import document_text
-from subscriptions.configuration.export import export_configuration
 from subscriptions.models import Publisher, Subscription
 from tests.system.browser.visitor import ConsoleVisitor
-from tests.unit.subscriptions.configuration.documents import document, some_of_everything
+from tests.unit.delivery.configuration.document.documents import document, some_of_everything
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

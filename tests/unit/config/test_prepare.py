@@ -12,7 +12,7 @@ from config.management.commands import prepare
 from config.web import health
 from delivery.database.connections import connection_parameters
 from delivery.database.versions import require_this_version
-from tests.unit.subscriptions.api.client import ApiAnswer, refused
+from tests.unit.delivery.api.client import ApiAnswer, refused
 
 
 class Releasing(io.StringIO):

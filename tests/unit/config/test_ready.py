@@ -15,7 +15,7 @@ from config.management.commands.ready import is_at_work
 from delivery.database.connections import connection_parameters
 from delivery.database.parts import session_parameters
 from delivery.database.queries import rows
-from tests.unit.subscriptions.api.client import ApiAnswer, refused
+from tests.unit.delivery.api.client import ApiAnswer, refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

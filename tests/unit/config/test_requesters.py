@@ -15,10 +15,10 @@ from config.web import requesters
 from config.web.environ import Environ
 from config.web.request_bodies import Requester
 from config.web.requesters import KnownRequesters
+from delivery.api.base.problems import Problem
 from delivery.database.connections import connection_parameters
 from delivery.publishing.callback_tokens import callback_key, make_token
 from delivery.publishing.reply_headers import reply_key
-from subscriptions.api.problems import Problem
 from subscriptions.models import ApiKey
 from subscriptions.publish_ids import rotate_publish_id
 from tests.support import factories

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 from playwright.sync_api import Browser
 
-from subscriptions.management.commands.provision import ADMINISTRATOR
+from delivery.management.commands.provision import ADMINISTRATOR
 from tests.support.product import Flow, Product
 from tests.system.browser.visitor import PASSWORD, ConsoleVisitor
 from tests.system.browser.watching import watched

@@ -5,7 +5,7 @@ import secrets
 from playwright.sync_api import Page, expect
 from standardwebhooks import Webhook
 
-from subscriptions.management.commands.provision import ADMINISTRATOR
+from delivery.management.commands.provision import ADMINISTRATOR
 from tests.support.product import Product
 from tests.support.receivers import Receiver
 from tests.support.rest import ProductClient

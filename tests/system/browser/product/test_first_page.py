@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Response
 
-from subscriptions.management.commands.provision import ADMINISTRATOR
+from delivery.management.commands.provision import ADMINISTRATOR
 from tests.support.product import Product
 from tests.system.browser.visitor import ConsoleVisitor
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from subscriptions.management.commands.provision import ADMINISTRATOR
+from delivery.management.commands.provision import ADMINISTRATOR
 from tests.support.product import Product
 from tests.support.rest import RestRefusedError
 from tests.system.browser.visitor import PASSWORD, ConsoleVisitor

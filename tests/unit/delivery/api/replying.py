@@ -10,7 +10,7 @@ from delivery.publishing.callback_tokens import make_token
 from delivery.publishing.reply_headers import reply_key
 from subscriptions.models import Subscription
 from tests.support import factories
-from tests.unit.subscriptions.api.client import ApiAnswer, Caller
+from tests.unit.delivery.api.client import ApiAnswer, Caller
 
 EVENT, REPLY = "Quote.Wanted", "Quote.Made"
 

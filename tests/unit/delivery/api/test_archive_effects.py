@@ -9,9 +9,9 @@ from django.utils import timezone
 from delivery.models import PipelineRun, RunState, Step
 from delivery.pipeline.request import MOST_WAITING
 from tests.support import factories
+from tests.unit.delivery.api.client import Caller, caller, refused
+from tests.unit.delivery.configuration.document.documents import document
 from tests.unit.delivery.pipeline import rows
-from tests.unit.subscriptions.api.client import Caller, caller, refused
-from tests.unit.subscriptions.configuration.documents import document
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,7 @@ from delivery.publishing.publish import publish
 from delivery.publishing.stored_messages import Accepted
 from subscriptions.models import EventType, Publisher, Scope
 from tests.support import factories
-from tests.unit.subscriptions.api.client import Caller, caller, refused
+from tests.unit.delivery.api.client import Caller, caller, refused
 
 A = {"event": "A", "body": {"n": 1}}
 LINES = "application/x-ndjson"

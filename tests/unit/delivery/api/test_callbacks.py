@@ -14,7 +14,7 @@ from delivery.models import Callback, Delivery, Message
 from delivery.publishing.callback_tokens import callback_key, make_token
 from subscriptions.models import EventType, Kind
 from tests.support import factories
-from tests.unit.subscriptions.api.client import ApiAnswer, Caller, caller, refused
+from tests.unit.delivery.api.client import ApiAnswer, Caller, caller, refused
 
 EVENT = "Report.Wanted"
 URL = "https://publisher.example/answers"

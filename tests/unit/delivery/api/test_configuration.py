@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from delivery.configuration.document.export import export_configuration
 from delivery.configuration.effect import MOST
-from subscriptions.configuration.export import export_configuration
 from subscriptions.models import ConfigurationChange, Publisher, Scope, Subscription
 from tests.support import factories
-from tests.unit.subscriptions.api.client import ApiAnswer, Caller, caller, refused
-from tests.unit.subscriptions.configuration.documents import (
+from tests.unit.delivery.api.client import ApiAnswer, Caller, caller, refused
+from tests.unit.delivery.configuration.document.documents import (
     SECRET_VALUES,
     document,
     remove_everything,

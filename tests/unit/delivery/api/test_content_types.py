@@ -8,7 +8,7 @@ import pytest
 from delivery.models import Message, Status
 from subscriptions.models import EventType, Kind, Publisher, Scope
 from tests.support import factories
-from tests.unit.subscriptions.api.client import ApiAnswer, Caller, caller, refused
+from tests.unit.delivery.api.client import ApiAnswer, Caller, caller, refused
 
 pytestmark = pytest.mark.django_db
 

@@ -23,7 +23,7 @@ from subscriptions.models import (
 )
 from tests.support import factories
 from tests.support.read_only_database import set_read_only
-from tests.unit.subscriptions.api.client import ApiAnswer, Caller, caller, refused
+from tests.unit.delivery.api.client import ApiAnswer, Caller, caller, refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

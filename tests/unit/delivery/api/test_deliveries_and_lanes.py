@@ -9,7 +9,7 @@ from delivery.models import Delivery, Lane
 from delivery.states import LaneState, Status
 from subscriptions.models import Scope, SubscriptionStatus
 from tests.support import factories
-from tests.unit.subscriptions.api.client import Caller, caller, fields_of, refused
+from tests.unit.delivery.api.client import Caller, caller, fields_of, refused
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
@@ -186,7 +186,7 @@ def test_waiting_deliveries_are_counted_up_to_a_limit(
     manager: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for place in (
-        "delivery.console.lanes.waiting_counts.WAITING_LIMIT",
+        "delivery.support.waiting_counts.WAITING_LIMIT",
         "delivery.api.lanes.WAITING_LIMIT",
     ):
         monkeypatch.setattr(place, 1)

@@ -6,7 +6,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from delivery.models import Delivery, EndpointHealth, EndpointSummary, UrlHealth
 from tests.support import factories
-from tests.unit.subscriptions.api.client import Caller
+from tests.unit.delivery.api.client import Caller
 
 URL = "https://down.example/hook"
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 from delivery.models import JournalEntry
 from subscriptions.models import ConfigurationChange, Scope, Subscription
 from tests.support import factories
-from tests.unit.subscriptions.api.client import Caller, caller, fields_of
+from tests.unit.delivery.api.client import Caller, caller, fields_of
 
 
 @pytest.fixture

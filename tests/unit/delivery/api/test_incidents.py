@@ -10,8 +10,8 @@ from delivery.models import Incident, Status
 from delivery.support import bulk_jobs
 from subscriptions.models import Scope
 from tests.support import factories
+from tests.unit.delivery.api.client import Caller, caller, refused
 from tests.unit.delivery.incidents.watched import block, fail, turn
-from tests.unit.subscriptions.api.client import Caller, caller, refused
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("any_disk")]
 

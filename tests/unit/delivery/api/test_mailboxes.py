@@ -10,8 +10,8 @@ from pytest_django import DjangoAssertNumQueries
 from delivery.models import Status
 from subscriptions.models import Scope
 from tests.support import factories
+from tests.unit.delivery.api.client import Caller, caller, fields_of, refused
 from tests.unit.delivery.mailbox.box import FilledMailbox, box, status_of
-from tests.unit.subscriptions.api.client import Caller, caller, fields_of, refused
 
 VERBS = ["ack", "release", "extend", "reject"]
 

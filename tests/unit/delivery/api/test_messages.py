@@ -10,7 +10,7 @@ from delivery.states import Status
 from delivery.support import search
 from subscriptions.models import Publisher, Scope, SubscriptionStatus
 from tests.support import factories
-from tests.unit.subscriptions.api.client import Caller, caller, fields_of, refused
+from tests.unit.delivery.api.client import Caller, caller, fields_of, refused
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 

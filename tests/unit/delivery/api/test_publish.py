@@ -10,11 +10,11 @@ from django.db import OperationalError
 from pytest_django import DjangoAssertNumQueries
 
 from delivery.api import incoming, rate_limit
+from delivery.api.base.problems import Problem
 from delivery.models import Delivery, IdempotencyKey, Message
-from subscriptions.api.problems import Problem
 from subscriptions.models import Publisher, Scope
 from tests.support import factories
-from tests.unit.subscriptions.api.client import Caller, caller, refused
+from tests.unit.delivery.api.client import Caller, caller, refused
 
 EVENT = "Order.Created"
 
@@ -244,7 +244,7 @@ def test_a_database_that_is_away_is_503_with_retry_after(publishing: Caller) -> 
     refused(answer, 503, "database-away")
     assert int(answer.headers["Retry-After"]) > 0
     with patch(
-        "subscriptions.api.authentication.key_by_hash", side_effect=OperationalError("refused")
+        "delivery.api.base.authentication.key_by_hash", side_effect=OperationalError("refused")
     ):
         refused(publishing.publish(EVENT), 503, "database-away")
 

@@ -7,7 +7,7 @@ from django.utils import timezone
 from delivery.states import Status
 from subscriptions.models import Mode
 from tests.support import factories
-from tests.unit.subscriptions.api.client import Caller
+from tests.unit.delivery.api.client import Caller
 
 
 def test_a_delivery_shows_its_receive_count_and_lease(manager: Caller) -> None:

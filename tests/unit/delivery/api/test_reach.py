@@ -10,7 +10,7 @@ from delivery.models import Delivery
 from delivery.states import Status
 from subscriptions.models import Publisher, Scope, Subscription
 from tests.support import factories
-from tests.unit.subscriptions.api.client import Caller, caller, created, refused
+from tests.unit.delivery.api.client import Caller, caller, created, refused
 
 SECRET = b'{"secret": "payload-of-the-bank"}'
 

@@ -8,8 +8,8 @@ from django.utils import timezone
 from delivery.models import Archived, Replay
 from subscriptions.models import Scope, Subscription
 from tests.support import factories
+from tests.unit.delivery.api.client import Caller, caller, refused
 from tests.unit.delivery.replays.ready_replay import finish, ready, stored
-from tests.unit.subscriptions.api.client import Caller, caller, refused
 
 SINCE = "2026-01-01T00:00:00Z"
 

@@ -11,8 +11,8 @@ from delivery.publishing.callback_tokens import callback_key, make_token
 from subscriptions.models import EventType, Kind, Publisher
 from tests.support import factories
 from tests.unit.delivery.api import replying
+from tests.unit.delivery.api.client import Caller, refused
 from tests.unit.delivery.api.replying import EVENT, REPLY, post, published, the_reply
-from tests.unit.subscriptions.api.client import Caller, refused
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,9 @@ from delivery.models import Delivery, JournalEntry, Message
 from subscriptions.models import EventType, Kind, Publisher, Scope, Subscription
 from tests.support import factories
 from tests.unit.delivery.api import replying
+from tests.unit.delivery.api.client import Caller, caller, refused
 from tests.unit.delivery.api.replying import EVENT, REPLY, post, published, the_reply
 from tests.unit.delivery.mailbox.box import box
-from tests.unit.subscriptions.api.client import Caller, caller, refused
 
 
 @pytest.fixture(autouse=True)

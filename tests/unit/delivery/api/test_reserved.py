@@ -4,7 +4,7 @@ import pytest
 
 from subscriptions.models import EventType, Publisher
 from tests.support import factories
-from tests.unit.subscriptions.api.client import Caller, created, fields_of, refused
+from tests.unit.delivery.api.client import Caller, created, fields_of, refused
 
 NAME = "Inturn.Delivery.Failed"
 

@@ -10,9 +10,9 @@ from delivery.models import Delivery, Message, Resubmission, Status
 from delivery.support.bulk_jobs import advance_job
 from subscriptions.models import EventType, Scope
 from tests.support import factories
+from tests.unit.delivery.api.client import Caller, caller, fields_of, refused
 from tests.unit.delivery.support.test_bulk_resubmissions import rejected
 from tests.unit.delivery.support.test_resubmit import now_of
-from tests.unit.subscriptions.api.client import Caller, caller, fields_of, refused
 
 POSTS = ("resubmit", "mark-delivered", "cancel")
 

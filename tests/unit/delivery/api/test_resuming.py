@@ -11,7 +11,7 @@ from delivery.states import LaneState, Status
 from subscriptions.models import Scope
 from subscriptions.values.shown_addresses import secret_address_key
 from tests.support import factories
-from tests.unit.subscriptions.api.client import Caller, caller, fields_of, refused
+from tests.unit.delivery.api.client import Caller, caller, fields_of, refused
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 URL = "https://receiver.example/hook"

@@ -5,8 +5,8 @@ from django.utils import timezone
 
 from delivery.models import Archived, RetentionRun
 from subscriptions.models import Scope
+from tests.unit.delivery.api.client import Caller, caller, fields_of, refused
 from tests.unit.delivery.maintenance.retaining import is_there, old, past, run_whole
-from tests.unit.subscriptions.api.client import Caller, caller, fields_of, refused
 
 pytestmark = pytest.mark.django_db
 

@@ -7,7 +7,7 @@ import pytest
 from delivery.models import Delivery
 from subscriptions.models import Kind, Mode, Subscription
 from tests.support import factories
-from tests.unit.subscriptions.api.client import Caller, fields_of, refused
+from tests.unit.delivery.api.client import Caller, fields_of, refused
 
 SCRIPT = (
     "$outmessage = {id: $inmessage.id}; $param = $inmessage.id; "

@@ -11,7 +11,7 @@ from django.test import Client
 from config.api_schema import schema_document
 from subscriptions.models import Scope
 from tests.support import factories
-from tests.unit.subscriptions.api.client import ApiAnswer, Caller, caller, refused
+from tests.unit.delivery.api.client import ApiAnswer, Caller, caller, refused
 
 pytestmark = pytest.mark.django_db
 
@@ -79,7 +79,7 @@ def test_a_fault_of_ours_is_500_without_a_traceback() -> None:
     _, key = factories.api_key()
     client = Client(raise_request_exception=False, headers={"authorization": f"Bearer {key}"})
     with patch(
-        "subscriptions.api.resource.Resource.list", side_effect=RuntimeError("secret detail")
+        "delivery.api.base.resource.Resource.list", side_effect=RuntimeError("secret detail")
     ):
         answer = ApiAnswer(client.get("/api/v1/event-types"))
     refused(answer, 500, "unexpected")

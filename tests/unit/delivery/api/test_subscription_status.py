@@ -6,8 +6,8 @@ from delivery.models import Delivery, Resubmission
 from delivery.states import Status
 from subscriptions.models import ConfigurationChange, Subscription, SubscriptionStatus
 from tests.support import factories
+from tests.unit.delivery.api.client import Caller, fields_of, refused
 from tests.unit.delivery.support.test_bulk_resubmissions import finish
-from tests.unit.subscriptions.api.client import Caller, fields_of, refused
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from delivery.models import Attempt, Delivery, FailureNotice, JournalEntry, Mess
 from subscriptions.models import EventType, Kind, Subscription
 from tests.support import factories
 from tests.support.receivers import Answer, Behaviour, Close, Hold, Receiver, ReceiverEndpoint
-from tests.unit.subscriptions.api.client import Caller, refused
+from tests.unit.delivery.api.client import Caller, refused
 
 EVENT = "Order.Presubmit"
 BODY = b'{"number": 7}'

@@ -13,12 +13,12 @@ from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
 from config.env import CHECKOUT
+from delivery.configuration.document.document_json import document_text
+from delivery.configuration.document.export import export_configuration
 from delivery.models import PipelineRun
-from subscriptions.configuration.document_json import document_text
-from subscriptions.configuration.export import export_configuration
 from subscriptions.models import Publisher, Subscription
 from tests.support import factories
-from tests.unit.subscriptions.configuration.documents import (
+from tests.unit.delivery.configuration.document.documents import (
     SECRET_VALUES,
     document,
     some_of_everything,

@@ -10,7 +10,7 @@ from subscriptions.filters import document as seen
 from subscriptions.matching.match import unmatched_reason
 from subscriptions.models import EventType, Subscriber, Subscription
 from tests.support import factories
-from tests.unit.subscriptions.configuration.documents import document, plan
+from tests.unit.delivery.configuration.document.documents import document, plan
 
 pytestmark = pytest.mark.django_db
 

@@ -21,8 +21,8 @@ from delivery.history.transforms.effects import ConditionChange, effects
 from delivery.pipeline.steps import call_step
 from subscriptions.models import Subscriber
 from tests.support import factories
+from tests.unit.delivery.configuration.document.documents import document, plan
 from tests.unit.delivery.history.archived import AT, frame, message, write
-from tests.unit.subscriptions.configuration.documents import document, plan
 
 EVENT = "Test.Event"
 CHEAP, CHEAPER = "$$->'Body'->'price' < 10", "$$->'Body'->'price' < 3"

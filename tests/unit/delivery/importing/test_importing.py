@@ -14,7 +14,7 @@ from delivery.importing.import_result import SourceError
 from delivery.importing.teamforge import import_teamforge
 from subscriptions.models import Subscription
 from subscriptions.publish_ids import publisher_of_id
-from tests.unit.subscriptions.configuration.documents import apply, plan
+from tests.unit.delivery.configuration.document.documents import apply, plan
 
 TEAMFORGE = """\
 EventName,ContentType,EventType,PublisherName,PublisherID,SubscriberName,Status,HttpHeaders,\

@@ -8,7 +8,7 @@ import pytest
 from delivery.importing.import_result import Imported, SourceError
 from delivery.importing.webmethods import import_webmethods
 from subscriptions.models import Policy, Subscriber, Subscription
-from tests.unit.subscriptions.configuration.documents import apply, plan
+from tests.unit.delivery.configuration.document.documents import apply, plan
 
 SERVER = "https://8.8.8.8:5543"
 

@@ -9,7 +9,7 @@ from delivery.importing.import_result import Imported, SourceError
 from delivery.importing.workfront import import_workfront
 from delivery.vendors.workfront.encoding import BASE64_SCRIPT
 from subscriptions.models import Subscription
-from tests.unit.subscriptions.configuration.documents import apply, plan
+from tests.unit.delivery.configuration.document.documents import apply, plan
 
 FIRST: dict[str, Any] = {
     "id": "750a636c-5628-48f5-ba26-26b7ce537ac2",

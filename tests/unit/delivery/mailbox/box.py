@@ -14,7 +14,7 @@ from django.utils import timezone
 from delivery.models import Attempt, Delivery, Status
 from subscriptions.models import Mode, Scope, Subscriber, Subscription
 from tests.support import factories
-from tests.unit.subscriptions.api.client import ApiAnswer, Caller, Json, caller
+from tests.unit.delivery.api.client import ApiAnswer, Caller, Json, caller
 
 ENDED = -timedelta(seconds=1)
 

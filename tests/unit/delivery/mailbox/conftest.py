@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.unit.delivery.api.client import Caller, caller
 from tests.unit.delivery.mailbox.box import FilledMailbox, box
-from tests.unit.subscriptions.api.client import Caller, caller
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from django.utils import timezone
 from delivery.lifecycle import transitions
 from delivery.models import Attempt, Delivery, FailureNotice, JournalEntry, JournalKind, Status
 from subscriptions.models import EventType
+from tests.unit.delivery.api.client import refused
 from tests.unit.delivery.mailbox.box import (
     ENDED,
     FilledMailbox,
@@ -19,7 +20,6 @@ from tests.unit.delivery.mailbox.box import (
     server_start,
     status_of,
 )
-from tests.unit.subscriptions.api.client import refused
 
 VERBS = ["ack", "release", "extend", "reject"]
 

@@ -7,8 +7,8 @@ from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
 from subscriptions.models import DedupMode, Publisher
 from tests.support import factories
+from tests.unit.delivery.api.client import Caller
 from tests.unit.delivery.mailbox.box import FilledMailbox, box
-from tests.unit.subscriptions.api.client import Caller
 
 
 @pytest.fixture

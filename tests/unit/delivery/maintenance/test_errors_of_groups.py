@@ -5,8 +5,8 @@ import pytest
 from delivery.models import Delivery, FailureNotice, Status
 from delivery.support.resubmit import resubmit_delivery
 from tests.support import factories
+from tests.unit.delivery.api.client import caller, refused
 from tests.unit.delivery.maintenance.test_failures import failed, report, reported
-from tests.unit.subscriptions.api.client import caller, refused
 
 pytestmark = pytest.mark.django_db
 

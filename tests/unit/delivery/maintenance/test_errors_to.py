@@ -10,6 +10,7 @@ from delivery.maintenance import failures
 from delivery.models import Delivery, FailureNotice, JournalEntry, Message
 from subscriptions.models import EventType, Mode, Publisher, Scope, Subscription
 from tests.support import factories
+from tests.unit.delivery.api.client import Caller, caller, created, fields_of, refused
 from tests.unit.delivery.maintenance.test_failures import (
     event_type,
     failed,
@@ -17,7 +18,6 @@ from tests.unit.delivery.maintenance.test_failures import (
     report,
     reported,
 )
-from tests.unit.subscriptions.api.client import Caller, caller, created, fields_of, refused
 
 pytestmark = pytest.mark.django_db
 

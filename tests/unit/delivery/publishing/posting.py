@@ -10,10 +10,10 @@ import orjson
 from django.conf import settings
 
 from config.wsgi import application
+from delivery.api.base.problems import Problem
 from delivery.ingest.intake import Intake
 from delivery.models import Delivery, JournalEntry, Message
 from delivery.models.message import parse_public_id
-from subscriptions.api.problems import Problem
 from tests.unit.delivery.senders.running import elsewhere
 
 JSON = {"Content-Type": "application/json"}

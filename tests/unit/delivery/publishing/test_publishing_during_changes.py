@@ -12,13 +12,13 @@ from django.db import connection, transaction
 from django.test import Client
 from psycopg.errors import LockNotAvailable
 
+from delivery.api.subscribing import subscription_fields
 from delivery.database.connections import connection_parameters
 from delivery.support import toggle
-from subscriptions.api import subscription_fields
 from subscriptions.models import EventType, Publisher, Subscription, SubscriptionStatus
 from tests.support import factories
+from tests.unit.delivery.api.client import caller
 from tests.unit.delivery.support.test_bulk_resubmissions import finish
-from tests.unit.subscriptions.api.client import caller
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,10 +9,10 @@ from pytest_django import Settings
 from delivery.models import JournalEntry, Message
 from subscriptions.models import Mode, Publisher
 from tests.support import factories
+from tests.unit.delivery.api.client import caller
 from tests.unit.delivery.mailbox.box import FilledMailbox, box
 from tests.unit.delivery.maintenance.test_failures import event_type, listening, report
 from tests.unit.delivery.replays.ready_replay import archived, finish, running
-from tests.unit.subscriptions.api.client import caller
 
 pytestmark = pytest.mark.django_db
 

@@ -13,8 +13,8 @@ from delivery.senders.sender import Sender
 from subscriptions.models import Processing, Subscription
 from tests.support import factories
 from tests.support.receivers import Hold, Receiver, ReceiverEndpoint
+from tests.unit.delivery.api.client import Caller, caller
 from tests.unit.delivery.senders.running import elsewhere
-from tests.unit.subscriptions.api.client import Caller, caller
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

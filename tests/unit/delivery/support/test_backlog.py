@@ -14,10 +14,10 @@ from delivery.support.bulk_jobs import BATCH, BacklogError, advance_job
 from subscriptions.models import Kind, Subscription, SubscriptionStatus
 from tests.races.transactions import unfinished
 from tests.support import factories
+from tests.unit.delivery.api.client import caller, created, refused
 from tests.unit.delivery.mailbox.box import box
 from tests.unit.delivery.senders.reading import run_parameters
 from tests.unit.delivery.support.test_bulk_resubmissions import finish
-from tests.unit.subscriptions.api.client import caller, created, refused
 
 ACTOR = "ann"
 

@@ -9,11 +9,11 @@ import pytest
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
+from delivery.api.base.problems import problem_of
 from delivery.database.connections import connection_parameters
 from delivery.models import Lane
 from delivery.support import held_objects, releases, toggle
 from delivery.support.toggle import Release
-from subscriptions.api.problems import problem_of
 from subscriptions.models import Subscriber
 from tests.support import factories
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 from subscriptions.models import Publisher, Scope
 from subscriptions.publish_ids import rotate_publish_id
 from tests.support import factories
-from tests.unit.subscriptions.api.client import ApiAnswer, Caller, Json
+from tests.unit.delivery.api.client import ApiAnswer, Caller, Json
 
 EVENT = "Jenkins.Build"
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urljoin
 
-from tests.unit.subscriptions.api.client import ApiAnswer, Caller, Json
+from tests.unit.delivery.api.client import ApiAnswer, Caller, Json
 
 VENDOR_JSON = "application/vnd.comoyo.api-v20120202+json"
 NEXT = "/event/queue/q-17/next"

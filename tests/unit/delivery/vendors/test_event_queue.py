@@ -10,9 +10,9 @@ from delivery.models import Status
 from subscriptions.models import ConfigurationChange, Scope, SignIn
 from subscriptions.sign_in import MOST_OF_ACCOUNT_FROM_ORIGIN
 from tests.support import factories
+from tests.unit.delivery.api.client import Caller, caller, created, fields_of, refused
 from tests.unit.delivery.mailbox.box import FilledMailbox, box, end_visibility, move, status_of
 from tests.unit.delivery.vendors.queue_client import NEXT, VENDOR_JSON, QueueClient
-from tests.unit.subscriptions.api.client import Caller, caller, created, fields_of, refused
 
 PASSWORD = "hunter2 hunter2"
 

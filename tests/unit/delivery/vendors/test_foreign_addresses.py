@@ -8,10 +8,10 @@ import pytest
 from delivery.models import Status
 from subscriptions.models import EventType, Scope
 from tests.support import factories
+from tests.unit.delivery.api.client import caller, fields_of, refused
 from tests.unit.delivery.mailbox.box import box, status_of
 from tests.unit.delivery.vendors.jenkins import EVENT, jenkins
 from tests.unit.delivery.vendors.queue_client import QueueClient
-from tests.unit.subscriptions.api.client import caller, fields_of, refused
 
 pytestmark = pytest.mark.django_db
 

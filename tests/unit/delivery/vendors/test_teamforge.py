@@ -16,8 +16,8 @@ from subscriptions.models import ApiKey, ConfigurationChange, EventType, Publish
 from subscriptions.publish_ids import OVERLAP, rotate_publish_id
 from subscriptions.sign_in import MOST_OF_ACCOUNT_FROM_ORIGIN
 from tests.support import factories
+from tests.unit.delivery.api.client import ApiAnswer, caller, created, fields_of, refused
 from tests.unit.delivery.vendors.jenkins import EVENT, Jenkins, enveloped, jenkins
-from tests.unit.subscriptions.api.client import ApiAnswer, caller, created, fields_of, refused
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 import delivery.vendors.teamforge
-from subscriptions.configuration.document_json import parse_document
+from delivery.configuration.document.document_json import parse_document
 from subscriptions.models import EventType, Kind
-from tests.unit.subscriptions.configuration.documents import apply, plan, reported
+from tests.unit.delivery.configuration.document.documents import apply, plan, reported
 
 pytestmark = pytest.mark.django_db
 

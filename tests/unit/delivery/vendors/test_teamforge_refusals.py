@@ -10,15 +10,15 @@ from django.db import connection
 from django.test import Client
 
 from config.web.refusals import refusal_of
+from delivery.api.base.problems import Problem
 from delivery.calls import slots
 from delivery.database.connections import connection_parameters
 from delivery.models import Message
-from subscriptions.api.problems import Problem
 from subscriptions.models import Kind
 from tests.support import factories
 from tests.support.read_only_database import set_read_only
+from tests.unit.delivery.api.client import ApiAnswer, refused
 from tests.unit.delivery.vendors.jenkins import EVENT, Jenkins, enveloped, jenkins
-from tests.unit.subscriptions.api.client import ApiAnswer, refused
 
 # The answers to a database that is away need a connection of their own.
 pytestmark = pytest.mark.django_db(transaction=True)

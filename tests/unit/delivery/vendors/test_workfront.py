@@ -16,8 +16,8 @@ from subscriptions.models import (
     WorkfrontSubscription,
 )
 from tests.support import factories
+from tests.unit.delivery.api.client import ApiAnswer, Caller, Json, caller, fields_of, refused
 from tests.unit.delivery.vendors.workfront_calls import PLACE, TOKEN, WANTED, create, read, row_of
-from tests.unit.subscriptions.api.client import ApiAnswer, Caller, Json, caller, fields_of, refused
 
 pytestmark = pytest.mark.django_db
 

@@ -5,9 +5,9 @@ import uuid
 import orjson
 import pytest
 
+from tests.unit.delivery.api.client import ApiAnswer, Caller, Json, fields_of, refused
 from tests.unit.delivery.vendors.test_workfront import client
 from tests.unit.delivery.vendors.workfront_calls import PLACE, create
-from tests.unit.subscriptions.api.client import ApiAnswer, Caller, Json, fields_of, refused
 
 __all__ = ["client"]
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from subscriptions.models import Subscription, WorkfrontSubscription
-from tests.unit.subscriptions.api.client import Caller, Json
+from tests.unit.delivery.api.client import Caller, Json
 
 PLACE = "/attask/eventsubscription/api/v1/subscriptions"
 TOKEN = "EauthTokenWorkfrontRocks1234_"

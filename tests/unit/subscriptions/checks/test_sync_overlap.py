@@ -13,7 +13,7 @@ from subscriptions.checks.sync_overlap import conflicting_subscription
 from subscriptions.models import EventType, Kind, Scope, Subscription
 from tests.support import factories
 from tests.system.operation.installation import eventually
-from tests.unit.subscriptions.api.client import ApiAnswer, Caller, caller, created, refused
+from tests.unit.delivery.api.client import ApiAnswer, Caller, caller, created, refused
 
 EVENT = "Order.Presubmit"
 FILTER = "$$->'Body'->>'number' = '7'"

@@ -10,8 +10,8 @@ from delivery.publishing.explain import explain_message
 from delivery.publishing.publish import publish
 from subscriptions.models import EventType, Kind, MatchMode, Subscription
 from tests.support import factories
-from tests.unit.subscriptions.api.client import Caller, caller, created, fields_of, refused
-from tests.unit.subscriptions.configuration.documents import document, plan
+from tests.unit.delivery.api.client import Caller, caller, created, fields_of, refused
+from tests.unit.delivery.configuration.document.documents import document, plan
 
 pytestmark = pytest.mark.django_db
 WANTED = "$$->'Body'->>'id' = '1'"

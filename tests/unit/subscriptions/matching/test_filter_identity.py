@@ -8,7 +8,7 @@ from delivery.models import Lane
 from subscriptions.matching.match import candidates, groups
 from subscriptions.models import ConfigurationChange, EventType, Kind, Subscription
 from tests.support import factories
-from tests.unit.subscriptions.api.client import caller, created
+from tests.unit.delivery.api.client import caller, created
 
 pytestmark = pytest.mark.django_db
 

@@ -1,0 +1,58 @@
+"""The base class of all API views."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.http.request import QueryDict
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from delivery.api.base.bodies import JSONBody
+from delivery.api.base.pages import NoQuery, known_parameters, read_query
+from delivery.api.base.problems import problem_response
+from delivery.api.base.rendering import JSONAlways, JSONAnswer
+from delivery.api.base.schema import ApiSchema
+from delivery.api.base.strict import Strict
+from subscriptions.models import Scope
+
+MANAGE: frozenset[str] = frozenset({Scope.MANAGE})
+READ: frozenset[str] = frozenset({Scope.READ})
+PUBLISH: frozenset[str] = frozenset({Scope.PUBLISH})
+FETCH: frozenset[str] = frozenset({Scope.FETCH})
+
+
+class ApiView(APIView):
+    """Strict about its query, JSON both ways, problem documents for errors.
+
+    `query_classes` has the query parameters by action (of a view set) or by method in lower case;
+    other actions take none. Unknown parameters are refused, unless `ignores_unknown_query`: the
+    clients of other systems send parameters of their own. `limited_actions` keep to the rows that
+    the key reaches.
+    """
+
+    required_scopes: ClassVar[frozenset[str]] = MANAGE
+    limited_actions: ClassVar[frozenset[str]] = frozenset()
+    query_classes: ClassVar[Mapping[str, type[Strict]]] = {}
+    ignores_unknown_query: ClassVar[bool] = False
+    parser_classes = [JSONBody]
+    renderer_classes = [JSONAnswer]
+    content_negotiation_class = JSONAlways
+    http_method_names = ["get", "head", "post", "patch", "delete"]
+    schema = ApiSchema()
+    query: Mapping[str, Any]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        method = (request.method or "").lower()
+        if method not in self.http_method_names or not hasattr(self, method):
+            # Answered 405, whatever its query is.
+            return
+        action = getattr(self, "action", None) or method
+        query_class = self.query_classes.get(action, NoQuery)
+        parameters: QueryDict = request.query_params
+        if self.ignores_unknown_query:
+            parameters = known_parameters(parameters, query_class)
+        self.query = read_query(parameters, query_class)
+
+    def get_exception_handler(self) -> Any:
+        return problem_response

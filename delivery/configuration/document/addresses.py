@@ -1,0 +1,43 @@
+"""The addresses of a plan's endpoints: new and changed ones are resolved before any lock."""
+
+from collections.abc import Collection, Container, Iterator
+
+from delivery.configuration.document.document import SUBSCRIPTIONS, DocumentFault
+from delivery.configuration.document.plan import Plan, PlannedObject, Verb
+from subscriptions.rewriting import Server, refused_servers
+from subscriptions.values.addresses import Network
+from subscriptions.values.endpoints import INTERNAL, parse_endpoint
+
+_FIELDS = ("endpoint", "probe_url")
+
+
+def find_refused(
+    plan: Plan, *, allowed_networks: Collection[Network], built_in_receivers: Container[str]
+) -> None:
+    """Add one fault for each server with a forbidden address.
+
+    It may serve thousands of subscriptions. Built-in receivers are accepted.
+    """
+    users: dict[Server, list[tuple[str, str]]] = {}
+    for one in plan.changes:
+        for label, field, server in _urls(one, built_in_receivers):
+            users.setdefault(server, []).append((label, field))
+    for server, detail in refused_servers(sorted(users), allowed_networks).items():
+        (label, field), *others = users[server]
+        count = "is 1 other URL" if len(others) == 1 else f"are {len(others):,} others"
+        also = f" So {count} of this server."
+        plan.faults.append(
+            DocumentFault(object=label, field=field, detail=detail + (also if others else ""))
+        )
+
+
+def _urls(
+    one: PlannedObject, built_in_receivers: Container[str]
+) -> Iterator[tuple[str, str, Server]]:
+    if one.section is not SUBSCRIPTIONS or one.verb == Verb.DELETE:
+        return
+    for field in one.fields:
+        if field.name in _FIELDS and field.after and field.after != INTERNAL:
+            parsed = parse_endpoint(field.after)
+            if parsed.url not in built_in_receivers:
+                yield one.label, field.name, (parsed.host, parsed.port)

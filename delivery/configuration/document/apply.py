@@ -1,0 +1,247 @@
+"""Applying a plan in one transaction, if it is still current.
+
+Two people may apply at once, or somebody may edit an object by hand meanwhile: lock the rows that
+the plan changes, then draft the plan again, unless no row has changed since (`versions`; pruning
+depends on more, so that is always drafted again). If the two differ, nothing is done. Rows that
+somebody creates or deletes meanwhile cannot be locked, but the table refuses the write (a name that
+exists, a reference to a deleted row), and again nothing is done.
+"""
+
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from django.db import IntegrityError, models, transaction
+from django.utils import timezone
+from psycopg.errors import CheckViolation
+
+from delivery.configuration.document.addresses import find_refused
+from delivery.configuration.document.document import (
+    PUBLISH_ID,
+    SECTIONS,
+    DocumentFault,
+    RefusedDocumentError,
+    Section,
+)
+from delivery.configuration.document.draft import draft_plan
+from delivery.configuration.document.export import exportable_rows
+from delivery.configuration.document.plan import ConfigurationRequest, Plan, PlannedObject, Verb
+from delivery.configuration.document.versions import row_versions
+from subscriptions.changes import MASKED, SECRET_FIELDS, change_of, snapshot
+from subscriptions.models import (
+    ConfigurationChange,
+    EventType,
+    Kind,
+    Mode,
+    Publisher,
+    SigningSecret,
+    Subscriber,
+    Subscription,
+)
+from subscriptions.publish_ids import PublishIdRefusedError, rotate_publish_id
+from subscriptions.values.addresses import Network
+
+_BATCH = 500
+
+
+class PlanChangedError(Exception):
+    """The plan has changed since it was shown; nothing was done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applying:
+    """Who applies, and the digest of the plan they have seen.
+
+    `set_status` changes the status of an existing subscription or subscriber and records the change
+    itself, because the backlog belongs to another package. `notify` is called in the transaction if
+    anything changed.
+    """
+
+    digest: str
+    actor: str
+    set_status: Callable[[Subscription | Subscriber, str], object]
+    notify: Callable[[], object]
+    allowed_networks: Collection[Network]
+    built_in_receivers: Container[str] = ()
+
+
+def plan_configuration(
+    wanted: ConfigurationRequest,
+    *,
+    allowed_networks: Collection[Network],
+    built_in_receivers: Container[str] = (),
+) -> Plan:
+    """Return the plan; raises RefusedDocumentError with all faults."""
+    planned = draft_plan(wanted)
+    find_refused(planned, allowed_networks=allowed_networks, built_in_receivers=built_in_receivers)
+    planned.refuse_faults()
+    return planned
+
+
+def apply_configuration(wanted: ConfigurationRequest, applying: Applying) -> Plan:
+    """Carry out the plan with that digest and return it.
+
+    Raises PlanChangedError, RefusedDocumentError.
+    """
+    versions = row_versions()
+    seen = plan_configuration(
+        wanted,
+        allowed_networks=applying.allowed_networks,
+        built_in_receivers=applying.built_in_receivers,
+    )
+    if seen.digest != applying.digest:
+        raise PlanChangedError
+    with _refusing_conflicts(), transaction.atomic():
+        _lock(seen)
+        planned = seen if versions == row_versions() and not wanted.prune else draft_plan(wanted)
+        if planned.faults or planned.digest != seen.digest:
+            raise PlanChangedError
+        _Writing(wanted, applying).write(planned)
+    return planned
+
+
+def _lock(planned: Plan) -> None:
+    """Lock the rows to change or delete, and SYNC event types against conflicting subscriptions.
+
+    Publishing refers to these rows and goes on, unless they are about to be deleted.
+    """
+    if any(isinstance(one.row, Subscription) for one in planned.changes):
+        _locked(EventType.objects.filter(kind=Kind.SYNC), no_key=True)
+    stored = [one for one in planned.changes if one.row.pk is not None]
+    for verb in (Verb.CHANGE, Verb.DELETE):
+        of_verb = [one for one in stored if one.verb == verb]
+        for section, ones in groupby(of_verb, key=lambda one: one.section):
+            ids = [one.row.pk for one in ones]
+            _locked(exportable_rows(section).filter(pk__in=ids), no_key=verb == Verb.CHANGE)
+
+
+def _locked(rows: "models.QuerySet[Any]", *, no_key: bool) -> None:
+    # By id, as everywhere, so that two transactions cannot deadlock.
+    plain = rows.select_related(None).prefetch_related(None).order_by("pk")
+    list(plain.select_for_update(of=("self",), no_key=no_key).values_list("pk"))
+
+
+class _Writing:
+    def __init__(self, wanted: ConfigurationRequest, applying: Applying) -> None:
+        self._wanted = wanted
+        self._applying = applying
+        self._log: list[ConfigurationChange] = []
+
+    def write(self, planned: Plan) -> None:
+        for section in SECTIONS:
+            ones = [one for one in planned.changes if one.section is section]
+            # Changes first: they may free a value (such as a queue id) that a new object takes.
+            for one in ones:
+                if one.verb == Verb.CHANGE:
+                    self._change(one)
+            self._create(section, [one for one in ones if one.verb == Verb.CREATE])
+        self._delete(one for one in planned.changes if one.verb == Verb.DELETE)
+        ConfigurationChange.objects.bulk_create(self._log, batch_size=_BATCH)
+        if planned.changes:
+            self._applying.notify()
+
+    def _create(self, section: Section, ones: list[PlannedObject]) -> None:
+        if section.model is Subscription:
+            self._create_subscriptions(
+                [one.row for one in ones if isinstance(one.row, Subscription)]
+            )
+        else:
+            # One by one: `save` sends the signals that other code listens for.
+            for one in ones:
+                one.row.save()
+                _link(one)
+        self._log += [
+            self._entry("created", one.row, after=_state(one.row) | _new_publish_id(one))
+            for one in ones
+        ]
+
+    def _create_subscriptions(self, rows: list[Subscription]) -> None:
+        for row in rows:
+            row.filter_identity = self._wanted.identity_of(row.filter)
+        Subscription.objects.bulk_create(rows, batch_size=_BATCH)
+        secrets = [SigningSecret(subscription=row) for row in rows if row.mode == Mode.PUSH]
+        SigningSecret.objects.bulk_create(secrets, batch_size=_BATCH)
+
+    def _change(self, one: PlannedObject) -> None:
+        row = one.row
+        changed = {field.name for field in one.fields}
+        before = _state(row)
+        status = one.values["status"] if "status" in changed else None
+        columns = {column.name for column in row._meta.concrete_fields} & (changed - {"status"})
+        for name in columns:
+            setattr(row, name, one.values[name])
+        if isinstance(row, Publisher) and "event_types" in changed:
+            row.all_event_types = one.values["event_types"] is None
+            columns.add("all_event_types")
+        # Only the changed columns: see `StrictModel.update`.
+        row.save(update_fields=columns | {"updated_at"})
+        _link(one)
+        renewed = dict.fromkeys(SECRET_FIELDS & changed, f"{MASKED}, new value")
+        if changed - {"status"} or status is None:
+            after = _state(row) | renewed
+            self._log.append(self._entry("changed", row, before=before, after=after))
+        if status is not None and isinstance(row, Subscription | Subscriber):
+            self._applying.set_status(row, status)
+
+    def _delete(self, ones: Iterable[PlannedObject]) -> None:
+        for one in ones:
+            self._log.append(self._entry("deleted", one.row, before=_state(one.row)))
+            one.row.delete()
+
+    def _entry(
+        self,
+        action: str,
+        row: models.Model,
+        *,
+        before: dict[str, Any] | None = None,
+        after: dict[str, Any] | None = None,
+    ) -> ConfigurationChange:
+        return change_of(
+            actor=self._applying.actor, action=action, instance=row, before=before, after=after
+        )
+
+
+def _link(one: PlannedObject) -> None:
+    if not isinstance(one.row, Publisher):
+        return
+    if "event_types" in one.values:
+        one.row.event_types.set(one.values["event_types"] or [])
+    if PUBLISH_ID in one.values:
+        try:
+            rotate_publish_id(one.row, text=one.values[PUBLISH_ID], now=timezone.now())
+        except PublishIdRefusedError:
+            # Another publisher got it meanwhile.
+            raise PlanChangedError from None
+
+
+def _new_publish_id(one: PlannedObject) -> dict[str, str]:
+    return {PUBLISH_ID: f"{MASKED}, new value"} if PUBLISH_ID in one.values else {}
+
+
+def _state(row: models.Model) -> dict[str, Any]:
+    linked = (
+        {"event_types": sorted(map(str, row.event_types.all()))}
+        if isinstance(row, Publisher)
+        else {}
+    )
+    return snapshot(row) | linked
+
+
+@contextmanager
+def _refusing_conflicts() -> Iterator[None]:
+    """Raise PlanChangedError for a conflict with somebody else, a fault for a CHECK violation."""
+    try:
+        yield
+    except IntegrityError as error:
+        if isinstance(error.__cause__, CheckViolation):
+            detail = (
+                f"Values contradict each other: {error.__cause__.diag.constraint_name}. "
+                "Nothing was changed."
+            )
+            fault = DocumentFault(
+                object=error.__cause__.diag.table_name or "", field="", detail=detail
+            )
+            raise RefusedDocumentError([fault]) from None
+        raise PlanChangedError from None

@@ -1,0 +1,304 @@
+"""Drafting a plan: each entry is validated and compared with the stored object; nothing is written.
+
+A field that an entry omits keeps its value, or gets the default in a new object. Objects without an
+entry stay too. With `prune` they are deleted if the document contains their section.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from django.db.models import Model
+
+from delivery.configuration.document.checking import Checker
+from delivery.configuration.document.comparison import planned_change, planned_creation
+from delivery.configuration.document.conflicts import conflicting_subscriptions, shared_queue_ids
+from delivery.configuration.document.document import (
+    COMMON_SCRIPTS,
+    POLICIES,
+    PUBLISH_ID,
+    PUBLISHERS,
+    SECTIONS,
+    SUBSCRIBERS,
+    SUBSCRIPTIONS,
+    DocumentEntry,
+    DocumentFault,
+    Section,
+)
+from delivery.configuration.document.export import exportable_rows
+from delivery.configuration.document.moved_endpoints import moved_faults
+from delivery.configuration.document.plan import (
+    ConfigurationRequest,
+    Plan,
+    PlannedField,
+    PlannedObject,
+    Verb,
+)
+from delivery.configuration.document.publish_ids import KnownPublishIds
+from delivery.configuration.document.secrets import Resolved, resolve_publish_id, resolve_secrets
+from subscriptions.checks.common_script import (
+    MOST_NAMED,
+    StoredScript,
+    broken_by,
+    described_fault,
+    named,
+)
+from subscriptions.dependents import first_dependents
+from subscriptions.models import EventType, Policy, Subscriber, Subscription
+from subscriptions.models.policy import DEFAULT_POLICY
+from subscriptions.publish_ids import PublishIdRefusedError
+from subscriptions.scripts.includes import Library, included_names
+
+# The models that a subscription refers to, with the name of its field.
+_REFERENCES: dict[type[Model], str] = {
+    EventType: "event_type",
+    Policy: "policy",
+    Subscriber: "subscriber",
+}
+
+
+def draft_plan(wanted: ConfigurationRequest) -> Plan:
+    """Return the plan with all faults but those of addresses, which are slower: see `addresses`."""
+    drafting = _added(wanted)
+    if wanted.prune:
+        drafting.prune()
+        drafting.find_needs()
+    drafting.find_broken_scripts()
+    drafting.find_conflicts()
+    return drafting.plan
+
+
+def drift(wanted: ConfigurationRequest) -> Plan:
+    """Return the differences from the document, but of addresses, and undeletable objects."""
+    drafting = _added(wanted)
+    drafting.prune()
+    drafting.find_conflicts()
+    return drafting.plan
+
+
+def _added(wanted: ConfigurationRequest) -> "_Drafting":
+    drafting = _Drafting(wanted)
+    for section in SECTIONS:
+        if section.name in wanted.document:
+            drafting.add(section)
+    return drafting
+
+
+class _Drafting:
+    def __init__(self, wanted: ConfigurationRequest) -> None:
+        self.plan = Plan()
+        self._wanted = wanted
+        self._publish_ids = KnownPublishIds()
+        self._stored: dict[str, dict[str, Any]] = {
+            section.name: {str(row): row for row in exportable_rows(section)}
+            for section in SECTIONS
+        }
+        self._known: dict[type[Model], dict[str, Model]] = {
+            model: {str(row): row for row in model._default_manager.all()} for model in _REFERENCES
+        }
+        self._common = self._planned_library()
+        # The subscribers whose headers are all given by the document.
+        self._with_new_headers: set[str] = set()
+        # The result of the plan: rows with their new values.
+        self._there: dict[str, dict[str, tuple[Any, Mapping[str, Any]]]] = {
+            section: {name: (row, {}) for name, row in rows.items()}
+            for section, rows in self._stored.items()
+        }
+
+    def add(self, section: Section) -> None:
+        checker = Checker(
+            section, self._known, remembered=self._wanted.remembered, common=self._common
+        )
+        for entry in sorted(self._wanted.document[section.name], key=section.key_of):
+            name = _name(section, entry)
+            planned = self._planned(section, entry, checker)
+            if planned is not None:
+                self.plan.objects.append(planned)
+                self._there[section.name][name] = (planned.row, planned.values)
+            if section.model in self._known:
+                # A refused one too: references to it are not at fault.
+                made = section.model(name=name) if planned is None else planned.row
+                self._known[section.model].setdefault(name, made)
+
+    def _planned_library(self) -> Library:
+        """Return the common scripts, stored and planned: each may include any other one."""
+        stored = {
+            name: (row.text, row.runs_first)
+            for name, row in self._stored[COMMON_SCRIPTS.name].items()
+        }
+        for entry in self._wanted.document.get(COMMON_SCRIPTS.name, ()):
+            name, kept = entry["name"], stored.get(entry["name"], ("", False))
+            text = entry.get("text", kept[0])
+            stored[name] = (
+                text if isinstance(text, str) else "",
+                entry.get("runs_first", kept[1]) is True,
+            )
+        return Library(
+            {name: text for name, (text, _) in stored.items()},
+            first=tuple(name for name, (_, runs_first) in stored.items() if runs_first),
+        )
+
+    def _planned(
+        self, section: Section, entry: DocumentEntry, checker: Checker
+    ) -> PlannedObject | None:
+        """Compare an entry with its row; None if it is refused, with its faults recorded."""
+        name = _name(section, entry)
+        row = self._stored[section.name].get(name)
+        label = f"{section.noun} {name}"
+        noted = len(self.plan.faults)
+        if section in (SUBSCRIPTIONS, SUBSCRIBERS):
+            entry = self._completed(entry, row, label)
+        elif PUBLISH_ID in entry and section is PUBLISHERS:
+            has_one = self._publish_ids.has_valid(name)
+            entry = self._noted(
+                resolve_publish_id(entry, of=label, has_one=has_one, lookup=self._wanted.lookup),
+                label,
+            )
+        elif section is POLICIES and name in self._known[Policy] and row is None:
+            detail = f"{name} is built in and cannot be changed; give the policy another name."
+            self.plan.faults.append(DocumentFault(object=label, field="name", detail=detail))
+        values, wrong = checker.check(entry, stored=row, of=label)
+        self.plan.faults += wrong
+        if section is SUBSCRIPTIONS and not wrong:
+            self.plan.faults += moved_faults(
+                row,
+                values,
+                entry=entry,
+                kept=self._kept(label),
+                with_new_headers=self._with_new_headers,
+                of=label,
+            )
+        if len(self.plan.faults) > noted:
+            return None
+        planned = (
+            planned_creation(section, values)
+            if row is None
+            else planned_change(section, row, values)
+        )
+        return self._with_publish_id(planned) if PUBLISH_ID in values else planned
+
+    def _completed(
+        self, entry: DocumentEntry, row: Subscription | Subscriber | None, label: str
+    ) -> DocumentEntry:
+        entry = self._noted(
+            resolve_secrets(entry, of=label, stored=row, lookup=self._wanted.lookup), label
+        )
+        if row is None and "subscriber" in entry:
+            entry.setdefault("policy", DEFAULT_POLICY)
+        if isinstance(row, Subscriber) and "headers" in entry and not self._kept(label):
+            self._with_new_headers.add(str(row))
+        return entry
+
+    def _kept(self, label: str) -> list[str]:
+        return [place for of, place, _ in self.plan.kept if of == label]
+
+    def _noted(self, resolved: Resolved, label: str) -> DocumentEntry:
+        self.plan.faults += resolved.faults
+        self.plan.kept += [(label, name, reference) for name, reference in resolved.kept]
+        self.plan.unread += resolved.unread
+        return resolved.entry
+
+    def _with_publish_id(self, planned: PlannedObject) -> PlannedObject:
+        text = planned.values[PUBLISH_ID]
+        try:
+            is_new = self._publish_ids.is_new(text, publisher=planned.name)
+        except PublishIdRefusedError as refused:
+            self.plan.faults.append(
+                DocumentFault(object=planned.label, field=PUBLISH_ID, detail=str(refused))
+            )
+            return planned
+        if not is_new:
+            values = {name: value for name, value in planned.values.items() if name != PUBLISH_ID}
+            return replace(planned, values=values)
+        verb = Verb.CHANGE if planned.verb == Verb.UNCHANGED else planned.verb
+        field = PlannedField(name=PUBLISH_ID, before=None, after=text)
+        return replace(planned, verb=verb, fields=[*planned.fields, field])
+
+    def prune(self) -> None:
+        """Plan to delete the objects that the document's sections lack, dependents first."""
+        doomed = [
+            PlannedObject(section=section, verb=Verb.DELETE, row=row)
+            for section in reversed(SECTIONS)
+            if section.name in self._wanted.document
+            for row in self._lacking(section)
+        ]
+        for one in doomed:
+            del self._there[one.section.name][one.name]
+        self.plan.objects += doomed
+
+    def find_needs(self) -> None:
+        """Refuse to delete objects that others depend on."""
+        doomed = [one for one in self.plan.objects if one.verb == Verb.DELETE]
+        self.plan.faults += [fault for one in doomed for fault in self._needs(one)]
+
+    def _lacking(self, section: Section) -> list[Model]:
+        named = {_name(section, entry) for entry in self._wanted.document[section.name]}
+        stored = self._stored[section.name]
+        return [stored[name] for name in sorted(stored) if name not in named]
+
+    def _needs(self, one: PlannedObject) -> Iterator[DocumentFault]:
+        reference = _REFERENCES.get(type(one.row))
+        is_named = reference is not None and any(
+            values.get(reference, getattr(row, reference)) == one.row
+            for row, values in self._there[SUBSCRIPTIONS.name].values()
+        )
+        if one.section is COMMON_SCRIPTS:
+            found = named(
+                each for each in self._scripts() if one.name in dict(included_names(each.text))
+            )
+            dependents = f"scripts that include it ({found})" if found else None
+        elif is_named:
+            dependents = "subscriptions"
+        else:
+            dependents = first_dependents(one.row, apart_from=(Subscription,))
+        if dependents:
+            what = (
+                "make it INACTIVE" if one.section is SUBSCRIPTIONS else "leave it in the document"
+            )
+            detail = f"It has {dependents}, so it cannot be deleted; {what}."
+            yield DocumentFault(object=one.label, field="", detail=detail)
+
+    def find_broken_scripts(self) -> None:
+        """Refuse common scripts with which a stored script would not be valid any more.
+
+        Scripts in the document were checked with its common scripts.
+        """
+        before = self._stored_library()
+        is_refused = any(fault.object.startswith(COMMON_SCRIPTS.noun) for fault in self.plan.faults)
+        if is_refused or before == self._common:
+            return
+        broken = broken_by(self._scripts(is_stored=True), before=before, after=self._common)
+        for script, fault in islice(broken, MOST_NAMED):
+            detail = (
+                f"It would not be valid any more with the common scripts: {described_fault(fault)}."
+            )
+            field = "text" if script.own else "script"
+            self.plan.faults.append(DocumentFault(object=script.label, field=field, detail=detail))
+
+    def _scripts(self, *, is_stored: bool = False) -> Iterator[StoredScript]:
+        """Yield the scripts once the plan is applied, or those of them that do not change."""
+        for section, field in ((SUBSCRIPTIONS, "script"), (COMMON_SCRIPTS, "text")):
+            for name, (row, values) in self._there[section.name].items():
+                text = values.get(field, getattr(row, field))
+                if text and not (is_stored and field in values):
+                    own = name if section is COMMON_SCRIPTS else ""
+                    yield StoredScript(label=f"{section.noun} {name}", text=text, own=own)
+
+    def _stored_library(self) -> Library:
+        rows = self._stored[COMMON_SCRIPTS.name].values()
+        return Library(
+            {row.name: row.text for row in rows},
+            first=tuple(row.name for row in rows if row.runs_first),
+        )
+
+    def find_conflicts(self) -> None:
+        """Refuse subscriptions and subscribers that exclude each other once the plan is applied."""
+        self.plan.faults += conflicting_subscriptions(
+            self._there[SUBSCRIPTIONS.name].values(), identity_of=self._wanted.identity_of
+        )
+        self.plan.faults += shared_queue_ids(self._there[SUBSCRIBERS.name].values())
+
+
+def _name(section: Section, entry: DocumentEntry) -> str:
+    return "/".join(section.key_of(entry))

@@ -1,0 +1,77 @@
+"""A lane is shown as SENDING only while a sender has something of it to send."""
+
+import asyncio
+from ipaddress import IPv4Network
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from delivery.console.lanes.strips import read_strips
+from delivery.models import Delivery, Lane, LaneKind, Status, UrlHealth, UrlState
+from delivery.senders.claims import Claims
+from delivery.senders.context import SenderContext
+from tests.support import factories
+from tests.support.receivers import Answer, Hold, Receiver
+from tests.support.surroundings import NETWORKS
+from tests.unit.delivery.api.client import caller
+from tests.unit.delivery.senders.running import elsewhere, with_claims
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# Only a hang takes so long.
+SECONDS = 30
+
+
+def shown(lane: Lane) -> tuple[str, str, str]:
+    """Return the state in the list of lanes, in the lane's strip, and by REST."""
+    client = Client()
+    user, _ = User.objects.get_or_create(username="ann", is_staff=True, is_superuser=True)
+    client.force_login(user)
+    rows = client.get("/admin/delivery/lane/").context["cl"].result_list
+    (row,) = (row for row in rows if row.pk == lane.pk)
+    (strip,) = read_strips([lane.pk])
+    state: str = caller().get(f"lanes/{lane}").body["state"]
+    return row.shown_state, strip.state, state
+
+
+def test_a_lane_is_idle_while_its_url_is_frozen_after_a_failed_attempt(receiver: Receiver) -> None:
+    endpoint, under_way = receiver.endpoint("a"), Hold(Answer(503))
+    endpoint.always(under_way)
+    # It moves a failed delivery to the retry lane.
+    policy = factories.policy("workfront-48h")
+    row = factories.delivery(
+        subscription=factories.subscription(endpoint=endpoint.url, policy=policy)
+    )
+    lane = row.lane
+    assert lane is not None
+
+    def is_moved() -> bool:
+        return Delivery.objects.filter(pk=row.pk, lane__kind=LaneKind.RETRY).exists()
+
+    async def scenario(claims: Claims, context: SenderContext) -> None:
+        await claims.serve([lane.pk])
+        await elsewhere(endpoint.wait_for_count, 1)
+        assert await elsewhere(shown, lane) == ("SENDING",) * 3
+        under_way.release()
+        async with asyncio.timeout(SECONDS):
+            while not await elsewhere(is_moved):
+                await asyncio.sleep(0.02)
+
+    with_claims(scenario, networks=[IPv4Network(NETWORKS)])
+    UrlHealth.objects.update_or_create(url=endpoint.url, defaults={"state": UrlState.FROZEN})
+    assert Delivery.objects.get().status == Status.PENDING
+    assert shown(lane) == ("IDLE",) * 3
+
+
+@pytest.mark.parametrize(
+    ("recorded", "state"), [([0, 0], "SENDING"), ([1, 0], "SENDING"), ([1, 1], "IDLE")]
+)
+def test_only_what_is_as_recorded_is_being_sent(recorded: list[int], state: str) -> None:
+    subscription = factories.subscription()
+    rows = [factories.delivery(subscription=subscription) for _ in range(2)]
+    lane = subscription.subscriber.lane
+    Lane.objects.filter(pk=lane.pk).update(
+        run_ids=[row.pk for row in rows], run_attempts=recorded, run_is_concurrent=True
+    )
+    assert shown(lane) == (state,) * 3

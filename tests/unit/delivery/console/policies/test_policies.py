@@ -1,0 +1,64 @@
+"""Policies in the console: built-in ones, copies, refusals at their field, and plain words."""
+
+import pytest
+from django.forms import model_to_dict
+from django.test import Client
+
+from delivery.console.policies.words import policy_sentences
+from subscriptions.models import Action, InDoubt, Policy
+from tests.support import factories
+from tests.unit.delivery.console.configuration.test_configuration import ROOT
+from tests.unit.delivery.console.subscription_form import errors
+
+
+class TestPolicies:
+    @pytest.fixture
+    def built_in(self, db: None) -> Policy:
+        policy, _ = Policy.objects.get_or_create(name="strict", defaults={"is_built_in": True})
+        return policy
+
+    def test_a_built_in_one_cannot_be_changed_or_deleted(
+        self, ann: Client, built_in: Policy
+    ) -> None:
+        address = f"{ROOT}/policy/{built_in.pk}"
+        assert ann.post(f"{address}/change/", {"name": "mine"}).status_code == 403
+        assert ann.post(f"{address}/delete/", {"post": "yes"}).status_code == 403
+
+    def test_a_copy_form_starts_with_the_originals_values(
+        self, ann: Client, built_in: Policy
+    ) -> None:
+        count = Policy.objects.count()
+        form = ann.get(f"{ROOT}/policy/add/?copy={built_in.pk}").context["adminform"].form
+        assert form.initial["name"] == "strict-copy"
+        assert form.initial["on_server_error"] == built_in.on_server_error
+        assert Policy.objects.count() == count
+
+    @pytest.fixture
+    def mine(self, db: None) -> Policy:
+        return factories.policy("mine")
+
+    def test_errors_of_the_api_are_shown_at_their_field(self, ann: Client, mine: Policy) -> None:
+        address = f"{ROOT}/policy/{mine.pk}/change/"
+        values = {
+            name: value
+            for name, value in model_to_dict(mine).items()
+            if value is not None and value is not False
+        }
+        retrying = {"on_unreachable": "IN_PLACE", "max_attempts": "5", "when_used_up": "SUSPEND"}
+        wrong = errors(ann.post(address, values | retrying | {"max_attempts": ""}))
+        assert "after how many attempts" in wrong["max_attempts"][0]
+        assert ann.post(address, values | retrying).status_code == 302
+        mine.refresh_from_db()
+        assert (mine.on_unreachable, mine.max_attempts, mine.when_used_up) == (
+            "IN_PLACE",
+            5,
+            "SUSPEND",
+        )
+
+    def test_is_described_in_plain_words(self) -> None:
+        policy = Policy(
+            on_server_error=Action.BLOCK, on_unavailable=Action.BLOCK, in_doubt=InDoubt.HOLD
+        )
+        words = policy_sentences(policy)
+        assert words[2].startswith("When it answers any 5xx: no later message is sent")
+        assert "held as IN_DOUBT" in words[-1]
