@@ -203,7 +203,8 @@ class SubscriptionAdmin(
     ) -> list[str]:
         # The deliveries belong to these two: another pair needs another subscription.
         masked = ["forwarded_names", "masked_endpoint", "masked_probe_url"]
-        return [*masked, *(["subscriber", "event_type"] if obj else [])]
+        fixed = ["subscriber", "event_type"] if obj else []
+        return [*super().get_readonly_fields(request, obj), *masked, *fixed]
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         default = Policy.objects.filter(name=DEFAULT_POLICY).values_list("pk", flat=True).first()
