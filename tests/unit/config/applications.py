@@ -206,7 +206,7 @@ bridged_impatient = Bridge(
 bridged_late = Bridge(is_late, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=10)
 bridged_tight = Bridge(echo, threads=THREADS, bounds=TIGHT, most_at_a_mailbox=10)
 patient_tight = Bridge(
-    echo, threads=THREADS, bounds=replace(TIGHT, grace_seconds=60), most_at_a_mailbox=10
+    echo, threads=THREADS, bounds=replace(TIGHT, grace_seconds=600), most_at_a_mailbox=10
 )
 # No client may wait at a mailbox of this one.
 bridged_full = Bridge(waits, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=0)
