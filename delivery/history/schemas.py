@@ -35,7 +35,10 @@ class Column:
     """A column; `type` is Spark's name, `meaning` is shown next to reports.
 
     With `is_called`, the value follows from the row's subscription (see `names`); with
-    `is_of_message`, from a delivery's message (see `message_columns`).
+    `is_of_message`, from a delivery's message (see `message_columns`). With `may_change`,
+    PostgreSQL's value may change after an export: a name that people change, a message or lane that
+    may be removed, or the output of a script, which is replaced if a delivery that was not tried is
+    sent again.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Column:
     is_nullable: bool = False
     is_called: bool = False
     is_of_message: bool = False
+    may_change: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,11 @@ class Table:
     def bare(self) -> tuple[Column, ...]:
         """The columns that do not follow from the row's subscription."""
         return tuple(column for column in self.columns if not column.is_called)
+
+    @property
+    def certain(self) -> tuple[Column, ...]:
+        """The columns of `bare` that never change once a row is archived."""
+        return tuple(column for column in self.bare if not column.may_change)
 
     @property
     def selected(self) -> tuple[Column, ...]:
@@ -129,8 +138,8 @@ MESSAGES = Table(
     columns=(
         Column("id", "bigint", "the number in msg_…"),
         Column("published_at", "timestamp"),
-        Column("event_type", "string"),
-        Column("publisher", "string", "null: Inturn itself", is_nullable=True),
+        Column("event_type", "string", may_change=True),
+        Column("publisher", "string", "null: Inturn itself", is_nullable=True, may_change=True),
         Column("headers", "string", "JSON: text by lower-case name"),
         Column("content_type", "string"),
         Column("body", "binary", "the exact bytes"),
@@ -139,7 +148,13 @@ MESSAGES = Table(
             "string",
             "the recipient of a delivered message; empty: all matching subscriptions",
         ),
-        Column("edited_from", "bigint", "the message that a person edited", is_nullable=True),
+        Column(
+            "edited_from",
+            "bigint",
+            "the message that a person edited",
+            is_nullable=True,
+            may_change=True,
+        ),
         Column("owed", "int", "with how many deliveries it was accepted", is_nullable=True),
         Column(
             "transaction_id", "bigint", "PostgreSQL's xid8 of its publication", is_nullable=True
@@ -193,6 +208,7 @@ DELIVERIES = Table(
             "string",
             "in hex, of the body that its script made; null: the message's own was sent",
             is_nullable=True,
+            may_change=True,
         ),
         Column("transaction_id", "bigint", "of its message", is_nullable=True, is_of_message=True),
         Column("seen_before", "bigint", "of its message", is_nullable=True, is_of_message=True),
@@ -233,9 +249,9 @@ JOURNAL = Table(
         Column("actor", "string", "empty: Inturn itself"),
         Column("message_id", "bigint", "", is_nullable=True),
         Column("delivery_id", "bigint", "", is_nullable=True),
-        Column("subscription_id", "bigint", "", is_nullable=True),
+        Column("subscription_id", "bigint", "", is_nullable=True, may_change=True),
         Column("lane_id", "bigint", "", is_nullable=True),
-        Column("subscriber_id", "bigint", "whose lane it is", is_nullable=True),
+        Column("subscriber_id", "bigint", "whose lane it is", is_nullable=True, may_change=True),
     ),
 )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import pyarrow as pa
+from pyarrow import parquet
 
 from delivery.history.archive.archive import Archive, rows_of_file
 from delivery.history.archive.fingerprint import NO_ROWS, Fingerprint, fingerprint_of_batches
@@ -26,7 +27,8 @@ class FileSums:
     """The sums of the file at `path`; without `bytes` it is not there.
 
     `fingerprint` is of the table's own columns, as PostgreSQL computes it; `complete` is of all
-    columns. `error` is why its rows cannot be read; then both have no rows.
+    columns. `error` is why its rows cannot be read; then both have no rows. `certain` is of
+    `Table.certain`, None if it was not computed, or if the file has not all of these columns.
     """
 
     path: str
@@ -34,11 +36,15 @@ class FileSums:
     sha256: str = ""
     fingerprint: Fingerprint = NO_ROWS
     complete: Fingerprint = NO_ROWS
+    certain: Fingerprint | None = None
     error: str = ""
 
     @classmethod
     def of_json(cls, values: Mapping[str, Any]) -> Self:
-        fingerprints = {name: Fingerprint(**values[name]) for name in ("fingerprint", "complete")}
+        fingerprints = {
+            name: values[name] and Fingerprint(**values[name])
+            for name in ("fingerprint", "complete", "certain")
+        }
         return cls(**{**values, **fingerprints})
 
 
@@ -62,10 +68,11 @@ def read_sums(
     *,
     counts: Callable[[pa.RecordBatch], bool] = _every_row,
     is_complete: bool = False,
+    is_compared: bool = False,
 ) -> FileSums:
     """Read all bytes and all columns of a file; batches for which `counts` is false do not count.
 
-    `complete` is computed if asked for.
+    `complete` and, with `is_compared`, `certain` are computed if asked for.
     """
     size = archive.files.get_file_info(archive.path(path)).size
     if size is None:
@@ -81,15 +88,31 @@ def read_sums(
             opened.seek(0)
         sums = FileSums(path=path, bytes=size, sha256=digest.hexdigest())
         try:
-            fingerprint, complete = NO_ROWS, NO_ROWS
+            fingerprint, complete, certain = NO_ROWS, NO_ROWS, NO_ROWS
+            is_compared = is_compared and _has_certain(table, content)
             for batch in filter(counts, rows_of_file(table, content)):
-                fingerprint += fingerprint_of_batches(table.bare, [batch])
+                of_batch = fingerprint_of_batches(table.bare, [batch])
+                fingerprint += of_batch
                 if is_complete:
                     complete += fingerprint_of_batches(table.columns, [batch])
+                if is_compared and table.certain == table.bare:
+                    certain += of_batch
+                elif is_compared:
+                    certain += fingerprint_of_batches(table.certain, [batch])
         except (OSError, pa.ArrowException, ValueError) as error:
             words = " ".join(str(error).split())[:_MOST_WORDS]
             return replace(sums, error=words or type(error).__name__)
-    return replace(sums, fingerprint=fingerprint, complete=complete)
+    return replace(
+        sums,
+        fingerprint=fingerprint,
+        complete=complete,
+        certain=certain if is_compared else None,
+    )
+
+
+def _has_certain(table: Table, content: Any) -> bool:
+    names = set(parquet.read_schema(content).names)
+    return all(column.name in names for column in table.certain)
 
 
 def _pieces(opened: Any) -> Iterator[pa.Buffer]:

@@ -21,6 +21,7 @@ import psycopg
 from delivery.database.statements import statement
 from delivery.history.archive.archive import Archive
 from delivery.history.archive.file_sums import FileSums, read_sums, sums_by_path
+from delivery.history.archive.fingerprint import Fingerprint
 from delivery.history.archive.ledger import File
 from delivery.history.archive.proof import ProofLostError, row_counts
 from delivery.history.archive.small_files import ArchiveError
@@ -40,8 +41,9 @@ class FileReport:
     `sound` are files to read, by table. The others are sentences: `damages`, by path, about the
     ledger's other files, `losses` about rows that no file has, `strangers` about files that the
     ledger does not know, and `later` about those of exports that this database does not know, as
-    after a restore: no damage. `unsummed` counts sound files of which no checksum was kept, so
-    nothing proves their content.
+    after a restore: no damage. `unproven` counts sound files of which no checksum was kept, so
+    nothing proves their content. `certain` are the fingerprints of `Table.certain`, by path, of the
+    files that were read and have these columns.
     """
 
     sound: dict[str, list[File]]
@@ -52,6 +54,7 @@ class FileReport:
     compared: int = 0
     uncompared: int = 0
     unproven: int = 0
+    certain: dict[str, Fingerprint] = field(default_factory=dict)
 
     @property
     def checked(self) -> int:
@@ -149,13 +152,14 @@ def look_into_files(job: "StepJob", report: FileReport) -> None:
     owners = {file.sha256: file.path for file in files if file.sha256}
     damages = {file.path: damage_of(file, sums[file.path], owners=owners) for file in files}
     report.damages |= {path: words for path, words in damages.items() if words}
+    report.certain = {path: read.certain for path, read in sums.items() if read.certain is not None}
     for table, found in report.sound.items():
         report.sound[table] = [file for file in found if not damages[file.path]]
     report.unproven = sum(not file.sha256 for file in chain.from_iterable(report.sound.values()))
 
 
 def _sums(archive: Archive, share: Sequence[tuple[str, str]]) -> list[FileSums]:
-    return [read_sums(archive, BY_NAME[table], path) for table, path in share]
+    return [read_sums(archive, BY_NAME[table], path, is_compared=True) for table, path in share]
 
 
 _NO_OWNERS: Mapping[str, str] = {}

@@ -8,7 +8,12 @@ import pyarrow as pa
 from pyarrow import compute
 
 from delivery.database.statements import statement
-from delivery.history.archive.fingerprint import CHECKSUM, fingerprint_sql, whole_times_sql
+from delivery.history.archive.fingerprint import (
+    CHECKSUM,
+    Fingerprint,
+    fingerprint_sql,
+    whole_times_sql,
+)
 from delivery.history.postgres.message_columns import (
     MESSAGE_PART,
     columns_statement,
@@ -22,22 +27,11 @@ from delivery.history.schemas import (
     ATTEMPTS,
     BY_NAME,
     DELIVERIES,
-    JOURNAL,
-    MESSAGES,
     Column,
     Table,
     arrow_schema,
 )
 
-# Values that may change after an export: names that people change, messages and lanes that may be
-# removed, and the output of a script: another one replaces it if a delivery that was not tried is
-# sent again.
-_UNCERTAIN = {
-    MESSAGES.name: {"event_type", "publisher", "edited_from"},
-    DELIVERIES.name: {"output_sha256"},
-    ATTEMPTS.name: set[str](),
-    JOURNAL.name: {"subscription_id", "subscriber_id"},
-}
 # Messages whose columns are read by one statement.
 _MESSAGES_A_STATEMENT = 20_000
 _DELIVERY_BITS = 20
@@ -54,18 +48,17 @@ _DELIVERIES = arrow_schema(
 _PARTS = arrow_schema((Column("message_id", "bigint"), Column(CHECKSUM, "bigint")))
 
 
-def certain(table: Table) -> tuple[Column, ...]:
-    """The columns that are compared: those that never change once a row is archived."""
-    return tuple(column for column in table.bare if column.name not in _UNCERTAIN[table.name])
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptFile:
-    """A file of the archive: its path, and the ids of its rows."""
+    """A file of the archive: its path, the ids of its rows, and the fingerprint of `Table.certain`.
+
+    Without a fingerprint the file has not all of these columns.
+    """
 
     path: str
     first_id: int
     last_id: int
+    certain: Fingerprint | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +75,10 @@ class KeptPart:
     is_whole: bool
     first: int = ALL_IDS[0]
     last: int = ALL_IDS[1]
+
+    def has_all_of(self, file: KeptFile) -> bool:
+        """Return whether the part has all ids of the file."""
+        return self.first <= file.first_id and file.last_id < self.last
 
     def piece(self, table: Table) -> Piece:
         return Piece(
@@ -113,7 +110,7 @@ def _arrived(read: Read, select: str, schema: pa.Schema) -> pa.Table:
 
 
 def _statement(part: KeptPart, table: Table) -> str:
-    columns = certain(table)
+    columns = table.certain
     whole = ", ".join(["found.*", *whole_times_sql(columns)])
     # All parts of the statements are ours.
     return (
@@ -124,7 +121,7 @@ def _statement(part: KeptPart, table: Table) -> str:
 
 def _deliveries_statement(part: KeptPart) -> str:
     """Return the statement for the part's deliveries, without their messages' part."""
-    columns = [column for column in certain(DELIVERIES) if column not in MESSAGE_PART]
+    columns = [column for column in DELIVERIES.certain if column not in MESSAGE_PART]
     names = {column.name for column in columns}
     usual = {name: value for name, value in USUAL.items() if name in names}
     checksum = fingerprint_sql(columns, among=DELIVERIES.bare, usual=usual)

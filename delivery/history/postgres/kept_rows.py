@@ -8,7 +8,10 @@ that a late attempt has amended since. So
     a checksum of a file that PostgreSQL lacks   retention removed the row; or it was added, if
                                                  PostgreSQL has its delivery
 
-The checksums are of `certain` columns. The others may differ without a fault.
+The checksums are of `Table.certain` columns. The others may differ without a fault.
+
+Usually all rows are equal, and so are their fingerprints: then the files, which were read before
+for their sums, are not read again.
 """
 
 from collections.abc import Sequence
@@ -16,15 +19,20 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import pyarrow as pa
-from pyarrow import compute, parquet
+from pyarrow import compute
 
 from delivery.history.archive.archive import Archive
-from delivery.history.archive.fingerprint import CHECKSUM, fingerprint_of, row_checksums
+from delivery.history.archive.fingerprint import (
+    CHECKSUM,
+    NO_ROWS,
+    Fingerprint,
+    fingerprint_of,
+    row_checksums,
+)
 from delivery.history.postgres.kept_checksums import (
     ROWS,
     KeptFile,
     KeptPart,
-    certain,
     kept_checksums,
     those_still_there,
 )
@@ -91,17 +99,23 @@ class KeptRowsReader:
 
     def _compared(self, read: Read, part: KeptPart, table: Table, kept: pa.Table) -> KeptRows:
         files = part.files.get(table.name, [])
-        if any(self._is_older(table, file) for file in files):
-            return KeptRows(table=table.name)
-        archived = pa.concat_tables(
-            [
-                _ARCHIVED.empty_table(),
-                *(self._rows(part, table, files, n) for n in range(len(files))),
-            ]
-        ).combine_chunks()
-        # Usually all are equal: to compare the sums takes a tenth of the time.
-        if fingerprint_of(kept[CHECKSUM]) == fingerprint_of(archived[CHECKSUM]):
-            return KeptRows(table=table.name, equal=_counts(archived, files))
+        found: dict[str, pa.Table] = {}
+        sums: dict[str, Fingerprint] = {}
+        for place, file in enumerate(files):
+            if file.certain is None:
+                # It has not all columns: its rows cannot be compared as they are.
+                return KeptRows(table=table.name)
+            if part.has_all_of(file):
+                sums[file.path] = file.certain
+            else:
+                found[file.path] = self._rows(part, table, files, place)
+                sums[file.path] = fingerprint_of(found[file.path][CHECKSUM])
+        if fingerprint_of(kept[CHECKSUM]) == sum(sums.values(), NO_ROWS):
+            return KeptRows(table=table.name, equal={path: sums[path].rows for path in sums})
+        for place, file in enumerate(files):
+            if file.path not in found:
+                found[file.path] = self._rows(part, table, files, place)
+        archived = pa.concat_tables([_ARCHIVED.empty_table(), *found.values()]).combine_chunks()
         is_archived = compute.is_in(kept[CHECKSUM], value_set=archived[CHECKSUM])
         is_kept = compute.is_in(archived[CHECKSUM], value_set=kept[CHECKSUM])
         missing = compute.unique(kept.filter(compute.invert(is_archived))["id"])
@@ -117,16 +131,11 @@ class KeptRowsReader:
             absent=_beside(absent, files) if part.is_whole else {},
         )
 
-    def _is_older(self, table: Table, file: KeptFile) -> bool:
-        """Return whether a file has not all columns: its rows cannot be compared as they are."""
-        schema = parquet.read_schema(self.archive.path(file.path), filesystem=self.archive.files)
-        return any(column.name not in schema.names for column in certain(table))
-
     def _rows(self, part: KeptPart, table: Table, files: list[KeptFile], place: int) -> pa.Table:
         """Return _ARCHIVED of the file at this place: the rows with ids of the part."""
-        columns, key = certain(table), table.key[0]
+        columns, key = table.certain, table.key[0]
         file, batches = files[place], []
-        is_inside = part.first <= file.first_id and file.last_id < part.last
+        is_inside = part.has_all_of(file)
         names = [column.name for column in columns]
         for rows in self.archive.rows(table, file.path, names):
             batch = rows if is_inside else rows.filter(_is_between(rows.column(key), part))

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from itertools import chain, groupby, pairwise
 
+from delivery.history.archive.fingerprint import Fingerprint
 from delivery.history.archive.ledger import File
 from delivery.history.archive.losses import FileReport, Files
 from delivery.history.job import StepJob
@@ -72,7 +73,7 @@ def _parts(files: Files, report: FileReport, *, until: datetime) -> Iterator[Kep
             part = KeptPart(
                 since=since, until=min(end, until), files={}, is_whole=len(sound) == len(of_days)
             )
-            yield from _by_ids(part, tables, sound)
+            yield from _by_ids(part, tables, sound, report.certain)
 
 
 def _days(files: list[File]) -> Iterator[list[File]]:
@@ -87,7 +88,12 @@ def _days(files: list[File]) -> Iterator[list[File]]:
         yield found
 
 
-def _by_ids(part: KeptPart, tables: Iterable[Table], files: list[File]) -> Iterator[KeptPart]:
+def _by_ids(
+    part: KeptPart,
+    tables: Iterable[Table],
+    files: list[File],
+    certain: Mapping[str, Fingerprint],
+) -> Iterator[KeptPart]:
     """Divide a part with many rows by ids, where files begin."""
     bounds, rows = [ALL_IDS[0]], 0
     for file in sorted(files, key=lambda file: file.first_id):
@@ -98,7 +104,12 @@ def _by_ids(part: KeptPart, tables: Iterable[Table], files: list[File]) -> Itera
     for first, last in pairwise([*bounds, ALL_IDS[1]]):
         inside = {
             table.name: [
-                KeptFile(path=file.path, first_id=file.first_id, last_id=file.last_id)
+                KeptFile(
+                    path=file.path,
+                    first_id=file.first_id,
+                    last_id=file.last_id,
+                    certain=certain.get(file.path),
+                )
                 for file in files
                 if file.table == table.name and file.first_id < last and file.last_id >= first
             ]
