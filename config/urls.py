@@ -21,7 +21,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("guide/", admin.site.admin_view(guide_index), name="guide-index"),
     path("guide/<slug:name>/", admin.site.admin_view(guide_page), name="guide"),
     path("api/v1/", include("delivery.api.urls")),
-    path("api/v1/", include("delivery.api.configured.urls")),
     path("event/queue/", include(vendors.event_queue)),
     path("attask/", include(vendors.workfront)),
     path("api/v1/", include("delivery.configuration.api")),

@@ -1,9 +1,20 @@
-"""URL patterns of messages, deliveries and the resources about them."""
+"""URL patterns of the REST API, but for the configuration as a document."""
 
-from django.urls import re_path
+from django.urls import URLPattern, re_path
 
+from delivery.api.base.patterns import ID, NAME, resource_urls
 from delivery.api.batch import BatchView
-from delivery.api.configured.urls import ID, NAME, resource_urls
+from delivery.api.configured.common_scripts import CommonScriptViews
+from delivery.api.configured.event_types import EventTypeViews
+from delivery.api.configured.keys import (
+    AccessKeyViews,
+    KeyViews,
+    PublisherKeyViews,
+    SubscriberKeyViews,
+)
+from delivery.api.configured.policies import PolicyViews
+from delivery.api.configured.publish_ids import PublishIdViews
+from delivery.api.configured.publishers import PublisherViews
 from delivery.api.deliveries import DeliveryViews
 from delivery.api.holding import InstallationViews
 from delivery.api.incidents import IncidentViews
@@ -15,13 +26,25 @@ from delivery.api.replays import ReplayViews
 from delivery.api.resubmissions import CancellationViews, ResubmissionViews
 from delivery.api.retention import RetentionViews
 from delivery.api.script_trials import ScriptTrialView
-from delivery.api.subscribers import StatefulSubscriberViews
-from delivery.api.subscriptions import StatefulSubscriptionViews
+from delivery.api.subscribing.filters import FilterCheckView
+from delivery.api.subscribing.secrets import SecretViews
+from delivery.api.subscribing.subscribers import SubscriberViews
+from delivery.api.subscribing.subscriptions import SubscriptionViews
 from delivery.api.url_health import UrlHealthViews
 
 LANE = rf"(?P<name>{NAME}|[a-z]{{1,8}}:[0-9]{{1,4}})"
 MAILBOX = rf"(?P<subscriber>{NAME})"
 MESSAGE = r"(?P<id>(?:msg_)?[0-9]{1,18})"
+
+
+def key_urls(prefix: str, views: type[KeyViews | PublishIdViews]) -> list[URLPattern]:
+    return [
+        re_path(rf"^{prefix}\Z", views.as_view({"get": "list", "post": "create"})),
+        re_path(
+            rf"^{prefix}/(?P<pk>{ID})\Z", views.as_view({"get": "retrieve", "delete": "destroy"})
+        ),
+    ]
+
 
 # Matched in this order: the routes with thousands of requests a second come first.
 urlpatterns = [
@@ -79,6 +102,16 @@ urlpatterns = [
         InstallationViews.as_view({"get": "retrieve", "patch": "partial_update"}),
     ),
     re_path(rf"^subscriptions/(?P<pk>{ID})/try\Z", ScriptTrialView.as_view()),
-    *resource_urls("subscribers", StatefulSubscriberViews),
-    *resource_urls("subscriptions", StatefulSubscriptionViews),
+    *resource_urls("subscribers", SubscriberViews),
+    *resource_urls("subscriptions", SubscriptionViews),
+    *resource_urls("event-types", EventTypeViews),
+    *resource_urls("publishers", PublisherViews),
+    *key_urls(rf"publishers/(?P<owner>{NAME})/keys", PublisherKeyViews),
+    *key_urls(rf"publishers/(?P<owner>{NAME})/publish-ids", PublishIdViews),
+    *key_urls(rf"subscribers/(?P<owner>{NAME})/keys", SubscriberKeyViews),
+    *resource_urls("policies", PolicyViews),
+    *resource_urls("common-scripts", CommonScriptViews),
+    *key_urls("keys", AccessKeyViews),
+    re_path(rf"^subscriptions/(?P<pk>{ID})/secrets\Z", SecretViews.as_view()),
+    re_path(r"^filters/check\Z", FilterCheckView.as_view()),
 ]

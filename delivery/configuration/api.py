@@ -19,10 +19,10 @@ from rest_framework.response import Response
 
 from delivery.api.base.authentication import actor_of
 from delivery.api.base.bodies import DocumentBody
+from delivery.api.base.patterns import ID
 from delivery.api.base.problems import Problem, invalid_field
 from delivery.api.base.strict import Strict
 from delivery.api.base.views import ApiView
-from delivery.api.configured.urls import ID
 from delivery.configuration.applying import (
     apply_document,
     checked_document,

@@ -13,11 +13,11 @@ from django.http import HttpRequest, HttpResponse
 from django.http.request import split_domain_port, validate_host
 from django.middleware.security import SecurityMiddleware
 
+from delivery.api.base.patterns import NAME
 from delivery.api.base.problems import Problem
 from delivery.api.base.views import ApiView
 from delivery.api.batch import BatchView
 from delivery.api.batch_items import MAX_ITEMS
-from delivery.api.configured.urls import NAME
 from delivery.api.publish import PublishView
 from delivery.ingest.committer import Committer
 from delivery.ingest.plain import PARTIAL

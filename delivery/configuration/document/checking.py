@@ -20,9 +20,9 @@ from delivery.api.configured.common_scripts import CommonScriptSerializer
 from delivery.api.configured.event_types import EventTypeSerializer
 from delivery.api.configured.policies import PolicySerializer
 from delivery.api.configured.publishers import EventTypeNames, PublisherSerializer
-from delivery.api.subscribing.subscriber_resource import SubscriberSerializer
+from delivery.api.subscribing.subscribers import SubscriberFields
 from delivery.api.subscribing.subscription_fields import FilterField, check_filter
-from delivery.api.subscribing.subscription_resource import SubscriptionSerializer
+from delivery.api.subscribing.subscriptions import SubscriptionFields
 from delivery.configuration.document.document import (
     COMMON_SCRIPTS,
     EVENT_TYPES,
@@ -140,16 +140,16 @@ class PolicyEntry(RememberedConstraints, PolicySerializer):
     """A policy."""
 
 
-class SubscriberEntry(RememberedConstraints, SubscriberSerializer):
-    """With the status, which the API changes in `delivery`."""
+class SubscriberEntry(RememberedConstraints, SubscriberFields):
+    """A subscriber, with its status."""
 
     status = serializers.ChoiceField(choices=SubscriberStatus.choices, required=False)
 
-    class Meta(SubscriberSerializer.Meta):
-        fields = [*SubscriberSerializer.Meta.fields, "status"]
+    class Meta(SubscriberFields.Meta):
+        fields = [*SubscriberFields.Meta.fields, "status"]
 
 
-class SubscriptionEntry(SubscriptionSerializer):
+class SubscriptionEntry(SubscriptionFields):
     subscriber = KnownName(queryset=Subscriber.objects.all())
     event_type = KnownName(queryset=EventType.objects.all())
     policy = KnownName(queryset=Policy.objects.all(), required=False)

@@ -29,12 +29,7 @@ _LOOKED_AT = ["name", "content_type", "durability", "ttl_seconds", "forwarded_na
 
 
 @admin.register(EventType)
-class EventTypeAdmin(
-    PublishPages,
-    CompletedList,
-    ForwardedNames,
-    RecordedAdmin,
-):
+class EventTypeAdmin(PublishPages, CompletedList, ForwardedNames, RecordedAdmin):
     form = EventTypeForm
     empty_text = "An event type is a name under which messages are published. Create it first."
     list_filter = ["kind", "durability"]

@@ -36,12 +36,7 @@ from subscriptions.models.subscriber import MatchMode
 
 
 @admin.register(Subscriber)
-class SubscriberAdmin(
-    StatusAdmin,
-    HoldingAdmin,
-    CompletedList,
-    RecordedAdmin,
-):
+class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, RecordedAdmin):
     form = SubscriberForm
     empty_text = (
         "A subscriber is an application that receives messages; its subscriptions choose them."

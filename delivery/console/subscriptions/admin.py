@@ -201,8 +201,8 @@ class SubscriptionAdmin(
     def get_readonly_fields(
         self, request: HttpRequest, obj: Subscription | None = None
     ) -> list[str]:
-        # The deliveries belong to these two: another pair needs another subscription.
         masked = ["forwarded_names", "masked_endpoint", "masked_probe_url"]
+        # The deliveries belong to these two: another pair needs another subscription.
         fixed = ["subscriber", "event_type"] if obj else []
         return [*super().get_readonly_fields(request, obj), *masked, *fixed]
 

@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import IntegrityError, models, transaction
 
 from delivery.api.base.problems import Problem, invalid_field, invalid_fields
-from delivery.api.subscribing.subscription_resource import SubscriptionSerializer
+from delivery.api.subscribing.subscriptions import SubscriptionFields
 from delivery.support import toggle
 from delivery.vendors.workfront.translate import Translation, translate_document
 from subscriptions import changes
@@ -154,7 +154,7 @@ def _made_once(model: type[Made], name: str, *, actor: str) -> Made:
 
 
 def _subscription(fields: Mapping[str, Any]) -> Subscription:
-    serializer = SubscriptionSerializer(data=fields)
+    serializer = SubscriptionFields(data=fields)
     if not serializer.is_valid():
         raise invalid_fields(
             [

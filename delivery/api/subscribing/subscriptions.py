@@ -3,12 +3,26 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from django.db.models import QuerySet
+from django.utils import timezone
 from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
 
+from delivery.api.base.authentication import actor_of
 from delivery.api.base.pages import ById, PageOrder
 from delivery.api.base.problems import Problem
 from delivery.api.base.resource import Resource
 from delivery.api.base.strict import NameOf, Strict, StrictModel, Text
+from delivery.api.holding import (
+    TOGGLED,
+    TOGGLING,
+    BacklogField,
+    HoldingFields,
+    apply_status,
+    check_holding,
+    split_status,
+)
 from delivery.api.subscribing.moved_endpoint import refusals_of_body
 from delivery.api.subscribing.subscription_fields import (
     AuthField,
@@ -21,8 +35,10 @@ from delivery.api.subscribing.subscription_fields import (
     ScriptField,
     check_addresses,
 )
+from delivery.models import EndpointState
 from subscriptions.checks import dedup, default_destination, joins, mode, script
 from subscriptions.checks.sync_overlap import conflicting_subscription, overlap_refusal
+from subscriptions.checks.twins import twin_warning
 from subscriptions.models import (
     DedupMode,
     EventType,
@@ -42,12 +58,8 @@ _MOVED = "Its deliveries belong to the old one; create a new subscription instea
 _FIXED = {"subscriber": _MOVED, "event_type": _MOVED, "mode": mode.FIXED}
 
 
-class SubscriptionSerializer(StrictModel):
-    """A subscription. Values of headers, passwords and tokens are masked in answers.
-
-    Its mode cannot be changed. Fields that only concern sending have no effect on a PULL
-    subscription, so it may have only their defaults.
-    """
+class SubscriptionFields(StrictModel):
+    """The fields that a request, an entry of a document and a Workfront call set alike."""
 
     subscriber = NameOf(queryset=Subscriber.objects.all())
     event_type = NameOf(queryset=EventType.objects.all())
@@ -238,6 +250,32 @@ class SubscriptionSerializer(StrictModel):
             raise Problem(409, "same-filter", overlap_refusal(other), other=other.pk)
 
 
+class SubscriptionSerializer(HoldingFields, SubscriptionFields):
+    """A subscription. Values of headers, passwords and tokens are masked in answers.
+
+    Its mode cannot be changed. Fields that only concern sending have no effect on a PULL
+    subscription, so it may have only their defaults.
+    """
+
+    endpoint_state = serializers.ChoiceField(
+        choices=EndpointState.choices,
+        source="endpoint_summary.state",
+        read_only=True,
+        allow_null=True,
+        help_text=(
+            "DOWN: it failed and waits for its next try. DISABLED, FROZEN: its URL is stopped, "
+            "see GET url-health. Null for a PULL subscription."
+        ),
+    )
+
+    class Meta(SubscriptionFields.Meta):
+        fields = [*SubscriptionFields.Meta.fields, "until", "catch_up_rate", "endpoint_state"]
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        check_holding(attrs, now=timezone.now(), status="status")
+        return super().validate(attrs)
+
+
 class NewSubscriptionSerializer(SubscriptionSerializer):
     """The answer to POST, with the first signing secret, shown once.
 
@@ -254,6 +292,33 @@ class NewSubscriptionSerializer(SubscriptionSerializer):
     class Meta(SubscriptionSerializer.Meta):
         fields = [*SubscriptionSerializer.Meta.fields, "secret"]
 
+    def create(self, validated_data: dict[str, Any]) -> Subscription:
+        is_held = validated_data.get("status") == SubscriptionStatus.HELD
+        written, toggled = split_status(validated_data) if is_held else (validated_data, {})
+        subscription: Subscription = super().create(written)
+        # The toggle writes a journal entry, so that the waiting deliveries have a reason.
+        apply_status(subscription, toggled, actor=actor_of(self.context["request"]))
+        return subscription
+
+
+class SubscriptionChangeSerializer(SubscriptionSerializer):
+    """A change of a subscription.
+
+    With `status: ACTIVE`, `backlog` decides whether waiting deliveries are delivered or cancelled.
+    """
+
+    backlog = BacklogField()
+
+    class Meta(SubscriptionSerializer.Meta):
+        fields = [*SubscriptionSerializer.Meta.fields, "backlog"]
+
+    def update(self, instance: Subscription, validated_data: dict[str, Any]) -> Subscription:
+        written, toggled = split_status(validated_data)
+        super().update(instance, written)
+        apply_status(instance, toggled, actor=actor_of(self.context["request"]))
+        instance.refresh_from_db(fields=[*TOGGLED, "updated_at", "cancellation_id"])
+        return instance
+
 
 class SubscriptionQuery(ById):
     """The query parameters of the list of subscriptions."""
@@ -265,7 +330,7 @@ class SubscriptionQuery(ById):
 
 
 class SubscriptionViews(Resource):
-    """`delivery.api` changes the status, because that involves the backlog."""
+    """Subscriptions whose status can be changed, with the state of their endpoints."""
 
     lookup_field = "pk"
     order = PageOrder(column="id")
@@ -275,8 +340,49 @@ class SubscriptionViews(Resource):
     queryset = Subscription.objects.all()
     serializer_class: type[SubscriptionSerializer] = SubscriptionSerializer
 
+    def get_queryset(self) -> QuerySet[Subscription]:
+        rows = super().get_queryset()
+        # For a change the summary is loaded after it.
+        return (
+            rows.select_related("endpoint_summary") if self.action in ("list", "retrieve") else rows
+        )
+
+    def create(self, request: Request, **place: str) -> Response:
+        """Create one; 409 when the name is in use.
+
+        If the subscriber has another one for the same messages, the header `Inturn-Warning` says
+        so.
+        """
+        return _warned(super().create(request, **place))
+
+    def partial_update(self, request: Request, **place: str) -> Response:
+        """Change the fields that are given.
+
+        `status: HELD` makes the subscription's deliveries wait, including those of messages
+        published meanwhile. `status: SHADOW` records each match as a delivery with the status
+        SHADOW, and sends none; earlier deliveries wait. `status: INACTIVE` holds its deliveries,
+        and messages published while a subscription is INACTIVE are not kept for it. `status:
+        ACTIVE` delivers the backlog in order, or cancels it: see `backlog`. If the subscriber has
+        another subscription for the same messages, the header `Inturn-Warning` says so.
+        """
+        return _warned(super().partial_update(request, **place))
+
     def get_serializer_class(self) -> type[SubscriptionSerializer]:
-        return NewSubscriptionSerializer if self.action == "create" else self.serializer_class
+        own = {
+            "create": NewSubscriptionSerializer,
+            "partial_update": SubscriptionChangeSerializer,
+        }
+        return own.get(self.action, self.serializer_class)
+
+    def snapshot(self, instance: Subscription) -> dict[str, Any]:
+        values = super().snapshot(instance)
+        if self.action == "partial_update":
+            return {name: value for name, value in values.items() if name not in TOGGLED}
+        return values
+
+    def record(self, action: str, instance: Any, **states: Any) -> None:
+        if action != "changed" or _is_more_than_toggled(self.request):
+            super().record(action, instance, **states)
 
     def selected(self, rows: Any) -> Any:
         columns = {
@@ -298,3 +404,14 @@ class SubscriptionViews(Resource):
             SigningSecret.objects.create(subscription=instance).secret if is_signed else None
         )
         return super().created(instance)
+
+
+def _is_more_than_toggled(request: Request) -> bool:
+    return bool(set(request.data) - TOGGLING)
+
+
+def _warned(answer: Response) -> Response:
+    row = Subscription.objects.select_related("subscriber", "event_type").get(pk=answer.data["id"])
+    if warning := twin_warning(row):
+        answer["Inturn-Warning"] = warning
+    return answer

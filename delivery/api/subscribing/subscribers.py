@@ -1,0 +1,171 @@
+"""The resource `subscribers`: applications that receive messages, and their status."""
+
+from typing import Any
+
+from django.contrib.auth.hashers import make_password
+from django.utils import timezone
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from delivery.api.base.authentication import actor_of
+from delivery.api.base.resource import Resource
+from delivery.api.base.strict import StrictModel, Text
+from delivery.api.holding import (
+    TOGGLED,
+    TOGGLING,
+    BacklogField,
+    HoldingFields,
+    apply_status,
+    check_holding,
+    split_status,
+)
+from delivery.api.subscribing.subscription_fields import HeadersField
+from subscriptions.models import Subscriber, SubscriberStatus
+from subscriptions.values.names import validate_unreserved
+
+# The ratio of the model's defaults, 100 of 500.
+REFILL_SHARE = 5
+
+
+class SharedHeaders(HeadersField):
+    """The headers of a subscriber, which are null in its row if there are none."""
+
+    def get_attribute(self, instance: Subscriber) -> Any:
+        return instance.headers or {}
+
+
+class SubscriberFields(StrictModel):
+    """The fields that a request and an entry of a document set alike."""
+
+    headers = SharedHeaders(required=False)
+
+    queue_password = Text(
+        write_only=True,
+        required=False,
+        allow_blank=True,
+        max_length=200,
+        help_text="With it and the subscriber's name clients of the old Event Queue sign in that "
+        "cannot be given a fetch key. Only its hash is kept. Empty: there is none.",
+    )
+
+    class Meta:
+        model = Subscriber
+        fields = [
+            "name",
+            "description",
+            "processing",
+            "max_in_flight",
+            "max_queued_to_send",
+            "refill_level",
+            "by_priority",
+            "match_mode",
+            "application",
+            "queue_id",
+            "queue_password",
+            "headers",
+            "created_at",
+            "updated_at",
+        ]
+        extra_kwargs = {
+            "name": {
+                "validators": [*Subscriber._meta.get_field("name").validators, validate_unreserved]
+            },
+            "queue_id": {"validators": Subscriber._meta.get_field("queue_id").validators},
+        }
+
+    def validate_queue_password(self, value: str) -> str:
+        return make_password(value) if value else ""
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "max_queued_to_send" in attrs and self.instance is None:
+            attrs.setdefault("refill_level", attrs["max_queued_to_send"] // REFILL_SHARE)
+        if "headers" in attrs:
+            attrs["headers"] = attrs["headers"] or None
+        return super().validate(attrs)
+
+
+class SubscriberSerializer(HoldingFields, SubscriberFields):
+    """A subscriber. `refill_level` is a fifth of `max_queued_to_send` unless given.
+
+    SERIAL: one delivery at a time, in the order of publication. CONCURRENT: up to `max_in_flight`
+    at a time, in no order, and a failed delivery delays no other. A change takes effect within two
+    seconds, after the deliveries under way; deliveries that were postponed while the subscriber was
+    CONCURRENT are sent in order once it is SERIAL. HELD: messages for it are stored, and wait.
+    INACTIVE: none of its subscriptions matches, and its waiting deliveries are held; each
+    subscription keeps its own status for afterwards.
+
+    With `by_priority` a CONCURRENT subscriber gets messages with a higher `Priority` header first,
+    a whole number from 9 to 0; any other value, and none, counts as 4. Every fourth delivery is the
+    oldest, so none waits for ever.
+
+    `headers` are sent with each delivery of its subscriptions; a subscription's own header of that
+    name is sent instead. Values are masked in answers.
+
+    Clients of the old Event Queue find its mailbox by `queue_id`, or by its name.
+    """
+
+    status = serializers.ChoiceField(choices=SubscriberStatus.choices, required=False)
+
+    class Meta(SubscriberFields.Meta):
+        fields = [*SubscriberFields.Meta.fields, "status", "until", "catch_up_rate"]
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        check_holding(attrs, now=timezone.now(), status="status")
+        return super().validate(attrs)
+
+    def create(self, validated_data: dict[str, Any]) -> Subscriber:
+        written, toggled = split_status(validated_data)
+        subscriber: Subscriber = super().create(written)
+        apply_status(subscriber, toggled, actor=actor_of(self.context["request"]))
+        return subscriber
+
+
+class SubscriberChangeSerializer(SubscriberSerializer):
+    """A change of a subscriber.
+
+    With `status: ACTIVE`, `backlog` decides whether waiting deliveries are delivered or cancelled.
+    """
+
+    backlog = BacklogField()
+
+    class Meta(SubscriberSerializer.Meta):
+        fields = [*SubscriberSerializer.Meta.fields, "backlog"]
+
+    def update(self, instance: Subscriber, validated_data: dict[str, Any]) -> Subscriber:
+        written, toggled = split_status(validated_data)
+        super().update(instance, written)
+        apply_status(instance, toggled, actor=actor_of(self.context["request"]))
+        instance.refresh_from_db()
+        return instance
+
+
+class SubscriberViews(Resource):
+    """Subscribers that can be made ACTIVE, HELD and INACTIVE."""
+
+    queryset = Subscriber.objects.all()
+    serializer_class: type[SubscriberSerializer] = SubscriberSerializer
+
+    def partial_update(self, request: Request, **place: str) -> Response:
+        """Change the fields that are given.
+
+        `status: HELD` makes its messages wait; `status: INACTIVE` holds the waiting ones and keeps
+        none that are published meanwhile. `status: ACTIVE` delivers the backlog in order, or
+        cancels it: see `backlog`. Subscriptions that are held themselves stay held.
+        """
+        return super().partial_update(request, **place)
+
+    def get_serializer_class(self) -> type[SubscriberSerializer]:
+        return (
+            SubscriberChangeSerializer if self.action == "partial_update" else self.serializer_class
+        )
+
+    def snapshot(self, instance: Subscriber) -> dict[str, Any]:
+        values = super().snapshot(instance)
+        if self.action == "partial_update":
+            return {name: value for name, value in values.items() if name not in TOGGLED}
+        return values
+
+    def record(self, action: str, instance: Any, **states: Any) -> None:
+        if action != "changed" or set(self.request.data) - TOGGLING:
+            super().record(action, instance, **states)
