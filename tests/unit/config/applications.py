@@ -4,6 +4,7 @@ import fcntl
 import logging
 import os
 import resource
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -146,6 +147,22 @@ def is_late(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
 _begun: list[str] = []
 
 
+def holds(environ: dict[str, Any], start_response: Start) -> list[bytes]:
+    """Answer `/held` once `/release` is asked for; others get the number of held requests."""
+    match environ["PATH_INFO"]:
+        case "/held":
+            _held.append(None)
+            _released.wait()
+        case "/release":
+            _released.set()
+    start_response("200 OK", [])
+    return [str(len(_held)).encode()]
+
+
+_held: list[None] = []
+_released = threading.Event()
+
+
 class ByHeader:
     """Takes every Authorization for a valid one, and X-Forwarded-For for the origin."""
 
@@ -155,6 +172,16 @@ class ByHeader:
     def remembered(self, environ: dict[str, Any]) -> Requester:
         key: str = environ.get("HTTP_AUTHORIZATION", "")
         return Requester(key or environ.get("HTTP_X_FORWARDED_FOR", ""), is_known=bool(key))
+
+
+class Unremembered(ByHeader):
+    """Knows nobody before looking the credential up."""
+
+    async def identify(self, environ: dict[str, Any]) -> Requester:
+        return super().remembered(environ)
+
+    def remembered(self, environ: dict[str, Any]) -> Requester:
+        return Requester("somebody", is_known=False)
 
 
 AMPLE = Bounds(
@@ -201,6 +228,12 @@ bridged_impatient = Bridge(
     lasts,
     threads=THREADS,
     bounds=replace(AMPLE, stalled_seconds=0.5),
+    most_at_a_mailbox=10,
+)
+bridged_unremembered = Bridge(
+    holds,
+    threads=THREADS,
+    bounds=replace(AMPLE, requesters=Unremembered(), threads_of_strangers=THREADS // 2),
     most_at_a_mailbox=10,
 )
 bridged_late = Bridge(is_late, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=10)
