@@ -45,6 +45,7 @@ FILTERING = {
     "lock_overdue": {"delivery_volatile"},
     "lock_overdue_groups": {"delivery_volatile"},
     "make_replayed": {"delivery_message_pkey"},
+    "overview_backlog": {"delivery_message_pkey"},
     "remove_messages": {"delivery_callback", "delivery_message_edited_from_id_idx"},
     "settle_restored": {"delivery_waiting"},
 }

@@ -55,6 +55,7 @@ READS_WHOLE = {
     "incident_outcomes": {"delivery_settled", "delivery_waiting"},
     "lock_groups": {"delivery_settled", "delivery_waiting"},
     "make_replayed": {"delivery_message", "delivery_settled", "delivery_waiting"},
+    "overview_backlog": {"delivery_message"},
     "remove_messages": {
         "delivery_callback",
         "delivery_failurenotice",

@@ -101,7 +101,8 @@ def compare(
     The ratio is the median of the rounds' ratios: other load on the machine varies, and slows both
     rates of a round. Two medians may come from different moments.
     """
-    ratios = [rate / limit for rate, limit in zip(product, bare, strict=True)]
+    # If nothing arrived in a round of the bare loop, the round shows nothing.
+    ratios = [rate / limit if limit else 0.0 for rate, limit in zip(product, bare, strict=True)]
     return BenchResult(
         name=name,
         value=median(product),

@@ -24,6 +24,7 @@ from delivery.support.resolve import NotResolvedError, mark_delivered
 from delivery.support.resubmit import Edit, NotResubmittedError, resubmit_delivery, resubmit_edited
 from tests.races.transactions import meet, unfinished
 from tests.support import factories
+from tests.system.operation.installation import eventually
 from tests.unit.delivery.maintenance.ranged import go_on_from, ids_put_back, is_there, range_of
 from tests.unit.delivery.maintenance.retaining import old, past, run_whole
 from tests.unit.delivery.replays.ready_replay import running
@@ -65,6 +66,12 @@ def messages_of(whole: MessageRange) -> list[int]:
 
 def in_doubt() -> Delivery:
     return Delivery.objects.select_related("message__event_type").get(status=Status.IN_DOUBT)
+
+
+def is_session(pid: int) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", [pid])
+        return cursor.fetchone() is not None
 
 
 def advance() -> None:
@@ -183,6 +190,9 @@ class TestReaders:
             assert seen.connection.execute("SELECT count(*) FROM delivery_settled").fetchone() == (
                 2,
             )
+            reader = seen.connection.info.backend_pid
+        # The server ends a session, and what it has locked, after the client has closed it.
+        eventually(lambda: not is_session(reader), "the session has ended")
         assert run_whole().messages == 2
 
     def test_begin_a_snapshot_when_it_is_gone(self, whole: MessageRange) -> None:

@@ -34,7 +34,8 @@ def compare_kept_rows(
 ) -> None:
     """Compare the sound files with PostgreSQL's rows from before `until`, the watermark.
 
-    `files` are all that count. Files with other rows are sound no more.
+    `files` are all that count, and `report` is from `look_into_files`: files that were not read
+    there are not compared. Files with other rows are sound no more.
     """
     parts = [] if until is None else list(_parts(files, report, until=until))
     rows = sum(file.rows for file in chain.from_iterable(report.sound.values()))

@@ -217,7 +217,12 @@ def test_a_run_is_bounded_by_bytes_but_never_empty(subscription: Subscription) -
 
 def test_of_old_failures_the_least_recently_tried_are_first(subscription: Subscription) -> None:
     now = timezone.now()
-    poisoned = pending(subscription, 4, skipped=True, attempts=9, next_attempt_at=now)
+    poisoned = [
+        *pending(
+            subscription, skipped=True, attempts=9, next_attempt_at=now - timedelta(seconds=2)
+        ),
+        *pending(subscription, 3, skipped=True, attempts=9, next_attempt_at=now),
+    ]
     (forgotten,) = pending(
         subscription, skipped=True, attempts=1, next_attempt_at=now - timedelta(hours=1)
     )
