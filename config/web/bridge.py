@@ -35,7 +35,7 @@ from config.web.long_answers import LongAnswer, LongAnswers, is_bounded, is_with
 from config.web.postponed_answers import Postponed, PostponedAnswers
 from config.web.request_bodies import Bodies, Bounds, Requester, Streamed
 from config.web.threads import STRANGERS, Threads
-from delivery.api.base.problems import Problem, unexpected_error
+from delivery.incoming.problems import Problem, unexpected_error
 from delivery.mailbox.notifications import MailboxNotifications
 from delivery.mailbox.waiters import WAIT_HEADER, Waiter, Waiters
 from delivery.receivers.late_answers import AFTER_HEADER

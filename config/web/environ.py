@@ -4,7 +4,7 @@ import sys
 from functools import lru_cache
 from typing import Any, Protocol
 
-from delivery.api.incoming import UNREADABLE
+from delivery.incoming.headers import UNREADABLE
 
 Environ = dict[str, Any]
 

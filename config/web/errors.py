@@ -15,7 +15,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from config.web.refusals import refusal_of
-from delivery.api.base.problems import Problem, problem_of, unexpected_error
+from delivery.incoming.problems import Problem, problem_of, unexpected_error
 from delivery.vendors.teamforge.addresses import is_teamforge_address
 
 API_PREFIX = "/api/"

@@ -3,8 +3,8 @@
 Django and the libraries parse headers with code that is quadratic in places: `http.cookies` of
 Python before 3.11.10 takes 28 seconds for a cookie of 200 KB (CVE-2024-7592). So values that are
 parsed are limited to what other web servers take. The headers of a message are stored as they are,
-and may be as long as `delivery.api.incoming` allows. So may all cookies together, because those of
-a proxy or of the domain's other sites are no fault of the user; nothing parses them.
+and may be as long as `delivery.incoming.headers` allows. So may all cookies together, because those
+of a proxy or of the domain's other sites are no fault of the user; nothing parses them.
 
 granian refuses a head that is longer than its buffer, and more than 100 headers, with a bare 431.
 Its buffer is larger than these limits, so that a client normally gets a sentence.
@@ -12,8 +12,8 @@ Its buffer is larger than these limits, so that a client normally gets a sentenc
 
 from config.web.cookies import own_cookies
 from config.web.environ import Environ
-from delivery.api.base.problems import Problem
-from delivery.api.incoming import MAX_HEADER_BYTES
+from delivery.incoming.headers import MAX_HEADER_BYTES
+from delivery.incoming.problems import Problem
 
 MAX_ADDRESS_BYTES = 32 * 1024
 MAX_PARSED_BYTES = 8 * 1024

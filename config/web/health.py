@@ -8,9 +8,9 @@ from django.db import Error, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 
-from delivery.api.base.problems import Problem, database_read_only, problem_of_database
 from delivery.database.parts import PARTS, running_sessions
 from delivery.database.versions import missing_migrations, unknown_migrations
+from delivery.incoming.problems import Problem, database_read_only, problem_of_database
 from subscriptions.database_away import reconnect_next_time
 
 # Load balancers and Prometheus ask by an address, which no installation lists as a host.

@@ -33,7 +33,7 @@ from config.web.answers import PIECE_BYTES, Answering, Head, gathered
 from config.web.connection_closer import shut_down
 from config.web.request_bodies import Requester
 from config.web.threads import Threads
-from delivery.api.base.problems import Problem
+from delivery.incoming.problems import Problem
 
 MOST_AT_ONCE = 32
 MOST_OF_REQUESTER = 4

@@ -18,9 +18,10 @@ from rest_framework.exceptions import APIException
 
 from config.env import LOCAL_HOSTS
 from config.web.health import ASKED_HOST
-from delivery.api.base.authentication import reads_everything, usable_key
-from delivery.api.base.problems import Problem, problem_of
+from delivery.api.base.authentication import reads_everything
 from delivery.api.metrics import register_metrics
+from delivery.incoming.keys import usable_key
+from delivery.incoming.problems import Problem, problem_of
 
 _SECONDS = Histogram(
     "inturn_http_request_seconds",

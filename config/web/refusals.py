@@ -2,7 +2,7 @@
 
 from django.http import HttpResponse
 
-from delivery.api.base.problems import Problem
+from delivery.incoming.problems import Problem
 from delivery.vendors.teamforge.addresses import is_teamforge_address
 from delivery.vendors.teamforge.envelope import problem_in_envelope
 

@@ -27,8 +27,8 @@ from typing import Any, Protocol, TypeVar
 from config.web.capacity import Capacity, Taken
 from config.web.environ import Environ
 from config.web.header_limits import closing
-from delivery.api.base.bodies import too_large
-from delivery.api.base.problems import Problem
+from delivery.incoming.bodies import too_large
+from delivery.incoming.problems import Problem
 
 SHORT_BYTES = 64 * 1024
 _WITHOUT_BODY = ("GET", "HEAD")

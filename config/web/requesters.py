@@ -33,7 +33,7 @@ from config.web.cookies import cookie_value
 from config.web.environ import Environ
 from config.web.health import PROBES
 from config.web.request_bodies import Requester
-from delivery.api.base.problems import Problem, problem_of_database
+from delivery.incoming.problems import Problem, problem_of_database
 from delivery.models import BuiltInReceiver
 from delivery.publishing.callback_tokens import callback_key, read_token
 from delivery.publishing.reply_headers import reply_key

@@ -1,6 +1,6 @@
 """`POST messages:batch`: publish many messages in order, in one transaction or one by one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -10,21 +10,21 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from delivery.api import incoming
 from delivery.api.base.authentication import publisher_of
-from delivery.api.base.bodies import read_body, too_large
-from delivery.api.base.problems import Problem, invalid_field, problem_of_database
 from delivery.api.base.schema import ProblemSerializer
 from delivery.api.base.strict import NAME, Strict
 from delivery.api.base.views import PUBLISH, ApiView
-from delivery.api.batch_items import Item, item_of, split_batch
-from delivery.api.publish import (
+from delivery.incoming.batch_items import Item, item_of, split_batch
+from delivery.incoming.bodies import read_body
+from delivery.incoming.drafting import (
     allowed_event_type,
     describe_accepted,
+    draft_of_item,
     problem_of_refusal,
-    with_content_type,
 )
-from delivery.api.rate_limit import limit_rate
+from delivery.incoming.headers import IDEMPOTENCY_KEY
+from delivery.incoming.problems import Problem, invalid_field, problem_of_database
+from delivery.incoming.rate_limit import limit_rate
 from delivery.publishing.drafts import Draft, PublishRefusedError
 from delivery.publishing.publish import publish
 from subscriptions.models import EventType, Kind, Publisher
@@ -46,7 +46,7 @@ class Name(serializers.CharField):
     """A valid name."""
 
 
-@extend_schema_field(incoming.IDEMPOTENCY_KEY)
+@extend_schema_field(IDEMPOTENCY_KEY)
 class IdempotencyKeyField(serializers.CharField):
     """An idempotency key, as in the header of that name."""
 
@@ -163,7 +163,7 @@ class MessageBatch:
             raise
 
     def _draft(self, item: Item) -> Draft:
-        return draft_of(item, self._event_type)
+        return draft_of_item(item, self._event_type)
 
     def _event_type(self, name: str) -> EventType:
         if not is_name(name):
@@ -171,22 +171,6 @@ class MessageBatch:
         if name not in self._event_types:
             self._event_types[name] = _not_sync(allowed_event_type(self._publisher, name))
         return self._event_types[name]
-
-
-def draft_of(item: Item, event_type_of: Callable[[str], EventType]) -> Draft:
-    """Return the message that an item describes; raise Problem if it is invalid."""
-    if len(item.body) > settings.ENVIRONMENT.max_message_bytes:
-        raise too_large(settings.ENVIRONMENT.max_message_bytes)
-    event_type = event_type_of(item.event)
-    stored = incoming.storable_headers(_headers(item).items())
-    headers, content_type = with_content_type(stored, event_type)
-    return Draft(
-        event_type=event_type,
-        headers=headers,
-        body=item.body,
-        content_type=content_type,
-        idempotency_key=incoming.idempotency_key(headers),
-    )
 
 
 def _not_sync(event_type: EventType) -> EventType:
@@ -198,13 +182,3 @@ def _not_sync(event_type: EventType) -> EventType:
         )
         raise Problem(400, "not-with-sync", detail)
     return event_type
-
-
-def _headers(item: Item) -> dict[str, str]:
-    """Return an item's headers as they would be in a request of its own."""
-    headers = dict(item.headers)
-    if item.is_json:
-        headers.setdefault("content-type", "application/json")
-    if item.idempotency_key is not None:
-        headers["idempotency-key"] = item.idempotency_key
-    return headers

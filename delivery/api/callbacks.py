@@ -10,12 +10,13 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from delivery.api import incoming
-from delivery.api.base.bodies import read_body
-from delivery.api.base.problems import Problem
 from delivery.api.base.views import ApiView
-from delivery.api.publish import MAX_CONTENT_TYPE_LENGTH, AcceptedSerializer
-from delivery.api.rate_limit import Bucket
+from delivery.api.publish import AcceptedSerializer
+from delivery.incoming.bodies import read_body
+from delivery.incoming.content_types import MAX_CONTENT_TYPE_LENGTH
+from delivery.incoming.headers import sent_headers
+from delivery.incoming.problems import Problem
+from delivery.incoming.rate_limit import Bucket
 from delivery.models import Callback
 from delivery.models.message import public_id
 from delivery.publishing import callbacks
@@ -58,7 +59,7 @@ def _answer(request: Request, token: str) -> int:
     callback = callbacks.find_callback(token)
     callbacks.refuse_expired(callback, now=now)
     _limit_rate(callback)
-    headers = incoming.sent_headers(request.META)
+    headers = sent_headers(request.META)
     content_type = headers.get("content-type", "")
     if len(content_type) > MAX_CONTENT_TYPE_LENGTH:
         raise Problem(

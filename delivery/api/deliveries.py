@@ -13,7 +13,6 @@ from rest_framework.viewsets import GenericViewSet
 
 from delivery.api.base.authentication import actor_of, key_of_request
 from delivery.api.base.pages import ById, KeysetPages, PageOrder
-from delivery.api.base.problems import Problem, invalid_field
 from delivery.api.base.strict import Moment, Strict, Text
 from delivery.api.base.views import MANAGE, PUBLISH, READ, ApiView
 from delivery.api.edits import EditSerializer, edit_of
@@ -21,7 +20,6 @@ from delivery.api.message_query import (
     TEXT_SEARCH_SECONDS,
     MessageIdField,
 )
-from delivery.api.publish import problem_of_refusal
 from delivery.api.shapes import (
     DELIVERY_RELATIONS,
     DeliveryDetailSerializer,
@@ -29,6 +27,8 @@ from delivery.api.shapes import (
     leave_out_receivers,
 )
 from delivery.database.queries import TimeUpError, statement_time_limit
+from delivery.incoming.drafting import problem_of_refusal
+from delivery.incoming.problems import Problem, invalid_field
 from delivery.models import Attempt, Delivery
 from delivery.models.delivery import PLACE_BITS, ids_of_message
 from delivery.models.message import public_id

@@ -7,12 +7,12 @@ from django.conf import settings
 from django.http import HttpRequest
 from rest_framework import serializers
 
-from delivery.api import incoming
-from delivery.api.base.bodies import parse_json, read_body, too_large
-from delivery.api.base.problems import Problem, invalid_field
 from delivery.api.base.strict import Strict
-from delivery.api.batch_items import body_of, headers_of
-from delivery.api.publish import with_content_type
+from delivery.incoming.batch_items import body_of, headers_of
+from delivery.incoming.bodies import parse_json, read_body, too_large
+from delivery.incoming.content_types import with_content_type
+from delivery.incoming.headers import MAX_HEADER_BYTES, storable_headers
+from delivery.incoming.problems import Problem, invalid_field
 from delivery.models import Delivery
 from delivery.support.resubmit import Edit
 
@@ -44,7 +44,7 @@ def edit_of(request: HttpRequest, delivery: Delivery) -> Edit | None:
     Raise Problem.
     """
     most = settings.ENVIRONMENT.max_message_bytes
-    body = read_body(request, max_bytes=most * _GROWTH + incoming.MAX_HEADER_BYTES * _GROWTH)
+    body = read_body(request, max_bytes=most * _GROWTH + MAX_HEADER_BYTES * _GROWTH)
     content = parse_json(body) if body.strip() else {}
     if not isinstance(content, dict):
         raise Problem(
@@ -71,4 +71,4 @@ def _headers(content: Mapping[str, Any], delivery: Delivery) -> dict[str, str]:
     headers = headers_of(content["headers"])
     if "body" in content:
         headers.setdefault("content-type", "application/json")
-    return incoming.storable_headers(headers.items())
+    return storable_headers(headers.items())

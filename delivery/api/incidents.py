@@ -13,11 +13,11 @@ from rest_framework.viewsets import GenericViewSet
 
 from delivery.api.base.authentication import actor_of, key_of_request
 from delivery.api.base.pages import ById, KeysetPages, PageOrder
-from delivery.api.base.problems import Problem
 from delivery.api.base.strict import Moment, Strict, Text
 from delivery.api.base.views import MANAGE, READ, ApiView
 from delivery.api.resubmission_shapes import ResubmissionSerializer
 from delivery.incidents import actions
+from delivery.incoming.problems import Problem
 from delivery.models import Incident, IncidentKind, IncidentSeverity, IncidentState
 from delivery.models.delivery import PLACE_BITS
 from delivery.models.message import public_id

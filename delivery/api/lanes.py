@@ -14,9 +14,9 @@ from rest_framework.viewsets import GenericViewSet
 
 from delivery.api.base.authentication import actor_of, key_of_request
 from delivery.api.base.pages import ById, KeysetPages, PageOrder
-from delivery.api.base.problems import Problem
 from delivery.api.base.strict import Strict
 from delivery.api.base.views import MANAGE, READ, ApiView
+from delivery.incoming.problems import Problem
 from delivery.models import Lane, LaneKind
 from delivery.models.reach import lanes_within
 from delivery.states import LaneState

@@ -22,9 +22,9 @@ from rest_framework.viewsets import ViewSet
 from delivery.api import mailbox_shapes as shapes
 from delivery.api import replies
 from delivery.api.base.authentication import key_of_request
-from delivery.api.base.problems import Problem, invalid_field
 from delivery.api.base.strict import MAX_TEXT_LENGTH, Strict
 from delivery.api.base.views import FETCH, ApiView
+from delivery.incoming.problems import Problem, invalid_field
 from delivery.mailbox import counts, fetch
 from delivery.mailbox.fetch import LeasedMessage, ReceiptResult
 from delivery.mailbox.json_bodies import json_of

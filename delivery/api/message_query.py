@@ -8,9 +8,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from delivery.api.base.pages import ById
-from delivery.api.base.problems import Problem
 from delivery.api.base.strict import Moment, Text
 from delivery.database.queries import TimeUpError, statement_time_limit
+from delivery.incoming.problems import Problem
 from delivery.models import Delivery, Message
 from delivery.models.message import parse_public_id
 from delivery.models.published import id_limit, lowest_id

@@ -4,38 +4,21 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from delivery.api import incoming, sync
+from delivery.api import sync
 from delivery.api.base.authentication import publisher_of
-from delivery.api.base.bodies import read_body
-from delivery.api.base.problems import Problem
 from delivery.api.base.views import PUBLISH, ApiView
-from delivery.api.rate_limit import limit_rate
-from delivery.models.message import public_id
-from delivery.publishing.drafts import Draft, PublishRefusedError, takes_json
+from delivery.incoming.drafting import describe_accepted, draft_of_request, problem_of_refusal
+from delivery.incoming.headers import IDEMPOTENCY_KEY, forwarded_credential
+from delivery.publishing.drafts import Draft, PublishRefusedError
 from delivery.publishing.publish import publish
 from delivery.publishing.stored_messages import Accepted
-from subscriptions.matching.lookups import event_type_by_name
-from subscriptions.models import EventType, Kind, Publisher
-from subscriptions.values.media_types import JSON, is_json, media_type
-from subscriptions.values.names import is_reserved
-
-MAX_CONTENT_TYPE_LENGTH = 255
-# The default of clients such as curl when no content type is set.
-FORM_TYPE = "application/x-www-form-urlencoded"
-
-_CODES = {
-    400: "not-json",
-    404: "deleted-meanwhile",
-    409: "idempotency-key-reused",
-    422: "schema-violation",
-}
+from subscriptions.models import Kind, Publisher
 
 
 class AcceptedSerializer(serializers.Serializer[Any]):
@@ -67,7 +50,7 @@ class PublishView(ApiView):
             ),
             OpenApiParameter(
                 "Idempotency-Key",
-                incoming.IDEMPOTENCY_KEY,
+                IDEMPOTENCY_KEY,
                 OpenApiParameter.HEADER,
                 description=(
                     "Within 24 hours the same key gets the first answer again, "
@@ -141,88 +124,14 @@ class PublishView(ApiView):
         )
 
 
-def draft_of_request(publisher: Publisher, event_type: str, request: HttpRequest) -> Draft:
-    """Return the message of a request; raise Problem, also when the publisher is too fast."""
-    published = allowed_event_type(publisher, event_type)
-    headers, content_type = with_content_type(incoming.sent_headers(request.META), published)
-    limit_rate(publisher, request.META)
-    return Draft(
-        event_type=published,
-        headers=headers,
-        body=read_body(request, max_bytes=settings.ENVIRONMENT.max_message_bytes),
-        content_type=content_type,
-        idempotency_key=incoming.idempotency_key(headers),
-    )
-
-
 def publish_draft(
     publisher: Publisher, draft: Draft, environ: Mapping[str, Any]
 ) -> Accepted | HttpResponse:
     """Publish it; for a SYNC event type return the endpoint's answer. Raise Problem."""
     try:
         if draft.event_type.kind == Kind.SYNC:
-            return sync.publish_sync(
-                publisher, draft, credential=incoming.forwarded_credential(environ)
-            )
+            return sync.publish_sync(publisher, draft, credential=forwarded_credential(environ))
         (accepted,) = publish(publisher, [draft])
     except PublishRefusedError as refused:
         raise problem_of_refusal(refused) from None
     return accepted
-
-
-def allowed_event_type(publisher: Publisher, name: str) -> EventType:
-    event_type = event_type_by_name(name)
-    if event_type is None:
-        raise Problem(
-            404,
-            "no-such-event-type",
-            f"There is no event type {name}; an administrator can create it.",
-        )
-    if is_reserved(name):
-        raise Problem(
-            403, "reserved", f"{name} is published only by Inturn itself; subscribe to it."
-        )
-    if not publisher.may_publish(event_type):
-        raise Problem(
-            403,
-            "not-allowed",
-            f"{publisher.name} may not publish {name}; an administrator can allow it.",
-        )
-    return event_type
-
-
-def with_content_type(headers: dict[str, str], event_type: EventType) -> tuple[dict[str, str], str]:
-    """Return the message's headers and the content type for its receivers; raise Problem.
-
-    The event type's content type counts: clients such as curl call every body a form by default.
-    """
-    sent = headers.get("content-type", "")
-    if len(sent) > MAX_CONTENT_TYPE_LENGTH:
-        raise Problem(
-            400, "invalid", f"Content-Type is longer than {MAX_CONTENT_TYPE_LENGTH} characters."
-        )
-    declared = event_type.content_type
-    if not takes_json(event_type):
-        return headers, sent or declared
-    if media_type(sent) in ("", FORM_TYPE):
-        content_type = declared if is_json(declared) else JSON
-        return headers | ({"content-type": content_type} if sent else {}), content_type
-    if is_json(sent) or media_type(sent) == media_type(declared):
-        return headers, sent
-    detail = (
-        f"Messages of {event_type} are JSON, not {sent[:100]}. "
-        f"Send JSON with Content-Type: {JSON}; "
-        "or have an administrator give the event type another content type, and no schema."
-    )
-    raise Problem(415, "unsupported-media-type", detail)
-
-
-def describe_accepted(accepted: Accepted) -> dict[str, Any]:
-    return {"id": public_id(accepted.message_id), "deliveries": accepted.deliveries}
-
-
-def problem_of_refusal(refused: PublishRefusedError, **members: Any) -> Problem:
-    if refused.path is not None:
-        members["path"] = refused.path
-    code = refused.code or _CODES.get(refused.status, "refused")
-    return Problem(refused.status, code, refused.detail, **members)

@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
-from delivery.api.base.bodies import read_body
-from delivery.api.base.problems import Problem
+from delivery.incoming.bodies import read_body
+from delivery.incoming.problems import Problem
 from delivery.models import BuiltInReceiver, ReceiverAnswer
 from delivery.receivers.answers import receiver_response
 from delivery.receivers.stored_requests import ArrivedRequest, keep_request

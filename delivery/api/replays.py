@@ -12,9 +12,9 @@ from rest_framework.viewsets import GenericViewSet
 
 from delivery.api.base.authentication import actor_of
 from delivery.api.base.pages import ById, KeysetPages, PageOrder
-from delivery.api.base.problems import Problem, invalid_fields
 from delivery.api.base.strict import Moment, Number, Strict, Text, WholeNumber
 from delivery.api.base.views import MANAGE, READ, ApiView
+from delivery.incoming.problems import Problem, invalid_fields
 from delivery.models import Replay, ReplayState
 from delivery.replays import replays
 from delivery.replays.replays import ReplayRefusedError

@@ -9,17 +9,14 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from delivery.api import incoming
-from delivery.api.base.bodies import read_body
-from delivery.api.base.problems import Problem
 from delivery.api.base.views import ApiView
-from delivery.api.publish import (
-    AcceptedSerializer,
-    describe_accepted,
-    problem_of_refusal,
-    with_content_type,
-)
-from delivery.api.rate_limit import Bucket
+from delivery.api.publish import AcceptedSerializer
+from delivery.incoming.bodies import read_body
+from delivery.incoming.content_types import with_content_type
+from delivery.incoming.drafting import describe_accepted, problem_of_refusal
+from delivery.incoming.headers import sent_headers
+from delivery.incoming.problems import Problem
+from delivery.incoming.rate_limit import Bucket
 from delivery.publishing import replies
 from delivery.publishing.drafts import Draft, PublishRefusedError, check_body
 from delivery.publishing.replies import Replied, ReplyRefusedError
@@ -81,7 +78,7 @@ def _reply(request: Request, delivery_id: int) -> Accepted:
 
 def _draft(request: Request, replied: Replied, body: bytes) -> Draft:
     reply_to = replies.reply_target(replied)
-    sent, content_type = with_content_type(incoming.sent_headers(request.META), reply_to.event_type)
+    sent, content_type = with_content_type(sent_headers(request.META), reply_to.event_type)
     draft = Draft(
         event_type=reply_to.event_type,
         headers=replies.headers_of_reply(replied, sent),

@@ -12,7 +12,6 @@ from rest_framework.viewsets import GenericViewSet
 
 from delivery.api.base.authentication import actor_of
 from delivery.api.base.pages import ById, KeysetPages, PageOrder
-from delivery.api.base.problems import Problem
 from delivery.api.base.strict import Strict
 from delivery.api.base.views import MANAGE, READ, ApiView
 from delivery.api.resubmission_shapes import (
@@ -22,6 +21,7 @@ from delivery.api.resubmission_shapes import (
     PreviewSerializer,
     ResubmissionSerializer,
 )
+from delivery.incoming.problems import Problem
 from delivery.models import BulkVerb, Resubmission
 from delivery.support import bulk_jobs
 from delivery.support.selection import COUNT_LIMIT, preview_selection

@@ -9,12 +9,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from delivery.api.base.problems import Problem, invalid_field, invalid_fields
 from delivery.api.base.strict import JSONValue, Strict, Text
 from delivery.api.base.views import ApiView
 from delivery.calls.script_trial import TriedScript, try_script
 from delivery.calls.slots import NoSlotError
 from delivery.calls.trial import Trial
+from delivery.incoming.problems import Problem, invalid_field, invalid_fields
 from delivery.models import Message
 from delivery.models.message import parse_public_id
 from subscriptions.checks import script as checks

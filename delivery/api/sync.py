@@ -7,10 +7,10 @@ from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 
-from delivery.api.base.problems import Problem
 from delivery.api.base.schema import ProblemSerializer
 from delivery.calls.slots import NoSlotError
 from delivery.calls.sync import Exchange, exchange_message
+from delivery.incoming.problems import Problem
 from delivery.models.message import public_id
 from delivery.outcome import Outcome
 from delivery.publishing.drafts import Draft

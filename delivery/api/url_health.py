@@ -11,9 +11,9 @@ from rest_framework.viewsets import GenericViewSet
 
 from delivery.api.base.authentication import actor_of, key_of_request
 from delivery.api.base.pages import DEFAULT_LIMIT, MAX_LIMIT, KeysetPages, PageOrder
-from delivery.api.base.problems import Problem
 from delivery.api.base.strict import Strict, Text
 from delivery.api.base.views import MANAGE, READ, ApiView
+from delivery.incoming.problems import Problem
 from delivery.models import UrlHealth, UrlState
 from delivery.support import release_url
 from delivery.support.url_keys import url_of

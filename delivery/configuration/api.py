@@ -18,9 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from delivery.api.base.authentication import actor_of
-from delivery.api.base.bodies import DocumentBody
 from delivery.api.base.patterns import ID
-from delivery.api.base.problems import Problem, invalid_field
 from delivery.api.base.strict import Strict
 from delivery.api.base.views import ApiView
 from delivery.configuration.applying import (
@@ -48,6 +46,8 @@ from delivery.configuration.shapes import (
     PlanAnswer,
     PlanRequest,
 )
+from delivery.incoming.bodies import DocumentBody
+from delivery.incoming.problems import Problem, invalid_field
 from delivery.models import PipelineRun, Step
 from delivery.pipeline import TooManyRunsError
 

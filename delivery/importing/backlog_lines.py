@@ -8,9 +8,6 @@ from pathlib import Path
 
 from django.conf import settings
 
-from delivery.api.base.problems import Problem
-from delivery.api.batch import draft_of
-from delivery.api.batch_items import Item
 from delivery.importing.lines import ImportLineError, Line, read_lines
 from delivery.importing.old_messages import (
     NamedObjects,
@@ -21,6 +18,9 @@ from delivery.importing.old_messages import (
     names_of_line,
     text_of_line,
 )
+from delivery.incoming.batch_items import Item
+from delivery.incoming.drafting import draft_of_item
+from delivery.incoming.problems import Problem
 from delivery.publishing.drafts import Draft, PublishRefusedError, checked_draft
 from subscriptions.matching.match import Candidate
 from subscriptions.models import EventType, Kind, Publisher
@@ -116,7 +116,7 @@ class BacklogLines:
             idempotency_key=None,
         )
         try:
-            draft = draft_of(item, lambda name: self._event_type(line, name))
+            draft = draft_of_item(item, lambda name: self._event_type(line, name))
             # Without the key: it belongs to the old broker's publisher, not to Inturn's.
             return checked_draft(replace(draft, idempotency_key=None), publisher=publisher)
         except Problem as problem:

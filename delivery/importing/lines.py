@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from delivery.api.base.bodies import parse_json
-from delivery.api.base.problems import Problem
+from delivery.incoming.bodies import parse_json
+from delivery.incoming.problems import Problem
 
 # Columns of CSV whose cells are JSON.
 _OBJECTS = frozenset({"headers"})

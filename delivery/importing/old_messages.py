@@ -5,10 +5,10 @@ import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from delivery.api.base.problems import Problem
-from delivery.api.batch_items import body_of, headers_of
-from delivery.api.incoming import MAX_IDEMPOTENCY_KEY_LENGTH
 from delivery.importing.lines import ImportLineError, Line
+from delivery.incoming.batch_items import body_of, headers_of
+from delivery.incoming.headers import MAX_IDEMPOTENCY_KEY_LENGTH
+from delivery.incoming.problems import Problem
 from subscriptions.matching.match import Candidate
 from subscriptions.models import EventType, Processing, Publisher, Subscription, SubscriptionStatus
 

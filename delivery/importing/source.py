@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from delivery.api.base.bodies import MAX_DOCUMENT_BYTES, parse_json
-from delivery.api.base.problems import Problem
 from delivery.importing.import_result import SourceError
+from delivery.incoming.bodies import MAX_DOCUMENT_BYTES, parse_json
+from delivery.incoming.problems import Problem
 
 LONGEST_CELL = 1024 * 1024
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")

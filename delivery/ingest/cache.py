@@ -7,23 +7,20 @@ removed when they are an hour old, and entries are dropped after MAX_AGE_SECONDS
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.db import connection
-from django.utils import timezone
-from rest_framework.exceptions import AuthenticationFailed
 
-from delivery.api.base.authentication import usable_key
 from delivery.database.queries import planned_rows
+from delivery.incoming.keys import Grant, grant_of
 from subscriptions.filters import document
 from subscriptions.matching.index import CandidateIndex
 from subscriptions.matching.lookups import candidate_rows, event_type_by_name
 from subscriptions.matching.match import FILTER_STRING, Candidate, qualifying_candidates
-from subscriptions.models import EventType, Kind, Publisher, Scope
+from subscriptions.models import EventType, Kind
 from subscriptions.models.api_key import hash_of
 from subscriptions.values.names import is_reserved
 
-# The use of a key is recorded once a minute (`authentication.LAST_USED_PRECISION`), when it is
+# The use of a key is recorded once a minute (`keys.LAST_USED_PRECISION`), when it is
 # read.
 MAX_AGE_SECONDS = 60.0
 MAX_ENTRIES = 10_000
@@ -36,20 +33,6 @@ class KnownConfiguration:
 
     horizon: int
     seen: Sequence[int]
-
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """The publisher of a key, and the event types, by id, that it may publish; None is all."""
-
-    publisher: Publisher
-    event_types: frozenset[int] | None
-    expires_at: datetime | None
-
-    def allows(self, event_type: EventType) -> bool:
-        if self.expires_at is not None and self.expires_at <= timezone.now():
-            return False
-        return self.event_types is None or event_type.pk in self.event_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +88,7 @@ class ConfigurationCache:
         """Return the grant of a key; None if it may not publish, for whatever reason."""
         hashed = hash_of(key)
         if hashed not in self._grants:
-            self._grants[hashed] = _grant(key)
+            self._grants[hashed] = grant_of(key)
         return self._grants[hashed]
 
     def event_type(self, name: str) -> EventType | None:
@@ -147,20 +130,6 @@ def _subscribed(
         always,
         any(candidate.needs_more_statements for candidate in candidates),
     )
-
-
-def _grant(key: str) -> Grant | None:
-    try:
-        api_key = usable_key(key, now=timezone.now())
-    except AuthenticationFailed:
-        return None
-    publisher = api_key.publisher
-    if api_key.scope != Scope.PUBLISH or publisher is None:
-        return None
-    allowed = (
-        None if publisher.all_event_types else publisher.event_types.values_list("pk", flat=True)
-    )
-    return Grant(publisher, None if allowed is None else frozenset(allowed), api_key.expires_at)
 
 
 def _is_plain(event_type: EventType) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import psycopg
 from django.db import Error, connection
 
-from delivery.api.base.problems import Problem, database_away, unexpected_error
+from delivery.incoming.problems import Problem, database_away, unexpected_error
 from delivery.ingest.cache import ConfigurationCache
 from delivery.ingest.plain import PlainPost, PlainReader
 from delivery.ingest.posts import Post, Posts

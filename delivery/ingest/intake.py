@@ -9,19 +9,14 @@ from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
 from django.http.request import split_domain_port, validate_host
-from django.middleware.security import SecurityMiddleware
 
-from delivery.api.base.patterns import NAME
-from delivery.api.base.problems import Problem
-from delivery.api.base.views import ApiView
-from delivery.api.batch import BatchView
-from delivery.api.batch_items import MAX_ITEMS
-from delivery.api.publish import PublishView
+from delivery.incoming.batch_items import MAX_ITEMS
+from delivery.incoming.problems import Problem
 from delivery.ingest.committer import Committer
 from delivery.ingest.plain import PARTIAL
 from delivery.ingest.posts import MOST_BYTES_TOGETHER, Post, Posts
+from subscriptions.values.names import is_name
 
 COMMITTERS = 2
 # A longer body takes longer to match, and its neighbours would wait for it.
@@ -32,19 +27,16 @@ LONGEST_HOST = 253 + len(":65535")
 
 BATCH = "/api/v1/messages:batch"
 
-Headers = list[tuple[str, str]]
-
-_PATH = re.compile(rf"/api/v1/events/(?P<event_type>{NAME})/messages\Z")
+_PATH = re.compile(r"/api/v1/events/(?P<event_type>[^/]*)/messages\Z")
 # Messages with these headers take more than one statement.
 _NOT_PLAIN = ("HTTP_CALLBACKURL", "HTTP_DESTINATION")
 
 
 @dataclass(frozen=True, slots=True)
-class AcceptedResponse:
-    """A 202, and the name of the view that would have returned it."""
+class StoredPost:
+    """The answer to a stored post, of one message or of a batch: the body of the 202."""
 
-    view: str
-    headers: Headers
+    is_batch: bool
     body: bytes
 
 
@@ -55,7 +47,7 @@ class Intake:
         self._posts = Posts()
         self._threads: list[threading.Thread] = []
 
-    async def publish(self, environ: dict[str, Any], body: bytes) -> AcceptedResponse | None:
+    async def publish(self, environ: dict[str, Any], body: bytes) -> StoredPost | None:
         """Publish a plain post; None leaves it to its view.
 
         Raises Problem 503 if too many wait, or if the database went away meanwhile.
@@ -73,7 +65,7 @@ class Intake:
         done = await post.done
         if isinstance(done, Problem):
             raise done
-        return None if done is None else _published(post, done)
+        return None if done is None else StoredPost(post.event_type is None, done)
 
     def close(self) -> None:
         """Store the waiting posts, and end."""
@@ -115,7 +107,7 @@ def _event_type(environ: Mapping[str, Any], body: bytes) -> str | None:
     is_plain = not environ["QUERY_STRING"] and len(body) <= LONGEST_BODY
     if path is None or not is_plain or any(name in environ for name in _NOT_PLAIN):
         return None
-    return path["event_type"]
+    return path["event_type"] if is_name(path["event_type"]) else None
 
 
 def _messages(environ: Mapping[str, Any], body: bytes) -> int:
@@ -138,28 +130,3 @@ def _is_host(host: str) -> bool:
 def _is_allowed_host(host: str) -> bool:
     domain, _ = split_domain_port(host)
     return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
-
-
-def _is_secure(environ: Mapping[str, Any]) -> bool:
-    proxy = settings.SECURE_PROXY_SSL_HEADER
-    by_proxy = proxy is not None and environ.get(proxy[0]) == proxy[1]
-    return by_proxy or environ["wsgi.url_scheme"] == "https"
-
-
-def _published(post: Post, body: bytes) -> AcceptedResponse:
-    view = BatchView if post.event_type is None else PublishView
-    name = f"{view.__module__}.{view.__qualname__}"
-    return AcceptedResponse(name, _headers(view, _is_secure(post.environ)), body)
-
-
-@lru_cache(maxsize=4)
-def _headers(view: type[ApiView], is_secure: bool) -> Headers:
-    """Return the headers that Django would send, except the length, which the web server adds."""
-    request = HttpRequest()
-    request.META["wsgi.url_scheme"] = "https" if is_secure else "http"
-    request.META |= {"SERVER_NAME": "", "SERVER_PORT": ""}
-    response = HttpResponse(
-        content_type="application/json", headers={"Allow": ", ".join(view().allowed_methods)}
-    )
-    SecurityMiddleware(lambda _: response)(request)
-    return list(response.items())

@@ -12,13 +12,14 @@ import orjson
 from django.conf import settings
 from django.db import Error
 
-from delivery.api import incoming
-from delivery.api.base.problems import Problem
-from delivery.api.batch import draft_of
-from delivery.api.batch_items import Item, read_items
-from delivery.api.publish import describe_accepted, problem_of_refusal, with_content_type
-from delivery.api.rate_limit import COUNTED, bucket_of
-from delivery.ingest.cache import ConfigurationCache, Grant
+from delivery.incoming.batch_items import Item, read_items
+from delivery.incoming.content_types import with_content_type
+from delivery.incoming.drafting import describe_accepted, draft_of_item, problem_of_refusal
+from delivery.incoming.headers import idempotency_key, sent_headers
+from delivery.incoming.keys import Grant
+from delivery.incoming.problems import Problem
+from delivery.incoming.rate_limit import COUNTED, bucket_of
+from delivery.ingest.cache import ConfigurationCache
 from delivery.ingest.posts import Post
 from delivery.publishing.callback_urls import CALLBACK_URL
 from delivery.publishing.drafts import DESTINATION, Draft, PublishRefusedError, check_body
@@ -106,13 +107,13 @@ class PlainReader:
 
     def _single(self, post: Post, grant: Grant) -> PlainPost:
         event_type = self._event_type(grant, post.event_type or "")
-        headers, content_type = with_content_type(incoming.sent_headers(post.environ), event_type)
+        headers, content_type = with_content_type(sent_headers(post.environ), event_type)
         draft = Draft(
             event_type=event_type,
             headers=headers,
             body=post.body,
             content_type=content_type,
-            idempotency_key=incoming.idempotency_key(headers),
+            idempotency_key=idempotency_key(headers),
         )
         return PlainPost(post, [self._owed(grant, draft)])
 
@@ -132,7 +133,7 @@ class PlainReader:
     def _owed_by_item(self, grant: Grant, item: Item | Problem) -> Owed:
         if isinstance(item, Problem):
             raise item
-        draft = draft_of(item, lambda name: self._event_type(grant, name))
+        draft = draft_of_item(item, lambda name: self._event_type(grant, name))
         try:
             return self._owed(grant, draft)
         except PublishRefusedError as refused:

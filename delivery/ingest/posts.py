@@ -6,7 +6,7 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from delivery.api.base.problems import Problem
+from delivery.incoming.problems import Problem
 
 # The size of a group for one statement; a batch may exceed it.
 MOST_TOGETHER = 100

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from django.db import transaction
 
-from delivery.api.base.problems import Problem
+from delivery.incoming.problems import Problem
 from delivery.maintenance import failures
 from delivery.models import Delivery, FailureNotice, JournalEntry, Message, Status
 from delivery.vendors.workfront import subscribing

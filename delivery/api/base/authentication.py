@@ -1,21 +1,16 @@
 """Authentication and authorization of API calls: a Bearer key, and its scope."""
 
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from django.db import InternalError
-from django.db.models import Q
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from delivery.api.base.problems import Problem
-from subscriptions.database_away import is_read_only, reconnect_next_time
-from subscriptions.matching.lookups import key_by_hash
+from delivery.incoming.keys import usable_key
+from delivery.incoming.problems import Problem
 from subscriptions.models import ApiKey, Publisher, Scope
-from subscriptions.models.api_key import hash_of
 from subscriptions.reach import is_limited
 
 if TYPE_CHECKING:
@@ -23,7 +18,6 @@ if TYPE_CHECKING:
     # class.
     from rest_framework.views import APIView
 
-LAST_USED_PRECISION = timedelta(minutes=1)
 # With `key` and the hint this fits into the 200 characters of an actor.
 MAX_SHOWN_NAME = 150
 
@@ -55,44 +49,6 @@ class KeyAuthentication(BaseAuthentication):
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="inturn"'
-
-
-def usable_key(text: str, *, now: datetime) -> ApiKey:
-    """Return the key with its publisher, in one query.
-
-    Raises AuthenticationFailed with the reason.
-    """
-    key = key_by_hash(hash_of(text))
-    if key is None:
-        raise AuthenticationFailed("This key is not known; check that it was copied whole.")
-    if key.revoked_at is not None:
-        raise AuthenticationFailed("This key was revoked; ask an administrator for a new one.")
-    if key.expires_at is not None and key.expires_at <= now:
-        raise AuthenticationFailed("This key has expired; ask an administrator for a new one.")
-    _note_use(key, now=now)
-    return key
-
-
-def is_usable(hashed: str) -> bool:
-    """Return whether a key has this hash and is neither revoked nor expired; records no use."""
-    key = key_by_hash(hashed)
-    if key is None or key.revoked_at is not None:
-        return False
-    return key.expires_at is None or key.expires_at > timezone.now()
-
-
-def _note_use(key: ApiKey, *, now: datetime) -> None:
-    # At most once a minute, because each publish would wait for one more commit.
-    stale = now - LAST_USED_PRECISION
-    if key.last_used_at is None or key.last_used_at < stale:
-        is_stale = Q(last_used_at=None) | Q(last_used_at__lt=stale)
-        try:
-            ApiKey.objects.filter(is_stale, pk=key.pk).update(last_used_at=now)
-        except InternalError as error:
-            # Calls that only read still work while the database is read-only.
-            if not is_read_only(error):
-                raise
-            reconnect_next_time()
 
 
 def reads_everything(key: ApiKey) -> bool:

@@ -13,8 +13,8 @@ from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from delivery.api.base.problems import invalid_field
 from delivery.api.base.strict import Strict, Text
+from delivery.incoming.problems import invalid_field
 from subscriptions.values.names import MAX_NAME_LENGTH
 
 DEFAULT_LIMIT = 50

@@ -9,7 +9,7 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from delivery.api.base.bodies import ANY
+from delivery.incoming.bodies import ANY
 
 
 class JSONAnswer(BaseRenderer):

@@ -13,9 +13,9 @@ from rest_framework.viewsets import GenericViewSet
 
 from delivery.api.base.authentication import actor_of
 from delivery.api.base.pages import ByName, KeysetPages, PageOrder
-from delivery.api.base.problems import Problem
 from delivery.api.base.strict import Strict
 from delivery.api.base.views import ApiView
+from delivery.incoming.problems import Problem
 from subscriptions import changes
 from subscriptions.dependents import first_dependents
 

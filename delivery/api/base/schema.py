@@ -8,8 +8,8 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
 
-from delivery.api.base.problems import CONTENT_TYPE
 from delivery.api.base.strict import Strict
+from delivery.incoming.problems import CONTENT_TYPE
 
 Direction: TypeAlias = Literal["request", "response"]
 

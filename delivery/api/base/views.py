@@ -7,12 +7,12 @@ from django.http.request import QueryDict
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from delivery.api.base.bodies import JSONBody
 from delivery.api.base.pages import NoQuery, known_parameters, read_query
-from delivery.api.base.problems import problem_response
 from delivery.api.base.rendering import JSONAlways, JSONAnswer
 from delivery.api.base.schema import ApiSchema
 from delivery.api.base.strict import Strict
+from delivery.incoming.bodies import JSONBody
+from delivery.incoming.problems import problem_response
 from subscriptions.models import Scope
 
 MANAGE: frozenset[str] = frozenset({Scope.MANAGE})

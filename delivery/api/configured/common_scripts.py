@@ -5,9 +5,9 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
-from delivery.api.base.problems import Place
 from delivery.api.base.resource import Resource
 from delivery.api.base.strict import StrictModel, Text
+from delivery.incoming.problems import Place
 from subscriptions.checks import common_script, script
 from subscriptions.models import CommonScript
 

@@ -7,10 +7,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from delivery.api.base.problems import Problem
 from delivery.api.base.resource import Resource
 from delivery.api.base.strict import JSONValue, StrictModel, Text
 from delivery.api.subscribing.subscription_fields import PatternsField
+from delivery.incoming.problems import Problem
 from subscriptions.checks.similar_names import case_warning
 from subscriptions.models import EventType
 from subscriptions.values.json_schemas import JSONSchemaError, check_json_schema

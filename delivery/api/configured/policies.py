@@ -5,9 +5,9 @@ from typing import Any
 from django.forms.models import model_to_dict
 from rest_framework import serializers
 
-from delivery.api.base.problems import Problem
 from delivery.api.base.resource import Resource
 from delivery.api.base.strict import NameOf, StrictModel
+from delivery.incoming.problems import Problem
 from subscriptions.checks.policy import contradictions
 from subscriptions.models import Policy
 

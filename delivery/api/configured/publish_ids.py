@@ -12,9 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from delivery.api.base.pages import ById, PageOrder
-from delivery.api.base.problems import Problem
 from delivery.api.base.resource import Resource
 from delivery.api.base.strict import Strict, Text
+from delivery.incoming.problems import Problem
 from subscriptions import changes
 from subscriptions.models import Publisher, PublishId
 from subscriptions.publish_ids import (

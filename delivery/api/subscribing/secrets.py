@@ -12,9 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from delivery.api.base.authentication import actor_of
-from delivery.api.base.problems import Problem
 from delivery.api.base.strict import Strict, WholeNumber
 from delivery.api.base.views import ApiView
+from delivery.incoming.problems import Problem
 from subscriptions import changes
 from subscriptions.checks.mode import UNSIGNED
 from subscriptions.models import Mode, SigningSecret, Subscription

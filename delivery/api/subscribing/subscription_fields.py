@@ -8,8 +8,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from delivery.api.base.problems import Place, invalid_field
 from delivery.api.base.strict import Text
+from delivery.incoming.problems import Place, invalid_field
 from subscriptions.changes import MASKED
 from subscriptions.checks import script
 from subscriptions.checks.dedup import check_path

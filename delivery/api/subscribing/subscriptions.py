@@ -11,7 +11,6 @@ from rest_framework.response import Response
 
 from delivery.api.base.authentication import actor_of
 from delivery.api.base.pages import ById, PageOrder
-from delivery.api.base.problems import Problem
 from delivery.api.base.resource import Resource
 from delivery.api.base.strict import NameOf, Strict, StrictModel, Text
 from delivery.api.holding import (
@@ -35,6 +34,7 @@ from delivery.api.subscribing.subscription_fields import (
     ScriptField,
     check_addresses,
 )
+from delivery.incoming.problems import Problem
 from delivery.models import EndpointState
 from subscriptions.checks import dedup, default_destination, joins, mode, script
 from subscriptions.checks.sync_overlap import conflicting_subscription, overlap_refusal

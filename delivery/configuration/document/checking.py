@@ -14,7 +14,6 @@ from django.db.models import CheckConstraint, Model, Q
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from delivery.api.base.problems import field_errors
 from delivery.api.base.strict import NameOf, StrictModel, Text
 from delivery.api.configured.common_scripts import CommonScriptSerializer
 from delivery.api.configured.event_types import EventTypeSerializer
@@ -35,6 +34,7 @@ from delivery.configuration.document.document import (
     DocumentFault,
     Section,
 )
+from delivery.incoming.problems import field_errors
 from subscriptions.filters import normal_form
 from subscriptions.matching.errors_to import NOBODY
 from subscriptions.models import EventType, Policy, Subscriber, SubscriberStatus

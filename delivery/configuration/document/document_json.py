@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from delivery.api.base.bodies import json_error
 from delivery.configuration.document.document import (
     FORMAT,
     NAMES,
@@ -15,6 +14,7 @@ from delivery.configuration.document.document import (
     Section,
     document_refused,
 )
+from delivery.incoming.bodies import json_error
 
 
 def parse_document(text: bytes | str) -> Any:

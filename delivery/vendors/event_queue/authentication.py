@@ -19,8 +19,9 @@ from django.utils import timezone
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from delivery.api.base.authentication import KeyAuthentication, usable_key
-from delivery.api.base.problems import Problem
+from delivery.api.base.authentication import KeyAuthentication
+from delivery.incoming.keys import usable_key
+from delivery.incoming.problems import Problem
 from subscriptions import sign_in
 from subscriptions.matching.lookups import key_by_hash
 from subscriptions.models import ApiKey, Door, Scope, Subscriber

@@ -19,9 +19,9 @@ from rest_framework.request import Request
 from rest_framework.viewsets import ViewSet
 
 from delivery.api.base.authentication import key_of_request
-from delivery.api.base.problems import Problem
 from delivery.api.base.strict import Strict, Text
 from delivery.api.base.views import FETCH, ApiView
+from delivery.incoming.problems import Problem
 from delivery.mailbox import counts, fetch
 from delivery.mailbox.fetch import LeasedMessage
 from delivery.mailbox.json_bodies import json_of

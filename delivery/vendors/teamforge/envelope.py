@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from django.http import HttpResponse
 
-from delivery.api.base.problems import Problem, problem_of
+from delivery.incoming.problems import Problem, problem_of
 from subscriptions.values.media_types import JSON
 
 # For TeamForge's clients, 400 is a wrong address, such as an unknown event type or publisher.

@@ -11,8 +11,8 @@ from datetime import datetime
 from django.core import signing
 from rest_framework.exceptions import AuthenticationFailed
 
-from delivery.api.base.authentication import is_usable, usable_key
-from delivery.api.base.problems import Problem
+from delivery.incoming.keys import is_usable, usable_key
+from delivery.incoming.problems import Problem
 from subscriptions import sign_in
 from subscriptions.models import ApiKey, Door, Publisher, Scope
 from subscriptions.sign_in import ThrottledError, Visitor

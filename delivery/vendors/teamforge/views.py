@@ -15,10 +15,11 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from delivery.api.base.bodies import parse_json, read_body
-from delivery.api.base.problems import Problem
 from delivery.api.base.views import ApiView
-from delivery.api.publish import draft_of_request, publish_draft
+from delivery.api.publish import publish_draft
+from delivery.incoming.bodies import parse_json, read_body
+from delivery.incoming.drafting import draft_of_request
+from delivery.incoming.problems import Problem
 from delivery.publishing.drafts import Draft
 from delivery.vendors.teamforge.envelope import answer_in_envelope, refusal_in_envelope
 from delivery.vendors.teamforge.sessions import log_in, publisher_of_session

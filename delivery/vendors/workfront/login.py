@@ -15,10 +15,11 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from delivery.api.base.authentication import GRANTED, usable_key
-from delivery.api.base.bodies import parse_json, read_body
-from delivery.api.base.problems import Problem, problem_of
+from delivery.api.base.authentication import GRANTED
 from delivery.api.base.views import ApiView
+from delivery.incoming.bodies import parse_json, read_body
+from delivery.incoming.keys import usable_key
+from delivery.incoming.problems import Problem, problem_of
 from subscriptions.models import Scope
 
 _LONGEST_LOGIN = 16 * 1024

@@ -18,8 +18,8 @@ import orjson
 from django.conf import settings
 from django.db import IntegrityError, models, transaction
 
-from delivery.api.base.problems import Problem, invalid_field, invalid_fields
 from delivery.api.subscribing.subscriptions import SubscriptionFields
+from delivery.incoming.problems import Problem, invalid_field, invalid_fields
 from delivery.support import toggle
 from delivery.vendors.workfront.translate import Translation, translate_document
 from subscriptions import changes

@@ -18,10 +18,10 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from delivery.api.base.authentication import KeyAuthentication, actor_of
-from delivery.api.base.bodies import AnyJSONBody
-from delivery.api.base.problems import Problem, invalid_field
 from delivery.api.base.strict import Strict
 from delivery.api.base.views import MANAGE, ApiView
+from delivery.incoming.bodies import AnyJSONBody
+from delivery.incoming.problems import Problem, invalid_field
 from delivery.models import UrlHealth
 from delivery.vendors.workfront import shapes, subscribing
 from delivery.vendors.workfront.shapes import DocumentSerializer

@@ -7,7 +7,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from config import env
-from delivery.api.rate_limit import bucket_of
+from delivery.incoming.rate_limit import bucket_of
 
 Read = Callable[..., env.Environment]
 

@@ -20,7 +20,7 @@ from config.web.header_limits import (
     PARSED,
     check_head,
 )
-from delivery.api.incoming import MAX_HEADER_BYTES
+from delivery.incoming.headers import MAX_HEADER_BYTES
 from tests.unit.config.serving import Served, serving
 from tests.unit.config.test_rsgi_bodies import CHUNKED, refusal
 

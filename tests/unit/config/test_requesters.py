@@ -15,8 +15,8 @@ from config.web import requesters
 from config.web.environ import Environ
 from config.web.request_bodies import Requester
 from config.web.requesters import KnownRequesters
-from delivery.api.base.problems import Problem
 from delivery.database.connections import connection_parameters
+from delivery.incoming.problems import Problem
 from delivery.publishing.callback_tokens import callback_key, make_token
 from delivery.publishing.reply_headers import reply_key
 from subscriptions.models import ApiKey

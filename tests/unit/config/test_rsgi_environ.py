@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from delivery.api.incoming import UNREADABLE
+from delivery.incoming.headers import UNREADABLE
 from tests.unit.config.serving import Served, serving
 
 REQUESTS = {

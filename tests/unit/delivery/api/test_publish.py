@@ -9,8 +9,9 @@ from django.conf import settings
 from django.db import OperationalError
 from pytest_django import DjangoAssertNumQueries
 
-from delivery.api import incoming, rate_limit
-from delivery.api.base.problems import Problem
+from delivery.incoming import rate_limit
+from delivery.incoming.headers import UNREADABLE, sent_headers
+from delivery.incoming.problems import Problem
 from delivery.models import Delivery, IdempotencyKey, Message
 from subscriptions.models import Publisher, Scope
 from tests.support import factories
@@ -201,10 +202,10 @@ def test_too_many_or_too_long_headers_are_431(publishing: Caller) -> None:
 
 
 def test_a_header_whose_value_was_dropped_is_refused_and_not_stored_empty() -> None:
-    lost = {"HTTP_X_NAME": "", "HTTP_COOKIE": "", incoming.UNREADABLE: "cookie,x-name"}
+    lost = {"HTTP_X_NAME": "", "HTTP_COOKIE": "", UNREADABLE: "cookie,x-name"}
     with pytest.raises(Problem, match="x-name is not ASCII"):
-        incoming.sent_headers(lost)
-    assert incoming.sent_headers(lost | {incoming.UNREADABLE: "cookie"}) == {"x-name": ""}
+        sent_headers(lost)
+    assert sent_headers(lost | {UNREADABLE: "cookie"}) == {"x-name": ""}
 
 
 def test_an_unknown_destination_is_404(publishing: Caller) -> None:
@@ -243,9 +244,7 @@ def test_a_database_that_is_away_is_503_with_retry_after(publishing: Caller) -> 
         answer = publishing.publish(EVENT)
     refused(answer, 503, "database-away")
     assert int(answer.headers["Retry-After"]) > 0
-    with patch(
-        "delivery.api.base.authentication.key_by_hash", side_effect=OperationalError("refused")
-    ):
+    with patch("delivery.incoming.keys.key_by_hash", side_effect=OperationalError("refused")):
         refused(publishing.publish(EVENT), 503, "database-away")
 
 

@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from config.env import CHECKOUT
-from delivery.api.batch_items import item_of
+from delivery.incoming.batch_items import item_of
 from tests.support.receivers import Answer, Behaviour, Hold, Receiver, ReceiverEndpoint
 from tests.support.receivers.received import Received
 

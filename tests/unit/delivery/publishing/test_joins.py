@@ -28,7 +28,7 @@ from subscriptions.models import (
     SubscriptionStatus,
 )
 from tests.support import factories
-from tests.unit.delivery.publishing.posting import Posting, with_intake
+from tests.unit.delivery.ingest.posting import Posting, with_intake
 
 pytestmark = pytest.mark.django_db
 

@@ -9,8 +9,8 @@ import pytest
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
-from delivery.api.base.problems import problem_of
 from delivery.database.connections import connection_parameters
+from delivery.incoming.problems import problem_of
 from delivery.models import Lane
 from delivery.support import held_objects, releases, toggle
 from delivery.support.toggle import Release

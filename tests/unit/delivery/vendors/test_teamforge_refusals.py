@@ -10,9 +10,9 @@ from django.db import connection
 from django.test import Client
 
 from config.web.refusals import refusal_of
-from delivery.api.base.problems import Problem
 from delivery.calls import slots
 from delivery.database.connections import connection_parameters
+from delivery.incoming.problems import Problem
 from delivery.models import Message
 from subscriptions.models import Kind
 from tests.support import factories

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from delivery.api.base.problems import MAX_ERRORS, Problem, invalid_fields
+from delivery.incoming.problems import MAX_ERRORS, Problem, invalid_fields
 from subscriptions.models import Scope
 from tests.support import factories
 from tests.unit.delivery.api.client import caller, refused

@@ -9,7 +9,7 @@ from typing import IO, Any
 from django.http import HttpRequest
 from rest_framework.parsers import BaseParser
 
-from delivery.api.base.problems import Problem
+from delivery.incoming.problems import Problem
 
 MAX_CONFIGURATION_BYTES = 1024 * 1024
 # Enough for a configuration with some twenty thousand subscriptions.

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from delivery.api.base.problems import Problem
+from delivery.incoming.problems import Problem
 from subscriptions.filters import header_name
 from subscriptions.values.forwarding import FORWARD_AUTHORIZATION, REPLIED_PREFIX
 from subscriptions.values.header_values import HOP_BY_HOP, MAX_VALUE_LENGTH, is_header_name
@@ -12,6 +12,7 @@ from subscriptions.values.header_values import HOP_BY_HOP, MAX_VALUE_LENGTH, is_
 MAX_HEADERS = 100
 MAX_HEADER_BYTES = 32 * 1024
 MAX_IDEMPOTENCY_KEY_LENGTH = 255
+
 
 # Headers about the transport, not about the message, and credentials for Inturn alone.
 UNSTORED = HOP_BY_HOP | {

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from subscriptions.models import DedupMode, EventType, Kind, MatchMode, Mode, Publisher, Scope
 from tests.support import factories
-from tests.unit.delivery.publishing.posting import (
+from tests.unit.delivery.ingest.posting import (
     JSON,
     PostAnswer,
     Posting,

@@ -25,7 +25,7 @@ from subscriptions.models import (
 )
 from tests.support import factories
 from tests.support.read_only_database import set_read_only
-from tests.unit.delivery.publishing.posting import (
+from tests.unit.delivery.ingest.posting import (
     JSON,
     PostAnswer,
     Posting,

@@ -1,4 +1,4 @@
-"""Posts as the web server processes them: by the intake, or otherwise by the view."""
+"""Posts as the web server processes them: by the short way, or otherwise by the view."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 from django.conf import settings
 
+from config.web.short_way import Publishing
 from config.wsgi import application
-from delivery.api.base.problems import Problem
-from delivery.ingest.intake import Intake
+from delivery.incoming.problems import Problem
 from delivery.models import Delivery, JournalEntry, Message
 from delivery.models.message import parse_public_id
 from tests.unit.delivery.senders.running import elsewhere
@@ -31,9 +31,9 @@ class PostAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Posting:
-    """One event loop's posts to one intake."""
+    """One event loop's posts by one short way."""
 
-    intake: Intake
+    short_way: Publishing
 
     async def post(
         self,
@@ -51,13 +51,14 @@ class Posting:
 
     async def answer(self, environ: dict[str, Any], body: bytes) -> PostAnswer:
         try:
-            published = await self.intake.publish(environ, body)
+            published = await self.short_way.answer(environ, body)
         except Problem as problem:
             return PostAnswer(problem.status_code, problem.document, problem.headers, is_short=True)
         if published is None:
             answer: PostAnswer = await elsewhere(by_view, environ, body)
             return answer
-        return PostAnswer(202, orjson.loads(published.body), dict(published.headers), is_short=True)
+        status, headers, content = published
+        return PostAnswer(status, orjson.loads(content), dict(headers), is_short=True)
 
 
 def stored(public_id: str) -> dict[str, Any]:
@@ -90,14 +91,14 @@ def stored(public_id: str) -> dict[str, Any]:
 
 
 def with_intake(scenario: Callable[[Posting], Coroutine[Any, Any, None]]) -> None:
-    """Run the scenario with an intake, which is closed after it."""
+    """Run the scenario with a short way, which is closed after it."""
 
     async def run() -> None:
-        posting = Posting(Intake())
+        posting = Posting(Publishing())
         try:
             await scenario(posting)
         finally:
-            await asyncio.to_thread(posting.intake.close)
+            await asyncio.to_thread(posting.short_way.close)
 
     asyncio.run(run())
 

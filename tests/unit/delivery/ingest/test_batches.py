@@ -9,22 +9,22 @@ import psycopg
 import pytest
 from django.conf import settings
 
-from delivery.api import rate_limit
 from delivery.database.connections import connection_parameters
+from delivery.incoming import rate_limit
 from delivery.ingest import posts
 from delivery.models import Delivery, Message
 from delivery.models.message import parse_public_id
 from subscriptions.models import EventType
 from tests.support import factories
 from tests.support.read_only_database import set_read_only
-from tests.unit.delivery.publishing.posting import (
+from tests.unit.delivery.ingest.posting import (
     JSON,
     PostAnswer,
     Posting,
     environ_of_batch,
     with_intake,
 )
-from tests.unit.delivery.publishing.test_intake import end_committers, end_those_that_wait
+from tests.unit.delivery.ingest.test_intake import end_committers, end_those_that_wait
 from tests.unit.delivery.senders.running import elsewhere
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -18,7 +18,7 @@ from subscriptions.models import (
     SubscriptionStatus,
 )
 from tests.support import factories
-from tests.unit.delivery.publishing.posting import JSON, Posting, with_intake
+from tests.unit.delivery.ingest.posting import JSON, Posting, with_intake
 from tests.unit.delivery.senders.running import elsewhere
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.conf import settings
 
-from delivery.api.base.problems import Problem
+from delivery.incoming.problems import Problem
 from subscriptions.models import Publisher
 
 # The key by which `delivery.ingest` marks a request as counted before it passes it to the view.

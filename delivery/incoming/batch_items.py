@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from delivery.api.base.bodies import check_json, parse_json
-from delivery.api.base.problems import Problem, invalid_field
+from delivery.incoming.bodies import check_json, parse_json
+from delivery.incoming.problems import Problem, invalid_field
 from subscriptions.filters import header_name
 
 MAX_ITEMS = 1000

@@ -1,6 +1,6 @@
 """Counting for the limit of a publisher's rate."""
 
-from delivery.api.rate_limit import Bucket, bucket_of
+from delivery.incoming.rate_limit import Bucket, bucket_of
 
 
 class FixedClock:
