@@ -12,7 +12,7 @@ from referencing import Registry
 
 from delivery.publishing.json_schema_keywords import BoundedValidator, OutOfTimeError, bounded_time
 from subscriptions.models import EventType
-from subscriptions.values.linear_patterns import PatternError
+from subscriptions.values.schema_patterns import PatternError
 
 MAX_MESSAGE_LENGTH = 500
 # The most telling of so many violations is reported; a large body may have hundreds of thousands.
@@ -32,7 +32,7 @@ class Violation:
 def first_violation(event_type: EventType, value: Any) -> Violation | None:
     """Return the most telling of the first violations of the event type's schema, or None.
 
-    A check that takes longer than MAX_SECONDS is a violation, too.
+    A check that takes or may take longer than MAX_SECONDS is a violation, too.
     """
     if event_type.json_schema is None:
         return None
@@ -43,7 +43,7 @@ def first_violation(event_type: EventType, value: Any) -> Violation | None:
             error = best_match(islice(validator.iter_errors(value), MAX_VIOLATIONS))
     except OutOfTimeError:
         words = (
-            f"the check took more than {MAX_SECONDS:g} s; send a smaller message, "
+            f"the check takes more than {MAX_SECONDS:g} s; send a smaller message, "
             "or ask an administrator for a simpler schema."
         )
         return Violation("$", words)

@@ -20,7 +20,7 @@ from jsonschema._utils import (
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 
-from subscriptions.values.linear_patterns import linear_pattern
+from subscriptions.values.schema_patterns import schema_pattern
 
 _Keyword: TypeAlias = Callable[[Any, Any, Any, Any], Iterable[ValidationError] | None]
 
@@ -28,7 +28,7 @@ _limit = threading.local()
 
 
 class OutOfTimeError(Exception):
-    """The check was aborted."""
+    """The check was aborted, or would take too long."""
 
 
 @contextmanager
@@ -57,7 +57,11 @@ def _timed(keyword: _Keyword) -> _Keyword:
 
 
 def _is_found(pattern: str, text: str) -> bool:
-    return linear_pattern(pattern).is_found_in(text, _check_time_limit)
+    _check_time_limit()
+    compiled = schema_pattern(pattern)
+    if len(text) > compiled.max_text_length:
+        raise OutOfTimeError
+    return compiled.is_found_in(text)
 
 
 def _pattern(

@@ -9,7 +9,7 @@ import orjson
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
-from subscriptions.values.linear_patterns import PatternError, linear_pattern
+from subscriptions.values.schema_patterns import PatternError, schema_pattern
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -70,7 +70,7 @@ def _check_patterns(schema: Any) -> None:
             *([part["pattern"]] if "pattern" in part else []),
         ]:
             try:
-                linear_pattern(pattern)
+                schema_pattern(pattern)
             except PatternError as error:
                 raise JSONSchemaError(
                     f"{_path(pointer)}: the pattern {pattern[:200]!r}: {error}."

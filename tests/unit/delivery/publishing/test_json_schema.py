@@ -122,7 +122,14 @@ def test_a_slow_check_is_aborted_and_reported(monkeypatch: pytest.MonkeyPatch) -
     found = violation({"items": {"type": "string"}}, ["a"] * 10)
     assert found is not None
     assert found.path == "$"
-    assert "took more than 0 s" in found.message
+    assert "takes more than 0 s" in found.message
+
+
+def test_a_search_that_may_take_too_long_is_not_begun() -> None:
+    found = violation({"items": {"pattern": "[ab]*a[ab]{5000}c"}}, ["ab", "ab" * 100_000])
+    assert found is not None
+    assert found.path == "$"
+    assert "takes more than 2 s" in found.message
 
 
 def test_an_unsupported_stored_pattern_is_reported() -> None:
