@@ -81,7 +81,7 @@ class SendingJob:
         if endpoint.fault and not parcel.is_volatile:
             # This is a fault on our side, not an attempt: it never costs the receiver one. A
             # sibling may still accept the message.
-            lane.under_way.remove(parcel)
+            lane.in_flight.remove(parcel)
             self._cut_short(group)
             await context.commit(
                 lane, *lane.stops.record_fault(parcel, endpoint.rules, fault=endpoint.fault)
@@ -106,7 +106,7 @@ class SendingJob:
         them as the delivery in doubt.
         """
         lane, context = self._lane, self._context
-        lane.under_way.remove(parcel)
+        lane.in_flight.remove(parcel)
         lane.stock.set_aside(is_set_aside)
         if group.run_result is not None:
             group.run_result.set_aside()
@@ -122,23 +122,23 @@ class SendingJob:
         lane, context = self._lane, self._context
         endpoint = context.endpoints[parcel.subscription_id]
         if endpoint.fault:
-            lane.under_way.remove(parcel)
+            lane.in_flight.remove(parcel)
             return unsendable_outcome(endpoint.fault, now=datetime.now(UTC))
         if parcel.transformation is not None and parcel.transformation.fault:
-            lane.under_way.remove(parcel)
+            lane.in_flight.remove(parcel)
             return script_failed(parcel.transformation.fault, now=datetime.now(UTC))
         try:
-            if not lane.window.is_ordered:
-                lane.under_way.add(parcel, parcel.key)
+            if not lane.window.records_ahead:
+                lane.enter(parcel)
                 await context.commit(lane, lane.run())
             if context.is_overdue(parcel) or group.generation != lane.stock.generation:
                 return None
-            lane.under_way.begin(parcel, self._task, now=time.monotonic())
+            lane.in_flight.begin(parcel, self._task, now=time.monotonic())
             return await context.send(lane.id, parcel, request=lane.request)
         finally:
             # The outcome is handed in before any other coroutine runs, so before a run without this
             # attempt.
-            lane.under_way.remove(parcel)
+            lane.in_flight.remove(parcel)
 
     async def _conclude(self, group: Group, parcel: Parcel, outcome: Outcome) -> bool:
         """Commit the result of an outcome; return True if the endpoint accepted the message."""
@@ -185,7 +185,7 @@ class SendingJob:
                 lane, settlement, *others, is_urgent=bool(others) or lane.has_more_to_send
             )
         except psycopg.Error:
-            if lane.window.is_ordered:
+            if lane.window.records_ahead:
                 raise
             log.exception(
                 "outcome not stored", extra={"lane": lane.id, "delivery": settlement.delivery_id}

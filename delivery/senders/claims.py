@@ -175,7 +175,7 @@ class Claims:
     def _are_hanging(self, lanes: Iterable[SenderLane], *, since: float) -> bool:
         """True if a lane has waited for an answer or a locked row since before `since`."""
         locked = self._context.settler.locked_lanes
-        return any(lane.id in locked or lane.under_way.is_hanging(since=since) for lane in lanes)
+        return any(lane.id in locked or lane.in_flight.is_hanging(since=since) for lane in lanes)
 
     def _end_lost_lanes(self) -> None:
         """End the lanes that another sender has now.

@@ -120,10 +120,10 @@ class SenderContext:
             if id in known and known[id].version != version
         ]
 
-    def pace(self, rates: Mapping[int, float]) -> None:
+    def set_rates(self, rates: Mapping[int, float]) -> None:
         """Set these rates for lanes that catch up; the other lanes send as fast as they can."""
         for lane in self.lanes.values():
-            lane.keep_pace(rates.get(lane.id))
+            lane.set_rate(rates.get(lane.id))
 
     def lanes_of(self, endpoints: Collection[Endpoint]) -> Sequence[SenderLane]:
         """Return the lanes that send to these endpoints."""

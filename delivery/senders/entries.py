@@ -36,7 +36,7 @@ class Settlement:
 class Run:
     """The deliveries that a lane is about to send, in order, with the attempts of each.
 
-    Concurrent ones are under way all at once.
+    Concurrent ones are in flight all at once.
     """
 
     lane_id: int

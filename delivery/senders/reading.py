@@ -40,7 +40,7 @@ class Found:
 
 
 async def read_on(lane: SenderLane, context: SenderContext) -> None:
-    """Read on if the lane needs it, and record an ordered lane's run before any of it is sent."""
+    """Read on if the lane needs it, and record a run ahead if the window says so."""
     rows, max_bytes = lane.rows(context.rows_of_a_lane()), context.bytes_of_a_lane()
     closed = lane.stock.closed(rows=rows, max_bytes=max_bytes)
     if not lane.wants_more(closed, rows=rows):
@@ -50,11 +50,13 @@ async def read_on(lane: SenderLane, context: SenderContext) -> None:
     reading = ReadRequest(
         rows=rows, max_bytes=max_bytes, closed=closed, generation=generation, in_memory=in_memory
     )
-    found = await (_read_in_order if lane.window.is_ordered else _read_due)(lane, context, reading)
+    found = await (_read_in_order if lane.window.records_ahead else _read_due)(
+        lane, context, reading
+    )
     lane.note_read(executed_scripts=bool(found.outputs))
     parcels = [parcel for group in found.groups for parcel in group.left]
     await context.load(parcel.subscription_id for parcel in parcels)
-    if lane.window.is_ordered and parcels and lane.stock.generation == generation:
+    if lane.window.records_ahead and parcels and lane.stock.generation == generation:
         if not lane.is_sending:
             # Runs while this task waits for the commit.
             asyncio.get_running_loop().call_soon(lane.prepare, context.make_request, parcels[0])

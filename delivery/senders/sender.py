@@ -41,7 +41,7 @@ WORK_SHARE = 0.1
 MOST_WORK_SECONDS = 5.0
 # The interval of checking whether a shard that is being left can be released.
 LOOK_SECONDS = 0.25
-# When Inturn stops, an attempt under way has this long to get its answer.
+# When Inturn stops, an attempt in flight has this long to get its answer.
 STOP_SECONDS = 5.0
 # This long after the stop request everything that can be recorded has been recorded.
 KILL_SECONDS = 10.0
@@ -85,7 +85,7 @@ class Sender:
     async def _kill_after_stop_timeout(self) -> None:
         """End the process when it cannot stop in order, for example without a database.
 
-        The attempts under way are left as a crash would leave them.
+        The attempts in flight are left as a crash would leave them.
         """
         while not self._must_stop():
             await asyncio.sleep(KILL_CHECK_SECONDS)
@@ -221,7 +221,7 @@ class Sender:
             return
         changed = await self._changes.read()
         claims.give_back_changed_windows(changed.lanes)
-        context.pace(changed.rates)
+        context.set_rates(changed.rates)
         if changed.is_held != context.is_held:
             context.is_held = changed.is_held
             for lane in context.lanes.values():
@@ -237,7 +237,7 @@ class Sender:
             await asyncio.sleep(0.02)
         context.client.is_closing = True
         for lane in context.lanes.values():
-            lane.under_way.cut_off()
+            lane.in_flight.cut_off()
 
 
 class Busy:

@@ -27,7 +27,7 @@ async def serve_lane(lane: SenderLane, context: SenderContext) -> None:
     except asyncio.CancelledError:
         lane.jobs.abandon()
         raise
-    except Exception as fault:  # noqa: BLE001 - raised below, once no attempt is under way
+    except Exception as fault:  # noqa: BLE001 - raised below, once no attempt is in flight
         lane.fail(fault)
     await _wait_for_jobs(lane)
     if lane.fault is not None:
@@ -85,8 +85,8 @@ def _begin(lane: SenderLane, context: SenderContext) -> None:
 
 
 async def _forget(lane: SenderLane, context: SenderContext, *, had_more: bool) -> None:
-    """Record that the forgotten deliveries are not under way: unsent, they must not be in doubt."""
-    if had_more and lane.window.is_ordered:
+    """Record that the forgotten deliveries are not in flight: unsent, they must not be in doubt."""
+    if had_more and lane.window.records_ahead:
         await context.commit(lane, lane.run())
 
 
@@ -114,7 +114,7 @@ async def _wait(lane: SenderLane, *, linger: float) -> None:
 
 
 async def _wait_for_jobs(lane: SenderLane) -> None:
-    """Wait until nothing is under way, if the lane continues only then."""
+    """Wait until nothing is in flight, if the lane continues only then."""
     while lane.waits_for_jobs:
         lane.changed.clear()
         await lane.changed.wait()

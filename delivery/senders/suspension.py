@@ -47,7 +47,7 @@ async def check_suspension(lane: SenderLane, context: SenderContext) -> None:
     lane.nudged.clear()
     (row,) = await context.reader.fetch("suspension", {"lane": lane.id})
     if row["state"] != LaneState.SUSPENDED:
-        lane.stops.go_on_blocked(row["delivery_id"], reason=row["reason"])
+        lane.stops.resume_blocked(row["delivery_id"], reason=row["reason"])
         return
     endpoint = await _top(row, context)
     if endpoint is None:
@@ -79,7 +79,7 @@ async def _top(row: Mapping[str, Any], context: SenderContext) -> Endpoint | Non
 async def _probe(
     lane: SenderLane, context: SenderContext, row: Mapping[str, Any], endpoint: Endpoint
 ) -> None:
-    with lane.under_way.probing():
+    with lane.in_flight.probing():
         fault = await context.client.probe(endpoint.probe_url, seconds=endpoint.timeout_seconds)
     if not fault:
         budget = FreshBudget(lane_id=lane.id, delivery_id=row["delivery_id"])
@@ -102,4 +102,4 @@ async def _resume(
     reason: str,
     is_on_trial: bool = False,
 ) -> None:
-    await context.commit(lane, *others, lane.stops.go_on(is_on_trial=is_on_trial, reason=reason))
+    await context.commit(lane, *others, lane.stops.resume(is_on_trial=is_on_trial, reason=reason))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from delivery.senders.lanes.pace import LATE_SECONDS
+from delivery.senders.lanes.stock import LATE_SECONDS
 from subscriptions.models import Subscription
 from tests.bench import children, stage, usage
 from tests.bench.measuring import (

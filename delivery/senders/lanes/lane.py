@@ -1,12 +1,12 @@
 """One lane in its sender's memory: its beginning, yielding and end, its next delivery, its run.
 
-    serving ── quiesce ──▶ yielding ── nothing is under way ──▶ ended
+    serving ── quiesce ──▶ yielding ── nothing is in flight ──▶ ended
        ▲                     │  ▲
        └────── resume ───────┘  └── end_after_attempts, a fault: for good
 
-`stops` has the reasons for which it is stopped, `stock` the deliveries read, `under_way` those
-being sent. The lane's task reads, and its `jobs` send. No method here awaits, so each transition is
-atomic.
+`stops` has the reasons for which it is stopped, `stock` the deliveries read and the choice among
+them, `in_flight` those being sent. The lane's task reads, and its `jobs` send. No method here
+awaits, so each transition is atomic.
 """
 
 import asyncio
@@ -15,10 +15,9 @@ from typing import Any
 
 from delivery.senders.entries import MOST_OUTPUTS, Change, Entry, Run
 from delivery.senders.http.request import Request
-from delivery.senders.lanes.pace import Pace
-from delivery.senders.lanes.stock import READ_SECONDS, Stock
+from delivery.senders.lanes.in_flight import InFlight, Jobs
+from delivery.senders.lanes.stock import READ_SECONDS, CatchUpRate, Keys, Stock
 from delivery.senders.lanes.stops import Stops
-from delivery.senders.lanes.under_way import Jobs, UnderWay
 from delivery.senders.lanes.window import WHOLE_LANE, window_of
 from delivery.senders.parcel import Group, Key, Parcel
 from delivery.senders.run_result import RunResult
@@ -43,8 +42,7 @@ class SenderLane:
 
     def __init__(self, row: Mapping[str, Any]) -> None:
         self.id: int = row["id"]
-        # Never changes: a lane whose subscriber needs another window is given back, and begun
-        # again.
+        # Never changes: a lane whose subscriber needs another window is given back and begun again.
         self.window = window_of(row["kind"], row)
         self.notified, self.nudged, self.changed = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.task: asyncio.Task[None] | None = None
@@ -52,18 +50,18 @@ class SenderLane:
         self._is_ending = self._is_quiescing = False
         # Each job delivers one group after another.
         self.jobs = Jobs(self._end_job)
-        self.under_way = UnderWay()
+        self.in_flight = InFlight()
+        self.keys = Keys(self.window)
+        self.rate = CatchUpRate(row["catch_up_rate"])
+        self.stock = Stock(self.window, self.keys, self.rate)
         self.stops = Stops(
-            row, self.window, is_tried=self.under_way.is_tried, forget=self._forget_ready
+            row, self.window, self.keys, is_tried=self.in_flight.is_tried, forget=self.stock.forget
         )
-        self.keys = self.stops.keys
-        self.stock = Stock(self.window, self.keys)
         # A request made ahead.
         self.request: Request | None = None
-        self.pace = Pace(row["catch_up_rate"])
         # Whether the last read executed scripts.
         self._executed_scripts = False
-        # The number of deliveries in the run of an ordered lane that was recorded last.
+        # The number of deliveries in the last run recorded ahead.
         self._recorded = 0
         if self.stops.is_suspended:
             # The new sender must read the reason before it can be notified of a change to it.
@@ -80,23 +78,23 @@ class SenderLane:
         self.changed.set()
 
     def nudge(self) -> None:
-        """Check all again and end a pause; deliveries read before are stale."""
+        """Check everything again and end a pause; deliveries read before are stale."""
         self.stock.outdate()
         self.nudged.set()
         self.notify()
 
     @property
     def is_yielding(self) -> bool:
-        """True if no attempt may begin, and the lane ends after those under way."""
+        """True if no attempt may begin, and the lane ends after those in flight."""
         return self._is_ending or self._is_quiescing or self.fault is not None
 
     def end_after_attempts(self) -> None:
-        """End the lane after the attempts that are under way."""
+        """End the lane after the attempts in flight."""
         self._is_ending = True
         self.nudge()
 
     def quiesce(self) -> None:
-        """End the lane after the attempts under way, unless `resume` is called before."""
+        """End the lane after the attempts in flight, unless `resume` is called before."""
         self._is_quiescing = True
         self.nudge()
 
@@ -110,7 +108,7 @@ class SenderLane:
         """End the lane because of a fault. If the lane is lost, no answer is of any use."""
         self.fault = self.fault or fault
         if isinstance(fault, LaneLostError):
-            self.under_way.cut_off()
+            self.in_flight.cut_off()
         self.nudged.set()
         self.changed.set()
 
@@ -124,9 +122,9 @@ class SenderLane:
     def waits_for_jobs(self) -> bool:
         """True if the lane continues only when no job is running.
 
-        An ordered lane acts on a nudge between two attempts.
+        A lane that recorded its run ahead acts on a nudge between two attempts.
         """
-        is_nudged = self.window.is_ordered and self.nudged.is_set()
+        is_nudged = self.window.records_ahead and self.nudged.is_set()
         return self.is_sending and (self.is_yielding or self.stops.is_suspended or is_nudged)
 
     def _end_job(self, fault: Exception | None) -> None:
@@ -136,65 +134,57 @@ class SenderLane:
 
     def take(self) -> tuple[Group, Parcel] | None:
         """Take a group that may be sent now, and the parcel of it to try."""
-        if self.is_yielding or self.stops.is_suspended or self.keys.under_way >= self.window.size:
-            return None
-        if self.pace.is_kept and self.pace.seconds_left > 0:
+        if self.is_yielding or self.stops.is_suspended:
             return None
         chosen = self.stock.take()
-        if chosen is not None:
-            self.pace.count()
-            self._enter(chosen[1])
+        if chosen is not None and self.window.records_ahead:
+            self.enter(chosen[1])
         return chosen
 
     def take_sibling(self, group: Group) -> Parcel | None:
-        """Choose the parcel to try next in a group that another endpoint did not accept."""
-        parcel = None if self.is_yielding else self.keys.choose(group.left)
-        if parcel is not None:
-            self._enter(parcel)
-        return parcel
+        """Take the parcel to try next in a group that another endpoint did not accept."""
+        return None if self.is_yielding else self.stock.take_sibling(group)
 
-    def _enter(self, parcel: Parcel) -> None:
-        self.keys.enter(parcel)
-        if self.window.is_ordered:
-            # It is in the run that is recorded already.
-            self.under_way.add(parcel, WHOLE_LANE)
+    def enter(self, parcel: Parcel) -> None:
+        """Note that the parcel's attempt is recorded, or about to be."""
+        self.in_flight.add(parcel, self.window.key_of(parcel))
 
     def leave(self, parcel: Parcel) -> None:
         """Note that the parcel's attempt is over, or was not made."""
         self.keys.leave(parcel)
-        self.under_way.remove(parcel)
-        if not self.window.is_ordered or self.stock.is_low:
+        self.in_flight.remove(parcel)
+        if not self.window.records_ahead or self.stock.is_low:
             self.changed.set()
 
-    def keep_pace(self, rate: float | None) -> None:
+    def set_rate(self, rate: float | None) -> None:
         """Begin at most so many deliveries per second; None: without a limit."""
-        if self.pace.keep(rate):
+        if self.rate.set(rate):
             self.changed.set()
 
     def prepare(
         self, make: Callable[[Parcel], Request | None], parcel: Parcel | None = None
     ) -> None:
-        """Make the next request of an ordered lane ahead: of `parcel`, or of the next in memory.
+        """Make the next request ahead if the window says so: of `parcel`, or of the next in memory.
 
-        A lane that keeps a pace sends it only after a while, and the request contains the time:
-        none is made then.
+        A lane with a catch-up rate would send the request only after a while, and a request
+        contains the time: none is made then.
         """
-        if self.window.is_ordered and not self.pace.is_kept:
+        if self.window.prepares_requests and not self.rate.is_limited:
             parcel = parcel or self.stock.first()
             if parcel is not None:
                 self.request = make(parcel)
 
     def run(self, ahead: Sequence[Parcel] = ()) -> Run:
-        """Return the run to record: attempts under way and, in an ordered lane, all that follow."""
-        parcels = self.under_way.parcels
-        if self.window.is_ordered:
+        """Return the run to record: attempts in flight and, if recorded ahead, all that follow."""
+        parcels = self.in_flight.parcels
+        if self.window.records_ahead:
             parcels += [*self.stock.parcels(), *ahead]
             self._recorded = len(parcels)
         return Run(
             lane_id=self.id,
             ids=tuple(parcel.delivery_id for parcel in parcels),
             attempts=tuple(parcel.attempts for parcel in parcels),
-            is_concurrent=not self.window.is_ordered,
+            is_concurrent=not self.window.records_ahead,
         )
 
     # Reading, and waiting for a reason to read.
@@ -207,17 +197,17 @@ class SenderLane:
     def rows(self, of_a_lane: int) -> int:
         """Return how many deliveries to read at a time, if a lane may hold so many."""
         rows = self.window.rows(of_a_lane)
-        if not self.window.is_ordered:
+        if not self.window.records_ahead:
             return rows
         if self._executed_scripts:
-            # No more than one batch of them: the rest would only be read again.
-            rows = self.pace.rows_ahead(min(rows, MOST_OUTPUTS))
+            # No more than one batch of scripts: the rest would only be read again.
+            rows = self.rate.rows_ahead(min(rows, MOST_OUTPUTS))
         if self.stops.failures and not self.stops.runs.is_answered(self.stock.generation):
             return min(rows, ROWS_AFTER_FAILURE)
         return rows
 
     def run_to_read(self) -> RunResult:
-        """Return the run of an ordered lane that the next read adds to."""
+        """Return the run that the next read adds to; for a lane that records its run ahead."""
         most = self.window.capacity or ROWS_AFTER_FAILURE
         return self.stops.runs.to_read(
             most=most, generation=self.stock.generation, is_blocked=self.stops.is_blocked
@@ -239,9 +229,6 @@ class SenderLane:
         self.stops.runs.end_pauses()
         return self.stock.forget()
 
-    def _forget_ready(self) -> None:
-        self.stock.forget()
-
     @property
     def has_more_to_send(self) -> bool:
         """True if more deliveries are read, or known to be there: they wait for a commit."""
@@ -254,12 +241,12 @@ class SenderLane:
         return bool(self.stock) or self.is_sending or is_waiting
 
     def end_idle_stop(self) -> list[Entry]:
-        """End the stop of an idle ordered lane, and empty its run unless that is short.
+        """End the stop of an idle lane that records its run ahead, and empty a long run.
 
-        A settled delivery in a run means nothing, but the next sender of the shard checks each one.
+        A settled delivery in a run means nothing, but the next sender of the shard checks each.
         """
         is_idle = not (self.stock or self.stock.more or self.notified.is_set() or self.is_sending)
-        if not self.window.is_ordered or not is_idle:
+        if not self.window.records_ahead or not is_idle:
             return []
         changes: list[Change] = []
         if not self.stops.runs.is_pausing:
@@ -270,13 +257,14 @@ class SenderLane:
     def seconds_to_wait(self, linger: float) -> float | None:
         """Return how long to wait for a change.
 
-        None, without limit, while an ordered lane sends.
+        None, without limit, while a run recorded ahead is being sent: its job reports the end.
         """
-        if self.pace.is_kept and self.stock and not (self.window.is_ordered and self.is_sending):
-            return min(self.pace.seconds_left, LOOK_SECONDS)
-        if not self.window.is_ordered:
+        is_sending_run = self.window.records_ahead and self.is_sending
+        if self.rate.is_limited and self.stock and not is_sending_run:
+            return min(self.rate.seconds_left, LOOK_SECONDS)
+        if not self.window.records_ahead:
             return READ_SECONDS if self.notified.is_set() else LOOK_SECONDS
-        if self.is_sending:
+        if is_sending_run:
             return None
         pause_left = self.stops.runs.seconds_until_next
         if pause_left == 0:
@@ -286,5 +274,5 @@ class SenderLane:
 
     def record_time(self) -> None:
         """Note that nothing has changed for that time: postponed deliveries may be due."""
-        if not self.window.is_ordered or self.stops.runs.end_pauses_that_are_over():
+        if not self.window.records_ahead or self.stops.runs.end_pauses_that_are_over():
             self.notified.set()

@@ -1,9 +1,9 @@
-"""The stops of a lane (blocked keys, suspension, a pause of skipped deliveries) and their rows.
+"""What waits in a lane, and for how long: its stops, and their rows.
 
-Each blocked endpoint has a row (`EndpointHealth`), and the lane's row has the values of the
-endpoint that has been blocked longest; see *States* and *Health of endpoints* in
-`senders/README.md`. Methods return row changes, to be handed in at the moment of the decision, so
-that the rows always have the latest.
+A stop is a blocked key, a suspension, or a pause of skipped deliveries. Each blocked endpoint has a
+row (`EndpointHealth`), and the lane's row has the values of the endpoint that has been blocked
+longest; see *States* and *Health of endpoints* in `senders/README.md`. Methods return row changes,
+to be handed in at the moment of the decision, so that the rows always have the latest.
 """
 
 import math
@@ -13,34 +13,96 @@ from typing import Any
 
 from delivery.outcome import Outcome
 from delivery.senders.entries import Change, EndpointChange, LaneChange
-from delivery.senders.lanes.keys import (
-    Failure,
-    KeyHealth,
-    Keys,
-    is_reached,
-    record_for_endpoint,
-    record_in_order,
-)
 from delivery.senders.lanes.runs import EARLY_ATTEMPT_SECONDS, Runs
-from delivery.senders.lanes.window import WHOLE_LANE, Window
+from delivery.senders.lanes.stock import Failure, KeyHealth, Keys
+from delivery.senders.lanes.window import WHOLE_LANE, WaitsBy, Window
 from delivery.senders.parcel import Key, Parcel
 from delivery.senders.run_result import RunResult
-from delivery.states import NEVER_CALLED, LaneState, Status
-from delivery.verdict import NextStep, Rules, Verdict, pause_seconds
+from delivery.states import NEVER_CALLED, LaneState, OutcomeClass, Status
+from delivery.verdict import NextStep, Rules, Verdict, pause_seconds, requested_pause
 
 REVIEW_SECONDS = 5.0
+# After this many failures in a row an endpoint is blocked, even if it answers.
+FAILURES_UNTIL_BLOCKED = 5
 
 _STOPPED = frozenset({LaneState.BLOCKED, LaneState.SUSPENDED})
 _FREEING = frozenset({NextStep.NEXT, NextStep.RETRY_LANE})
+_UNREACHABLE = frozenset(
+    {
+        OutcomeClass.TIMEOUT,
+        OutcomeClass.UNREACHABLE,
+        OutcomeClass.TLS,
+        OutcomeClass.REFUSED_ADDRESS,
+        OutcomeClass.UNAVAILABLE,
+        OutcomeClass.RATE_LIMITED,
+    }
+)
+
+
+def record_in_order(health: KeyHealth, verdict: Verdict, rules: Rules) -> bool:
+    """Update the key from an attempt of an ordered lane; return True if it blocks the lane.
+
+    A skipped delivery says nothing about the lane. An endpoint is never called earlier than it
+    requested, nor before the pause is over.
+    """
+    match verdict.step:
+        case NextStep.AGAIN:
+            health.block(verdict.wait_seconds or 0.0)
+        case NextStep.BLOCK:
+            pause = pause_seconds(rules, failures=health.failures + 1)
+            health.block(max(verdict.wait_seconds or 0.0, pause))
+        case NextStep.SUSPEND:
+            health.failed()
+        case NextStep.NEXT | NextStep.RETRY_LANE:
+            health.answered()
+    return verdict.step in (NextStep.AGAIN, NextStep.BLOCK)
+
+
+def is_reached(outcome: Outcome, verdict: Verdict) -> bool:
+    """Return whether an attempt shows that its endpoint is up: it accepted the message or refused.
+
+    A message that FAILED, or waits for another attempt, shows the contrary or nothing.
+    """
+    is_settled = verdict.step is NextStep.NEXT and verdict.status is not Status.FAILED
+    return outcome.outcome not in NEVER_CALLED and (
+        is_settled or verdict.status is Status.DELIVERED
+    )
+
+
+def record_for_endpoint(
+    health: KeyHealth, outcome: Outcome, verdict: Verdict, rules: Rules
+) -> None:
+    """Update the key from an attempt at its endpoint.
+
+    An attempt that was never made changes nothing. A failure of an endpoint that is blocked already
+    changes nothing either.
+    """
+    if outcome.outcome in NEVER_CALLED:
+        return
+    if verdict.status is Status.DELIVERED:
+        health.accepted()
+    elif is_reached(outcome, verdict):
+        health.answered()
+    elif health.is_blocked():
+        return
+    elif outcome.outcome in _UNREACHABLE or health.failures + 1 >= FAILURES_UNTIL_BLOCKED:
+        pause = pause_seconds(rules, failures=health.failures + 1)
+        health.block(max(requested_pause(outcome, rules) or 0.0, pause))
+    else:
+        health.failed()
 
 
 class Stops:
-    """`is_tried`: an attempt of a key is under way; `forget` drops deliveries not begun."""
+    """The stops of one lane.
+
+    `is_tried`: whether an attempt at a key is in flight; `forget` drops the deliveries not begun.
+    """
 
     def __init__(
         self,
         row: Mapping[str, Any],
         window: Window,
+        keys: Keys,
         *,
         is_tried: Callable[[Key], bool],
         forget: Callable[[], object],
@@ -49,41 +111,43 @@ class Stops:
         self._window = window
         self._is_tried = is_tried
         self._forget = forget
-        self.keys = Keys(window)
+        self._keys = keys
+        self._waits_as_whole = window.waits_by is WaitsBy.LANE
         self.runs = Runs()
         # The failures that are in rows, the longest first.
         self._known: dict[Key, Failure] = {}
         # The endpoints that are DOWN by their rows, whether they stop anything or not.
         self._down: set[Key] = {down["subscription_id"] for down in row["down"] or []}
         self._reviewed_at = float("-inf")
-        self.is_suspended = window.is_ordered and row["state"] == LaneState.SUSPENDED
+        self.is_suspended = self._waits_as_whole and row["state"] == LaneState.SUSPENDED
         self._suspended_until = float("-inf")
         # Whether a probe has resumed it, and nothing was delivered since.
         self.is_on_trial = False
         is_stopped = row["state"] in _STOPPED
-        # One delivery had stopped it in order: the others need not wait for its pause.
-        was_in_order = is_stopped and not window.is_ordered and not row["run_is_concurrent"]
+        # A delivery had stopped the whole lane: here the endpoints need not wait for that pause.
+        waited_as_whole = is_stopped and not row["run_is_concurrent"]
         if self.is_suspended:
             self.stay_suspended(row["wait_seconds"])
-        if is_stopped and window.is_ordered:
-            self._begin_blocked(WHOLE_LANE, row)
-        if window.blocks_keys and not (window.is_ordered or was_in_order):
+        if self._waits_as_whole:
+            if is_stopped:
+                self._begin_blocked(WHOLE_LANE, row)
+        elif window.blocks_keys and not waited_as_whole:
             for down in row["down"] or []:
                 self._begin_blocked(down["subscription_id"], down)
             if window.reports_blocked and not is_stopped:
-                # They only wait: nothing was stopped by them.
+                # The endpoints only wait: they stopped nothing.
                 self._known.clear()
-        self._is_stopped_for_nothing = is_stopped and not self._known
+        self._has_stale_stop = is_stopped and not self._known
 
     def _begin_blocked(self, key: Key, row: Mapping[str, Any]) -> None:
         blocked_until = time.monotonic() + max(row["wait_seconds"] or 0.0, 0.0)
         health = KeyHealth(failures=max(row["failures"], 1), blocked_until=blocked_until)
         health.failure = self._known[key] = Failure(row["delivery_id"], row["reason"])
-        self.keys.add(key, health)
+        self._keys.add(key, health)
 
     def begin(self) -> list[Change]:
         """Return the first row change: a stopped lane without a DOWN endpoint flows."""
-        if not self._is_stopped_for_nothing:
+        if not self._has_stale_stop:
             return []
         reason = "Nothing stops it any more."
         return [LaneChange(lane_id=self._lane_id, state=LaneState.IDLE, reason=reason)]
@@ -94,7 +158,7 @@ class Stops:
         if not (self._known and self._window.reports_blocked):
             return None
         key, failure = next(iter(self._known.items()))
-        health = self.keys.health(key)
+        health = self._keys.health(key)
         is_pause = self.is_suspended or health.is_blocked() or self.runs.seconds_left > 0
         return (failure.delivery_id, health.failures) if is_pause else None
 
@@ -105,28 +169,17 @@ class Stops:
 
     @property
     def failures(self) -> int:
-        """The number of fruitless tries of an ordered lane in a row."""
-        return self.keys.health(WHOLE_LANE).failures
+        """The number of fruitless tries in a row of a lane that waits as a whole."""
+        return self._keys.health(WHOLE_LANE).failures
 
     def record_outcome(
         self, parcel: Parcel, outcome: Outcome, verdict: Verdict, rules: Rules
     ) -> list[Change]:
         """Update the stops from the result of an attempt."""
-        key = self.keys.key_of(parcel)
-        health = self.keys.health(key)
-        if self._window.is_ordered:
-            self.is_on_trial &= verdict.status is not Status.DELIVERED
-            if record_in_order(health, verdict, rules):
-                self.runs.block(parcel.subscription_id)
-                return self._block(
-                    parcel.delivery_id, parcel.subscription_id, reason=outcome.reason
-                )
-            if verdict.step not in _FREEING:
-                return []
-            if not is_reached(outcome, verdict):
-                return self.end(key)
-            self.runs.reach(parcel.subscription_id)
-            return [*self.end(key), *self.up(parcel.subscription_id)]
+        if self._window.may_stay_first:
+            return self._record_in_order(parcel, outcome, verdict, rules)
+        key = self._window.key_of(parcel)
+        health = self._keys.health(key)
         if self._window.blocks_keys or verdict.status is Status.DELIVERED:
             record_for_endpoint(health, outcome, verdict, rules)
         if not self._window.blocks_keys:
@@ -136,12 +189,27 @@ class Stops:
             return self.end(key)
         return self.report(parcel, reason="" if outcome.outcome in NEVER_CALLED else outcome.reason)
 
+    def _record_in_order(
+        self, parcel: Parcel, outcome: Outcome, verdict: Verdict, rules: Rules
+    ) -> list[Change]:
+        key = self._window.key_of(parcel)
+        self.is_on_trial &= verdict.status is not Status.DELIVERED
+        if record_in_order(self._keys.health(key), verdict, rules):
+            self.runs.block(parcel.subscription_id)
+            return self._block(parcel.delivery_id, parcel.subscription_id, reason=outcome.reason)
+        if verdict.step not in _FREEING:
+            return []
+        if not is_reached(outcome, verdict):
+            return self.end(key)
+        self.runs.reach(parcel.subscription_id)
+        return [*self.end(key), *self.up(parcel.subscription_id)]
+
     def record_fault(self, parcel: Parcel, rules: Rules, *, fault: str) -> list[Change]:
         """Block a key whose endpoint cannot be sent to by a fault of ours, until that is fixed."""
-        health = self.keys.health_of(parcel)
+        health = self._keys.health_of(parcel)
         if not health.is_blocked():
             health.block(pause_seconds(rules, failures=health.failures + 1))
-        if self._window.is_ordered:
+        if self._waits_as_whole:
             self.runs.block(parcel.subscription_id)
             return self._block(parcel.delivery_id, parcel.subscription_id, reason=fault)
         return self.report(parcel, reason=fault)
@@ -150,7 +218,7 @@ class Stops:
         """Pause at the end of a run that settled nothing; see `RunResult`."""
         if result.goes_on:
             return []
-        health = self.keys.health(WHOLE_LANE)
+        health = self._keys.health(WHOLE_LANE)
         if result.is_early:
             if not result.settled:
                 health.pause(min(EARLY_ATTEMPT_SECONDS, self.runs.seconds_left))
@@ -165,7 +233,7 @@ class Stops:
         return self._block(result.failed, result.failed_subscription_id, reason=result.reason)
 
     def _block(self, delivery_id: int, subscription_id: int, *, reason: str) -> list[Change]:
-        """Block an ordered lane: all that it has read is read again."""
+        """Block the whole lane: all that it has read is read again."""
         self._forget()
         self._known[WHOLE_LANE] = Failure(delivery_id, reason)
         self._down.add(subscription_id)
@@ -181,12 +249,12 @@ class Stops:
     def report(self, parcel: Parcel, *, reason: str = "") -> list[Change]:
         """Return the row changes of an endpoint that was not reached: its row never ends by them.
 
-        Without a `reason` it was not tried. A block is recorded when no attempt is under way there
-        any more, however the last one ended. The server of a callback gets no row: it is no
-        subscription's endpoint.
+        Without a `reason` the endpoint was not tried. A block is recorded when no attempt is in
+        flight there any more, however the last attempt ended. The server of a callback gets no row:
+        it is no subscription's endpoint.
         """
-        key = self.keys.key_of(parcel)
-        health = self.keys.health(key)
+        key = self._window.key_of(parcel)
+        health = self._keys.health(key)
         if not self._window.blocks_keys or isinstance(key, str):
             return []
         if reason and health.is_blocked():
@@ -213,14 +281,14 @@ class Stops:
         ended = [key for key in self._known if key in quiet or key in gone]
         for key in ended:
             del self._known[key]
-            self.keys.health(key).failure = None
+            self._keys.health(key).failure = None
         return self.changes() if ended else []
 
     def changes(self, *keys: Key) -> list[Change]:
         """Return the row changes of the lane, whose run ends if it is stopped, and of the keys."""
         changes: list[Change] = []
         if self._window.reports_blocked:
-            ends_run = self._window.is_ordered and self.is_blocked
+            ends_run = self._window.records_ahead and self.is_blocked
             state = LaneState.BLOCKED if self.is_blocked else LaneState.IDLE
             longest = next(iter(self._known), WHOLE_LANE)
             changes.append(
@@ -236,7 +304,7 @@ class Stops:
         failure = self._known.get(key)
         if failure is None:
             return {"lane_id": self._lane_id}
-        health = self.keys.health(key)
+        health = self._keys.health(key)
         return {
             "lane_id": self._lane_id,
             "reason": failure.reason,
@@ -270,24 +338,24 @@ class Stops:
         """The seconds until a probe is due."""
         return max(self._suspended_until - time.monotonic(), 0.0)
 
-    def go_on(self, *, is_on_trial: bool, reason: str) -> LaneChange:
+    def resume(self, *, is_on_trial: bool, reason: str) -> LaneChange:
         """End the suspension because its reason is gone."""
         self.is_suspended = False
         self._known.clear()
         self.is_on_trial = is_on_trial
-        self.keys.health(WHOLE_LANE).answered()
+        self._keys.health(WHOLE_LANE).answered()
         return LaneChange(lane_id=self._lane_id, state=LaneState.IDLE, reason=reason)
 
-    def go_on_blocked(self, delivery_id: int, *, reason: str) -> None:
+    def resume_blocked(self, delivery_id: int, *, reason: str) -> None:
         """Resume for a person; the row says BLOCKED until a delivery is delivered."""
         self.is_suspended = False
-        self.keys.add(WHOLE_LANE, KeyHealth(failures=1))
+        self._keys.add(WHOLE_LANE, KeyHealth(failures=1))
         self._known[WHOLE_LANE] = Failure(delivery_id, reason)
 
     @property
     def down(self) -> Collection[Key]:
-        """The endpoints that are down; none of an ordered lane, whose next read shows its stops."""
-        return [] if self._window.is_ordered else list(self._known)
+        """The endpoints that are down; none if the lane waits as a whole: a read shows its stop."""
+        return [] if self._waits_as_whole else list(self._known)
 
     @property
     def is_review_due(self) -> bool:
@@ -296,5 +364,5 @@ class Stops:
     def begin_review(self) -> Collection[Key]:
         """Return the endpoints that are down, and neither blocked nor tried: their rows exist."""
         self._reviewed_at = time.monotonic()
-        health = {key: self.keys.health(key) for key in self.down}
-        return [key for key in health if not (health[key].is_blocked() or health[key].under_way)]
+        health = {key: self._keys.health(key) for key in self.down}
+        return [key for key in health if not (health[key].is_blocked() or health[key].in_flight)]

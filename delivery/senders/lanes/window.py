@@ -1,76 +1,92 @@
-"""How a lane is served, as a value: attempts at once, order, and the pause after a failure."""
+"""How a lane is served, as a value: the answers to five questions, and limits.
+
+- Which key does a delivery wait by after a failed attempt? `waits_by`
+- Is a run recorded ahead, or each attempt by itself? `records_ahead`
+- May a failed delivery stay first, or are all independent? `may_stay_first`
+- Are requests made ahead? `prepares_requests`
+- How many attempts may be in flight, in the lane and at a key? `max_in_flight`, `..._per_key`
+
+The code asks for the field that it means, never for the kind of the lane.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
 from delivery.models import LaneKind
 from delivery.outcome import Outcome
-from delivery.senders.parcel import Group, Key
+from delivery.senders.parcel import Group, Key, Parcel
 from delivery.verdict import Rules, Tries, Verdict, judge, judge_independent
 from subscriptions.models import Processing
 
-# The key of an ordered lane.
+# The key of a lane that waits as a whole.
 WHOLE_LANE: Final = "the lane"
-# The limit of a lane's attempts at once, to however many endpoints: each has a socket, and is in
-# the run.
-MOST_UNDER_WAY = 1_000
-# The limit of a lane's attempts at once to one endpoint: one that hangs takes no more than its own
-# places.
-PLACES = 16
-# A lane by priority holds few deliveries in memory, because an urgent one is not sent before them.
-# The statement needs four: one of them is the oldest.
-LEAST_BY_PRIORITY = 16
-READ_FOR_EACH_PLACE = 4
-
 _WHOLE_LANE = frozenset[Key]({WHOLE_LANE})
 
+# The limit of a lane's attempts in flight, to however many endpoints: each has a socket, and is in
+# the run.
+MAX_IN_FLIGHT = 1_000
+# A hanging endpoint occupies at most this many attempts.
+MAX_IN_FLIGHT_PER_ENDPOINT = 16
+# A lane by priority holds few deliveries in memory, because an urgent message is not sent before
+# them. The statement needs four: a quarter of its rows is for the oldest deliveries.
+LEAST_BY_PRIORITY = 16
+READ_PER_ATTEMPT = 4
 
-class SendingOrder(Enum):
-    """Which delivery is next: the oldest, or the one that is due first."""
 
-    ID = "id"
-    DUE = "due"
+class WaitsBy(Enum):
+    """The unit of a lane that waits after a failed attempt, while the others are sent."""
+
+    LANE = "lane"
+    ENDPOINT = "endpoint"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
     """The limits and rules by which a lane is served.
 
-    At most `size` attempts are under way; of one key `per_key`, or an even share of the window if
-    that is None. `blocks_keys`: a key that fails is blocked for a while. `reports_blocked`: the
-    lane is BLOCKED then. `uses_retry_lane`: deliveries go to the retry lane when the policy says
-    so. At most `capacity` deliveries are read at a time, when no more than `refill_level` are left,
-    if those are set. Of the deliveries in memory an endpoint has at most its share, computed for at
-    least `least_keys` endpoints.
+    `statement` reads the deliveries, in the order in which they are sent. `records_ahead`: all that
+    a read finds is recorded as a run before the first is sent; one attempt follows the other, each
+    after the outcome of the last is committed. `max_in_flight_per_key` None: each key has an even
+    share. `blocks_keys`: a failure blocks its key for a while; `reports_blocked`: the lane is
+    BLOCKED then. `uses_retry_lane`: a policy may move deliveries to the retry lane. A read has at
+    most `capacity` deliveries, and begins when at most `refill_level` are left (None: by the
+    sender's memory). Each key may fill its share of the memory, which is divided among at least
+    `least_keys`.
     """
 
     statement: str
-    order: SendingOrder = SendingOrder.DUE
-    size: int = MOST_UNDER_WAY
-    per_key: int | None = PLACES
-    least_keys: int = 4
+    waits_by: WaitsBy
+    records_ahead: bool
+    may_stay_first: bool
+    prepares_requests: bool
+    max_in_flight: int
+    max_in_flight_per_key: int | None
+    least_keys: int
     blocks_keys: bool = True
     reports_blocked: bool = False
     uses_retry_lane: bool = False
     capacity: int | None = None
     refill_level: int | None = None
 
-    # Whether the lane itself is the key: each outcome is committed before the next delivery is
-    # sent.
-    is_ordered: bool = field(init=False)
-
     def __post_init__(self) -> None:
-        object.__setattr__(self, "is_ordered", self.order is SendingOrder.ID)
+        if self.records_ahead and (self.waits_by is not WaitsBy.LANE or self.max_in_flight > 1):
+            raise ValueError("a run recorded ahead is sent one by one, and waits as a whole")
+        if self.may_stay_first and self.max_in_flight_per_key != 1:
+            raise ValueError("a delivery that stays first is the only one in flight at its key")
+
+    def key_of(self, parcel: Parcel) -> Key:
+        """Return the key by which the parcel waits after a failed attempt."""
+        return WHOLE_LANE if self.waits_by is WaitsBy.LANE else parcel.key
 
     def keys_of(self, group: Group) -> frozenset[Key]:
-        """Return the keys of which one has to be free for the group to be sent."""
-        return _WHOLE_LANE if self.is_ordered else group.keys
+        """Return the keys of the group; it can be sent while any of them has room."""
+        return _WHOLE_LANE if self.waits_by is WaitsBy.LANE else group.keys
 
     def judge(self, outcome: Outcome, rules: Rules, tries: Tries) -> Verdict:
         """Return the policy's verdict on an outcome in such a lane."""
-        if self.is_ordered:
+        if self.may_stay_first:
             return judge(outcome, rules, tries)
         return judge_independent(outcome, rules, tries, moves=self.uses_retry_lane)
 
@@ -83,13 +99,49 @@ class Window:
         return rows // 2 if self.refill_level is None else min(rows // 2, self.refill_level)
 
 
+# The windows of subscribers' lanes; `window_of` sets the limits that a subscriber has.
+SERIAL = Window(
+    statement="read_runs",
+    waits_by=WaitsBy.LANE,
+    records_ahead=True,
+    may_stay_first=True,
+    prepares_requests=True,
+    max_in_flight=1,
+    max_in_flight_per_key=1,
+    least_keys=1,
+    reports_blocked=True,
+    uses_retry_lane=True,
+)
+CONCURRENT = Window(
+    statement="read_due",
+    waits_by=WaitsBy.ENDPOINT,
+    records_ahead=False,
+    may_stay_first=False,
+    prepares_requests=False,
+    max_in_flight=1,
+    max_in_flight_per_key=None,
+    least_keys=1,
+    reports_blocked=True,
+    uses_retry_lane=True,
+)
+CONCURRENT_BY_PRIORITY = replace(CONCURRENT, statement="read_by_priority")
+# The windows of the other lanes: one for queue messages, one for retries, one for callbacks.
+QUEUE = Window(
+    statement="read_groups",
+    waits_by=WaitsBy.ENDPOINT,
+    records_ahead=False,
+    may_stay_first=False,
+    prepares_requests=False,
+    max_in_flight=MAX_IN_FLIGHT,
+    max_in_flight_per_key=MAX_IN_FLIGHT_PER_ENDPOINT,
+    least_keys=4,
+)
 # Fresh messages take precedence: alongside them the retry lane gives an endpoint one message at a
 # time. Each delivery has its own time there, so an endpoint gets no further protection.
-_WINDOWS = {
-    LaneKind.QUEUE: Window(statement="read_groups"),
-    LaneKind.RETRY: Window(statement="read_due", per_key=1, blocks_keys=False),
-    LaneKind.CALLBACK: Window(statement="read_due"),
-}
+RETRY = replace(QUEUE, statement="read_due", max_in_flight_per_key=1, blocks_keys=False)
+CALLBACK = replace(QUEUE, statement="read_due")
+
+_BY_KIND = {LaneKind.QUEUE: QUEUE, LaneKind.RETRY: RETRY, LaneKind.CALLBACK: CALLBACK}
 
 
 def window_of(kind: str, row: Mapping[str, Any]) -> Window:
@@ -101,27 +153,16 @@ def window_of(kind: str, row: Mapping[str, Any]) -> Window:
     So an endpoint may get one retry at a time in addition to its `max_in_flight`.
     """
     if kind != LaneKind.TOPIC:
-        return _WINDOWS[LaneKind(kind)]
-    is_concurrent = row["processing"] == Processing.CONCURRENT
-    is_by_priority = is_concurrent and row["by_priority"]
-    statement = (
-        "read_by_priority" if is_by_priority else "read_due" if is_concurrent else "read_runs"
-    )
-    return Window(
-        statement=statement,
-        order=SendingOrder.DUE if is_concurrent else SendingOrder.ID,
-        size=(row["max_in_flight"] or 1) if is_concurrent else 1,
-        per_key=None if is_concurrent else 1,
-        least_keys=1,
-        reports_blocked=True,
-        uses_retry_lane=True,
-        capacity=_capacity_by_priority(row) if is_by_priority else row["max_queued_to_send"],
-        refill_level=row["refill_level"],
-    )
-
-
-def _capacity_by_priority(row: Mapping[str, Any]) -> int:
-    read: int = max(READ_FOR_EACH_PLACE * (row["max_in_flight"] or 1), LEAST_BY_PRIORITY)
-    return (
-        read if row["max_queued_to_send"] is None else max(min(read, row["max_queued_to_send"]), 4)
+        return _BY_KIND[LaneKind(kind)]
+    capacity, refill_level = row["max_queued_to_send"], row["refill_level"]
+    if row["processing"] != Processing.CONCURRENT:
+        return replace(SERIAL, capacity=capacity, refill_level=refill_level)
+    max_in_flight = row["max_in_flight"] or 1
+    window = CONCURRENT
+    if row["by_priority"]:
+        window = CONCURRENT_BY_PRIORITY
+        few = max(READ_PER_ATTEMPT * max_in_flight, LEAST_BY_PRIORITY)
+        capacity = few if capacity is None else max(min(few, capacity), 4)
+    return replace(
+        window, max_in_flight=max_in_flight, capacity=capacity, refill_level=refill_level
     )

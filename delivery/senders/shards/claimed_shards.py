@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 RECONNECT_SECONDS = 0.2
 # A sender that lost the database when we did has this long to reconnect and take its shards back:
-# it has the attempts under way there in memory, while a successor must treat them as in doubt.
+# it has the attempts in flight there in memory, while a successor must treat them as in doubt.
 GRACE_SECONDS = 2.0
 # A lane that must not send yet checks again this often.
 LOOK_SECONDS = 0.05
@@ -111,7 +111,7 @@ class ClaimedShards:
             await asyncio.sleep(RECONNECT_SECONDS)
 
     async def _reclaim(self, locked: Sequence[int]) -> None:
-        """Keep the shards that nobody else had meanwhile; work under way in the others is lost."""
+        """Keep the shards that nobody else had meanwhile; work in flight in the others is lost."""
         claimed = await self._claim_back(locked)
         kept = {shard: epoch for shard, epoch in claimed.items() if self._epochs[shard] == epoch}
         # They are claimed again, as from any other sender.

@@ -145,8 +145,8 @@ def test_a_shard_is_kept_while_one_of_its_lanes_waits_for_an_answer(others: Lane
     async def scenario(claims: Claims, context: SenderContext) -> None:
         await claims.serve([others.pk])
         hanging = context.lanes[others.pk]
-        hanging.under_way.add(parcel(1), 1)
-        hanging.under_way.begin(parcel(1), None, now=0.0)
+        hanging.in_flight.add(parcel(1), 1)
+        hanging.in_flight.begin(parcel(1), None, now=0.0)
         other = await share(claims)
         await claims.update_members()
         assert not hanging.is_yielding

@@ -8,7 +8,7 @@ import pytest
 from delivery.models import Attempt, Delivery, Lane, Status
 from delivery.senders.claims import Claims
 from delivery.senders.context import SenderContext
-from delivery.senders.lanes.under_way import Jobs
+from delivery.senders.lanes.in_flight import Jobs
 from delivery.senders.shards.claimed_shards import LaneLostError
 from subscriptions.models import Processing
 from tests.support import factories
@@ -45,7 +45,7 @@ def test_a_fault_ends_the_lane_after_its_other_jobs_and_a_lost_lane_cuts_their_a
 ):
     async def scenario() -> None:
         lane = serial()
-        with lane.under_way.probing():
+        with lane.in_flight.probing():
             lane.fail(ValueError())
             assert lane.is_yielding
             lane.fail(LaneLostError())

@@ -10,8 +10,8 @@ import pytest
 
 from delivery.models import LaneKind
 from delivery.senders.entries import Change, EndpointChange, LaneChange
-from delivery.senders.lanes.keys import KeyHealth
 from delivery.senders.lanes.lane import SenderLane
+from delivery.senders.lanes.stock import KeyHealth
 from delivery.senders.parcel import Group, Parcel
 from delivery.states import LaneState, OutcomeClass, Status
 from delivery.verdict import NextStep, Verdict
@@ -153,9 +153,9 @@ class TestReportingEndpoints:
 
     def test_the_last_may_be_dropped(self) -> None:
         lane, failing, dropped = concurrent(), parcel(1, delivery_id=7), parcel(1, delivery_id=8)
-        lane.under_way.add(parcel(1, delivery_id=8), 1)
+        lane.in_flight.add(parcel(1, delivery_id=8), 1)
         assert self.fail(lane, failing) == []
-        lane.under_way.remove(parcel(1, delivery_id=8))
+        lane.in_flight.remove(parcel(1, delivery_id=8))
         change, endpoint = lane.stops.report(dropped)
         assert isinstance(change, LaneChange)
         assert change.state == LaneState.BLOCKED
@@ -192,9 +192,9 @@ class TestReportingEndpoints:
 
     def test_the_last_may_succeed(self) -> None:
         lane = concurrent()
-        lane.under_way.add(parcel(1, delivery_id=8), 1)
+        lane.in_flight.add(parcel(1, delivery_id=8), 1)
         self.fail(lane, parcel(1, delivery_id=7))
-        lane.under_way.remove(parcel(1, delivery_id=8))
+        lane.in_flight.remove(parcel(1, delivery_id=8))
         lane.keys.health(1).accepted()
         assert lane.stops.report(parcel(1, delivery_id=8)) == []
         assert not lane.stops.is_blocked

@@ -167,7 +167,9 @@ def test_a_lane_by_priority_holds_few_deliveries_in_memory() -> None:
     assert capacity(max_in_flight=100) == 400
     assert capacity(max_in_flight=1000) == 500
     assert capacity(max_queued_to_send=1) == 4
-    assert window_of(LaneKind.TOPIC, ROW | {"by_priority": True, "processing": "SERIAL"}).is_ordered
+    assert window_of(
+        LaneKind.TOPIC, ROW | {"by_priority": True, "processing": "SERIAL"}
+    ).records_ahead
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,6 +1,6 @@
 """The buffer of a lane with independent messages: bounded by place, and used by free capacity."""
 
-from delivery.senders.lanes.ready import Ready
+from delivery.senders.lanes.stock import ReadyGroups
 from delivery.senders.parcel import Group
 from tests.unit.delivery.senders.parcels import parcel
 
@@ -9,8 +9,8 @@ def group(*places: int, size: int = 10) -> Group:
     return Group(1, 0, left=[parcel(place, size=size) for place in places])
 
 
-def filled(*groups: Group) -> Ready:
-    ready = Ready()
+def filled(*groups: Group) -> ReadyGroups:
+    ready = ReadyGroups()
     for one in groups:
         ready.add(one, one.keys)
     return ready

@@ -154,7 +154,7 @@ def test_the_run_of_other_lanes_names_only_deliveries_in_flight() -> None:
     lane.stock.add([Group(id, None, [parcel(1, delivery_id=id)]) for id in range(3)], more=set())
     taken = lane.take()
     assert taken is not None
-    lane.under_way.add(taken[1], 1)
+    lane.in_flight.add(taken[1], 1)
     assert lane.run().ids == (taken[1].delivery_id,)
     assert lane.run().is_concurrent
 

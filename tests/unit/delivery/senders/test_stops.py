@@ -122,7 +122,7 @@ def test_a_suspended_lane_sends_nothing_and_its_head_does_not_free_it() -> None:
 
 def test_a_lane_resumed_by_a_person_is_blocked_until_a_delivery_succeeds() -> None:
     lane = serial(state=LaneState.SUSPENDED, delivery_id=7)
-    lane.stops.go_on_blocked(7, reason="404")
+    lane.stops.resume_blocked(7, reason="404")
     assert lane.keys.blocked() == []
     (change,) = record(lane, OutcomeClass.SUCCESS)
     assert change.state == LaneState.IDLE

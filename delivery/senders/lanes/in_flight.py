@@ -1,4 +1,4 @@
-"""The work under way in a lane: its jobs, and its attempts, which may be cut off.
+"""The work in flight in a lane: its jobs, and its attempts, which may be cut off.
 
 The attempts are in the lane's run.
 """
@@ -12,7 +12,7 @@ from typing import Any
 from delivery.senders.parcel import Key, Parcel
 
 
-class AttemptUnderWay:
+class AttemptInFlight:
     """One delivery; its `task` waits for the answer `since` a moment of the monotonic clock."""
 
     __slots__ = ("key", "parcel", "since", "task")
@@ -24,16 +24,16 @@ class AttemptUnderWay:
         self.task: asyncio.Task[Any] | None = None
 
 
-class UnderWay:
+class InFlight:
     """The attempts of one lane that are recorded, or about to be."""
 
     def __init__(self) -> None:
-        self._attempts: dict[int, AttemptUnderWay] = {}
+        self._attempts: dict[int, AttemptInFlight] = {}
         # A probe is not an attempt: it is in no run.
         self._probe: tuple[float, asyncio.Task[Any] | None] | None = None
 
     def add(self, parcel: Parcel, key: Key) -> None:
-        self._attempts[parcel.delivery_id] = AttemptUnderWay(parcel, key)
+        self._attempts[parcel.delivery_id] = AttemptInFlight(parcel, key)
 
     def begin(self, parcel: Parcel, task: asyncio.Task[Any] | None, *, now: float) -> None:
         """Note that the attempt waits for its answer in that task, and may be cut off."""
@@ -61,11 +61,11 @@ class UnderWay:
             self._probe = None
 
     def is_hanging(self, *, since: float) -> bool:
-        """True if one has waited for its answer since before that moment of the monotonic clock."""
+        """True if an answer has been awaited since before that moment of the monotonic clock."""
         return any(moment < since for moment, _ in self._waiting())
 
     def cut_off(self) -> None:
-        """End those that wait for their answers."""
+        """End the attempts and the probe that wait for their answers."""
         for _, task in self._waiting():
             if task is not None:
                 task.cancel()
@@ -80,9 +80,9 @@ class UnderWay:
 
 
 class Jobs:
-    """The sending tasks of one lane; calls `report` when one has ended, with its fault, if any.
+    """The sending tasks of one lane; `report` is called when a task ends, with its fault, if any.
 
-    None is cancelled while the sender lives: a commit must not be aborted.
+    No task is cancelled while the sender lives: a commit must not be aborted.
     """
 
     def __init__(self, report: Callable[[Exception | None], None]) -> None:
