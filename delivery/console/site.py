@@ -4,6 +4,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -15,14 +16,13 @@ from delivery.console.first_steps import card
 from delivery.console.holding.sending import hold_all, release_all, sending_banner, sending_page
 from delivery.console.navigation import guide_address, title_of_list
 from delivery.console.omnibox.view import omnibox_results
-from delivery.console.overview import charts, live
-from delivery.console.overview import page as overview
-from delivery.console.overview.homes import read_home
+from delivery.console.overview.parts import overview_parts
 from delivery.console.own.home import read_own_home
 from delivery.console.people.known_browser import remember_browser
 from delivery.console.people.sign_in_form import SignInForm
 from delivery.console.saved_views.posts import delete_view, rename_view, save_view
 from delivery.console.shared.one_time_secret import shown_once
+from delivery.console.shared.refresh import View, is_refresh, reloading_if_refused
 from delivery.console.shared.rights import is_developer, may_see_overview
 from subscriptions import sign_in
 from subscriptions.changes import record_new_password
@@ -45,18 +45,18 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
 
     def extra_urls(self) -> list[URLPattern]:
         return [
-            # Not wrapped in admin_view: its redirect to the login would be swapped into the page.
-            path("overview/", live.overview_part, name="overview_part"),
-            path("overview/traffic/", live.overview_traffic, name="overview_traffic"),
             *self._first_steps(),
             *self._saved_views(),
             path("sending/", self.admin_view(self.sending), name="sending"),
             path("sending/hold/", self.admin_view(hold_all), name="sending_hold"),
             path("sending/release/", self.admin_view(release_all), name="sending_release"),
-            path("sending/banner/", sending_banner, name="sending_banner"),
+            path("sending/banner/", self.admin_view(sending_banner), name="sending_banner"),
             path("omnibox/", self.admin_view(omnibox_results), name="omnibox"),
             path("shown-once/", self.admin_view(shown_once), name="shown_once"),
         ]
+
+    def admin_view(self, view: View, cacheable: bool = False) -> View:
+        return reloading_if_refused(super().admin_view(view, cacheable), self.has_permission)
 
     def _first_steps(self) -> list[URLPattern]:
         create = self.admin_view(card.create_first_steps)
@@ -87,7 +87,12 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
         return apps
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        """Add the version, and the address of the guide's page about the current page."""
+        """Add the version, and the address of the guide's page about the current page.
+
+        A part of a page that refreshes itself shows nothing of it.
+        """
+        if is_refresh(request):
+            return {}
         context: dict[str, Any] = super().each_context(request)
         match = request.resolver_match
         view_name = match.view_name if match else ""
@@ -148,18 +153,15 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
     ) -> TemplateResponse:
         context = dict(extra_context or {})
         if may_see_overview(request.user):
-            now = timezone.now()
-            context["first_steps"] = card.read_first_steps(request)
-            context["home"] = read_home(request.user, now=now)
-            context["overview"] = overview.read_overview(now=now, user=request.user)
-            context["chart"] = charts.read_chart(
-                charts.chosen_span(request.GET.get("span")), now=now
-            )
+            template = self.index_template
+            context |= overview_parts(request, now=timezone.now())
+        elif is_refresh(request):
+            raise PermissionDenied
         elif is_developer(request.user):
+            template = "console/own/home.html"
             context["own"] = read_own_home(request.user, now=timezone.now())
+        else:
+            template = "console/people/no_role.html"
         page: TemplateResponse = super().index(request, context)
-        if "own" in context:
-            page.template_name = "console/own/home.html"
-        elif "overview" not in context:
-            page.template_name = "console/people/no_role.html"
+        page.template_name = template
         return page

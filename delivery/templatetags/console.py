@@ -6,6 +6,7 @@ from django import template
 from django.contrib.auth.models import AnonymousUser
 from django.template import Context
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from delivery.console import navigation
@@ -149,6 +150,27 @@ def stop_buttons(owner: buttons.Owner) -> SafeString:
 @register.simple_tag
 def toggle_buttons(owner: buttons.Owner, backlog: Bounded | None, cost: str) -> SafeString:
     return buttons.toggle_buttons(owner, backlog=backlog, cost=cost)
+
+
+@register.simple_tag
+def refreshes(
+    part: str, *, seconds: int, others: str = "", address: str = "", only_if: bool = True
+) -> SafeString:
+    """The attributes of an element that replaces itself, with `others`, every few seconds.
+
+    It is in the block `refreshed` or `refreshed_too` of a page. The new elements come from the
+    page at `address`, by default the address in the browser. Without `only_if` the element is
+    refreshed no more.
+    """
+    if not only_if:
+        return format_html('id="{}"', part)
+    return format_html(
+        'id="{0}" hx-get="{1}" hx-trigger="every {2}s" hx-select="#{0}" hx-swap="outerHTML"{3}',
+        part,
+        address,
+        seconds,
+        format_html(' hx-select-oob="{}"', others) if others else "",
+    )
 
 
 @register.simple_tag(takes_context=True)

@@ -31,8 +31,11 @@ function setUpLive(line) {
     const address = new URL(window.location);
     for (const name of ["before", "after", "open"]) address.searchParams.delete(name);
     for (const [name, value] of Object.entries(bounds)) address.searchParams.set(name, value);
-    const answer = await fetch(address, { headers: { "X-Inturn-Live": newest() } });
-    if (answer.redirected || !answer.ok) {
+    const headers = {
+      "HX-Request": "true", "HX-Target": "live-rows", "X-Inturn-Newest": newest(),
+    };
+    const answer = await fetch(address, { headers });
+    if (answer.headers.has("HX-Refresh") || !answer.ok) {
       window.location.reload();
       return null;
     }
@@ -110,7 +113,7 @@ function setUpLive(line) {
     const read = [...fresh.querySelectorAll(":scope > tr > *")];
     if (cells.length !== read.length) return;
     cells.forEach((cell, place) => {
-      const isKept = cell.querySelector("input, a[data-pane]");
+      const isKept = cell.querySelector("input, a[data-open]");
       if (isKept || servedHtml(cell) === servedHtml(read[place])) return;
       const focused = cell.contains(document.activeElement)
         ? [...cell.querySelectorAll("a, button")].indexOf(document.activeElement)

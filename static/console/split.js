@@ -2,7 +2,7 @@
 // stands in the address.
 
 const ROOM = window.matchMedia("(min-width: 80rem)");
-const links = () => [...document.querySelectorAll("#result_list a[data-pane]")];
+const links = () => [...document.querySelectorAll("#result_list a[data-open]")];
 
 function remember(opened) {
   const address = new URL(window.location);
@@ -20,7 +20,7 @@ function remember(opened) {
 
 function show(link) {
   htmx
-    .ajax("GET", link.dataset.pane, { target: "#pane", swap: "innerHTML" })
+    .ajax("GET", link.href, { target: "#pane", swap: "innerHTML" })
     .then(() => remember(link.dataset.open));
 }
 
@@ -33,7 +33,7 @@ function close() {
 
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-close-pane]")) close();
-  const link = event.target.closest("#result_list a[data-pane]");
+  const link = event.target.closest("#result_list a[data-open]");
   if (!link || !ROOM.matches) return;
   if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
@@ -43,7 +43,7 @@ document.addEventListener("click", (event) => {
 document.addEventListener("keydown", (event) => {
   const field = event.target.closest("input, textarea, select");
   if (event.key === "Escape" && document.querySelector("#pane [data-opened]") && !field) close();
-  const here = event.target.closest("#result_list a[data-pane]");
+  const here = event.target.closest("#result_list a[data-open]");
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (!here || !step) return;
   event.preventDefault();

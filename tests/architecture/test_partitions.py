@@ -15,6 +15,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from config.settings import WALKS_INDEXES
@@ -27,7 +28,14 @@ from delivery.history.postgres.successes import SUCCESS, success_checksum_sql
 from delivery.history.postgres.window import ExportWindow, Snapshot
 from delivery.history.schemas import ATTEMPTS, BY_NAME, DELIVERIES
 from delivery.maintenance import retention
-from delivery.models import Archived, Delivery, IdempotencyKey, RetentionRun, RetentionState
+from delivery.models import (
+    Archived,
+    Delivery,
+    IdempotencyKey,
+    Message,
+    RetentionRun,
+    RetentionState,
+)
 from delivery.models.message import public_id
 from tests.support import factories
 from tests.support.partitions import Plans, explaining
@@ -120,9 +128,7 @@ class TestSearches:
 
 
 class TestMessages:
-    @pytest.mark.parametrize(
-        "part", ["change/?explain=all", "trace/", "trace/json/", "trace/text/"]
-    )
+    @pytest.mark.parametrize("part", ["change/?explain=all", "trace/json/", "trace/text/"])
     def test_a_page_of_a_message_reads_its_day(
         self, days: Days, console: Client, part: str
     ) -> None:
@@ -130,6 +136,16 @@ class TestMessages:
             page = console.get(f"{CONSOLE}/message/{days.rejected_id}/{part}")
             content = page.getvalue().decode()
         assert "REJECTED" in content
+        assert_pruned(days, plans)
+
+    def test_the_trace_below_the_form_of_publishing_reads_its_day(
+        self, days: Days, console: Client
+    ) -> None:
+        message = Message.objects.get(pk=days.rejected_id)
+        page = reverse("admin:subscriptions_eventtype_publish", args=[message.event_type_id])
+        with explaining() as plans:
+            answer = console.get(f"{page}?message={message.public_id}")
+        assert "REJECTED" in answer.text
         assert_pruned(days, plans)
 
     @pytest.mark.parametrize("part", ["", "/explain"])

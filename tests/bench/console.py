@@ -103,20 +103,23 @@ class _Visitor:
         """Request the page's addresses in turn, each at least once."""
         count = max(rounds, len(page.addresses))
         answers = [
-            (self._ask(address, page.unwanted), address)
+            (self._ask(address, page), address)
             for number in range(count)
             for address in [page.addresses[number % len(page.addresses)]]
         ]
         return Timed(page=page, milliseconds=[took for took, _ in answers], slowest=max(answers)[1])
 
-    def _ask(self, address: str, unwanted: bytes) -> float:
+    def _ask(self, address: str, page: MeasuredPage) -> float:
         """Return the milliseconds until the whole answer had arrived."""
         began = time.perf_counter()
-        self._connection.request("GET", address, headers=self._headers)
+        script = {"HX-Request": "true", "HX-Target": page.part} if page.part else {}
+        self._connection.request("GET", address, headers=self._headers | script)
         answer = self._connection.getresponse()
         body = answer.read()
         took = 1000 * (time.perf_counter() - began)
-        is_right = answer.status == http.HTTPStatus.OK and not (unwanted and unwanted in body)
+        is_right = answer.status == http.HTTPStatus.OK and not (
+            page.unwanted and page.unwanted in body
+        )
         return took if is_right else GIVEN_UP_MS
 
 

@@ -27,6 +27,7 @@ class MeasuredPage:
     """One kind of page, the addresses requested in turn, and its limits.
 
     An answer that contains `unwanted` counts as an error, such as a search that was broken off.
+    `part` is the id of the element that is refreshed, empty for the whole page.
     """
 
     name: str
@@ -34,6 +35,7 @@ class MeasuredPage:
     median_ms: float = MEDIAN_MS
     ninety_fifth_ms: float = NINETY_FIFTH_MS
     unwanted: bytes = b""
+    part: str = ""
 
 
 def pages(samples: Samples) -> list[MeasuredPage]:
@@ -48,7 +50,10 @@ def pages(samples: Samples) -> list[MeasuredPage]:
 
 def _overview() -> Iterator[MeasuredPage]:
     yield MeasuredPage(name="overview", addresses=[reverse("admin:index")])
-    yield MeasuredPage(name="overview, its live part", addresses=[reverse("admin:overview_part")])
+    for part in ("overview-now", "traffic-figures"):
+        yield MeasuredPage(
+            name=f"overview, {part} refreshed", addresses=[reverse("admin:index")], part=part
+        )
 
 
 def _lists(samples: Samples) -> Iterator[MeasuredPage]:

@@ -49,7 +49,6 @@ class ResubmissionAdmin(WatchedAdmin):
         choice_filter("State", "state", ResubmissionState.values),
     ]
     page_template = "console/bulk_jobs/page.html"
-    part_template = "console/bulk_jobs/part.html"
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm("delivery.add_resubmission")

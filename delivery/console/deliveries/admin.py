@@ -85,7 +85,7 @@ class DeliveryAdmin(Resubmitting, LiveAdmin, TabbedAdmin, SplitAdmin):
     search_fields = ["id"]
     search_help_text = "Search by the id of a delivery or a message, e.g. 1234 or msg_1234"
     list_before_template = "console/deliveries/resubmit_all.html"
-    pane_template = "console/deliveries/part.html"
+    pane_template = "console/deliveries/delivery.html"
 
     def leaves_few(self, params: Mapping[str, Any]) -> bool:
         """Return whether the filters leave few rows.

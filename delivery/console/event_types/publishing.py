@@ -12,7 +12,6 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from delivery.calls.slots import NoSlotError
@@ -20,6 +19,7 @@ from delivery.calls.sync import exchange_message
 from delivery.console.event_types.publish_form import PublishForm
 from delivery.console.messages.trace import MessageTrace, read_trace, traced_message
 from delivery.console.shared.base import actor_of
+from delivery.console.shared.refresh import is_refresh
 from delivery.console.shared.rights import may_publish
 from delivery.lifecycle import journal
 from delivery.models import JournalKind
@@ -29,6 +29,7 @@ from delivery.publishing.publish import publish
 from subscriptions.models import EventType, Kind, Publisher
 from subscriptions.values.names import is_reserved
 
+PAGE = "console/event_types/publish.html"
 BUSY = "Nothing was published: other SYNC messages wait for answers. Try again in a few seconds."
 
 
@@ -37,7 +38,7 @@ class PublishPages:
 
     def get_urls(self) -> list[URLPattern]:
         page = self.admin_site.admin_view(  # type: ignore[attr-defined]
-            never_cache(require_http_methods(["GET", "POST"])(self.publish))
+            require_http_methods(["GET", "POST"])(self.publish)
         )
         name = "subscriptions_eventtype_publish"
         return [
@@ -52,6 +53,8 @@ class PublishPages:
         event_type = get_object_or_404(EventType, pk=object_id)
         if is_reserved(event_type.name):
             raise Http404
+        if is_refresh(request):
+            return TemplateResponse(request, PAGE, {"published": _trace(request, event_type)})
         form = PublishForm(request.POST or None, event_type=event_type)
         if form.is_valid() and (message_id := _published(form, actor=actor_of(request))):
             return HttpResponseRedirect(f"{request.path}?message={public_id(message_id)}")
@@ -61,19 +64,19 @@ class PublishPages:
             "original": event_type,
             "title": f"Publish {event_type}",
             "form": form,
-            "published": _trace(request.GET.get("message", ""), event_type),
+            "published": _trace(request, event_type),
             "can_publish": form.fields["publisher"].queryset.exists(),  # type: ignore[attr-defined]
         }
-        return TemplateResponse(request, "console/event_types/publish.html", context)
+        return TemplateResponse(request, PAGE, context)
 
 
 def publish_url(event_type_id: int) -> str:
     return reverse("admin:subscriptions_eventtype_publish", args=[event_type_id])
 
 
-def _trace(message: str, event_type: EventType) -> MessageTrace | None:
+def _trace(request: HttpRequest, event_type: EventType) -> MessageTrace | None:
     """Return the trace of the message in the address, if it is one of this event type."""
-    message_id = parse_public_id(message)
+    message_id = parse_public_id(request.GET.get("message", ""))
     if message_id is None:
         return None
     found = traced_message(message_id)

@@ -8,8 +8,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST
 
 from delivery.console.holding.form import HoldForm, ReleaseForm
 from delivery.console.holding.holds import sending_held
@@ -18,15 +17,8 @@ from delivery.console.shared.rights import may_hold_all
 from delivery.support import held_objects, toggle
 
 
-@never_cache
-@require_GET
 def sending_banner(request: HttpRequest) -> HttpResponse:
-    """Return the banner of every page while all sending is HELD, otherwise nothing.
-
-    A user who was signed out meanwhile gets the page reloaded.
-    """
-    if not (request.user.is_active and request.user.is_staff):
-        return HttpResponse(headers={"HX-Refresh": "true"})
+    """Return the banner of every page while all sending is HELD, otherwise nothing."""
     shown = {"sending": sending_held(), "may_hold_all": may_hold_all(request.user)}
     return render(request, "console/holding/sending_banner.html", shown)
 

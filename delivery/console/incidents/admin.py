@@ -20,6 +20,7 @@ from delivery.console.incidents.status import read_incident
 from delivery.console.shared.base import ReadOnly, actor_of, id_of
 from delivery.console.shared.input_filters import ExactText, choice_filter
 from delivery.console.shared.labels import two_lines
+from delivery.console.shared.refresh import is_refresh
 from delivery.console.shared.rights import may_toggle
 from delivery.console.shared.row_extras import CompletedList
 from delivery.console.shared.status_page import StatusAdmin
@@ -57,7 +58,6 @@ class IncidentAdmin(ReadOnly, CompletedList, StatusAdmin):
     search_help_text = "Search by name or cause"
     sortable_by = ()
     status_template = "console/incidents/page.html"
-    live_template = "console/incidents/live.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Incident]:
         found: QuerySet[Incident] = super().get_queryset(request)
@@ -114,7 +114,7 @@ class IncidentAdmin(ReadOnly, CompletedList, StatusAdmin):
                 row,
                 user=user,
                 now=timezone.now(),
-                with_sample=not request.path.endswith("/live/"),
+                with_sample=not is_refresh(request),
             ),
             "state_label": rows.state_label(row),
             "is_open": row.state == IncidentState.OPEN,

@@ -30,7 +30,6 @@ from delivery.console.messages.search import (
     SearchedSubscriptionFilter,
     requested_search,
 )
-from delivery.console.messages.trace import TraceParts
 from delivery.console.messages.trace_export import TraceReader, json_parts
 from delivery.console.messages.trace_text import text_parts
 from delivery.console.shared.base import id_of
@@ -58,7 +57,7 @@ TRACE_FORMS = {"json": ("application/json", "trace.json"), "text": ("text/plain"
 
 
 @admin.register(Message)
-class MessageAdmin(MessageListAdmin, TraceParts, LiveAdmin, TabbedAdmin, SplitAdmin):
+class MessageAdmin(MessageListAdmin, LiveAdmin, TabbedAdmin, SplitAdmin):
     empty_text = (
         "Messages appear here as publishers POST them to /api/v1/events/<event type>/messages."
     )
@@ -77,7 +76,7 @@ class MessageAdmin(MessageListAdmin, TraceParts, LiveAdmin, TabbedAdmin, SplitAd
         BodyFilter,
         TabFilter,
     ]
-    pane_template = "console/messages/part.html"
+    pane_template = "console/messages/message.html"
 
     def may_count(self, params: Mapping[str, Any]) -> bool:
         """Return whether the messages of the tabs are countable: not if bodies must be read."""

@@ -1,16 +1,11 @@
 """The trace of a message just published: accepted, matched, and each delivery until it is settled.
 
-A part of a page that refreshes itself while a delivery is open. It shows no payload.
+It refreshes itself while a delivery is open. It shows no payload.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
-from django.urls import URLPattern, path
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
+from django.shortcuts import get_object_or_404
 
 from delivery.console.messages.page import DELIVERY_RELATIONS, trace_of
 from delivery.console.messages.shown_deliveries import ShownDelivery, with_attempts
@@ -79,21 +74,3 @@ def traced_message(message_id: int) -> Message:
     """Return the message of a trace, without its body; raise Http404."""
     rows = Message.objects.select_related("event_type", "publisher").defer("body", "headers")
     return get_object_or_404(rows, pk=message_id)
-
-
-class TraceParts:
-    """Mixin for the ModelAdmin of messages."""
-
-    def get_urls(self) -> list[URLPattern]:
-        # Not wrapped in admin_view: its redirect to the login would be swapped into the page.
-        part = never_cache(require_GET(self.trace))
-        trace = path("<int:object_id>/trace/", part, name="delivery_message_trace")
-        return [trace, *super().get_urls()]  # type: ignore[misc]
-
-    def trace(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Return the trace; a user who was signed out meanwhile gets the page reloaded."""
-        may_see: Any = self.has_view_permission(request)  # type: ignore[attr-defined]
-        if not (request.user.is_active and request.user.is_staff and may_see):
-            return HttpResponse(headers={"HX-Refresh": "true"})
-        shown = read_trace(traced_message(object_id))
-        return render(request, "console/messages/trace.html", {"published": shown})

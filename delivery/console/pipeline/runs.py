@@ -39,7 +39,6 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
     ]
     list_before_template = "console/pipeline/runs.html"
     page_template = "console/pipeline/run.html"
-    part_template = "console/pipeline/run_part.html"
 
     class Media:
         css = {"all": ["console/history.css"]}

@@ -11,7 +11,6 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from delivery.console.policies.schedule_words import duration_in_words, offset, retries
@@ -84,8 +83,7 @@ class PolicyPreview(RecordedAdmin):
     """Mixin for the admin of policies: the readonly field `preview` follows the form."""
 
     def get_urls(self) -> list[URLPattern]:
-        # Not wrapped in admin_view: its redirect to the login would be swapped into the page.
-        view = never_cache(require_POST(self.show_preview))
+        view = self.admin_site.admin_view(require_POST(self.show_preview))
         return [
             path("preview/", view, name="subscriptions_policy_preview"),
             *super().get_urls(),
@@ -98,8 +96,6 @@ class PolicyPreview(RecordedAdmin):
 
     def show_preview(self, request: HttpRequest) -> HttpResponse:
         """Return the sentences and time lines of the values in the form, or its mistakes."""
-        if not (request.user.is_active and request.user.is_staff):
-            return HttpResponse(headers={"HX-Refresh": "true"})
         if not (self.has_add_permission(request) or self.has_change_permission(request)):
             raise PermissionDenied
         typed = request.POST.copy()

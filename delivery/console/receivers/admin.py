@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 from delivery.console.receivers.status import SHOWN_REQUESTS, read_receiver
 from delivery.console.shared.base import actor_of, id_of
 from delivery.console.shared.recorded_admin import RecordedAdmin
+from delivery.console.shared.refresh import is_refresh
 from delivery.console.shared.status_page import StatusAdmin
 from delivery.console.shared.times import ago
 from delivery.models import BuiltInReceiver, ReceiverAnswer
@@ -46,7 +47,6 @@ class BuiltInReceiverAdmin(StatusAdmin, RecordedAdmin):
     search_help_text = "Search by name"
     fields = ["name", "description", "answer"]
     status_template = "console/receivers/page.html"
-    live_template = "console/receivers/live.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[BuiltInReceiver]:
         rows: QuerySet[BuiltInReceiver] = (
@@ -84,9 +84,11 @@ class BuiltInReceiverAdmin(StatusAdmin, RecordedAdmin):
         shown = read_receiver(row, chosen=chosen, may_see=may_see)
         if may_see and shown.opened is not None and shown.opened.request.message_id is not None:
             log_view(request.user, shown.opened.request.message_id)
+        newest = shown.opened.request.pk if shown.opened else ""
         return {
             "shown": shown,
             "chosen": chosen,
+            "next_address": f"?request={chosen}" if chosen else f"?after={newest}",
             # Not replaced while somebody reads it, or selects a part of it.
             "is_opened": shown.opened is not None and _is_on_page(request, shown.opened.request.pk),
             "answers": ReceiverAnswer,
@@ -131,5 +133,5 @@ class BuiltInReceiverAdmin(StatusAdmin, RecordedAdmin):
 
 def _is_on_page(request: HttpRequest, request_id: int) -> bool:
     """Return whether the page that is refreshed shows this request already."""
-    is_part = request.path.endswith("/live/")
-    return is_part and str(request_id) in (request.GET.get("request"), request.GET.get("after"))
+    shown = (request.GET.get("request"), request.GET.get("after"))
+    return is_refresh(request) and str(request_id) in shown

@@ -71,7 +71,6 @@ class ReplayAdmin(WatchedAdmin):
     list_filter = [choice_filter("State", "state", ReplayState.values), SubscriptionFilter]
     list_select_related = ["subscription__subscriber"]
     page_template = "console/replays/page.html"
-    part_template = "console/replays/part.html"
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm("delivery.add_replay")

@@ -9,13 +9,14 @@ from django.shortcuts import render
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST
 
-from delivery.console.retention import page as shown
+from delivery.console.retention.page import read_retention_page
 from delivery.console.shared.base import actor_of
 from delivery.console.shared.input_filters import choice_filter
 from delivery.console.shared.keyset import KeysetAdmin
 from delivery.console.shared.labels import label
+from delivery.console.shared.refresh import is_refresh, reload_page
 from delivery.console.shared.times import ago, duration
 from delivery.maintenance import retention
 from delivery.models import RetentionRun, RetentionState
@@ -37,22 +38,18 @@ class RetentionRunAdmin(KeysetAdmin):
     ]
     list_display_links = None
     list_filter = [choice_filter("State", "state", RetentionState.values)]
-    list_before_template = "console/retention/part.html"
+    list_before_template = "console/retention/periods.html"
 
     def get_urls(self) -> list[URLPattern]:
         start = self.admin_site.admin_view(require_POST(self.start))
-        # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
-        return [
-            path("start/", start, name="delivery_retentionrun_start"),
-            path("part/", require_GET(self.part), name="delivery_retentionrun_part"),
-            *super().get_urls(),
-        ]
+        return [path("start/", start, name="delivery_retentionrun_start"), *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the list below the retention periods and the running pass."""
-        page: HttpResponse = super().changelist_view(
-            request, {**(extra_context or {}), **self._shown(request)}
-        )
+        shown = {"retention": read_retention_page(), "may_start": _may_start(request)}
+        if is_refresh(request):
+            return self._progress(request, shown)
+        page: HttpResponse = super().changelist_view(request, {**(extra_context or {}), **shown})
         return page
 
     def change_view(
@@ -61,20 +58,13 @@ class RetentionRunAdmin(KeysetAdmin):
         """Redirect to the list, which shows everything about a pass: it has no page of its own."""
         return HttpResponseRedirect(reverse("admin:delivery_retentionrun_changelist"))
 
-    def part(self, request: HttpRequest) -> HttpResponse:
-        """Return the progress.
-
-        Reload the whole page when the pass has ended, or when the user has been signed out.
-        """
-        may_see = (
-            request.user.is_active and request.user.is_staff and self.has_view_permission(request)
-        )
-        context = self._shown(request) if may_see else {}
-        if not may_see or context["retention"].run is None:
-            return HttpResponse(headers={"HX-Refresh": "true"})
-        answer = render(request, "console/retention/part.html", context)
-        answer.headers["Cache-Control"] = "no-store"
-        return answer
+    def _progress(self, request: HttpRequest, shown: dict[str, Any]) -> HttpResponse:
+        """Return the running pass without the list; the end of the pass reloads the page."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        if shown["retention"].run is None:
+            return reload_page()
+        return render(request, self.list_before_template, shown)
 
     def start(self, request: HttpRequest) -> HttpResponse:
         if not _may_start(request):
@@ -84,9 +74,6 @@ class RetentionRunAdmin(KeysetAdmin):
         except retention.AlreadyRunningError as error:
             return self.back(request, f"Nothing was done. {error}", level=messages.WARNING)
         return self.back(request, "It has started; you may leave this page.")
-
-    def _shown(self, request: HttpRequest) -> dict[str, Any]:
-        return {"retention": shown.read_retention_page(), "may_start": _may_start(request)}
 
     @admin.display(description="pass")
     def number(self, row: RetentionRun) -> str:

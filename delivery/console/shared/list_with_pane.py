@@ -7,16 +7,15 @@ works. On a narrow window a row leads to its own page.
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_GET
 
 from delivery.console.shared.base import id_of
 from delivery.console.shared.keyset import KeysetAdmin, KeysetChangeList
 from delivery.console.shared.parameters import OPEN
+from delivery.console.shared.refresh import is_refresh
 
 
 class SplitChangeList(KeysetChangeList):
@@ -54,27 +53,6 @@ class SplitAdmin(KeysetAdmin):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[SplitChangeList]:
         return SplitChangeList
 
-    def get_urls(self) -> list[URLPattern]:
-        # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
-        name = f"{self.opts.app_label}_{self.opts.model_name}_pane"
-        return [
-            path("<int:object_id>/pane/", require_GET(self.pane), name=name),
-            *super().get_urls(),
-        ]
-
-    def pane(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Return the content of the pane; a user who was signed out meanwhile gets a reload."""
-        if not (request.user.is_active and request.user.is_staff):
-            return HttpResponse(headers={"HX-Refresh": "true"})
-        context = self.pane_context(request, str(object_id))
-        answer = render(
-            request,
-            "console/shared/pane_content.html",
-            context | {"pane_template": self.pane_template},
-        )
-        answer.headers["Cache-Control"] = "no-store"
-        return answer
-
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         shown = dict(extra_context or {})
         opened = id_of(request.GET.get(OPEN, "").removeprefix("msg_"))
@@ -86,8 +64,11 @@ class SplitAdmin(KeysetAdmin):
     def page(
         self, request: HttpRequest, object_id: str, *, title: str, template: str
     ) -> TemplateResponse:
-        """Return the pane's content as a page of its own."""
+        """Return the pane's content as a page of its own, or for the pane of the list."""
         context = self.pane_context(request, object_id)
+        if is_refresh(request):
+            context["pane_template"] = self.pane_template
+            return TemplateResponse(request, "console/shared/pane_content.html", context)
         page_context = {**self.admin_site.each_context(request), "opts": self.opts, "title": title}
         return TemplateResponse(
             request, template, page_context | context | {"original": context["opened"]}
@@ -95,11 +76,7 @@ class SplitAdmin(KeysetAdmin):
 
     def opening(self, row: Any, text: str) -> SafeString:
         """Return the link of a row: to its page, or to the pane on a wide window."""
-        of = f"admin:{self.opts.app_label}_{self.opts.model_name}"
+        page = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[row.pk])
         return format_html(
-            '<a class="inturn-link" href="{}" data-pane="{}" data-open="{}">{}</a>',
-            reverse(f"{of}_change", args=[row.pk]),
-            reverse(f"{of}_pane", args=[row.pk]),
-            row.pk,
-            text,
+            '<a class="inturn-link" href="{}" data-open="{}">{}</a>', page, row.pk, text
         )

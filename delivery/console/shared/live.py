@@ -1,7 +1,7 @@
 """Lists that refresh the rows on the screen, and show the number of new ones.
 
-A script asks for the list again with the header `X-Inturn-Live`: the id of the newest row that it
-shows. The answer has only the table, the ids of its rows, and the number of newer ones.
+A script refreshes the part `live-rows` of the list, with the id of its newest row in the header
+`X-Inturn-Newest`. The answer has only the table, the ids of its rows, and the number of newer ones.
 """
 
 from typing import Any
@@ -12,10 +12,13 @@ from django.template.response import TemplateResponse
 
 from delivery.console.shared.base import id_of
 from delivery.console.shared.keyset import KeysetAdmin
+from delivery.console.shared.refresh import refreshed_part
 from delivery.database.queries import TimeUpError, statement_time_limit
 from delivery.support.bounded_counts import Bounded
 
-HEADER = "X-Inturn-Live"
+# The element with the rows.
+ROWS_PART = "live-rows"
+HEADER = "X-Inturn-Newest"
 NEW_LIMIT = 100
 COUNT_SECONDS = 0.25
 
@@ -41,11 +44,10 @@ class LiveAdmin(KeysetAdmin):
             "is_live_offered": self.may_be_live(changelist),
             "row_ids": ",".join(str(row.pk) for row in changelist.result_list),
         }
-        newest = id_of(request.headers.get(HEADER, ""))
-        if newest is not None:
+        if refreshed_part(request) == ROWS_PART:
+            newest = id_of(request.headers.get(HEADER, "")) or 0
             page.context_data["newer"] = self._count(changelist, newest)
             page.template_name = "console/shared/live_rows.html"
-            page.headers["Cache-Control"] = "no-store"
         return page
 
     def _count(self, changelist: Any, newest: int) -> Bounded | None:

@@ -5,13 +5,11 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
 from delivery.console.shared.base import ConsoleAdmin
 
@@ -22,8 +20,6 @@ class StatusAdmin(ConsoleAdmin):
     list_display_links = None
     change_form_outer_before_template = "console/shared/status_link.html"
     status_template = ""
-    # The parts of the status page that replace those of the same id every few seconds.
-    live_template = ""
 
     def status_rows(self) -> QuerySet[Any]:
         raise NotImplementedError
@@ -37,8 +33,6 @@ class StatusAdmin(ConsoleAdmin):
             path(
                 "<int:object_id>/", self.admin_site.admin_view(self.status), name=f"{name}_status"
             ),
-            # Not wrapped in admin_view: its redirect to the login would be swapped into the page.
-            path("<int:object_id>/live/", never_cache(require_GET(self.live)), name=f"{name}_live"),
             *super().get_urls(),
         ]
 
@@ -50,27 +44,12 @@ class StatusAdmin(ConsoleAdmin):
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "title": str(row),
-            **self._values(row, request),
-        }
-        return TemplateResponse(request, self.status_template, context)
-
-    def live(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Return the live parts of the page.
-
-        A user who was signed out meanwhile gets the page reloaded.
-        """
-        if not (request.user.is_active and self.has_view_permission(request)):
-            return HttpResponse(headers={"HX-Refresh": "true"})
-        row = get_object_or_404(self.status_rows(), pk=object_id)
-        return render(request, self.live_template, self._values(row, request))
-
-    def _values(self, row: Any, request: HttpRequest) -> dict[str, Any]:
-        return {
             "original": row,
             "kind": str(self.opts.verbose_name),
             "has_change_permission": self.has_change_permission(request, row),
             **self.status_values(row, request),
         }
+        return TemplateResponse(request, self.status_template, context)
 
     def status_link(self, row: Any, text: str) -> SafeString:
         return format_html('<a class="inturn-link" href="{}">{}</a>', self._status_url(row), text)

@@ -14,16 +14,17 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import URLPattern, path, reverse
-from django.views.decorators.http import require_GET
 
 from delivery.console.shared.input_filters import ExactText
 from delivery.console.shared.keyset import KeysetAdmin
 from delivery.console.shared.parameters import OF_PAGE, TAB
+from delivery.console.shared.refresh import refreshed_part
 from delivery.database.queries import TimeUpError, statement_time_limit
 from delivery.states import FAILURES, OPEN, Status
 from delivery.support.bounded_counts import Bounded
 
+# The element with the tabs.
+TABS_PART = "tabs"
 COUNT_LIMIT = 10_000
 COUNT_SECONDS = 0.25
 
@@ -85,34 +86,21 @@ class TabbedAdmin(KeysetAdmin):
     def may_count(self, params: Mapping[str, Any]) -> bool:
         return True
 
-    def get_urls(self) -> list[URLPattern]:
-        # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
-        name = f"{self.opts.app_label}_{self.opts.model_name}_counts"
-        return [path("counts/", require_GET(self.counts), name=name), *super().get_urls()]
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        if refreshed_part(request) == TABS_PART:
+            return self._counted_tabs(request)
+        shown = {"tabs": shown_tabs(request.GET.dict()), **(extra_context or {})}
+        page: HttpResponse = super().changelist_view(request, shown)
+        return page
 
-    def counts(self, request: HttpRequest) -> HttpResponse:
-        """Return the tabs with their counts; a user who was signed out gets a reload."""
-        if not (request.user.is_active and request.user.is_staff):
-            return HttpResponse(headers={"HX-Refresh": "true"})
+    def _counted_tabs(self, request: HttpRequest) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
         tabs = shown_tabs(request.GET.dict())
         if self.may_count(request.GET):
             rows = self._untabbed(request)
             tabs = [_with_count(shown, self.counted(rows, shown.tab)) for shown in tabs]
-        answer = render(request, "console/shared/tabs.html", {"tabs": tabs})
-        answer.headers["Cache-Control"] = "no-store"
-        return answer
-
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_counts"
-        shown = {
-            "tabs": shown_tabs(request.GET.dict()),
-            "counts_address": f"{reverse(name)}?{request.GET.urlencode()}",
-            **(extra_context or {}),
-        }
-        page: HttpResponse = super().changelist_view(request, shown)
-        return page
+        return render(request, "console/shared/tabs.html", {"tabs": tabs})
 
     def _untabbed(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the rows that match the other filters."""

@@ -81,7 +81,6 @@ class SubscriberAdmin(StatusAdmin, HoldingAdmin, CompletedList, RecordedAdmin):
     # The last day's figures of a subscriber cost time for each of its subscriptions.
     list_per_page = FEW_ROWS
     status_template = "console/subscribers/status.html"
-    live_template = "console/subscribers/status_part.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Subscriber]:
         counted: QuerySet[Subscriber] = (

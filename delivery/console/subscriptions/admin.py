@@ -144,7 +144,6 @@ class SubscriptionAdmin(
     button_columns = ("toggle",)
     list_per_page = FEW_ROWS
     status_template = "console/subscriptions/status.html"
-    live_template = "console/subscriptions/status_part.html"
 
     class Media:
         js = ["console/script_editor.js"]

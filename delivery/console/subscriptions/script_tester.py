@@ -10,7 +10,6 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from delivery.console.shared.base import id_of, person
@@ -36,11 +35,9 @@ class ScriptTester:
     """Mix into the ModelAdmin of subscriptions."""
 
     def get_urls(self) -> list[URLPattern]:
-        # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
-        tester = path(
-            "script-test/", self.test_script, name="subscriptions_subscription_script_test"
-        )
-        return [tester, *super().get_urls()]  # type: ignore[misc]
+        view = self.admin_site.admin_view(require_POST(self.test_script))  # type: ignore[attr-defined]
+        name = "subscriptions_subscription_script_test"
+        return [path("script-test/", view, name=name), *super().get_urls()]  # type: ignore[misc]
 
     def get_fieldsets(self, request: HttpRequest, obj: Subscription | None = None) -> list[Any]:
         """Put the tester below the script for those who may edit it."""
@@ -65,12 +62,8 @@ class ScriptTester:
     script_tester.short_description = "Test the script"  # type: ignore[attr-defined]
 
     @staticmethod
-    @never_cache
-    @require_POST
     def test_script(request: HttpRequest) -> HttpResponse:
         """Return the part of the page below the script; with `check`, only its syntax error."""
-        if not (request.user.is_active and request.user.is_staff):
-            return HttpResponse(headers={"HX-Refresh": "true"})
         subscription_id = id_of(request.POST.get("tried_subscription", ""))
         if not _may_edit(request, is_new=subscription_id is None):
             raise PermissionDenied

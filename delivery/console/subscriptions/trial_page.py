@@ -8,7 +8,6 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from delivery.calls.slots import NoSlotError
@@ -47,7 +46,7 @@ class TestSending:
 
     def get_urls(self) -> list[URLPattern]:
         page = self.admin_site.admin_view(  # type: ignore[attr-defined]
-            never_cache(require_http_methods(["GET", "POST"])(self.send_test))
+            require_http_methods(["GET", "POST"])(self.send_test)
         )
         test = path("<int:object_id>/test/", page, name="subscriptions_subscription_send_test")
         return [test, *super().get_urls()]  # type: ignore[misc]

@@ -8,6 +8,7 @@ from delivery.models import Resubmission, Status
 from delivery.support.bulk_jobs import advance_job
 from tests.support import factories
 from tests.unit.delivery.console.deliveries.test_resubmitting import DELIVERY, RESUBMISSION, posted
+from tests.unit.delivery.console.refreshing import refresh
 from tests.unit.delivery.support.test_bulk_resubmissions import rejected
 from tests.unit.delivery.support.test_resubmit import now_of
 
@@ -35,12 +36,12 @@ class TestManyInTheConsole:
             3,
         )
         assert "0 of 3" in page
-        part = f"{RESUBMISSION}/{job.pk}/part/"
-        assert f'hx-get="{part}"' in page
+        address = f"{RESUBMISSION}/{job.pk}/change/"
+        assert 'id="resubmission" hx-get=""' in page
         advance_job(timezone.now())
-        assert "2 of 3" in ann.get(part).text
+        assert "2 of 3" in refresh(ann, address).text
         advance_job(timezone.now().replace(year=2099))
-        ended = ann.get(part).text
+        ended = refresh(ann, address).text
         assert "DONE" in ended
         # The page of an ended job does not poll.
         assert "hx-get" not in ended
@@ -67,7 +68,7 @@ class TestManyInTheConsole:
         assert (job.verb, job.filter, job.count) == ("CANCEL", {"status": ["PENDING"]}, 1)
         assert f"Cancellation {job.pk}" in page
         advance_job(timezone.now())
-        assert "1 cancelled." in ann.get(f"{RESUBMISSION}/{job.pk}/part/").text
+        assert "1 cancelled." in ann.get(f"{RESUBMISSION}/{job.pk}/change/").text
         assert [now_of(one).status for one in (row, doubtful)] == [
             Status.CANCELLED,
             Status.IN_DOUBT,
@@ -121,7 +122,3 @@ class TestManyInTheConsole:
     def test_everything_at_once_is_not_started(self, ann: Client) -> None:
         posted(ann, f"{RESUBMISSION}/add/", rate="5")
         assert not Resubmission.objects.exists()
-
-    def test_a_part_after_logging_out_reloads_the_page(self, client: Client, db: None) -> None:
-        rejected(1)
-        assert client.get(f"{RESUBMISSION}/1/part/").headers["HX-Refresh"] == "true"

@@ -13,6 +13,7 @@ from delivery.states import Status
 from subscriptions.models import EventType, Publisher
 from tests.support import factories
 from tests.support.receivers import Receiver
+from tests.unit.delivery.console.refreshing import refresh
 
 
 @pytest.fixture
@@ -77,7 +78,7 @@ def test_a_message_is_published_and_journaled(
     page = ann.get(answer.headers["Location"]).text
     assert message.public_id in page
     assert str(subscription) in page
-    assert f"/admin/delivery/message/{message.pk}/trace/" in page
+    assert 'id="trace"' in page
 
 
 def test_a_form_that_is_sent_twice_publishes_once(
@@ -145,15 +146,17 @@ def test_a_sync_message_is_answered_at_once(
 
 def test_the_trace_polls_until_all_is_settled(ann: Client, event_type: EventType) -> None:
     message = factories.message(event_type=event_type)
-    part = f"/admin/delivery/message/{message.pk}/trace/"
-    assert "no subscription matched" in ann.get(part).text
+    page = f"{address(event_type)}?message={message.public_id}"
+    assert "no subscription matched" in refresh(ann, page, "trace").text
     delivery = factories.delivery(message=message, subscription=factories.subscription())
-    shown = ann.get(part).text
+    shown = refresh(ann, page, "trace").text
+    assert "Publish another" not in shown
     assert 'hx-trigger="every 1s"' in shown
     assert "PENDING" in shown
     delivery.delete()
     factories.delivery(Status.DELIVERED, message=message, subscription=factories.subscription())
-    shown = ann.get(part).text
+    shown = refresh(ann, page, "trace").text
+    assert "Publish another" not in shown
     assert "hx-trigger" not in shown
     assert "DELIVERED" in shown
 
@@ -163,7 +166,7 @@ def test_the_trace_leads_to_a_built_in_receiver(ann: Client, event_type: EventTy
     message = factories.message(event_type=event_type)
     for endpoint in (url_of(receiver), "https://other.example/receiver/x"):
         factories.delivery(message=message, subscription=factories.subscription(endpoint=endpoint))
-    page = ann.get(f"/admin/delivery/message/{message.pk}/trace/").text
+    page = ann.get(address(event_type), {"message": message.public_id}).text
     assert page.count("See") == 1
     assert f"/admin/delivery/builtinreceiver/{receiver.pk}/" in page
 

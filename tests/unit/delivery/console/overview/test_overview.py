@@ -17,9 +17,9 @@ from delivery.support.bounded_counts import Bounded
 from subscriptions.models import Installation, JoinMode, Mode, Subscription
 from tests.support import factories
 from tests.unit.delivery.console.blocking import block, suspend
+from tests.unit.delivery.console.refreshing import refresh
 
 INDEX = "/admin/"
-PART = "/admin/overview/"
 
 
 def read() -> Overview:
@@ -205,7 +205,7 @@ class TestPage:
         # Session and user, nine of the overview's own, whether there are subscriptions, and the
         # card of the first steps.
         with django_assert_num_queries(18):
-            ann.get(PART)
+            refresh(ann, INDEX, "overview-now")
 
     def test_the_oldest_delivery_is_shown_with_its_age_and_lane(self, ann: Client) -> None:
         factories.delivery(
@@ -258,13 +258,6 @@ class TestPage:
         page = ann.get(INDEX).text
         assert "after a rejection" in page
         assert "Skip this message" not in page
-
-    def test_a_logged_out_person_gets_the_page_and_no_login_form_inside_it(
-        self, client: Client, db: None
-    ) -> None:
-        answer = client.get(PART)
-        assert (answer.status_code, answer.headers["HX-Refresh"]) == (200, "true")
-        assert answer.content == b""
 
 
 def test_a_bounded_number_shows_that_there_are_more() -> None:

@@ -21,6 +21,7 @@ from delivery.states import Status
 from subscriptions.models import Subscription
 from tests.support import factories
 from tests.unit.delivery.console.fetching import fetched
+from tests.unit.delivery.console.refreshing import refresh
 
 TRAFFIC = "delivery_subscriptiontraffic"
 NOON = datetime(2026, 5, 4, 12, 7, 30, tzinfo=UTC)
@@ -91,12 +92,15 @@ class TestOverview:
             "As a table",
         ):
             assert words in page
-        part = ann.get("/admin/overview/traffic/?span=hour")
+        part = refresh(ann, "/admin/?span=hour", "traffic-figures")
         assert sum(orjson.loads(part.context["chart"].values)["failed"]) == 7
+        assert "1,200 messages accepted" in part.text
+        assert "overview-now" not in part.text
 
-    def test_keeps_the_span_when_it_refreshes(self, ann: Client) -> None:
-        assert "/admin/overview/traffic/?span=day" in ann.get("/admin/?span=day").text
-        assert "/admin/overview/traffic/?span=hour" in ann.get("/admin/?span=<script>").text
+    def test_keeps_the_span_of_the_address(self, ann: Client) -> None:
+        for address, span in (("/admin/?span=day", "day"), ("/admin/?span=<script>", "hour")):
+            chart = refresh(ann, address, "traffic-figures").context["chart"]
+            assert chart.span.value == span
 
     def test_shows_the_remedy_when_counting_has_stopped(self, ann: Client) -> None:
         assert "manage.py qcluster" in ann.get("/admin/").text
@@ -104,13 +108,10 @@ class TestOverview:
     def test_reads_no_deliveries_for_the_chart(self, ann: Client) -> None:
         factories.delivery(Status.DELIVERED)
         with CaptureQueriesContext(connection) as queries:
-            ann.get("/admin/overview/traffic/")
+            refresh(ann, "/admin/", "traffic-figures")
         assert not [query["sql"] for query in queries if "delivery_delivery" in query["sql"]]
         # Session, user, mark and minutes.
         assert len(queries) == 4
-
-    def test_a_logged_out_person_gets_the_page_again(self, client: Client, db: None) -> None:
-        assert client.get("/admin/overview/traffic/").headers["HX-Refresh"] == "true"
 
 
 @pytest.mark.django_db
@@ -198,23 +199,16 @@ class TestTrafficPages:
         for address in (f"subscription/{row.pk}", f"subscriber/{row.subscriber_id}"):
             for page in (
                 ann.get(f"{ROOT}/{address}/").text,
-                ann.get(f"{ROOT}/{address}/live/").text,
+                refresh(ann, f"{ROOT}/{address}/").text,
             ):
                 assert "Success rate" in page, address
                 assert "75 %" in page, address
 
-    def test_live_parts_load_after_the_page(self, ann: Client, pulled: Subscription) -> None:
+    def test_a_refresh_has_the_mailbox_too(self, ann: Client, pulled: Subscription) -> None:
         fetched(pulled)
         for address in (f"subscription/{pulled.pk}", f"subscriber/{pulled.subscriber_id}"):
-            assert f"{ROOT}/{address}/live/" in ann.get(f"{ROOT}/{address}/").text
-            assert "fetched, not acknowledged yet" in ann.get(f"{ROOT}/{address}/live/").text
+            assert "fetched, not acknowledged yet" in refresh(ann, f"{ROOT}/{address}/").text
 
     def test_a_missing_subscription_is_404(self, ann: Client) -> None:
-        for address in ("subscription/123456/live/", "subscriber/123456/live/"):
-            assert ann.get(f"{ROOT}/{address}").status_code == 404
-
-    def test_a_person_without_the_right_gets_the_page_again(self, client: Client, db: None) -> None:
-        row = factories.subscription()
-        for address in (f"subscription/{row.pk}/live/", f"subscriber/{row.subscriber_id}/live/"):
-            answer = client.get(f"{ROOT}/{address}")
-            assert (answer.headers["HX-Refresh"], answer.content) == ("true", b"")
+        for address in ("subscription/123456/", "subscriber/123456/"):
+            assert refresh(ann, f"{ROOT}/{address}").status_code == 404

@@ -11,6 +11,7 @@ from delivery.models import Finding, PipelineRun, PipelineSchedule, RunState, St
 from subscriptions.models import ConfigurationChange
 from tests.support import factories
 from tests.unit.delivery.console import history_rows
+from tests.unit.delivery.console.refreshing import refresh
 
 PAGE = "/admin/delivery/pipelinerun/"
 WANTED = {"since": "2026-01-01T00:00", "until": "2026-02-01T00:00", "format": "csv"}
@@ -62,14 +63,13 @@ class TestRuns:
         run = history_rows.run(
             state=RunState.RUNNING, doing="exporting 2026-11-22", done=500, count=2_000
         )
-        part = ann.get(f"{PAGE}{run.pk}/part/")
+        part = refresh(ann, f"{PAGE}{run.pk}/change/", "run")
         assert "Exporting 2026-11-22" in part.text
         assert 'value="0.2500" max="1"' in part.text
         assert "hx-get" in part.text
-        assert part.headers["Cache-Control"] == "no-store"
+        assert "<html" not in part.text
         PipelineRun.objects.filter(pk=run.pk).update(state=RunState.DONE, ended_at=timezone.now())
-        assert "hx-get" not in ann.get(f"{PAGE}{run.pk}/part/").text
-        assert Client().get(f"{PAGE}{run.pk}/part/").headers["HX-Refresh"] == "true"
+        assert "hx-get" not in refresh(ann, f"{PAGE}{run.pk}/change/", "run").text
 
     def test_a_waiting_run_is_stopped_at_once(self, ann: Client) -> None:
         run = history_rows.run(state=RunState.WAITING)

@@ -10,6 +10,7 @@ from delivery.models.receiver import MOST_RECEIVERS
 from delivery.receivers.stored_requests import url_of
 from subscriptions.models import ConfigurationChange
 from tests.support import factories
+from tests.unit.delivery.console.refreshing import refresh
 
 LIST = "/admin/delivery/builtinreceiver/"
 
@@ -63,11 +64,11 @@ def test_the_opened_request_is_replaced_only_by_another_one(
     ann: Client, receiver: BuiltInReceiver
 ) -> None:
     first = received(receiver, b"the first one")
-    live = f"{page(receiver)}live/"
-    assert 'id="opened"' not in ann.get(live, {"after": first.pk}).text
+    after, chosen = (f"{page(receiver)}?{name}={first.pk}" for name in ("after", "request"))
+    assert 'id="opened"' not in refresh(ann, after).text
     received(receiver, b"the second one")
-    assert "the second one" in ann.get(live, {"after": first.pk}).text
-    assert 'id="opened"' not in ann.get(live, {"request": first.pk}).text
+    assert "the second one" in refresh(ann, after).text
+    assert 'id="opened"' not in refresh(ann, chosen).text
 
 
 def test_a_body_is_a_payload(ann: Client, receiver: BuiltInReceiver) -> None:
@@ -128,13 +129,6 @@ def test_its_page_names_the_subscriptions(ann: Client, receiver: BuiltInReceiver
     assert "No subscription sends here yet" in ann.get(page(receiver)).text
     row = factories.subscription(endpoint=url_of(receiver))
     assert str(row) in ann.get(page(receiver)).text
-
-
-def test_its_live_part_sends_a_stranger_to_the_door(receiver: BuiltInReceiver) -> None:
-    client = Client()
-    assert client.get(f"{page(receiver)}live/").headers["HX-Refresh"] == "true"
-    client.force_login(User.objects.create_user("una", is_staff=True))
-    assert client.get(f"{page(receiver)}live/").headers["HX-Refresh"] == "true"
 
 
 def test_an_endpoint_of_it_is_accepted_by_the_form_without_any_network(

@@ -9,11 +9,12 @@ from delivery.console.shared import live
 from delivery.models import JournalEntry
 from delivery.states import Status
 from tests.support import factories
+from tests.unit.delivery.console.refreshing import refresh
 
 
 def rows_and_new(client: Client, address: str, newest: int) -> tuple[list[int], str]:
     """Return the ids of the rows and the number of newer ones that match the same filters."""
-    answer = client.get(address, headers={live.HEADER: str(newest)})
+    answer = refresh(client, address, live.ROWS_PART, **{live.HEADER: str(newest)})
     assert answer.status_code == 200
     assert "<html" not in answer.text
     ids, new = re.findall(r'data-ids="([\d,]*)" data-new="([^"]*)"', answer.text)[0]
@@ -57,6 +58,6 @@ def test_the_journal_is_live_and_counts_to_a_limit(
 
 
 def test_only_people_with_the_right_get_rows(reader: Client, client: Client) -> None:
-    headers = {live.HEADER: "0"}
-    assert reader.get("/admin/delivery/journalentry/", headers=headers).status_code == 200
-    assert client.get("/admin/delivery/journalentry/", headers=headers).status_code == 302
+    address = "/admin/delivery/journalentry/"
+    assert "HX-Refresh" not in refresh(reader, address, live.ROWS_PART).headers
+    assert refresh(client, address, live.ROWS_PART).headers["HX-Refresh"] == "true"

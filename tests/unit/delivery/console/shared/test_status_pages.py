@@ -14,6 +14,7 @@ from delivery.states import Status
 from subscriptions.models import Subscriber, SubscriptionStatus
 from tests.support import factories
 from tests.unit.delivery.console.blocking import block, suspend
+from tests.unit.delivery.console.refreshing import refresh
 
 ROOT = "/admin/subscriptions"
 SENDING = {"max_in_flight": "10", "max_queued_to_send": "100", "refill_level": "50"}
@@ -120,7 +121,7 @@ class TestSubscriberPage:
             subscription = factories.subscription(subscriber=head.subscription.subscriber)
             factories.delivery(subscription=subscription)
         with django_assert_max_num_queries(18):
-            ann.get(f"{ROOT}/subscriber/{head.subscription.subscriber_id}/live/")
+            refresh(ann, f"{ROOT}/subscriber/{head.subscription.subscriber_id}/")
 
     def test_saving_the_form_leads_to_it(self, ann: Client) -> None:
         values = {

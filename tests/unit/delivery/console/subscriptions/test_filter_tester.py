@@ -206,10 +206,6 @@ class TestRightsToTest:
             not in reader.get(f"/admin/subscriptions/subscription/{stored.pk}/change/").text
         )
 
-    @pytest.mark.django_db
-    def test_a_person_logged_out_meanwhile_gets_the_page_reloaded(self, client: Client) -> None:
-        assert client.post(ADDRESS, {"filter": ""}).headers["HX-Refresh"] == "true"
-
 
 def said(client: Client, **typed: Any) -> str:
     """Return the text of the answer, without markup."""

@@ -1,0 +1,30 @@
+"""The parts of the overview, each refreshed at its own pace, and read only when it is shown."""
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest
+
+from delivery.console.first_steps.card import read_first_steps
+from delivery.console.overview import charts
+from delivery.console.overview.homes import read_home
+from delivery.console.overview.page import read_overview
+from delivery.console.shared.refresh import refreshed_part
+
+# The elements that refresh themselves: every two seconds and every ten; see the templates.
+FIGURES, CHART = "overview-now", "traffic-figures"
+
+
+def overview_parts(request: HttpRequest, *, now: datetime) -> dict[str, Any]:
+    """Return the values of the page, or of the part that is refreshed."""
+    part = refreshed_part(request)
+    values: dict[str, Any] = {}
+    if part != CHART:
+        values["first_steps"] = read_first_steps(request)
+        values["overview"] = read_overview(now=now, user=request.user)
+    if part != FIGURES:
+        span = charts.chosen_span(request.GET.get("span"))
+        values["chart"] = charts.read_chart(span, now=now)
+    if not part:
+        values["home"] = read_home(request.user, now=now)
+    return values
