@@ -121,8 +121,13 @@ def _call(method: str, path: str, call: Mapping[str, Any]) -> ReferenceCall:
         summary=_MARKDOWN.renderInline(summary),
         description=_html(description),
         parameters=[
-            _field(one["name"], one["schema"], one, is_required=one.get("required", False))
-            for one in call.get("parameters", [])
+            _field(
+                parameter["name"],
+                parameter["schema"],
+                parameter,
+                is_required=parameter.get("required", False),
+            )
+            for parameter in call.get("parameters", [])
         ],
         content_types=list(content),
         body_name=_name_of(body),
@@ -136,7 +141,7 @@ def _call(method: str, path: str, call: Mapping[str, Any]) -> ReferenceCall:
 
 
 def _answered(answer: Mapping[str, Any]) -> str:
-    schemas = [one.get("schema", {}) for one in answer.get("content", {}).values()]
+    schemas = [content.get("schema", {}) for content in answer.get("content", {}).values()]
     return _name_of(schemas[0]) if schemas else ""
 
 
@@ -179,7 +184,7 @@ def _type(schema: Mapping[str, Any]) -> str:
         return "list of " + (_type(schema.get("items", {})) or "objects")
     words = [schema.get("format") or schema.get("type") or ""]
     if "enum" in schema:
-        words = [" or ".join(str(one) for one in schema["enum"])]
+        words = [" or ".join(str(value) for value in schema["enum"])]
     if schema.get("nullable"):
         words.append("or null")
     if schema.get("readOnly"):

@@ -205,7 +205,10 @@ def _mail(reader: EnvReader, base_url: str) -> MailSettings:
         user=reader.text("INTURN_SMTP_USER"),
         password=reader.text("INTURN_SMTP_PASSWORD"),
         sender=check_mail_address("INTURN_MAIL_FROM", sender),
-        to=[check_mail_address("INTURN_MAIL_TO", one) for one in reader.items("INTURN_MAIL_TO")],
+        to=[
+            check_mail_address("INTURN_MAIL_TO", address)
+            for address in reader.items("INTURN_MAIL_TO")
+        ],
     )
 
 

@@ -66,12 +66,17 @@ def about() -> dict[str, Any]:
         "load": os.getloadavg(),
         "memory": _text(Path("/proc/meminfo"))[:2000],
         "disk": shutil.disk_usage(home)._asdict() if home.exists() else None,
-        "packages": sorted(f"{one.name} {one.version}" for one in metadata.distributions()),
+        "packages": sorted(
+            f"{distribution.name} {distribution.version}"
+            for distribution in metadata.distributions()
+        ),
     }
 
 
 def shown_settings() -> str:
-    lines = [f"{one.name}  {one.value}  [{one.source}]" for one in effective_settings()]
+    lines = [
+        f"{setting.name}  {setting.value}  [{setting.source}]" for setting in effective_settings()
+    ]
     return "\n".join([*lines, *(f"{name} is not a setting" for name in unknown_settings())]) + "\n"
 
 

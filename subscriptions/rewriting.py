@@ -96,7 +96,9 @@ class RewritePlan:
     @property
     def keeping(self) -> int:
         """Return how many are refused only because the new server would get credentials."""
-        reasons = [{one.refusal for one in row.changes if one.refusal} for row in self.rows]
+        reasons = [
+            {change.refusal for change in row.changes if change.refusal} for row in self.rows
+        ]
         return reasons.count({KEEPS_CREDENTIALS})
 
 
@@ -217,7 +219,7 @@ def _planned(
     content = [
         [
             row.subscription.pk,
-            [[one.field, one.before, one.after, one.refusal] for one in row.changes],
+            [[change.field, change.before, change.after, change.refusal] for change in row.changes],
         ]
         for row in planned
     ]
@@ -285,7 +287,10 @@ def _why_refused(server: Server, allowed_networks: Collection[Network]) -> str:
 
 
 def _change(row: Rewritten, *, actor: str) -> None:
-    endpoint = next((one.after for one in row.changes if one.field == "endpoint"), "")
+    endpoint = next(
+        (entry.after for entry in row.changes if entry.field == "endpoint"),
+        "",
+    )
     takes = endpoint and takes_credentials(row.subscription, endpoint)
     for change in row.changes:
         setattr(row.subscription, change.field, change.after)

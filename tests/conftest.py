@@ -121,12 +121,14 @@ def _shared(item: pytest.Function) -> str:
     definitions = [found[-1] for found in item._fixtureinfo.name2fixturedefs.values()]
     # Fixtures of plug-ins have no folder, and those of all tests start nothing.
     ours = [
-        one
-        for one in definitions
-        if one.baseid.startswith("tests/") and not one.argname.startswith("_")
+        definition
+        for definition in definitions
+        if definition.baseid.startswith("tests/") and not definition.argname.startswith("_")
     ]
     wide = [
-        (SCOPES.index(one.scope), one.baseid, one.argname) for one in ours if one.scope in SCOPES
+        (SCOPES.index(own_item.scope), own_item.baseid, own_item.argname)
+        for own_item in ours
+        if own_item.scope in SCOPES
     ]
     return "/".join(min(wide)[1:]) if wide else ""
 

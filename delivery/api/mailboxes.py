@@ -76,7 +76,7 @@ class MailboxViews(ApiView, ViewSet):
             self.subscriber_id, most=self.query["max"], visibility=self.query["visibility"]
         )
         if fetched:
-            return _json({"messages": [_shown(one, subscriber) for one in fetched]})
+            return _json({"messages": [_shown(message, subscriber) for message in fetched]})
         nothing = HttpResponse(status=204)
         del nothing["Content-Type"]
         if self.query["wait"]:
@@ -165,8 +165,11 @@ def _are_receipts(content: Any) -> bool:
     receipts = content["receipts"]
     is_list = isinstance(receipts, list) and 1 <= len(receipts) <= fetch.MOST_AT_ONCE
     return is_list and all(
-        isinstance(one, str) and len(one) <= MAX_TEXT_LENGTH and one.isascii() and "\0" not in one
-        for one in receipts
+        isinstance(receipt, str)
+        and len(receipt) <= MAX_TEXT_LENGTH
+        and receipt.isascii()
+        and "\0" not in receipt
+        for receipt in receipts
     )
 
 

@@ -17,8 +17,8 @@ from subscriptions.values.names import MAX_NAME_LENGTH
 
 
 def _one_or_more(verb: BulkVerb) -> dict[str, Any]:
-    one = {"type": "string", "enum": [status.value for status in OFFERED[verb]]}
-    return {"oneOf": [one, {"type": "array", "items": one, "minItems": 1}]}
+    status_schema = {"type": "string", "enum": [status.value for status in OFFERED[verb]]}
+    return {"oneOf": [status_schema, {"type": "array", "items": status_schema, "minItems": 1}]}
 
 
 class Statuses(serializers.Field[Any, Any, Any, Any]):
@@ -30,7 +30,7 @@ class Statuses(serializers.Field[Any, Any, Any, Any]):
     def to_internal_value(self, data: Any) -> list[str]:
         offered = [status.value for status in OFFERED[self.verb]]
         items = data if isinstance(data, list) else [data]
-        if not items or any(one not in offered for one in items):
+        if not items or any(item not in offered for item in items):
             raise serializers.ValidationError(
                 f"Give one or more of {', '.join(offered)}; {self.others}."
             )

@@ -76,7 +76,11 @@ class RemoteMailbox:
             if refused.status != _CONFLICT or len(receipts) != 1:
                 raise
             return {receipts[0]: str(refused)}
-        return {one["receipt"]: one["error"] or "" for one in answer["results"] if not one["ok"]}
+        return {
+            result["receipt"]: result["error"] or ""
+            for result in answer["results"]
+            if not result["ok"]
+        }
 
 
 def parse_messages(answer: bytes) -> list[FetchedMessage]:

@@ -183,7 +183,8 @@ def _plan_of(given: DriftRequest, make: Callable[[ConfigurationRequest], Plan]) 
 
 def _refused(error: RefusedDocumentError) -> Problem:
     errors = [
-        {"object": one.object, "field": one.field, "detail": one.detail} for one in error.faults
+        {"object": fault.object, "field": fault.field, "detail": fault.detail}
+        for fault in error.faults
     ]
     return Problem(400, "invalid", " ".join(map(str, error.faults[:3])), errors=errors)
 
@@ -215,14 +216,14 @@ def _changes(plan: Plan) -> dict[str, Any]:
     """Return the changes of a plan or drift, with secrets masked, and what is not changed."""
     changes = [
         {
-            "verb": one.verb,
-            "object": one.label,
+            "verb": change.verb,
+            "object": change.label,
             "fields": [
                 {"name": each.name, "before": each.shown_before, "after": each.shown_after}
-                for each in one.fields
+                for each in change.fields
             ],
         }
-        for one in plan.changes
+        for change in plan.changes
     ]
     return {
         "unchanged": plan.count(Verb.UNCHANGED),

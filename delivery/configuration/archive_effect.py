@@ -41,7 +41,7 @@ def effect_options(plan: Plan, *, days: int, now: datetime) -> dict[str, Any]:
     """Return the options of an EFFECT run for the plan's first MOST concerned subscriptions."""
     return {
         "since": (now - timedelta(days=days)).isoformat(),
-        "changes": [_change(one) for one in concerned_by(plan)[:MOST]],
+        "changes": [_change(subscription) for subscription in concerned_by(plan)[:MOST]],
     }
 
 
@@ -66,12 +66,12 @@ def archive_lines(result: Mapping[str, Any], *, days: int) -> Iterator[str]:
     yield f"the archive is complete until {result['until']}"
 
 
-def _change(one: ConcernedSubscription) -> dict[str, Any]:
+def _change(subscription: ConcernedSubscription) -> dict[str, Any]:
     return {
-        "subscription": one.label,
-        "event_type": one.event_type.name,
-        "before": _matching(one.before),
-        "after": _matching(one.after),
+        "subscription": subscription.label,
+        "event_type": subscription.event_type.name,
+        "before": _matching(subscription.before),
+        "after": _matching(subscription.after),
     }
 
 

@@ -40,46 +40,56 @@ def concerned_by(plan: Plan) -> list[ConcernedSubscription]:
     First those that the plan changes, in its order; then those whose subscriber alone changes.
     """
     statuses = {
-        one.name: str(one.values["status"])
-        for one in plan.changes
-        if one.section is SUBSCRIBERS and one.verb == Verb.CHANGE and "status" in one.values
+        change.name: str(change.values["status"])
+        for change in plan.changes
+        if change.section is SUBSCRIBERS
+        and change.verb == Verb.CHANGE
+        and "status" in change.values
     }
-    planned = [one for one in plan.changes if one.section is SUBSCRIPTIONS]
-    compared = [_planned(one, statuses) for one in planned if not _is_default_destination(one)]
+    planned = [change for change in plan.changes if change.section is SUBSCRIPTIONS]
+    compared = [
+        _planned(planned_object, statuses)
+        for planned_object in planned
+        if not _is_default_destination(planned_object)
+    ]
     compared += _of_subscribers(planned, statuses)
     # A new event type has no messages.
-    return [one for one in compared if one.before != one.after and not one.event_type._state.adding]
+    return [
+        subscription
+        for subscription in compared
+        if subscription.before != subscription.after and not subscription.event_type._state.adding
+    ]
 
 
-def _planned(one: PlannedObject, statuses: Mapping[str, str]) -> ConcernedSubscription:
-    row = one.row
+def _planned(planned_object: PlannedObject, statuses: Mapping[str, str]) -> ConcernedSubscription:
+    row = planned_object.row
     assert isinstance(row, Subscription)
     status = row.subscriber.status
-    before = None if one.verb == Verb.CREATE else _condition(row, {}, status)
+    before = None if planned_object.verb == Verb.CREATE else _condition(row, {}, status)
     after = None
-    if one.verb != Verb.DELETE:
-        after = _condition(row, one.values, statuses.get(row.subscriber.name, status))
+    if planned_object.verb != Verb.DELETE:
+        after = _condition(row, planned_object.values, statuses.get(row.subscriber.name, status))
     if before is not None and after is not None:
         was_shadow, is_shadow = (
             status == SubscriptionStatus.SHADOW
-            for status in (row.status, one.values.get("status", row.status))
+            for status in (row.status, planned_object.values.get("status", row.status))
         )
         if was_shadow != is_shadow:
             before, after = (None, after) if was_shadow else (before, None)
     return ConcernedSubscription(
-        label=one.label, event_type=row.event_type, before=before, after=after
+        label=planned_object.label, event_type=row.event_type, before=before, after=after
     )
 
 
-def _is_default_destination(one: PlannedObject) -> bool:
-    assert isinstance(one.row, Subscription)
-    return one.row.takes_unmatched or bool(one.values.get("takes_unmatched"))
+def _is_default_destination(planned_object: PlannedObject) -> bool:
+    assert isinstance(planned_object.row, Subscription)
+    return planned_object.row.takes_unmatched or bool(planned_object.values.get("takes_unmatched"))
 
 
 def _of_subscribers(
     planned: list[PlannedObject], statuses: Mapping[str, str]
 ) -> Iterator[ConcernedSubscription]:
-    changed = {one.row.pk for one in planned}
+    changed = {planned_object.row.pk for planned_object in planned}
     rows = Subscription.objects.filter(
         subscriber__name__in=statuses, takes_unmatched=False
     ).order_by("subscriber__name", "name")

@@ -70,21 +70,24 @@ class Effects:
 
 def effects_of(plan: Plan) -> Effects:
     concerned = concerned_by(plan)
-    asked = (_effect(one) for one in concerned[:MOST])
+    asked = (_effect(subscription) for subscription in concerned[:MOST])
     return Effects(
         effects=[effect for effect in asked if effect.asked], left_out=max(len(concerned) - MOST, 0)
     )
 
 
-def _effect(one: ConcernedSubscription) -> Effect:
-    before, after = _condition(one.before, "before"), _condition(one.after, "after")
-    bounds = {"event_type": one.event_type.pk, "messages": MESSAGES, "bytes": BYTES}
+def _effect(subscription: ConcernedSubscription) -> Effect:
+    before, after = (
+        _condition(subscription.before, "before"),
+        _condition(subscription.after, "after"),
+    )
+    bounds = {"event_type": subscription.event_type.pk, "messages": MESSAGES, "bytes": BYTES}
     text = statement("effect_of_change").replace("{before}", before[0]).replace("{after}", after[0])
     with connection.cursor() as cursor:
         cursor.execute(text, bounds | before[1] | after[1])
         columns = [column.name for column in cursor.description or ()]
         found = dict(zip(columns, cursor.fetchone() or (), strict=True))
-    return Effect(label=one.label, **found)
+    return Effect(label=subscription.label, **found)
 
 
 def _condition(wanted: MatchCondition | None, prefix: str) -> Condition:

@@ -14,9 +14,9 @@ SHOWN_CHARACTERS = 120
 
 def plan_lines(plan: Plan) -> Iterator[str]:
     """Yield each changed object with its fields, kept secrets, then the counts by kind."""
-    for one in plan.changes:
-        yield f"{one.verb} {one.label}"
-        yield from (f"    {field_line(one, field)}" for field in one.fields)
+    for change in plan.changes:
+        yield f"{change.verb} {change.label}"
+        yield from (f"    {field_line(change, field)}" for field in change.fields)
     for label, name, reference in plan.kept:
         yield f"note: {label}, {name}: {reference} has no value, so the secret stays as it is"
     yield plan_summary(plan)
@@ -26,9 +26,9 @@ def plan_summary(plan: Plan) -> str:
     return ", ".join(f"{plan.count(verb):,} {_PARTICIPLES[verb]}" for verb in Verb)
 
 
-def field_line(one: PlannedObject, field: PlannedField) -> str:
+def field_line(change: PlannedObject, field: PlannedField) -> str:
     after = shown_value(field.shown_after)
-    if one.verb == Verb.CREATE:
+    if change.verb == Verb.CREATE:
         return f"{field.name}: {after}"
     return f"{field.name}: {shown_value(field.shown_before)} → {after}{is_set_anew(field)}"
 

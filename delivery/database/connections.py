@@ -78,8 +78,8 @@ async def connect_sender(application_name: str) -> psycopg.AsyncConnection:
 async def may_write() -> bool:
     """Return whether a new connection can change data now."""
     try:
-        async with await connect_sender("inturn") as one:
-            cursor = await one.execute(
+        async with await connect_sender("inturn") as sender_connection:
+            cursor = await sender_connection.execute(
                 "SELECT NOT current_setting('transaction_read_only')::boolean"
             )
             return await cursor.fetchone() == (True,)

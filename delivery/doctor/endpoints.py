@@ -73,13 +73,13 @@ def check_endpoints(
     with ThreadPoolExecutor(max_workers=_HOSTS_AT_ONCE) as pool:
         reached = list(pool.map(partial(check_host, client=client), sorted(users)))
     yield from _networks(reached)
-    for one in reached:
-        if one.fault:
+    for reached_host in reached:
+        if reached_host.fault:
             yield CheckResult(
                 check="endpoint",
-                severity=one.severity,
-                text=f"{one.host}: {one.fault}",
-                advice=f"Used by {_names(users[one.host])}.",
+                severity=reached_host.severity,
+                text=f"{reached_host.host}: {reached_host.fault}",
+                advice=f"Used by {_names(users[reached_host.host])}.",
             )
     yield _reached_of_all(reached)
 
@@ -150,14 +150,18 @@ def send_test_messages(*, actor: str, now: datetime) -> Iterator[CheckResult]:
 
 def _networks(reached: Iterable[Reached]) -> Iterator[CheckResult]:
     """Yield one finding with all networks that are needed but not allowed."""
-    needed = [ipaddress.ip_network(address) for one in reached for address in one.refused]
+    needed = [
+        ipaddress.ip_network(address)
+        for reached_host in reached
+        for address in reached_host.refused
+    ]
     if not needed:
         return
     ipv4 = ipaddress.collapse_addresses(
-        one for one in needed if isinstance(one, ipaddress.IPv4Network)
+        network for network in needed if isinstance(network, ipaddress.IPv4Network)
     )
     ipv6 = ipaddress.collapse_addresses(
-        one for one in needed if isinstance(one, ipaddress.IPv6Network)
+        network for network in needed if isinstance(network, ipaddress.IPv6Network)
     )
     collapsed = [str(network) for network in (*ipv4, *ipv6)]
     advice = (
@@ -198,6 +202,8 @@ def _pushing() -> QuerySet[Subscription]:
 
 
 def _names(subscriptions: Collection[Subscription]) -> str:
-    shown = ", ".join(str(one) for one in list(subscriptions)[:_SHOWN_SUBSCRIPTIONS])
+    shown = ", ".join(
+        str(subscription) for subscription in list(subscriptions)[:_SHOWN_SUBSCRIPTIONS]
+    )
     more = len(subscriptions) - _SHOWN_SUBSCRIPTIONS
     return f"{shown} and {more} more" if more > 0 else shown

@@ -47,7 +47,7 @@ class Backlog:
         found = TakenOver()
         with closing(_KeysOfFile()) as keys:
             for batch in self._batches(found):
-                first = [one for one in batch if _is_first(one, keys, found)]
+                first = [message for message in batch if _is_first(message, keys, found)]
                 _count(found, [owed for _, owed in _owed(_not_imported(first, found), found)])
         return found
 
@@ -60,7 +60,7 @@ class Backlog:
             with transaction.atomic():
                 new = _not_imported(_first_of_keys(batch, found), found)
                 owed = _taken(_owed(new, found), found)
-                _store([one for one in owed if one.matches], reservation)
+                _store([message for message in owed if message.matches], reservation)
             _count(found, owed)
             progress(found)
         return found
@@ -88,29 +88,29 @@ class Backlog:
 
 def _owed(messages: Sequence[OldMessage], found: TakenOver) -> list[tuple[OldMessage, Owed]]:
     """Return the messages with the deliveries that they owe still, perhaps none."""
-    wanted = [one.draft for one in messages if one.named is None]
+    wanted = [message.draft for message in messages if message.named is None]
     qualifying = iter(match_drafts(wanted))
-    matches = [next(qualifying) if one.named is None else one.named for one in messages]
+    matches = [next(qualifying) if message.named is None else message.named for message in messages]
     keyed = [
         (candidate.subscription_id, key)
-        for one, candidates in zip(messages, matches, strict=True)
-        for candidate, key in _keys(one, candidates)
+        for message, candidates in zip(messages, matches, strict=True)
+        for candidate, key in _keys(message, candidates)
     ]
     known = dedup.known_keys(keyed)
     owed: list[tuple[OldMessage, Owed]] = []
-    for one, candidates in zip(messages, matches, strict=True):
+    for message, candidates in zip(messages, matches, strict=True):
         here = {
             candidate.subscription_id
-            for candidate, key in _keys(one, candidates)
+            for candidate, key in _keys(message, candidates)
             if (candidate.subscription_id, key) in known
         }
         left = [candidate for candidate in candidates if candidate.subscription_id not in here]
         if here:
             found.counted[_HERE] += len(here)
         if candidates:
-            owed.append((one, Owed(one.publisher.pk, one.draft, left)))
+            owed.append((message, Owed(message.publisher.pk, message.draft, left)))
         else:
-            found.refuse(ImportLineError(one.number, _NOBODY))
+            found.refuse(ImportLineError(message.number, _NOBODY))
     return owed
 
 
@@ -130,7 +130,7 @@ def _store(owed: Sequence[Owed], reservation: MessageReservation | None) -> None
     accepted, work = stored
     complete_messages(
         [answer for answer in accepted if answer is not None],
-        [(one.draft, list(one.matches)) for one in owed],
+        [(message.draft, list(message.matches)) for message in owed],
     )
     transaction.on_commit(work.notify)
 
@@ -193,10 +193,13 @@ def _taken(owed: Sequence[tuple[OldMessage, Owed]], found: TakenOver) -> list[Ow
     """Take the messages' keys, and return those that no other import has taken meanwhile."""
     if not owed:
         return []
-    columns = {"key": [one.key for one, _ in owed], "digest": [one.digest for one, _ in owed]}
+    columns = {
+        "key": [message.key for message, _ in owed],
+        "digest": [message.digest for message, _ in owed],
+    }
     taken = {bytes(key) for (key,) in queries.rows("take_imported_keys", columns)}
     found.earlier += len(owed) - len(taken)
-    return [wanted for one, wanted in owed if one.key in taken]
+    return [wanted for message, wanted in owed if message.key in taken]
 
 
 _ANOTHER = (
@@ -207,7 +210,9 @@ _ANOTHER = (
 
 def _not_imported(messages: Sequence[OldMessage], found: TakenOver) -> list[OldMessage]:
     """Return the messages that were not imported before, and count the others."""
-    rows = ImportedKey.objects.filter(key__in=[one.key for one in messages])
+    rows = ImportedKey.objects.filter(
+        key__in=[imported_message.key for imported_message in messages]
+    )
     imported = {bytes(row.key): bytes(row.digest) for row in rows}
     new: list[OldMessage] = []
     for message in messages:
@@ -228,6 +233,6 @@ def _keys(message: OldMessage, candidates: Sequence[Candidate]) -> list[tuple[Ca
 
 
 def _count(found: TakenOver, owed: Sequence[Owed]) -> None:
-    found.messages += sum(1 for one in owed if one.matches)
-    for one in owed:
-        found.of_subscription.update(match.subscription_id for match in one.matches)
+    found.messages += sum(1 for message in owed if message.matches)
+    for message in owed:
+        found.of_subscription.update(match.subscription_id for match in message.matches)

@@ -58,7 +58,7 @@ class Delivered:
         """Return the report of an import, and change nothing. Raise OSError."""
         found = TakenOver()
         for batch in self._batches(found):
-            places = {(one.subscription_id, one.key) for one in batch}
+            places = {(key.subscription_id, key.key) for key in batch}
             _count(places, _imported(places), found)
         return found
 
@@ -133,7 +133,7 @@ def _key_of(line: Line, name: str, candidate: Candidate) -> bytes:
 
 def _remember(batch: Sequence[DeliveredKey], found: TakenOver) -> None:
     """Store the keys; call it in a transaction."""
-    times = {(one.subscription_id, one.key): one.seen_at for one in batch}
+    times = {(key.subscription_id, key.key): key.seen_at for key in batch}
     known = {
         (subscription_id, bytes(key)): delivery_id
         for subscription_id, key, delivery_id in queries.rows(

@@ -37,7 +37,7 @@ class Imported:
 
     def add(self, section_name: str, entry: DocumentEntry) -> bool:
         """Add an object; False if one of that name exists."""
-        (section,) = [one for one in SECTIONS if one.name == section_name]
+        (section,) = [known for known in SECTIONS if known.name == section_name]
         key = section.key_of(entry)
         is_new = key not in self.entries[section_name]
         if is_new:
@@ -98,5 +98,5 @@ class Imported:
         return "\n".join(
             line
             for title, lines in parts
-            for line in (f"{title} ({len(lines)})", *(f"  {one}" for one in lines))
+            for line in (f"{title} ({len(lines)})", *(f"  {item}" for item in lines))
         )

@@ -44,7 +44,10 @@ def taken_over_report(found: TakenOver, *, noun: str) -> list[str]:
     """Return the lines of the report; `noun` is the thing counted for each subscription."""
     ids = list(found.of_subscription)
     subscriptions = Subscription.objects.filter(pk__in=ids).select_related("subscriber")
-    names = {one.pk: f"{one.subscriber.name}/{one.name}" for one in subscriptions}
+    names = {
+        subscription.pk: f"{subscription.subscriber.name}/{subscription.name}"
+        for subscription in subscriptions
+    }
     taken = sorted(
         f"{names.get(id, id)}: {counted(count, noun)}"
         for id, count in found.of_subscription.items()
@@ -67,7 +70,7 @@ def taken_over_report(found: TakenOver, *, noun: str) -> list[str]:
     return [
         line
         for title, count, lines in parts
-        for line in (f"{title} ({count:,})", *(f"  {one}" for one in lines))
+        for line in (f"{title} ({count:,})", *(f"  {item}" for item in lines))
     ]
 
 

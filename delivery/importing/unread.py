@@ -71,7 +71,7 @@ class SourceObject(Mapping[str, Any]):
 
 def close_name(name: str, known: Collection[str]) -> str:
     """Return the known name that the name most likely means, or ""."""
-    by_lower = {one.lower(): one for one in known}
+    by_lower = {known_name.lower(): known_name for known_name in known}
     found = difflib.get_close_matches(name.lower(), list(by_lower), n=1)
     return by_lower[found[0]] if found else ""
 

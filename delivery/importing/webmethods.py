@@ -184,9 +184,9 @@ class _Trigger:
 
     def _objects(self, given: Mapping[str, Any], name: str, *, noun: str) -> list[SourceObject]:
         found = given.get(name) or []
-        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
             raise SourceError(_EXPECTED)
-        return [self._imported.source_object(one, noun=noun) for one in found]
+        return [self._imported.source_object(item, noun=noun) for item in found]
 
 
 @dataclass(slots=True)

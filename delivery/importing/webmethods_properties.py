@@ -78,7 +78,7 @@ class Properties:
 
     def _value(self, name: str) -> Any:
         """Return the value under the documented name or that of node.ndf."""
-        values = [self.given.get(one) for one in (name, *_NODE_NAMES.get(name, ()))]
+        values = [self.given.get(node) for node in (name, *_NODE_NAMES.get(name, ()))]
         return next((value for value in values if value not in (None, "")), None)
 
     @property

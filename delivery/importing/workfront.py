@@ -49,7 +49,7 @@ def _documents(imported: Imported, content: Any) -> Iterator[dict[str, Any]]:
             {"subscriptions": [page]} if is_one else page, noun="key of the answer"
         )
         listed, meta = answer.get("subscriptions"), answer.get("meta")
-        if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
             raise SourceError(_EXPECTED)
         announced = meta.get("total_count") if isinstance(meta, dict) else None
         total = max(total, announced if isinstance(announced, int) else 0)
@@ -83,7 +83,9 @@ def _add(imported: Imported, given: dict[str, Any]) -> None:
     translation = translate_document(document)
     if translation.reasons:
         document.leave_out()
-    imported.impossible += [f"{label}: {one.field}: {one.detail}" for one in translation.reasons]
+    imported.impossible += [
+        f"{label}: {reason.field}: {reason.detail}" for reason in translation.reasons
+    ]
     url = document.get("url")
     try:
         parse_url(url if isinstance(url, str) else "")

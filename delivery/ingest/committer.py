@@ -72,9 +72,9 @@ class Committer:
         plain: list[PlainPost] = []
         claimed: set[tuple[int | None, str]] = set()
         for post in posts:
-            one = self._reader.read_post(post)
-            if one is not None and _is_first(one, claimed):
-                plain.append(one)
+            read_post = self._reader.read_post(post)
+            if read_post is not None and _is_first(read_post, claimed):
+                plain.append(read_post)
         return plain
 
     def _connect(self) -> None:
@@ -106,9 +106,9 @@ def _failed(plain: Sequence[PlainPost], error: Error) -> Answers:
         connection.close()
     if state.startswith(_ROLLED_BACK):
         log.info("posts are stored one by one", extra={"error": str(error), "posts": len(plain)})
-        return [(one.post, None) for one in plain]
+        return [(plain_post.post, None) for plain_post in plain]
     connection.close()
-    return [(one.post, database_away()) for one in plain]
+    return [(plain_post.post, database_away()) for plain_post in plain]
 
 
 def _is_closed(idle: psycopg.Connection) -> bool:
@@ -123,12 +123,14 @@ def _is_closed(idle: psycopg.Connection) -> bool:
     return bool(readable)
 
 
-def _is_first(one: PlainPost, claimed: set[tuple[int | None, str]]) -> bool:
+def _is_first(plain_post: PlainPost, claimed: set[tuple[int | None, str]]) -> bool:
     """True if no other message of the group has a key of this one.
 
     Otherwise this one waits in the view for the other's answer.
     """
-    places = [(owed.publisher_id, owed.claim.key) for owed in one.owed if owed.claim is not None]
+    places = [
+        (owed.publisher_id, owed.claim.key) for owed in plain_post.owed if owed.claim is not None
+    ]
     is_first = len(set(places)) == len(places) and claimed.isdisjoint(places)
     if is_first:
         claimed.update(places)

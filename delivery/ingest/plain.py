@@ -58,7 +58,7 @@ class PlainPost:
 
     @property
     def is_batch_with_keys(self) -> bool:
-        return self.post.event_type is None and any(one.claim for one in self.owed)
+        return self.post.event_type is None and any(owed.claim for owed in self.owed)
 
     def answer(self, accepted: Sequence[Accepted]) -> bytes:
         """Return the body of the 202."""

@@ -22,31 +22,37 @@ def store_together(
     batch has keys, the statement runs in a transaction, which is rolled back, and the rest is
     stored without that batch.
     """
-    may_be_half = any(one.is_batch_with_keys for one in plain)
+    may_be_half = any(plain_post.is_batch_with_keys for plain_post in plain)
     with transaction.atomic() if may_be_half else nullcontext():
-        owed = [owed for one in plain for owed in one.owed]
+        owed = [owed for plain_post in plain for owed in plain_post.owed]
         stored = store_messages(owed, as_of=as_of, is_alone=is_alone)
         if stored is None:
             return None
         answers = list(_divided(plain, stored[0]))
-        half = [one for one, accepted in answers if None in accepted and any(accepted)]
+        half = [
+            plain_post for plain_post, accepted in answers if None in accepted and any(accepted)
+        ]
         if half:
             transaction.set_rollback(True)
     if half:
-        others = store_together([one for one in plain if one not in half], as_of=as_of)
-        return None if others is None else [*others, *((one.post, None) for one in half)]
+        others = store_together(
+            [plain_post for plain_post in plain if plain_post not in half], as_of=as_of
+        )
+        return (
+            None if others is None else [*others, *((plain_post.post, None) for plain_post in half)]
+        )
     stored[1].notify()
-    return [(one.post, _answer(one, accepted)) for one, accepted in answers]
+    return [(plain_post.post, _answer(plain_post, accepted)) for plain_post, accepted in answers]
 
 
 def _divided(
     plain: Sequence[PlainPost], accepted: Sequence[Accepted | None]
 ) -> Iterator[tuple[PlainPost, list[Accepted | None]]]:
     left = iter(accepted)
-    for one in plain:
-        yield one, list(islice(left, len(one.owed)))
+    for plain_post in plain:
+        yield plain_post, list(islice(left, len(plain_post.owed)))
 
 
-def _answer(one: PlainPost, accepted: Sequence[Accepted | None]) -> bytes | None:
+def _answer(plain_post: PlainPost, accepted: Sequence[Accepted | None]) -> bytes | None:
     stored = [each for each in accepted if each is not None]
-    return one.answer(stored) if len(stored) == len(accepted) else None
+    return plain_post.answer(stored) if len(stored) == len(accepted) else None

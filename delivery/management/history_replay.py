@@ -126,8 +126,8 @@ def _show(replay: Replay, write: Callable[[str], object]) -> None:
         f"{replay} to {replay.subscription}: {counted(replay.count, 'message')}, "
         f"{replay.since:%F %T} to {replay.until:%F %T} UTC"
     )
-    for one in replay.preview:
-        write(f"  {one['day']}  {one['count']:>12,}  {one['event']}")
+    for day in replay.preview:
+        write(f"  {day['day']}  {day['count']:>12,}  {day['event']}")
 
 
 def _is_confirmed(replay: Replay) -> bool:

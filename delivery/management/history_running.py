@@ -93,7 +93,7 @@ def _lines(result: Mapping[str, Any]) -> Iterator[str]:
     for name, value in _ordered(result):
         if isinstance(value, list) and value and isinstance(value[0], dict):
             yield f"  {name}:"
-            yield from (f"    {_value(one)}" for one in value)
+            yield from (f"    {_value(item)}" for item in value)
         else:
             yield f"  {name}: {_value(value)}"
 

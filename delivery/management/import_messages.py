@@ -201,7 +201,7 @@ def _names(subscription_ids: list[int], **wanted: Any) -> list[str]:
     found = Subscription.objects.filter(pk__in=subscription_ids, **wanted).select_related(
         "subscriber"
     )
-    return sorted(f"{one.subscriber.name}/{one.name}" for one in found)
+    return sorted(f"{subscription.subscriber.name}/{subscription.name}" for subscription in found)
 
 
 def _some(names: list[str]) -> str:

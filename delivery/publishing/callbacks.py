@@ -58,8 +58,8 @@ def add_callbacks(messages: Sequence[tuple[int, CallbackTarget]]) -> None:
         return
     columns: dict[str, Any] = {
         "message": [message_id for message_id, _ in messages],
-        "url": [one.url for _, one in messages],
-        "hop": [one.hop for _, one in messages],
+        "url": [message.url for _, message in messages],
+        "hop": [message.hop for _, message in messages],
         "days": settings.ENVIRONMENT.callback_days,
     }
     queries.execute_statement("add_callbacks", columns)

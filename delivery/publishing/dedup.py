@@ -99,9 +99,9 @@ def settle_duplicates(keyed: Sequence[Keyed]) -> None:
     if not keyed:
         return
     columns: dict[str, Any] = {
-        "message": [one.message_id for one in keyed],
-        "subscription": [one.subscription_id for one in keyed],
-        "key": [one.key for one in keyed],
+        "message": [delivery.message_id for delivery in keyed],
+        "subscription": [delivery.subscription_id for delivery in keyed],
+        "key": [delivery.key for delivery in keyed],
     }
     queries.execute_statement("take_dedup_keys", columns)
     queries.execute_statement("settle_duplicates", columns)

@@ -75,9 +75,11 @@ class Arrived:
     @property
     def key(self) -> bytes:
         id = f"message {self.message_id}" if self.activation is None else f"id {self.activation}"
-        one = self.candidate
+        candidate = self.candidate
         return hashlib.sha256(
-            "\0".join([str(one.subscriber_id), one.join_mode, one.join_name, id]).encode()
+            "\0".join(
+                [str(candidate.subscriber_id), candidate.join_mode, candidate.join_name, id]
+            ).encode()
         ).digest()
 
 
@@ -109,20 +111,20 @@ def join_messages(found: Sequence[Arrived]) -> list[Joined]:
     """
     if not found:
         return []
-    queries.execute_statement("take_join_keys", {"key": [one.key for one in found]})
-    if first := [one for one in found if one.candidate.join_mode == JoinMode.ONLY_ONE]:
+    queries.execute_statement("take_join_keys", {"key": [arrived.key for arrived in found]})
+    if first := [arrived for arrived in found if arrived.candidate.join_mode == JoinMode.ONLY_ONE]:
         queries.execute_statement("settle_not_first", _columns(first))
-    waiting = [one for one in found if one.candidate.join_mode == JoinMode.ALL]
+    waiting = [arrived for arrived in found if arrived.candidate.join_mode == JoinMode.ALL]
     if not waiting:
         return []
     queries.execute_statement("make_parts_wait", _columns(waiting))
-    keys = {one.key: one for one in waiting}
+    keys = {arrived.key: arrived for arrived in waiting}
     parts: defaultdict[bytes, dict[int, list[tuple[int, int]]]] = defaultdict(
         lambda: defaultdict(list)
     )
     for key, id, message_id, subscription_id in queries.rows("waiting_parts", {"key": list(keys)}):
         parts[bytes(key)][subscription_id].append((id, message_id))
-    return [joined for key, one in keys.items() for joined in _complete(one, parts[key])]
+    return [joined for key, arrived in keys.items() for joined in _complete(arrived, parts[key])]
 
 
 def settle_parts(joined: Joined, *, message_id: int) -> None:
@@ -137,18 +139,18 @@ def settle_parts(joined: Joined, *, message_id: int) -> None:
 
 def _columns(found: Sequence[Arrived]) -> dict[str, Any]:
     return {
-        "message": [one.message_id for one in found],
-        "subscription": [one.candidate.subscription_id for one in found],
-        "key": [one.key for one in found],
+        "message": [arrived.message_id for arrived in found],
+        "subscription": [arrived.candidate.subscription_id for arrived in found],
+        "key": [arrived.key for arrived in found],
     }
 
 
-def _complete(one: Arrived, parts: dict[int, list[tuple[int, int]]]) -> list[Joined]:
+def _complete(arrived: Arrived, parts: dict[int, list[tuple[int, int]]]) -> list[Joined]:
     """Return the joined messages with a waiting part of each subscription: usually one or none."""
-    name = one.candidate.join_name
+    name = arrived.candidate.join_name
     members = list(
         Subscription.objects.filter(
-            subscriber=one.candidate.subscriber_id, join_mode=JoinMode.ALL, join_name=name
+            subscriber=arrived.candidate.subscriber_id, join_mode=JoinMode.ALL, join_name=name
         )
         .exclude(status=SubscriptionStatus.SHADOW)
         .select_related("event_type", "subscriber")
@@ -159,11 +161,11 @@ def _complete(one: Arrived, parts: dict[int, list[tuple[int, int]]]) -> list[Joi
         chosen = [parts[member.pk][turn] for member in members]
         draft = Draft(
             event_type=members[0].event_type,
-            headers={"content-type": "application/json", ACTIVATION: one.activation or ""},
+            headers={"content-type": "application/json", ACTIVATION: arrived.activation or ""},
             content_type="application/json",
-            body=_body(name, one.activation, [message_id for _, message_id in chosen]),
+            body=_body(name, arrived.activation, [message_id for _, message_id in chosen]),
         )
-        found.append(Joined(draft, _candidate(members[0]), one.key, [id for id, _ in chosen]))
+        found.append(Joined(draft, _candidate(members[0]), arrived.key, [id for id, _ in chosen]))
     return found
 
 

@@ -51,13 +51,13 @@ class Targets:
         self._ordinals: list[str] = []
         self._targets: list[str] = []
         written: dict[int, str] = {}
-        for ordinal, one in enumerate(owed):
-            if not one.matches:
+        for ordinal, message in enumerate(owed):
+            if not message.matches:
                 continue
-            targets = written.get(id(one.matches))
+            targets = written.get(id(message.matches))
             if targets is None:
-                targets = written[id(one.matches)] = self._written(one)
-            self._ordinals.append(",".join([str(ordinal)] * len(one.matches)))
+                targets = written[id(message.matches)] = self._written(message)
+            self._ordinals.append(",".join([str(ordinal)] * len(message.matches)))
             self._targets.append(targets)
 
     @property
@@ -92,13 +92,13 @@ class Targets:
         """Return the priority of each message; nothing if no target needs it."""
         if not any(_is_by_priority(*row) for row in self._rows):
             return "{}"
-        return array(priority_of(one.draft.headers) for one in self._owed)
+        return array(priority_of(message.draft.headers) for message in self._owed)
 
-    def _written(self, one: Owed) -> str:
+    def _written(self, message: Owed) -> str:
         """Return the places of a message's targets."""
-        numbered = zip(one.matches, _groups(one.draft, one.matches), strict=True)
+        numbered = zip(message.matches, _groups(message.draft, message.matches), strict=True)
         return ",".join(
-            str(self._place(one.draft.event_type, match, group)) for match, group in numbered
+            str(self._place(message.draft.event_type, match, group)) for match, group in numbered
         )
 
     def _place(self, event_type: EventType, match: Candidate, group: int) -> int:

@@ -177,10 +177,10 @@ def complete_messages(
 def _join(publisher: Publisher | None, fresh: Sequence[tuple[int, Draft, list[Candidate]]]) -> None:
     """Join the stored messages; a joined message waits in a lane that is notified anyway."""
     arrived = [
-        one
+        arrived
         for id, draft, matches in fresh
         if any(match.joins for match in matches)
-        for one in joins.joins_of_message(id, matches, document(draft.headers, draft.body))
+        for arrived in joins.joins_of_message(id, matches, document(draft.headers, draft.body))
     ]
     for joined in joins.join_messages(arrived):
         (stored,), _ = _store(publisher, [(joined.draft, [joined.candidate])])

@@ -74,11 +74,11 @@ def store_messages(
     """
     if not owed:
         return [], NewWork()
-    drafts = [one.draft for one in owed]
+    drafts = [message.draft for message in owed]
     targets = Targets(owed)
     tracing = traces()
     began_ns = time.time_ns() if tracing else 0
-    notifies = is_alone and sum(len(one.matches) for one in owed) <= notifier.IDS_A_PAYLOAD
+    notifies = is_alone and sum(len(message.matches) for message in owed) <= notifier.IDS_A_PAYLOAD
     ((message_ids, lane_ids, _),) = planned_rows(
         "accept",
         {
@@ -86,17 +86,17 @@ def store_messages(
             "seen": None if as_of is None else array(as_of.seen),
             "ordinal": array(range(len(drafts))),
             "ids": array(ids),
-            "publisher": array(one.publisher_id for one in owed),
+            "publisher": array(message.publisher_id for message in owed),
             "event_type": array(draft.event_type.pk for draft in drafts),
             "headers": [orjson.dumps(dict(draft.headers)).decode() for draft in drafts],
             "content_type": [draft.content_type for draft in drafts],
             "body": [draft.body for draft in drafts],
             "destination": [draft.destination.name for draft in drafts],
             "named": array(draft.destination.subscription_id or -1 for draft in drafts),
-            "why_not": [why_unmatched(one.draft, one.matches) for one in owed],
-            "key": [one.claim.key if one.claim else "" for one in owed],
-            "digest": [one.claim.digest if one.claim else b"" for one in owed],
-            "owed": array(len(one.matches) for one in owed),
+            "why_not": [why_unmatched(message.draft, message.matches) for message in owed],
+            "key": [message.claim.key if message.claim else "" for message in owed],
+            "digest": [message.claim.digest if message.claim else b"" for message in owed],
+            "owed": array(len(message.matches) for message in owed),
             "queue_senders": settings.ENVIRONMENT.queue_senders,
             "channel": CHANNEL if notifies else "",
             **targets.parameters(),
@@ -105,8 +105,8 @@ def store_messages(
     if message_ids is None:
         return None
     accepted = [
-        None if id is None else Accepted(id, len(one.matches))
-        for id, one in zip(message_ids, owed, strict=True)
+        None if id is None else Accepted(id, len(message.matches))
+        for id, message in zip(message_ids, owed, strict=True)
     ]
     if tracing:
         _trace(tracing, drafts, accepted, began_ns=began_ns)
@@ -121,10 +121,10 @@ def _trace(
     began_ns: int,
 ) -> None:
     ended_ns = time.time_ns()
-    for draft, one in zip(drafts, accepted, strict=True):
-        if one is not None:
+    for draft, stored in zip(drafts, accepted, strict=True):
+        if stored is not None:
             tracing.record_publish(
-                one.message_id,
+                stored.message_id,
                 draft.event_type.name,
                 draft.headers,
                 times=(began_ns, ended_ns),

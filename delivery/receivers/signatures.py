@@ -66,8 +66,8 @@ def check_signature(
         keys, webhook_id=headers.get("webhook-id", ""), timestamp=int(timestamp), body=body
     )
     is_valid = any(
-        hmac.compare_digest(one.encode(), other.encode())
-        for one in sent.split()
+        hmac.compare_digest(sent_signature.encode(), other.encode())
+        for sent_signature in sent.split()
         for other in wanted.split()
     )
     return SignatureCheck.VALID if is_valid else SignatureCheck.INVALID

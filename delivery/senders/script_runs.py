@@ -80,8 +80,8 @@ class Scripted:
 async def _execute(batch: Sequence[Scripted]) -> dict[int, ScriptResult]:
     """Return the results within the limits of a batch, by delivery; always including the first."""
     jobs = {
-        one.parcel.delivery_id: job_of(one.parcel, one.endpoint, headers=one.row["headers"])
-        for one in _first_jobs([one for one in batch if one.is_to_be_executed])
+        job.parcel.delivery_id: job_of(job.parcel, job.endpoint, headers=job.row["headers"])
+        for job in _first_jobs([job for job in batch if job.is_to_be_executed])
     }
     if not jobs:
         return {}
@@ -90,7 +90,7 @@ async def _execute(batch: Sequence[Scripted]) -> dict[int, ScriptResult]:
 
 
 def _first_jobs(executed: Sequence[Scripted]) -> Sequence[Scripted]:
-    bytes_so_far = accumulate(len(one.parcel.body) for one in executed)
+    bytes_so_far = accumulate(len(job.parcel.body) for job in executed)
     fitting = sum(total <= BATCH_BYTES for total in bytes_so_far)
     return executed[: min(max(fitting, 1), MOST_OUTPUTS)]
 
@@ -103,21 +103,21 @@ def _made(
     room: int,
 ) -> tuple[list[Parcel], Outputs]:
     """Return the parcels before the first that has to wait for its script or for memory."""
-    known = {one.parcel.delivery_id: one for one in batch}
+    known = {job.parcel.delivery_id: job for job in batch}
     parcels: list[Parcel] = []
     outputs: list[ScriptOutputMade] = []
     for parcel in read:
-        one = known.get(parcel.delivery_id)
+        job = known.get(parcel.delivery_id)
         if room < 0 or (
-            one is not None and one.is_to_be_executed and parcel.delivery_id not in results
+            job is not None and job.is_to_be_executed and parcel.delivery_id not in results
         ):
             break
-        if one is None:
+        if job is None:
             parcels.append(parcel)
         elif (result := results.get(parcel.delivery_id)) is None:
-            parcels.append(with_stored_output(parcel, one.row))
+            parcels.append(with_stored_output(parcel, job.row))
         else:
-            made, output = transform_parcel(parcel, one.endpoint, result)
+            made, output = transform_parcel(parcel, job.endpoint, result)
             parcels.append(made)
             outputs += [output] if output is not None and not parcel.is_volatile else []
             room -= len(made.body)

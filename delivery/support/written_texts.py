@@ -22,7 +22,7 @@ def ways_to_write(text: str) -> list[bytes]:
     found. Escapes that were typed stand for their characters, too.
     """
     plain = _TYPED_ESCAPE.sub(_character, text)
-    ways = list(chain.from_iterable(_escaped(one) for one in dict.fromkeys((text, plain))))
+    ways = list(chain.from_iterable(_escaped(form) for form in dict.fromkeys((text, plain))))
     ways += [way.replace("/", "\\/") for way in ways if "/" in way and "\\/" not in way]
     return list(dict.fromkeys(way.encode(errors="replace") for way in ways))
 

@@ -146,7 +146,7 @@ class Traces:
             context=_context(span.parent),
             kind=SpanKind.CLIENT if span.is_call else SpanKind.PRODUCER,
             attributes=span.attributes,
-            links=[_link(one) for one in span.links],
+            links=[_link(link) for link in span.links],
             start_time=span.times[0],
         )
         if span.fault:

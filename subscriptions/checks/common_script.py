@@ -60,11 +60,15 @@ def refusal_of_script(changed: CommonScript, *, old_name: str, before: Library) 
     first = {*before.first} - own | ({changed.name} if changed.runs_first else set())
     after = Library({**texts, changed.name: changed.text}, first=sorted(first))
     concerns_all = changed.runs_first or not first.issuperset(before.first)
-    others = (one for one in _stored(mark="" if concerns_all else _MARK) if one.own not in own)
+    others = (
+        script for script in _stored(mark="" if concerns_all else _MARK) if script.own not in own
+    )
     found = list(islice(broken_by(others, before=before, after=after), MOST_NAMED + 1))
     if not found:
         return ""
-    said = "; ".join(f"{one.label}: {described_fault(fault)}" for one, fault in found[:MOST_NAMED])
+    said = "; ".join(
+        f"{script.label}: {described_fault(fault)}" for script, fault in found[:MOST_NAMED]
+    )
     more = "; and others" if len(found) > MOST_NAMED else ""
     return f"Change it, or first the scripts that would not be valid with it: {said}{more}."
 
@@ -87,13 +91,13 @@ def rename_refusal(row: CommonScript, name: str) -> str:
 def includers(name: str) -> str:
     """Name the scripts that include a common script, and so need it; empty if there are none."""
     return named(
-        one for one in _stored(mark=_MARK + name) if name in dict(included_names(one.text))
+        script for script in _stored(mark=_MARK + name) if name in dict(included_names(script.text))
     )
 
 
 def named(scripts: Iterable[StoredScript]) -> str:
     """Name the first of these scripts."""
-    labels = [one.label for one in islice(scripts, MOST_NAMED + 1)]
+    labels = [script.label for script in islice(scripts, MOST_NAMED + 1)]
     return ", ".join(labels[:MOST_NAMED]) + (" and others" if len(labels) > MOST_NAMED else "")
 
 

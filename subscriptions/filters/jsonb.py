@@ -178,12 +178,12 @@ def printed_text(value: Json) -> str:
             return (
                 "{"
                 + ", ".join(
-                    [f"{encode_basestring(key)}: {printed_text(one)}" for key, one in members]
+                    [f"{encode_basestring(key)}: {printed_text(member)}" for key, member in members]
                 )
                 + "}"
             )
         case list():
-            return "[" + ", ".join([printed_text(one) for one in value]) + "]"
+            return "[" + ", ".join([printed_text(item) for item in value]) + "]"
         case int():
             return str(value)
         case Decimal():
@@ -201,9 +201,9 @@ def _without_idle_zeros(value: Json) -> Json:
             digits = format(value, "f")
             return Decimal(digits.rstrip("0").rstrip(".")) if "." in digits else value
         case list():
-            return [_without_idle_zeros(one) for one in value]
+            return [_without_idle_zeros(item) for item in value]
         case dict():
-            return {key: _without_idle_zeros(one) for key, one in value.items()}
+            return {key: _without_idle_zeros(member) for key, member in value.items()}
         case _:
             return value
 
@@ -225,7 +225,7 @@ def has_key(value: Json, key: str) -> bool:
         case dict():
             return key in value
         case list():
-            return any(type(one) is str and one == key for one in value)
+            return any(type(item) is str and item == key for item in value)
         case _:
             return type(value) is str and value == key
 

@@ -81,6 +81,6 @@ def _filled(tree: Condition, strings: Sequence[str]) -> Condition | None:
             filled = _filled(condition, strings)
             return None if filled is None else Not(filled)
         case And(conditions) | Or(conditions):
-            parts = [_filled(one, strings) for one in conditions]
+            parts = [_filled(part, strings) for part in conditions]
             return None if None in parts else type(tree)(tuple(filter(None, parts)))
     return tree

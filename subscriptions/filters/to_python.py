@@ -113,11 +113,11 @@ def _test(tree: Condition, *, expected: bool) -> Test:
             return _test(condition, expected=not expected)
         case And(conditions):
             return (_all if expected else _any)(
-                [_test(one, expected=expected) for one in conditions]
+                [_test(part, expected=expected) for part in conditions]
             )
         case Or(conditions):
             return (_any if expected else _all)(
-                [_test(one, expected=expected) for one in conditions]
+                [_test(part, expected=expected) for part in conditions]
             )
         case Comparison(path, relation, operand):
             return _comparison(path, relation if expected else _OPPOSITE[relation], operand)
@@ -178,12 +178,12 @@ def _between_paths(path: Path, relation: Operator, other: Path) -> Test:
     left, right, compare = _find(path), _find(other), _COMPARE[relation]
 
     def texts(document: Document) -> bool:
-        one, two = document.text_of(left(document)), document.text_of(right(document))
-        return one is not None and two is not None and compare(one, two)
+        first, second = document.text_of(left(document)), document.text_of(right(document))
+        return first is not None and second is not None and compare(first, second)
 
     def equality(document: Document) -> bool:
-        one, two = left(document), right(document)
-        return one is not MISSING and two is not MISSING and is_equal(one, two) is wanted
+        first, second = left(document), right(document)
+        return first is not MISSING and second is not MISSING and is_equal(first, second) is wanted
 
     def order(document: Document) -> bool:
         pair = comparable_pair(left(document), right(document))

@@ -68,8 +68,8 @@ def to_spark(tree: Condition, *, header: "Column", body: "Column") -> "Column":
     for every row.
     """
     parts = list(_conjuncts(tree, expected=True))
-    columns = [_native(one, header) for one in parts if _is_native(one)]
-    others = tuple(one for one in parts if not _is_native(one))
+    columns = [_native(part, header) for part in parts if _is_native(part)]
+    others = tuple(part for part in parts if not _is_native(part))
     if others:
         columns.append(_in_python(And(others), {Root.HEADER: header, Root.BODY: body}))
     return _joined(and_, columns)
@@ -92,8 +92,8 @@ def _conjuncts(tree: Condition, *, expected: bool) -> Iterator[Condition]:
         case Not(condition), _:
             yield from _conjuncts(condition, expected=not expected)
         case (And(conditions), True) | (Or(conditions), False):
-            for one in conditions:
-                yield from _conjuncts(one, expected=expected)
+            for part in conditions:
+                yield from _conjuncts(part, expected=expected)
         case _:
             yield tree if expected else Not(tree)
 
@@ -107,7 +107,7 @@ def _is_native(tree: Condition) -> bool:
         case Comparison(path, _, operand):
             return _is_header_text(path) and (isinstance(operand, str) or _is_header_text(operand))
         case Membership(path, literals):
-            return _is_header_text(path) and all(isinstance(one, str) for one in literals)
+            return _is_header_text(path) and all(isinstance(literal, str) for literal in literals)
         case Like(path) | IsNull(path):
             return _is_header_text(path)
         case Exists() | Contains():
@@ -127,9 +127,9 @@ def _native(tree: Condition, header: "Column") -> "Column":
         case Not(condition):
             return ~_native(condition, header)
         case And(conditions):
-            return _joined(and_, [_native(one, header) for one in conditions])
+            return _joined(and_, [_native(part, header) for part in conditions])
         case Or(conditions):
-            return _joined(or_, [_native(one, header) for one in conditions])
+            return _joined(or_, [_native(part, header) for part in conditions])
         case Comparison(path, operator, operand):
             other = _text(operand, header) if isinstance(operand, Path) else operand
             return cast("Column", _COMPARE[operator](_text(path, header), other))
@@ -181,7 +181,11 @@ def _answers(tree: Condition, roots: list[Root]) -> Callable[..., Any]:
         headers = map(json.loads, values[Root.HEADER]) if Root.HEADER in values else repeat({})
         documents = map(Document, headers, values.get(Root.BODY, repeat(b"")))
         return array(
-            [True if holds(one) else False if fails(one) else None for one in documents], bool_()
+            [
+                True if holds(document) else False if fails(document) else None
+                for document in documents
+            ],
+            bool_(),
         )
 
     return answers
@@ -198,9 +202,9 @@ def _texts(path: Path) -> Callable[..., Any]:
         find, is_header = text_at(path), path.root is Root.HEADER
         given = values.to_pylist()
         documents = (
-            Document(json.loads(one), b"") if is_header else Document({}, one) for one in given
+            Document(json.loads(text), b"") if is_header else Document({}, text) for text in given
         )
-        return array([find(one) for one in documents], string())
+        return array([find(document) for document in documents], string())
 
     return texts
 
@@ -210,8 +214,8 @@ def _roots(tree: Condition) -> Iterator[Root]:
         case Not(condition):
             yield from _roots(condition)
         case And(conditions) | Or(conditions):
-            for one in conditions:
-                yield from _roots(one)
+            for part in conditions:
+                yield from _roots(part)
         case Comparison(path, _, operand):
             yield path.root
             if isinstance(operand, Path):

@@ -95,9 +95,9 @@ def _condition(tree: Condition, roots: _Roots) -> Sql:
         case Not(condition):
             return compose_sql("(NOT {})", _condition(condition, roots))
         case And(conditions):
-            return joined_sql(" AND ", [_condition(one, roots) for one in conditions])
+            return joined_sql(" AND ", [_condition(part, roots) for part in conditions])
         case Or(conditions):
-            return joined_sql(" OR ", [_condition(one, roots) for one in conditions])
+            return joined_sql(" OR ", [_condition(part, roots) for part in conditions])
         case leaf:
             return _leaf(leaf, roots)
 
@@ -173,9 +173,11 @@ def _among(path: Path, kind: LiteralKind, literals: tuple[Literal, ...], roots: 
         return compose_sql(
             "({} = ANY ({}))",
             value,
-            typed_parameter([jsonb.printed_text(json_literal(one)) for one in literals], "jsonb[]"),
+            typed_parameter(
+                [jsonb.printed_text(json_literal(literal)) for literal in literals], "jsonb[]"
+            ),
         )
-    members = typed_parameter([_input(one) for one in literals], _TYPES[kind] + "[]")
+    members = typed_parameter([_input(literal) for literal in literals], _TYPES[kind] + "[]")
     comparison = compose_sql("({} = ANY ({}))", _comparable(value, kind, is_text=True), members)
     return _guarded(value, kind, comparison, is_text=True)
 

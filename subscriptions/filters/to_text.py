@@ -52,7 +52,7 @@ def normal_form(tree: Condition) -> str:
         case Not(condition):
             return f"NOT {_grouped(condition, (And, Or))}"
         case And(conditions):
-            return " AND ".join(_grouped(one, Or) for one in conditions)
+            return " AND ".join(_grouped(part, Or) for part in conditions)
         case Or(conditions):
             return " OR ".join(map(normal_form, conditions))
 

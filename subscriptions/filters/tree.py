@@ -187,5 +187,5 @@ def literals_by_kind(
     return [
         (kind, members)
         for kind in LiteralKind
-        if (members := tuple(one for one in literals if kind_of(one) is kind))
+        if (members := tuple(literal for literal in literals if kind_of(literal) is kind))
     ]

@@ -109,7 +109,7 @@ def _default_ones_last(subscriptions: Iterable[Candidate]) -> Iterable[Candidate
     # Few event types have one: the others are not sorted.
     return (
         sorted(found, key=attrgetter("takes_unmatched"))
-        if any(one.takes_unmatched for one in found)
+        if any(match.takes_unmatched for match in found)
         else found
     )
 

@@ -106,8 +106,8 @@ def _names_in(change: ConfigurationChange, names: Iterable[str]) -> list[str]:
         return [name, subscriber, f"{subscriber}/{before['name']}"] if "name" in before else [name]
     if "name" not in before:
         return [name]
-    of_it = [one for one in names if one.startswith(f"{name}/")]
-    return [before["name"], *(before["name"] + one.removeprefix(name) for one in of_it)]
+    of_it = [known for known in names if known.startswith(f"{name}/")]
+    return [before["name"], *(before["name"] + known.removeprefix(name) for known in of_it)]
 
 
 class _Past:
@@ -158,11 +158,15 @@ class _Past:
         row.name = name
         if change.object_type == SUBSCRIBER:
             self._subscribers[name] = self._subscribers.pop(change.object_name)
-        self._subscriptions = {str(one): one for one in self._subscriptions.values()}
+        self._subscriptions = {
+            str(subscription): subscription for subscription in self._subscriptions.values()
+        }
 
     def _restore(self, change: ConfigurationChange) -> None:
         before, name = change.before or {}, change.object_name
-        fields = {one: before[one] for one in _MATCHING[change.object_type] if one in before}
+        fields = {
+            field: before[field] for field in _MATCHING[change.object_type] if field in before
+        }
         if change.object_type == SUBSCRIBER:
             self._subscribers[name] = Subscriber(pk=-change.pk, name=name, **fields)
             return

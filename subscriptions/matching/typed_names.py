@@ -84,10 +84,10 @@ def names_to_suggest(model: type[Model], count: int, *, reach: Reach | None) -> 
 
 def nearest(name: str, names: Iterable[str]) -> str:
     """Return the name that is most like the typed one, in any letter case; empty if none is."""
-    folded = {one.casefold(): one for one in names}
+    folded = {known.casefold(): known for known in names}
     (found, *_) = [*get_close_matches(name.casefold(), folded, n=1, cutoff=_CUTOFF), ""]
     if not found:
-        found = next((one for one in folded if name.casefold() in one), "")
+        found = next((known for known in folded if name.casefold() in known), "")
     return folded.get(found, "")
 
 

@@ -88,8 +88,8 @@ def is_allowed(address: str, *, allowed_networks: Collection[Network]) -> bool:
     except ValueError:
         return False
     return all(
-        _network_of(one, allowed_networks) is not None or not _use_of(one)
-        for one in (carrier, *carried)
+        _network_of(candidate, allowed_networks) is not None or not _use_of(candidate)
+        for candidate in (carrier, *carried)
     )
 
 
@@ -113,7 +113,7 @@ def _with_embedded(address: Address) -> list[Address]:
     embedded: list[Address | None] = [address.sixtofour, *(address.teredo or ())]
     if _network_of(address, _IPV4_AT_END) is not None or _is_isatap(address):
         embedded.append(IPv4Address(int(address) & 0xFFFF_FFFF))
-    return [address, *(one for one in embedded if one is not None)]
+    return [address, *(part for part in embedded if part is not None)]
 
 
 def _is_isatap(address: IPv6Address) -> bool:
@@ -139,4 +139,4 @@ def _reason(address: str) -> str:
         addresses = _with_embedded(_canonical(address))
     except ValueError:
         return "it is not an IP address"
-    return " and ".join(f"it is {use}" for one in addresses if (use := _use_of(one)))
+    return " and ".join(f"it is {use}" for resolved in addresses if (use := _use_of(resolved)))

@@ -129,12 +129,12 @@ class Documents:
 
         before, after = _alternatives_of(self.old, old), _alternatives_of(self.new, new)
         if direction is Direction.REQUEST:
-            for number, one in enumerate(before, start=1):
-                if not any(fits(one, other) for other in after):
+            for number, previous in enumerate(before, start=1):
+                if not any(fits(previous, other) for other in after):
                     yield f"{place}: alternative {number} of {len(before)} is refused now"
         else:
             for number, other in enumerate(after, start=1):
-                if not any(fits(one, other) for one in before):
+                if not any(fits(previous, other) for previous in before):
                     yield f"{place}: alternative {number} of {len(after)} is new"
 
     def _plain(
@@ -205,7 +205,10 @@ def _accepted(place: str, old: Node, new: Node) -> Iterator[str]:
 
 
 def _parameters_of(operation: Node) -> dict[tuple[str, str], Node]:
-    return {(one["in"], one["name"]): one for one in operation.get("parameters", ())}
+    return {
+        (parameter["in"], parameter["name"]): parameter
+        for parameter in operation.get("parameters", ())
+    }
 
 
 def _ways_in(document: Node, operation: Node) -> Sequence[Way]:
@@ -229,8 +232,8 @@ def _alternatives_of(document: Node, schema: Node) -> Sequence[Node]:
     """Return the alternatives, each with what the schema says of all; itself if it has none."""
     common = {name: value for name, value in schema.items() if name not in ALTERNATIVES}
     found: list[Node] = []
-    for one in (part for name in ALTERNATIVES for part in schema.get(name, ())):
-        only = _resolved(document, one)
+    for alternative in (part for name in ALTERNATIVES for part in schema.get(name, ())):
+        only = _resolved(document, alternative)
         joined = {
             "required": [*common.get("required", ()), *only.get("required", ())],
             "properties": {**common.get("properties", {}), **only.get("properties", {})},

@@ -47,7 +47,7 @@ def charts() -> dict[str, Any]:
 
 
 def of_kind(found: list[Resource], kind: str) -> dict[str, Resource]:
-    return {one["metadata"]["name"]: one for one in found if one["kind"] == kind}
+    return {item["metadata"]["name"]: item for item in found if item["kind"] == kind}
 
 
 def test_the_chart_has_a_deployment_for_each_part(charts: dict[str, Any]) -> None:
@@ -118,7 +118,7 @@ def test_the_bill_of_materials_lists_each_package_of_the_runtime(tmp_path: Path)
     subprocess.run([CHECKOUT / ".ci" / "sbom", file], check=True, capture_output=True, cwd=CHECKOUT)
     bill = json.loads(file.read_text())
     assert bill["metadata"]["component"]["name"] == "inturn"
-    listed = {f"{one['name']}=={one['version']}" for one in bill["components"]}
+    listed = {f"{package['name']}=={package['version']}" for package in bill["components"]}
     lock = (CHECKOUT / "config" / "requirements.lock").read_text()
     assert listed == set(re.findall(r"^[a-z0-9._-]+==[^ ;]+", lock, re.MULTILINE))
-    assert all(one["purl"].startswith("pkg:pypi/") for one in bill["components"])
+    assert all(package["purl"].startswith("pkg:pypi/") for package in bill["components"])

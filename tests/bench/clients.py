@@ -50,7 +50,9 @@ class MailboxClients:
             for _ in range(self._plan.clients)
         ]
         # A warm server has its threads and has imported its code.
-        await asyncio.gather(*(one.ask(b"GET", self._path + b"/status") for one in connections))
+        await asyncio.gather(
+            *(client.ask(b"GET", self._path + b"/status") for client in connections)
+        )
         began = time.monotonic()
         await asyncio.gather(*map(self._drain, connections))
         seconds = time.monotonic() - began

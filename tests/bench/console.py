@@ -74,7 +74,7 @@ def run(*, rounds: int, as_json: bool) -> int:
             visitor.time(page, rounds=rounds)
             for page in tqdm(asked, desc="console", unit="page", file=sys.stderr, disable=None)
         ]
-    results = [result for one in timed for result in one.results()]
+    results = [result for run in timed for result in run.results()]
     if as_json:
         print_report("console", results, BenchReceipt(), as_json=True)
     else:
@@ -162,9 +162,9 @@ def _print_table(timed: list[Timed]) -> None:
     print(", ".join(f"{name} {value}" for name, value in machine().items()))
     print(f"{Delivery.objects.count():,} deliveries")
     print(f"{'page':<52} {'median':>9} {'95th percentile':>20}")
-    for one in timed:
-        verdict = "met" if one.is_met else f"NOT MET: {one.slowest}"
+    for run in timed:
+        verdict = "met" if run.is_met else f"NOT MET: {run.slowest}"
         print(
-            f"{one.page.name:<52} {one.median:>6,.0f} ms {one.ninety_fifth:>17,.0f} ms"
-            f"  (at most {one.page.median_ms:g} and {one.page.ninety_fifth_ms:g}: {verdict})"
+            f"{run.page.name:<52} {run.median:>6,.0f} ms {run.ninety_fifth:>17,.0f} ms"
+            f"  (at most {run.page.median_ms:g} and {run.page.ninety_fifth_ms:g}: {verdict})"
         )

@@ -39,11 +39,11 @@ class Instances:
 
         Only connections that are still open count: senders keep idle ones for some seconds.
         """
-        return [self._requests(one, receiver) for one in self._running]
+        return [self._requests(instance, receiver) for instance in self._running]
 
     def kill_busiest(self, receiver: ReceiverProcess) -> None:
         """Kill, all at once, the processes of the instance that has sent most."""
-        busiest = max(self._running, key=lambda one: self._requests(one, receiver))
+        busiest = max(self._running, key=lambda instance: self._requests(instance, receiver))
         self._running.remove(busiest)
         for process in usage.tree(busiest.pid):
             # Some end with their parent.
@@ -54,4 +54,4 @@ class Instances:
         clients = receiver.clients()
         port = urlsplit(receiver.url).port or 0
         ports = usage.local_ports(usage.tree(instance.pid), to=port)
-        return sum(clients.get(one, 0) for one in ports)
+        return sum(clients.get(known, 0) for known in ports)

@@ -90,7 +90,7 @@ class LaneBesideOthers:
 
         def received() -> int:
             busy.append((time.monotonic(), usage.busy_seconds()))
-            return sum(one.count() for one in receivers)
+            return sum(receiver.count() for receiver in receivers)
 
         with children.senders(self.measuring.sizes.senders):
             wait_until(self.measuring.sizes.senders, stage.senders, seconds=START_SECONDS)
@@ -100,7 +100,7 @@ class LaneBesideOthers:
             wait_until(expected, stage.delivered, seconds=COMMIT_SECONDS)
         for receiver, (cast, count) in zip(receivers, backlogs, strict=True):
             self._receive(receiver, expected=count * cast.lanes)
-        of_lane, of_others = ([at for _, at in one.arrivals()] for one in receivers)
+        of_lane, of_others = ([at for _, at in endpoint.arrivals()] for endpoint in receivers)
         return _rates_meanwhile(of_lane, of_others, busy, lane_pace=lane_pace)
 
     def _receive(self, receiver: children.ReceiverProcess, *, expected: int) -> None:
@@ -150,8 +150,8 @@ class Beside:
         return [
             compare(
                 f"{name} beside {WANTED_RATE:,}/s, with and without scripts",
-                [one.lane for one in self.scripts],
-                [one.lane for one in self.others],
+                [script.lane for script in self.scripts],
+                [other.lane for other in self.others],
                 wanted=WANTED_BESIDE,
             ),
             *(result for side, rounds in sides for result in _explained(side, rounds)),
@@ -160,9 +160,9 @@ class Beside:
 
 def _explained(side: str, rounds: Sequence[LaneRates]) -> Iterator[BenchResult]:
     """Yield the busy cores, and the delays of a lane with a pace."""
-    cores = median(one.busy_cores for one in rounds)
+    cores = median(run.busy_cores for run in rounds)
     yield at_most(f"  busy cores, {side} scripts", cores, None, unit="cores")
-    delays = [1000 * delay for one in rounds for delay in one.delays]
+    delays = [1000 * delay for run in rounds for delay in run.delays]
     for percent in (50, 99) if delays else ():
         delay = percentile(delays, percent)
         yield at_most(

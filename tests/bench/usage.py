@@ -22,13 +22,13 @@ class Process:
 def tree(pid: int) -> list[Process]:
     """Return a process with all its descendants."""
     children: defaultdict[int, list[int]] = defaultdict(list)
-    for one in _pids():
-        children[_parent(one)].append(one)
+    for known_pid in _pids():
+        children[_parent(known_pid)].append(known_pid)
     found, ahead = [], [pid]
     while ahead:
         found.append(ahead.pop())
         ahead += children[found[-1]]
-    return [Process(one, _part(one)) for one in found]
+    return [Process(found_pid, _part(found_pid)) for found_pid in found]
 
 
 def database(pid: int) -> list[Process]:

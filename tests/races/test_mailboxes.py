@@ -60,9 +60,9 @@ def drain(subscriber_id: int, begin: threading.Barrier, *, most: int) -> list[in
     got: list[int] = []
     try:
         while fetched := mailboxes.fetch_messages(subscriber_id, most=most, visibility=600):
-            got += [one.delivery_id for one in fetched]
+            got += [message.delivery_id for message in fetched]
             results = mailboxes.acknowledge_receipts(
-                subscriber_id, [one.receipt for one in fetched]
+                subscriber_id, [message.receipt for message in fetched]
             )
             assert not any(result.error for result in results)
     finally:
@@ -130,7 +130,7 @@ def test_a_fetch_skips_locked_messages_without_waiting(mailbox: FilledMailbox) -
     put = mailbox.put(3)
     with fetching(mailbox, most=2) as got:
         assert ids(mailbox.next(2)) == public_ids(put[2:])
-    assert [one.delivery_id for one in got] == [delivery.pk for delivery in put[:2]]
+    assert [message.delivery_id for message in got] == [delivery.pk for delivery in put[:2]]
 
 
 def test_a_fetch_does_not_wait_for_extensions_and_acknowledgements(mailbox: FilledMailbox) -> None:

@@ -130,14 +130,14 @@ def test_two_replays_restore_an_archived_message_once(
 ) -> None:
     archived(archive, subscription.event_type, range(901, 911))
     first, second = (running(subscription, range(901, 911)) for _ in range(2))
-    for one in (first, second):
-        one.refresh_from_db()
+    for replay_id in (first, second):
+        replay_id.refresh_from_db()
     while ReplayState.RUNNING in (first.state, second.state):
         batch()
         first.refresh_from_db()
         second.refresh_from_db()
     assert Message.objects.count() == 10
-    assert [len(made(one)) for one in (first, second)] == [10, 10]
+    assert [len(made(replay_id)) for replay_id in (first, second)] == [10, 10]
 
 
 def _remove() -> None:

@@ -65,14 +65,17 @@ def test_of_two_different_replies_at_once_the_later_is_refused(made: EventType) 
 def test_of_two_endpoints_of_a_group_at_once_one_replies(made: EventType) -> None:
     queue = factories.event_type(kind=Kind.QUEUE)
     message = factories.message(event_type=queue, headers={"replyto": "Quote.Made"})
-    one, two = (
+    first_reply, second_reply = (
         factories.delivery(
             message=message, subscription=factories.subscription(event_type=queue), queue_group=0
         )
         for _ in range(2)
     )
-    assert isinstance(meet(partial(reply, one, b"1"), partial(reply, two, b"2")), ReplyRefusedError)
-    assert Reply.objects.get().delivery_id == one.pk
+    assert isinstance(
+        meet(partial(reply, first_reply, b"1"), partial(reply, second_reply, b"2")),
+        ReplyRefusedError,
+    )
+    assert Reply.objects.get().delivery_id == first_reply.pk
 
 
 def test_a_reply_that_dies_before_its_commit_leaves_the_next_one_to_count(made: EventType) -> None:

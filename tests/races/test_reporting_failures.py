@@ -72,7 +72,7 @@ def test_the_named_subscriber_cannot_be_deleted_while_it_is_notified() -> None:
     deleted = meet(report, lambda: Subscription.objects.get(pk=ops.pk).delete())
     assert deleted is not None
     message = Message.objects.get(event_type=EventType.objects.get(name="Inturn.Delivery.Failed"))
-    assert [one.subscription_id for one in message.deliveries.all()] == [ops.pk]
+    assert [delivery.subscription_id for delivery in message.deliveries.all()] == [ops.pk]
 
 
 def test_a_subscriber_deleted_first_is_not_notified_and_the_failure_is_published() -> None:
@@ -81,7 +81,7 @@ def test_a_subscriber_deleted_first_is_not_notified_and_the_failure_is_published
     meet(lambda: Subscription.objects.get(pk=ops.pk).delete(), report)
     report()
     message = Message.objects.get(event_type=EventType.objects.get(name="Inturn.Delivery.Failed"))
-    assert [one.subscription_id for one in message.deliveries.all()] == [wanting.pk]
+    assert [delivery.subscription_id for delivery in message.deliveries.all()] == [wanting.pk]
     assert JournalEntry.objects.filter(kind="ERRORS_TO").count() == 1
 
 

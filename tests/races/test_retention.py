@@ -56,7 +56,7 @@ class TestResubmitting:
         with unfinished(partial(resubmit_delivery, row.pk, actor="ann")):
             # Does not wait for her transaction.
             run_whole()
-        assert [is_there(one) for one in (row, other)] == [True, False]
+        assert [is_there(message) for message in (row, other)] == [True, False]
         assert Delivery.objects.get(pk=row.pk).status == Status.PENDING
         run_whole()
         assert is_there(row)
@@ -95,7 +95,7 @@ class TestResubmitting:
         with unfinished(lambda: resubmit_edited(row, EDIT, actor="ann")):
             assert run_whole().messages == 0
         assert run_whole().messages == 0
-        assert [is_there(one) for one in (original, row)] == [True, True]
+        assert [is_there(message) for message in (original, row)] == [True, True]
 
     def test_a_lock_on_a_copy_keeps_only_its_original(self) -> None:
         original, other = (factories.message(published_at=past(9)) for _ in range(2))

@@ -78,7 +78,7 @@ class Days:
 
     def beyond(self, scans: list[PartitionScan], *, slack: int = 0) -> list[PartitionScan]:
         """Return the scans of other days; `slack` days before and after the chosen one count."""
-        near = {str(one.first_id) for one in self.ranges[CHOSEN - slack : CHOSEN + slack + 1]}
+        near = {str(day.first_id) for day in self.ranges[CHOSEN - slack : CHOSEN + slack + 1]}
         return [scan for scan in scans if scan.range not in near]
 
 
@@ -96,9 +96,9 @@ def six_days() -> Iterator[Days]:
     made = []
     with ids_put_back():
         for day in range(DAYS):
-            with range_of(100_000) as one, connection.cursor() as cursor:
+            with range_of(100_000) as held, connection.cursor() as cursor:
                 at = BEGINNING + timedelta(days=day)
-                cursor.execute(_FILL, given | {"first": one.first_id + 1, "at": at})
-                cursor.execute(_ANALYZE, {"first": one.first_id})
-            made.append(one)
+                cursor.execute(_FILL, given | {"first": held.first_id + 1, "at": at})
+                cursor.execute(_ANALYZE, {"first": held.first_id})
+            made.append(held)
         yield Days(made, subscription.subscriber.name)

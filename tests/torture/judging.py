@@ -170,7 +170,8 @@ class Judge:
             for message, status in _statuses(self._seen.queue, lane).items():
                 statuses[message].append(status)
         received = sorted(
-            (request for lane in workers for request in lane.received), key=lambda one: one.at
+            (request for lane in workers for request in lane.received),
+            key=lambda received_request: received_request.at,
         )
         self.result.requests += len(received)
         most = len(journal.crashes) * MAX_IN_FLIGHT * QUEUE_LANES

@@ -184,7 +184,9 @@ def doubts(
     late, early = NOTICED_SECONDS + wrong_by, TOLERANCE_SECONDS + wrong_by
     findings = []
     for at in sorted(doubted_at):
-        cause = next((one for one in left if one[0] - early <= at <= one[1] + late), None)
+        cause = next(
+            (downtime for downtime in left if downtime[0] - early <= at <= downtime[1] + late), None
+        )
         if cause is None:
             text = "no crash explains it, or more than one is in doubt"
             findings.append(Breach("IN DOUBT", lane, at, text))

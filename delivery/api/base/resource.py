@@ -143,7 +143,10 @@ def _constraint_message(
     """Return the model's message for a violated constraint, or an empty string."""
     model: type[models.Model] = serializer.Meta.model  # type: ignore[attr-defined]
     own = models.UniqueConstraint.default_violation_error_message
-    messages = {one.name: str(one.violation_error_message) for one in model._meta.constraints}
+    messages = {
+        constraint.name: str(constraint.violation_error_message)
+        for constraint in model._meta.constraints
+    }
     detail = messages.get(violation.diag.constraint_name or "", "")
     return "" if detail == str(own) else detail
 

@@ -205,9 +205,13 @@ class StrictModel(Strict, serializers.ModelSerializer[Any]):
         """Return the columns that are unique by themselves, if they are set."""
         model: type[models.Model] = self.Meta.model
         unique = [
-            one for one in model._meta.constraints if isinstance(one, models.UniqueConstraint)
+            constraint
+            for constraint in model._meta.constraints
+            if isinstance(constraint, models.UniqueConstraint)
         ]
-        return frozenset(one.fields[0] for one in unique if len(one.fields) == 1)
+        return frozenset(
+            constraint.fields[0] for constraint in unique if len(constraint.fields) == 1
+        )
 
     @property
     def _set_by_inturn(self) -> frozenset[str]:

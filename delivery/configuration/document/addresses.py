@@ -19,8 +19,8 @@ def find_refused(
     It may serve thousands of subscriptions. Built-in receivers are accepted.
     """
     users: dict[Server, list[tuple[str, str]]] = {}
-    for one in plan.changes:
-        for label, field, server in _urls(one, built_in_receivers):
+    for change in plan.changes:
+        for label, field, server in _urls(change, built_in_receivers):
             users.setdefault(server, []).append((label, field))
     for server, detail in refused_servers(sorted(users), allowed_networks).items():
         (label, field), *others = users[server]
@@ -32,12 +32,12 @@ def find_refused(
 
 
 def _urls(
-    one: PlannedObject, built_in_receivers: Container[str]
+    change: PlannedObject, built_in_receivers: Container[str]
 ) -> Iterator[tuple[str, str, Server]]:
-    if one.section is not SUBSCRIPTIONS or one.verb == Verb.DELETE:
+    if change.section is not SUBSCRIPTIONS or change.verb == Verb.DELETE:
         return
-    for field in one.fields:
+    for field in change.fields:
         if field.name in _FIELDS and field.after and field.after != INTERNAL:
             parsed = parse_endpoint(field.after)
             if parsed.url not in built_in_receivers:
-                yield one.label, field.name, (parsed.host, parsed.port)
+                yield change.label, field.name, (parsed.host, parsed.port)

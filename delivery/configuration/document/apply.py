@@ -107,13 +107,13 @@ def _lock(planned: Plan) -> None:
 
     Publishing refers to these rows and goes on, unless they are about to be deleted.
     """
-    if any(isinstance(one.row, Subscription) for one in planned.changes):
+    if any(isinstance(change.row, Subscription) for change in planned.changes):
         _locked(EventType.objects.filter(kind=Kind.SYNC), no_key=True)
-    stored = [one for one in planned.changes if one.row.pk is not None]
+    stored = [change for change in planned.changes if change.row.pk is not None]
     for verb in (Verb.CHANGE, Verb.DELETE):
-        of_verb = [one for one in stored if one.verb == verb]
-        for section, ones in groupby(of_verb, key=lambda one: one.section):
-            ids = [one.row.pk for one in ones]
+        of_verb = [change for change in stored if change.verb == verb]
+        for section, ones in groupby(of_verb, key=lambda change: change.section):
+            ids = [change.row.pk for change in ones]
             _locked(exportable_rows(section).filter(pk__in=ids), no_key=verb == Verb.CHANGE)
 
 
@@ -131,13 +131,13 @@ class _Writing:
 
     def write(self, planned: Plan) -> None:
         for section in SECTIONS:
-            ones = [one for one in planned.changes if one.section is section]
+            ones = [change for change in planned.changes if change.section is section]
             # Changes first: they may free a value (such as a queue id) that a new object takes.
-            for one in ones:
-                if one.verb == Verb.CHANGE:
-                    self._change(one)
-            self._create(section, [one for one in ones if one.verb == Verb.CREATE])
-        self._delete(one for one in planned.changes if one.verb == Verb.DELETE)
+            for change in ones:
+                if change.verb == Verb.CHANGE:
+                    self._change(change)
+            self._create(section, [change for change in ones if change.verb == Verb.CREATE])
+        self._delete(change for change in planned.changes if change.verb == Verb.DELETE)
         ConfigurationChange.objects.bulk_create(self._log, batch_size=_BATCH)
         if planned.changes:
             self._applying.notify()
@@ -145,16 +145,16 @@ class _Writing:
     def _create(self, section: Section, ones: list[PlannedObject]) -> None:
         if section.model is Subscription:
             self._create_subscriptions(
-                [one.row for one in ones if isinstance(one.row, Subscription)]
+                [change.row for change in ones if isinstance(change.row, Subscription)]
             )
         else:
             # One by one: `save` sends the signals that other code listens for.
-            for one in ones:
-                one.row.save()
-                _link(one)
+            for change in ones:
+                change.row.save()
+                _link(change)
         self._log += [
-            self._entry("created", one.row, after=_state(one.row) | _new_publish_id(one))
-            for one in ones
+            self._entry("created", change.row, after=_state(change.row) | _new_publish_id(change))
+            for change in ones
         ]
 
     def _create_subscriptions(self, rows: list[Subscription]) -> None:
@@ -164,20 +164,20 @@ class _Writing:
         secrets = [SigningSecret(subscription=row) for row in rows if row.mode == Mode.PUSH]
         SigningSecret.objects.bulk_create(secrets, batch_size=_BATCH)
 
-    def _change(self, one: PlannedObject) -> None:
-        row = one.row
-        changed = {field.name for field in one.fields}
+    def _change(self, change: PlannedObject) -> None:
+        row = change.row
+        changed = {field.name for field in change.fields}
         before = _state(row)
-        status = one.values["status"] if "status" in changed else None
+        status = change.values["status"] if "status" in changed else None
         columns = {column.name for column in row._meta.concrete_fields} & (changed - {"status"})
         for name in columns:
-            setattr(row, name, one.values[name])
+            setattr(row, name, change.values[name])
         if isinstance(row, Publisher) and "event_types" in changed:
-            row.all_event_types = one.values["event_types"] is None
+            row.all_event_types = change.values["event_types"] is None
             columns.add("all_event_types")
         # Only the changed columns: see `StrictModel.update`.
         row.save(update_fields=columns | {"updated_at"})
-        _link(one)
+        _link(change)
         renewed = dict.fromkeys(SECRET_FIELDS & changed, f"{MASKED}, new value")
         if changed - {"status"} or status is None:
             after = _state(row) | renewed
@@ -186,9 +186,9 @@ class _Writing:
             self._applying.set_status(row, status)
 
     def _delete(self, ones: Iterable[PlannedObject]) -> None:
-        for one in ones:
-            self._log.append(self._entry("deleted", one.row, before=_state(one.row)))
-            one.row.delete()
+        for change in ones:
+            self._log.append(self._entry("deleted", change.row, before=_state(change.row)))
+            change.row.delete()
 
     def _entry(
         self,
@@ -203,21 +203,21 @@ class _Writing:
         )
 
 
-def _link(one: PlannedObject) -> None:
-    if not isinstance(one.row, Publisher):
+def _link(change: PlannedObject) -> None:
+    if not isinstance(change.row, Publisher):
         return
-    if "event_types" in one.values:
-        one.row.event_types.set(one.values["event_types"] or [])
-    if PUBLISH_ID in one.values:
+    if "event_types" in change.values:
+        change.row.event_types.set(change.values["event_types"] or [])
+    if PUBLISH_ID in change.values:
         try:
-            rotate_publish_id(one.row, text=one.values[PUBLISH_ID], now=timezone.now())
+            rotate_publish_id(change.row, text=change.values[PUBLISH_ID], now=timezone.now())
         except PublishIdRefusedError:
             # Another publisher got it meanwhile.
             raise PlanChangedError from None
 
 
-def _new_publish_id(one: PlannedObject) -> dict[str, str]:
-    return {PUBLISH_ID: f"{MASKED}, new value"} if PUBLISH_ID in one.values else {}
+def _new_publish_id(change: PlannedObject) -> dict[str, str]:
+    return {PUBLISH_ID: f"{MASKED}, new value"} if PUBLISH_ID in change.values else {}
 
 
 def _state(row: models.Model) -> dict[str, Any]:

@@ -128,8 +128,12 @@ class RememberedConstraints(StrictModel):
 @cache
 def _constrained(model: type[Model]) -> list[str]:
     """Return the fields that check constraints are about."""
-    checks = (one for one in model._meta.constraints if isinstance(one, CheckConstraint))
-    return sorted({name for one in checks for name in Q(one.condition).referenced_base_fields})
+    checks = (
+        constraint
+        for constraint in model._meta.constraints
+        if isinstance(constraint, CheckConstraint)
+    )
+    return sorted({name for check in checks for name in Q(check.condition).referenced_base_fields})
 
 
 class EventTypeEntry(RememberedConstraints, EventTypeSerializer):
@@ -206,5 +210,6 @@ class Checker:
         except ValidationError as error:
             found = field_errors(error.detail)
             return {}, [
-                DocumentFault(object=of, field=one["field"], detail=one["detail"]) for one in found
+                DocumentFault(object=of, field=refusal["field"], detail=refusal["detail"])
+                for refusal in found
             ]

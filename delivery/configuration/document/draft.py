@@ -223,41 +223,51 @@ class _Drafting:
             if section.name in self._wanted.document
             for row in self._lacking(section)
         ]
-        for one in doomed:
-            del self._there[one.section.name][one.name]
+        for planned_object in doomed:
+            del self._there[planned_object.section.name][planned_object.name]
         self.plan.objects += doomed
 
     def find_needs(self) -> None:
         """Refuse to delete objects that others depend on."""
-        doomed = [one for one in self.plan.objects if one.verb == Verb.DELETE]
-        self.plan.faults += [fault for one in doomed for fault in self._needs(one)]
+        doomed = [
+            planned_object
+            for planned_object in self.plan.objects
+            if planned_object.verb == Verb.DELETE
+        ]
+        self.plan.faults += [
+            fault for planned_object in doomed for fault in self._needs(planned_object)
+        ]
 
     def _lacking(self, section: Section) -> list[Model]:
         named = {_name(section, entry) for entry in self._wanted.document[section.name]}
         stored = self._stored[section.name]
         return [stored[name] for name in sorted(stored) if name not in named]
 
-    def _needs(self, one: PlannedObject) -> Iterator[DocumentFault]:
-        reference = _REFERENCES.get(type(one.row))
+    def _needs(self, planned_object: PlannedObject) -> Iterator[DocumentFault]:
+        reference = _REFERENCES.get(type(planned_object.row))
         is_named = reference is not None and any(
-            values.get(reference, getattr(row, reference)) == one.row
+            values.get(reference, getattr(row, reference)) == planned_object.row
             for row, values in self._there[SUBSCRIPTIONS.name].values()
         )
-        if one.section is COMMON_SCRIPTS:
+        if planned_object.section is COMMON_SCRIPTS:
             found = named(
-                each for each in self._scripts() if one.name in dict(included_names(each.text))
+                each
+                for each in self._scripts()
+                if planned_object.name in dict(included_names(each.text))
             )
             dependents = f"scripts that include it ({found})" if found else None
         elif is_named:
             dependents = "subscriptions"
         else:
-            dependents = first_dependents(one.row, apart_from=(Subscription,))
+            dependents = first_dependents(planned_object.row, apart_from=(Subscription,))
         if dependents:
             what = (
-                "make it INACTIVE" if one.section is SUBSCRIPTIONS else "leave it in the document"
+                "make it INACTIVE"
+                if planned_object.section is SUBSCRIPTIONS
+                else "leave it in the document"
             )
             detail = f"It has {dependents}, so it cannot be deleted; {what}."
-            yield DocumentFault(object=one.label, field="", detail=detail)
+            yield DocumentFault(object=planned_object.label, field="", detail=detail)
 
     def find_broken_scripts(self) -> None:
         """Refuse common scripts with which a stored script would not be valid any more.

@@ -26,7 +26,7 @@ def export_configuration(*, only: Collection[str] = ()) -> dict[str, Any]:
     """Return the current configuration as a document; `only` names sections."""
     content: dict[str, Any] = {"format": FORMAT}
     names = ReferenceNames()
-    for section in (one for one in SECTIONS if not only or one.name in only):
+    for section in (known for known in SECTIONS if not only or known.name in only):
         rows = sorted(exportable_rows(section), key=lambda row: (str(row).casefold(), str(row)))
         content[section.name] = [_entry(section, row, names) for row in rows]
     return content
@@ -51,7 +51,11 @@ def exportable_rows(section: Section) -> QuerySet[Any]:
 def exported_value(row: Model, field: str) -> Any:
     """Return a field as in a document, secrets included; other objects are given by name."""
     if isinstance(row, Publisher) and field == "event_types":
-        return None if row.all_event_types else sorted(one.name for one in row.event_types.all())
+        return (
+            None
+            if row.all_event_types
+            else sorted(event_type.name for event_type in row.event_types.all())
+        )
     return plain_value(getattr(row, field))
 
 

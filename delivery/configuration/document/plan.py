@@ -117,16 +117,24 @@ class Plan:
 
     @property
     def changes(self) -> list[PlannedObject]:
-        return [one for one in self.objects if one.verb != Verb.UNCHANGED]
+        return [
+            planned_object
+            for planned_object in self.objects
+            if planned_object.verb != Verb.UNCHANGED
+        ]
 
     def count(self, verb: Verb) -> int:
-        return sum(one.verb == verb for one in self.objects)
+        return sum(planned_object.verb == verb for planned_object in self.objects)
 
     @property
     def digest(self) -> str:
         content = [
-            [one.label, one.verb, [[each.name, each.before, each.after] for each in one.fields]]
-            for one in self.changes
+            [
+                change.label,
+                change.verb,
+                [[each.name, each.before, each.after] for each in change.fields],
+            ]
+            for change in self.changes
         ]
         # Keyed, because it includes the values of secrets.
         return salted_hmac(

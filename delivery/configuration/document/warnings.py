@@ -32,7 +32,11 @@ def _similar_names(plan: Plan) -> list[str]:
     They are names of event types.
     """
     named = {
-        verb: {one.name for one in plan.changes if one.section is EVENT_TYPES and one.verb == verb}
+        verb: {
+            change.name
+            for change in plan.changes
+            if change.section is EVENT_TYPES and change.verb == verb
+        }
         for verb in (Verb.CREATE, Verb.DELETE)
     }
     if not named[Verb.CREATE]:

@@ -85,7 +85,7 @@ class ResubmissionForm(forms.Form):
         status = self.cleaned_data.get("status")
         values = {name: _plain(self.cleaned_data.get(name)) for name in _WORDS}
         return ({"status": [status]} if status else {}) | {
-            name: one for name, one in values.items() if one
+            name: value for name, value in values.items() if value
         }
 
 

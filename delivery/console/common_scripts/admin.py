@@ -87,16 +87,23 @@ class CommonScriptAdmin(RecordedAdmin):
         mark = f"$include${row.name}"
         rows = Subscription.objects.filter(script__contains=mark).select_related("subscriber")
         rows = rows.defer("headers", "auth").order_by("subscriber__name", "name")[: SHOWN + 1]
-        found = [one for one in rows if row.name in dict(included_names(one.script))]
+        found = [
+            subscription
+            for subscription in rows
+            if row.name in dict(included_names(subscription.script))
+        ]
         links: list[tuple[str, Subscription | CommonScript]] = [
-            (reverse("admin:subscriptions_subscription_status", args=[one.pk]), one)
-            for one in found[:SHOWN]
+            (
+                reverse("admin:subscriptions_subscription_status", args=[subscription.pk]),
+                subscription,
+            )
+            for subscription in found[:SHOWN]
         ]
         others = CommonScript.objects.filter(text__contains=mark).exclude(pk=row.pk)
         links += [
-            (reverse("admin:subscriptions_commonscript_change", args=[one.pk]), one)
-            for one in others
-            if row.name in dict(included_names(one.text))
+            (reverse("admin:subscriptions_commonscript_change", args=[script.pk]), script)
+            for script in others
+            if row.name in dict(included_names(script.text))
         ]
         if not links:
             return f"No script yet: write a line $include${row.name} in one."

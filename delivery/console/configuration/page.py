@@ -213,7 +213,7 @@ def _configuration_request(given: dict[str, Any]) -> ConfigurationRequest:
 def _changes(plan: Plan) -> dict[str, Any]:
     """Return the changes of a plan or drift for the template."""
     return {
-        "rows": [_row(one) for one in plan.changes[:SHOWN]],
+        "rows": [_row(change) for change in plan.changes[:SHOWN]],
         "count": len(plan.changes),
         "summary": plan_summary(plan),
         "kept": plan.kept,
@@ -230,13 +230,13 @@ def _shown(request: HttpRequest, form: forms.Form, **context: Any) -> HttpRespon
     return TemplateResponse(request, "console/configuration/page.html", context)
 
 
-def _row(one: PlannedObject) -> dict[str, Any]:
+def _row(change: PlannedObject) -> dict[str, Any]:
     fields = [
         {
             "name": each.name,
-            "before": "" if one.verb == Verb.CREATE else shown_value(each.shown_before),
+            "before": "" if change.verb == Verb.CREATE else shown_value(each.shown_before),
             "after": shown_value(each.shown_after) + is_set_anew(each),
         }
-        for each in one.fields
+        for each in change.fields
     ]
-    return {"verb": one.verb, "label": one.label, "fields": fields}
+    return {"verb": change.verb, "label": change.label, "fields": fields}

@@ -58,7 +58,7 @@ def _cell(buttons: Sequence[SafeString]) -> SafeString:
 
 
 def _joined(buttons: Sequence[SafeString]) -> SafeString:
-    return format_html_join("", "{}", ((one,) for one in buttons))
+    return format_html_join("", "{}", ((button,) for button in buttons))
 
 
 def _activating(owner: Owner, backlog: Bounded | None) -> list[SafeString]:

@@ -89,7 +89,7 @@ def reasons_of(message: Message, *, may_see: bool, explains_all: bool = False) -
     today = list(present if explains_all else present[: EXPLAINED + 1])
     if len(today) > EXPLAINED and not explains_all:
         return Reasons(too_many=True)
-    now = {one.subscription.pk: one for one in explain_message_by(message, today)}
+    now = {explained.subscription.pk: explained for explained in explain_message_by(message, today)}
     got = set(
         Delivery.objects.of_message(message.pk)
         .filter(subscription_id__in=list(now), replay=None)
@@ -98,7 +98,7 @@ def reasons_of(message: Message, *, may_see: bool, explains_all: bool = False) -
     try:
         past = subscriptions_at(message.published_at, message.event_type, today)
     except TooManyChangesError:
-        rows = [_of_today(one, got) for one in now.values()]
+        rows = [_of_today(explained, got) for explained in now.values()]
         as_now = f"the configuration has been changed more than {MOST_CHANGES} times since"
     else:
         rows, as_now = list(_of_then(message, past, now, got)), ""
@@ -120,21 +120,25 @@ def _of_then(
 ) -> Sequence[MatchReason]:
     is_unchanged = not past.changes and not past.created
     explained = () if is_unchanged else explain_message_by(message, past.rows)
-    then = now if is_unchanged else {one.subscription.pk: one for one in explained}
+    then = (
+        now
+        if is_unchanged
+        else {explanation.subscription.pk: explanation for explanation in explained}
+    )
     reasons = []
     for pk in {**then, **now}:
-        one, today = then.get(pk), now.get(pk)
-        is_same = one is not None and today is not None and one.reason == today.reason
+        earlier, today = then.get(pk), now.get(pk)
+        is_same = earlier is not None and today is not None and earlier.reason == today.reason
         subscription = today.subscription if today is not None else then[pk].subscription
         reasons.append(
             MatchReason(
                 subscription=subscription,
                 matched=pk in got,
-                reason=_reason(message, one, matched=pk in got),
+                reason=_reason(message, earlier, matched=pk in got),
                 now="" if is_same or today is None else today.reason,
                 change=past.changes.get(pk),
                 exists=today is not None,
-                filter="" if one is None else one.subscription.filter,
+                filter="" if earlier is None else earlier.subscription.filter,
             )
         )
     return reasons

@@ -138,9 +138,11 @@ def _bulk(title: str, rest: str, parameters: list[tuple[str, str]]) -> list[Omni
     named += [("subscription", row.full) for row in subscriptions]
     return [
         OmniboxHit(
-            f"{title} of {one[1]} …", f"{one[0]}; count first", _with(address, [*parameters, one])
+            f"{title} of {parameter[1]} …",
+            f"{parameter[0]}; count first",
+            _with(address, [*parameters, parameter]),
         )
-        for one in named
+        for parameter in named
     ]
 
 
@@ -203,7 +205,7 @@ _CREATING = ("new", "create", "add")
 
 
 def _creations(word: str, rest: str, user: User) -> list[OmniboxHit]:
-    if not any(one.startswith(word.casefold()) for one in _CREATING):
+    if not any(beginning.startswith(word.casefold()) for beginning in _CREATING):
         return []
     return [
         OmniboxHit(f"New {model._meta.verbose_name}", "", add_address(model))

@@ -67,4 +67,4 @@ def _items(request: HttpRequest) -> Iterator[tuple[str, dict[str, Any]]]:
 def _matches(title: str, words: list[str]) -> bool:
     """Return whether each word begins a word of the title, or of its other names."""
     known = f"{title} {_ALIASES.get(title, '')}".casefold().replace("-", " ").split()
-    return all(any(one.startswith(word) for one in known) for word in words)
+    return all(any(keyword.startswith(word) for keyword in known) for word in words)

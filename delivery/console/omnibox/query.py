@@ -76,10 +76,10 @@ def parse_query(text: str) -> Query:
             raise QueryError(_unknown_key(key))
         if not value:
             raise QueryError(f"Write a value after {key}: without a space, or in double quotes.")
-        for name, one in _parameters(KEYS[key], value):
+        for name, parameter in _parameters(KEYS[key], value):
             if name in parameters:
                 raise QueryError(f"{key}: is there twice. Give each condition once.")
-            parameters[name] = one
+            parameters[name] = parameter
     return Query(parameters, " ".join(words))
 
 

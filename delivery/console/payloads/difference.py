@@ -25,9 +25,9 @@ def difference(before: Payload, after: Payload) -> list[DifferenceLine] | None:
 
     JSON is compared indented. None if one of them is binary or cut, or has too many lines.
     """
-    if any(one.is_binary or one.is_cut for one in (before, after)):
+    if any(payload.is_binary or payload.is_cut for payload in (before, after)):
         return None
-    old, new = [(one.pretty or one.text).splitlines() for one in (before, after)]
+    old, new = [(payload.pretty or payload.text).splitlines() for payload in (before, after)]
     if max(len(old), len(new)) > MOST_LINES:
         return None
     return list(_lines(unified_diff(old, new, n=_CONTEXT, lineterm="")))

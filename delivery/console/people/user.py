@@ -183,7 +183,9 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
         super().save_related(request, form, formsets, change)
 
     def recorded_state(self, row: User) -> dict[str, Any]:
-        publishers = sorted(str(one) for one in Publisher.objects.filter(developers=row))
+        publishers = sorted(
+            str(publisher) for publisher in Publisher.objects.filter(developers=row)
+        )
         return super().recorded_state(row) | {"publishers": publishers}
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> list[str]:

@@ -166,7 +166,7 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.1f}"
     if isinstance(value, list):
-        return ", ".join(_text(one) for one in value)
+        return ", ".join(_text(item) for item in value)
     return _moment(str(value))
 
 

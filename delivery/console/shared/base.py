@@ -184,5 +184,5 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
 
 def _are_ids(value: Any) -> bool:
     return all(
-        id_of(str(one)) is not None for one in (value if isinstance(value, list) else [value])
+        id_of(str(choice)) is not None for choice in (value if isinstance(value, list) else [value])
     )

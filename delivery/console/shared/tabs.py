@@ -39,7 +39,7 @@ class Tab:
 
 
 ALL = Tab("", "All")
-FAILED = Tab("failed", "Failed", tuple(one for one in FAILURES if one != Status.IN_DOUBT))
+FAILED = Tab("failed", "Failed", tuple(status for status in FAILURES if status != Status.IN_DOUBT))
 WAITING = Tab("waiting", "Waiting", OPEN)
 IN_DOUBT = Tab("in-doubt", "In doubt", (Status.IN_DOUBT,))
 TABS = (ALL, FAILED, WAITING, IN_DOUBT)

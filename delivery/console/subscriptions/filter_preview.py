@@ -79,14 +79,14 @@ def preview_filter(
     )
     published = [row for row in rows if not row["destination"]]
     evaluated = [_evaluated(row, header_filter_string, filter_text) for row in published]
-    matching = [one for one in evaluated if not one.reason]
+    matching = [message for message in evaluated if not message.reason]
     return FilterPreview(
         evaluated=len(rows),
         delivered=len(rows) - len(published),
         matched=len(matching),
         bytes=sum(len(row["body"]) for row in rows),
         matching=matching[:EXAMPLES],
-        others=[one for one in evaluated if one.reason][:EXAMPLES],
+        others=[message for message in evaluated if message.reason][:EXAMPLES],
     )
 
 

@@ -101,18 +101,18 @@ def add_to_archive(
     require_archive(database, archive.url)
     rows = [
         {
-            "table": one.table,
-            "day": one.day,
-            "path": one.path,
-            "staged": one.staged,
-            "rows": one.rows,
-            "bytes": one.bytes,
-            "first_id": one.first_id,
-            "last_id": one.last_id,
-            "sha256": content.sums[one.staged].sha256,
-            "checksum": content.sums[one.staged].fingerprint.checksum_text,
+            "table": written_file.table,
+            "day": written_file.day,
+            "path": written_file.path,
+            "staged": written_file.staged,
+            "rows": written_file.rows,
+            "bytes": written_file.bytes,
+            "first_id": written_file.first_id,
+            "last_id": written_file.last_id,
+            "sha256": content.sums[written_file.staged].sha256,
+            "checksum": content.sums[written_file.staged].fingerprint.checksum_text,
         }
-        for one in content.written
+        for written_file in content.written
     ]
     database.execute(
         statement("archive_move"),
@@ -124,8 +124,8 @@ def add_to_archive(
             "counts": orjson.dumps(content.counts).decode(),
         },
     )
-    for one in content.written:
-        archive.move(one.staged, one.path)
+    for written_file in content.written:
+        archive.move(written_file.staged, written_file.path)
     finish(database, archive, chunk)
 
 

@@ -54,7 +54,7 @@ def sums_by_path(read: Iterable[Mapping[str, Any]]) -> dict[str, FileSums]:
 
 
 def total_of(sums: Iterable[FileSums]) -> Fingerprint:
-    return sum((one.fingerprint for one in sums), NO_ROWS)
+    return sum((file_sum.fingerprint for file_sum in sums), NO_ROWS)
 
 
 def _every_row(_: pa.RecordBatch) -> bool:

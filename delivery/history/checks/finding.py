@@ -72,7 +72,7 @@ def broken_counts() -> "Column":
     from pyspark.sql import functions as sql
 
     def count(kind: str) -> "Column":
-        broken = sql.filter("broken", lambda one: one["kind"] == kind)
+        broken = sql.filter("broken", lambda finding: finding["kind"] == kind)
         return sql.coalesce(sql.sum(sql.size(broken)), sql.lit(0)).alias(kind)
 
     return sql.struct(*(count(kind) for kind in KINDS))

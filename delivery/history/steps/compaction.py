@@ -94,4 +94,4 @@ def _sums(archive: Archive, table: Table, paths: Sequence[str]) -> list[FileSums
 
 
 def _complete(sums: Iterable[FileSums]) -> Fingerprint:
-    return sum((one.complete for one in sums), Fingerprint())
+    return sum((file_sum.complete for file_sum in sums), Fingerprint())

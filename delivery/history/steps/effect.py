@@ -42,7 +42,7 @@ def measure_effect(job: StepJob, **options: Unpack[EffectOptions]) -> dict[str, 
             "Nothing is archived yet, and this reads the archive: run the export first."
         )
     period = {"since": since.isoformat(), "until": until.isoformat()}
-    changes = [_change(one) for one in options["changes"]]
+    changes = [_change(change) for change in options["changes"]]
     if since >= until or not changes:
         return period | {"effects": []}
     last = (until - timedelta(microseconds=1)).date()
@@ -51,8 +51,8 @@ def measure_effect(job: StepJob, **options: Unpack[EffectOptions]) -> dict[str, 
     found = {row["number"]: row for row in _rows(job, files, changes, since)}
     return period | {
         "effects": [
-            {"subscription": one["subscription"], **_figures(found[number])}
-            for number, one in enumerate(options["changes"])
+            {"subscription": change["subscription"], **_figures(found[number])}
+            for number, change in enumerate(options["changes"])
         ]
     }
 
@@ -65,7 +65,7 @@ def _rows(
     require_files(job.archive, files)
     frame = job.archive.frame(job.spark, MESSAGES, files)
     messages: DataFrame = frame.where(col("published_at") >= lit(since))
-    event_types = sorted({one.event_type for one in changes})
+    event_types = sorted({change.event_type for change in changes})
     for number, event_type in enumerate(event_types, start=1):
         job.progress.doing(f"looking through the messages of {event_type}"[:200])
         yield from (

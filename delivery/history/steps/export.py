@@ -97,11 +97,11 @@ def _export_window(job: StepJob, window: ExportWindow) -> dict[str, int] | None:
             conninfo=job.conninfo, snapshot=seen.name, names=names, archive=job.archive, chunk=chunk
         )
         extracted = _extracted(job, extraction, pieces, rows=counted.total())
-        written = [file for one in extracted for file in one.files]
+        written = [file for extract in extracted for file in extract.files]
         sums = _compared(job, names, extracted, counted)
     counts = {
         table: sum(file.rows for file in written if file.table == table)
-        for table in dict.fromkeys(one.table for one in extracted)
+        for table in dict.fromkeys(extract.table for extract in extracted)
     }
     content = chunks.Content(written=written, sums=sums, snapshot=seen.visible, counts=counts)
     chunks.add_to_archive(job.database, job.archive, chunk, content)
@@ -130,16 +130,20 @@ def _compared(
     lost, either.
     """
     rows = counted.total()
-    counted = counted + sum((Counter({one.table: one.counted}) for one in extracted), Counter())
-    files = sorted((file for one in extracted for file in one.files), key=lambda file: -file.bytes)
+    counted = counted + sum(
+        (Counter({extract.table: extract.counted}) for extract in extracted), Counter()
+    )
+    files = sorted(
+        (file for extract in extracted for file in extract.files), key=lambda file: -file.bytes
+    )
     staged = dealt_shares([(file.table, file.staged) for file in files])
     job.progress.doing(f"comparing {sum(file.rows for file in files):,} rows with PostgreSQL")
     read = job.run_tasks(staged, ReadBack(job.archive, names).sums, rows=rows)
     sums = sums_by_path(chain.from_iterable(read))
-    for table in dict.fromkeys(one.table for one in extracted):
-        of_table = [one for one in extracted if one.table == table]
-        sent = sum((one.sent for one in of_table), Fingerprint())
-        kept = total_of(sums[file.staged] for one in of_table for file in one.files)
+    for table in dict.fromkeys(extract.table for extract in extracted):
+        of_table = [extract for extract in extracted if extract.table == table]
+        sent = sum((extract.sent for extract in of_table), Fingerprint())
+        kept = total_of(sums[file.staged] for extract in of_table for file in extract.files)
         stored = counted[table]
         if sent.rows != stored or kept != sent:
             raise MismatchError(

@@ -61,11 +61,13 @@ def effects(
     """
     from pyspark.sql import functions as sql
 
-    numbered = [(place, one) for place, one in enumerate(changes) if one.event_type == event_type]
+    numbered = [
+        (place, change) for place, change in enumerate(changes) if change.event_type == event_type
+    ]
     columns = {
         f"{name}_{place}": _matches(matching)
-        for place, one in numbered
-        for name, matching in (("before", one.before), ("after", one.after))
+        for place, change in numbered
+        for name, matching in (("before", change.before), ("after", change.after))
     }
     asked = messages.where(
         (sql.col("event_type") == event_type)

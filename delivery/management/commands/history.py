@@ -43,11 +43,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         commands = parser.add_subparsers(metavar="command", required=True)
         for subcommand in SUBCOMMANDS:
-            one = commands.add_parser(
+            subparser = commands.add_parser(
                 subcommand.name, help=subcommand.help, description=subcommand.help
             )
-            subcommand.add(one)
-            one.set_defaults(act=subcommand.act)
+            subcommand.add(subparser)
+            subparser.set_defaults(act=subcommand.act)
 
     def handle(self, *args: Any, act: Callable[[Options, Write], None], **options: Any) -> None:
         act(options, self.stdout.write)

@@ -88,7 +88,7 @@ class Sharing:
 
     def update_members(self, own: Member, others: Sequence[Member], *, now: float) -> None:
         """Update the view from the senders that run at that moment of the monotonic clock."""
-        members = sorted([own, *(one for one in others if one.slot != own.slot)], key=_slot)
+        members = sorted([own, *(other for other in others if other.slot != own.slot)], key=_slot)
         first = members[0]
         if first.slot == own.slot:
             self.sharing = self._decide(members, now=now)

@@ -140,11 +140,11 @@ class _Filters:
             self._refuse("filters", "Give an array of filters.")
             return []
         found = [
-            self._filter_or_group(f"filters.{place}", one) for place, one in enumerate(filters)
+            self._filter_or_group(f"filters.{place}", given) for place, given in enumerate(filters)
         ]
         if self._groups > MOST_GROUPS:
             self._refuse("filters", f"A subscription has at most {MOST_GROUPS} groups.")
-        said = [one for one in found if one is not None]
+        said = [condition for condition in found if condition is not None]
         return [_joined(connector, said)] if said else []
 
     def _filter_or_group(self, place: str, given: Any) -> Condition | None:
@@ -162,8 +162,11 @@ class _Filters:
             )
             return None
         self._refuse_unknown(place, given, known=_OF_GROUP)
-        found = [self._filter(f"{place}.filters.{number}", one) for number, one in enumerate(inner)]
-        said = [one for one in found if one is not None]
+        found = [
+            self._filter(f"{place}.filters.{number}", inner_filter)
+            for number, inner_filter in enumerate(inner)
+        ]
+        said = [condition for condition in found if condition is not None]
         return _joined(connector, said) if said else None
 
     def _filter(self, place: str, given: Any) -> Condition | None:

@@ -77,7 +77,7 @@ class WorkfrontViews(ApiView, ViewSet):
 
     def all(self, request: Request) -> Response:
         """List them like the deprecated call: all at once, with underscores in names."""
-        return Response([shapes.with_underscores(one) for one in _shown(_rows())])
+        return Response([shapes.with_underscores(row) for row in _shown(_rows())])
 
     def retrieve(self, request: Request, id: str) -> Response:
         """Read an event subscription."""

@@ -108,7 +108,7 @@ class Client:
             "fact": fact,
             "asked_at": asked_at,
             "answered_at": time.monotonic(),
-            "of": [[one[name] for name in of] for one in what],
+            "of": [[message[name] for name in of] for message in what],
         }
         # In one write, unbuffered: the process may be killed at any moment.
         os.write(self._log, json.dumps(line).encode() + b"\n")

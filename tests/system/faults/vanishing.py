@@ -82,17 +82,17 @@ def serve(port: int) -> int:
         while True:
             near, _ = listening.accept()
             there = socket.create_connection(("127.0.0.1", port))
-            for one, other in ((near, there), (there, near)):
-                threading.Thread(target=_pump, args=(one, other), daemon=True).start()
+            for source, other in ((near, there), (there, near)):
+                threading.Thread(target=_pump, args=(source, other), daemon=True).start()
 
     threading.Thread(target=accept, daemon=True).start()
     number: int = listening.getsockname()[1]
     return number
 
 
-def _pump(one: socket.socket, other: socket.socket) -> None:
+def _pump(source: socket.socket, other: socket.socket) -> None:
     try:
-        while piece := one.recv(PACKET):
+        while piece := source.recv(PACKET):
             other.sendall(piece)
         other.shutdown(socket.SHUT_WR)
     except OSError:

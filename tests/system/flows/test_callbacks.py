@@ -100,10 +100,10 @@ def test_every_endpoint_of_a_group_gets_the_same_callback(flow: Flow, receiver: 
 
 def test_each_group_has_a_callback_of_its_own(flow: Flow, receiver: Receiver) -> None:
     publisher = endpoint(receiver, "answers")
-    one = flow.subscribe(endpoint(receiver, "one")).endpoint
+    address = flow.subscribe(endpoint(receiver, "one")).endpoint
     two = flow.subscribe(endpoint(receiver, "two"), filter="$$->'Body'->'n' is null").endpoint
     flow.publish(CallbackURL=publisher.url)
-    for worker, body in ((one, b"1"), (two, b"2")):
+    for worker, body in ((address, b"1"), (two, b"2")):
         answered(worker.wait_for_count(1)[0].headers["CallbackURL"], body)
     assert sorted(request.body for request in publisher.wait_for_count(2)) == [b"1", b"2"]
 
@@ -159,7 +159,9 @@ def test_a_publisher_that_is_down_gets_its_answer_later(flow: Flow, receiver: Re
     _, request = asked(flow, receiver, publisher)
     answer = answered(request.headers["CallbackURL"])
     received = publisher.wait_for_count(3)
-    assert [(one.id, one.body) for one in received] == [(answer, BODY)] * 3
+    assert [(received_request.id, received_request.body) for received_request in received] == [
+        (answer, BODY)
+    ] * 3
 
 
 def test_a_publisher_that_is_down_does_not_delay_answers_to_another(

@@ -79,7 +79,7 @@ def test_a_replay_executes_the_script_of_today_once_and_resubmissions_of_it_send
     assert original.body.startswith(b"first ")
     assert replayed.body.startswith(b"second ")
     eventually(lambda: "REJECTED" in flow.statuses(of), "the replayed delivery is rejected")
-    (rejected,) = [one for one in flow.deliveries(of) if one["status"] == "REJECTED"]
+    (rejected,) = [delivery for delivery in flow.deliveries(of) if delivery["status"] == "REJECTED"]
     flow.rest.patch(shared, {"text": text("third")})
     flow.rest.post(f"deliveries/{rejected['id']}/resubmit", {})
     assert of.endpoint.wait_for_count(3)[2].body == replayed.body

@@ -50,7 +50,7 @@ def test_the_history_contains_the_destination(
     shown = flow.rest.get(f"messages/{message}")
     assert shown["destination"] == first.subscriber
     explained = flow.rest.get(f"messages/{message}/explain")["results"]
-    reasons = {one["subscription_id"]: one["reason"] for one in explained}
+    reasons = {explanation["subscription_id"]: explanation["reason"] for explanation in explained}
     assert "another destination" in reasons[other.id]
 
 

@@ -54,11 +54,13 @@ def test_two_subscribers_that_refuse_to_take_failures_end_no_loop(
     flow.publish(b"{}", ErrorsTo=deaf[1].subscriber)
     flow.publish(b"{}")
     eventually(
-        lambda: [flow.statuses(one) for one in deaf] == [["REJECTED"], ["REJECTED"]],
+        lambda: (
+            [flow.statuses(subscription) for subscription in deaf] == [["REJECTED"], ["REJECTED"]]
+        ),
         "each refused its failure",
     )
     # A later failure is published by the same chore: it would come after those of a loop.
     ops = pull(flow, "notified-last", event_type=FAILED)
     published = flow.publish(b"{}", ErrorsTo=ops.name)
     assert only_failure(ops, "the last is reported")["message"] == published
-    assert [flow.statuses(one) for one in deaf] == [["REJECTED"], ["REJECTED"]]
+    assert [flow.statuses(subscription) for subscription in deaf] == [["REJECTED"], ["REJECTED"]]

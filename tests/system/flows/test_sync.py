@@ -211,11 +211,11 @@ def test_an_endpoint_that_hangs_does_not_stop_the_web_server(
         # Six of the web server's eight threads may wait.
         of.endpoint.wait_for_count(6)
         eventually(
-            lambda: sum(one.done() for one in waiting) == 6, "the others are asked to come again"
+            lambda: sum(call.done() for call in waiting) == 6, "the others are asked to come again"
         )
         assert flow.product.is_ready()
         hold.release()
-        answers = [one.result() for one in waiting]
+        answers = [call.result() for call in waiting]
     assert sorted(answer.status_code for answer in answers) == [200] * 6 + [503] * 6
     assert {answer.headers.get("Retry-After") for answer in answers} == {None, "1"}
 
@@ -250,11 +250,11 @@ def test_a_settled_sync_failure_is_published(flow: Flow, receiver: Receiver) -> 
     delivery = history(flow, publish(flow))
     publish(flow)
     received = reported.endpoint.wait_for(
-        lambda received: any(str(delivery["id"]).encode() in one.body for one in received)
+        lambda received: any(str(delivery["id"]).encode() in request.body for request in received)
     )
     # A rule's no is an answer; failures are reported in their order.
     assert answered["status"] == "REJECTED"
-    assert not any(str(answered["id"]).encode() in one.body for one in received)
+    assert not any(str(answered["id"]).encode() in request.body for request in received)
 
 
 def subscribe_to_failures(flow: Flow, receiver: Receiver) -> StartedSubscription:

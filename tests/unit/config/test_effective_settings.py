@@ -23,7 +23,9 @@ HIDDEN = "hunter2-hunter2-hunter2-hunter2"
 
 
 def found(home: Path, **given: str) -> dict[str, FoundSetting]:
-    return {one.name: one for one in effective_settings({"INTURN_HOME": str(home)} | given)}
+    return {
+        setting.name: setting for setting in effective_settings({"INTURN_HOME": str(home)} | given)
+    }
 
 
 def test_each_setting_has_its_effective_value_and_its_source(tmp_path: Path) -> None:

@@ -26,7 +26,9 @@ def test_probes_and_metrics_show_the_version() -> None:
     assert Client().get("/healthz").json() == {"status": "ok", "version": version()}
     text = Client().get("/metrics").text
     (build,) = [
-        one for one in text_string_to_metric_families(text) if one.name == "inturn_build_info"
+        family
+        for family in text_string_to_metric_families(text)
+        if family.name == "inturn_build_info"
     ]
     assert [sample.labels["version"] for sample in build.samples] == [version()]
 

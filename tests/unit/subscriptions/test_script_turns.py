@@ -31,10 +31,10 @@ def test_batches_are_executed_one_at_a_time(
 ) -> None:
     monkeypatch.setattr("subscriptions.scripts.pool.TURN_SECONDS", 60)
     many = begun(pool, [job("$outmessage = 1;")] * 200)
-    one = pool.run([job("$outmessage = 2;")], seconds=60)
-    wait([many, one], return_when=FIRST_COMPLETED)
+    outcome = pool.run([job("$outmessage = 2;")], seconds=60)
+    wait([many, outcome], return_when=FIRST_COMPLETED)
     assert many.done()
-    assert len(one.result()) == 1
+    assert len(outcome.result()) == 1
 
 
 def test_a_batch_that_lasts_does_not_hold_up_the_next(

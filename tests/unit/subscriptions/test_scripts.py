@@ -58,7 +58,7 @@ def test_intext_is_the_text_of_the_body(pool: ScriptPool) -> None:
         for text in ("a", "b")
     ]
     results = pool.run(texts, seconds=10).result()
-    assert [made(one).body for one in results] == [b"a.", b"b."]
+    assert [made(result_of).body for result_of in results] == [b"a.", b"b."]
 
 
 def test_a_message_that_is_no_json_is_text(pool: ScriptPool) -> None:

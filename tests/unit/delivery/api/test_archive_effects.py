@@ -67,7 +67,7 @@ def test_a_plan_that_changes_no_matches_requests_none(manager: Caller) -> None:
 def test_no_impossible_number_of_days_is_tried(manager: Caller, days: Any) -> None:
     given = {"document": narrowed(), "days": days}
     problem = refused(manager.post("configuration/plan", given), 400, "invalid")
-    assert [one["field"] for one in problem["errors"]] == ["days"]
+    assert [error["field"] for error in problem["errors"]] == ["days"]
     assert not PipelineRun.objects.exists()
 
 

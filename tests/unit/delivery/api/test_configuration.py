@@ -110,7 +110,7 @@ def test_another_plan_is_not_applied(manager: Caller) -> None:
 def test_all_faults_are_reported_with_object_and_field(manager: Caller) -> None:
     content = document(publishers=[{"name": "b d"}, {"name": "c", "event_types": ["Nothing"]}])
     problem = refused(manager.post("configuration/plan", {"document": content}), 400, "invalid")
-    assert [(one["object"], one["field"]) for one in problem["errors"]] == [
+    assert [(error["object"], error["field"]) for error in problem["errors"]] == [
         ("publisher b d", "name"),
         ("publisher c", "event_types"),
     ]
@@ -124,7 +124,7 @@ def test_secrets_come_with_the_request_and_not_from_the_server(
     remove_everything()
     monkeypatch.setenv("ABC_ALL_TOKEN", "of the server")
     problem = refused(manager.post("configuration/plan", {"document": content}), 400)
-    assert {one["field"] for one in problem["errors"]} == {
+    assert {error["field"] for error in problem["errors"]} == {
         "auth.token",
         "auth.password",
         "headers.X-Key",
@@ -193,7 +193,7 @@ def test_drift_compares_secrets_that_are_given_and_masks_them(manager: Caller) -
 def test_a_wrong_document_has_no_drift_but_faults(manager: Caller) -> None:
     content = document(publishers=[{"name": "b d"}])
     problem = refused(manager.post("configuration/drift", {"document": content}), 400, "invalid")
-    assert [(one["object"], one["field"]) for one in problem["errors"]] == [
+    assert [(error["object"], error["field"]) for error in problem["errors"]] == [
         ("publisher b d", "name")
     ]
     refused(manager.post("configuration/drift", {"document": GITHUB, "prune": True}), 400)

@@ -68,8 +68,8 @@ def test_a_change_answers_the_state_after_it(manager: Caller, delivery: Delivery
 
 
 def test_a_mailbox_has_no_endpoint_state(manager: Caller, db: None) -> None:
-    one = factories.subscription(mode="PULL")
-    assert manager.get(f"subscriptions/{one.pk}").body["endpoint_state"] is None
+    subscription = factories.subscription(mode="PULL")
+    assert manager.get(f"subscriptions/{subscription.pk}").body["endpoint_state"] is None
 
 
 def test_a_list_costs_no_query_more_for_many(

@@ -101,7 +101,7 @@ class TestOneReply:
         factories.settle(sent, Status.REJECTED)
         answer = manager.post(f"deliveries/{sent.pk}/resubmit", {"body": {"n": 2}})
         copy = Delivery.objects.get(pk=answer.body["delivery"])
-        ids = {post(anonymous, one).body["id"] for one in (sent, copy)}
+        ids = {post(anonymous, body).body["id"] for body in (sent, copy)}
         assert len(ids) == 2
 
     def test_nobody_wants_it_is_in_the_journal(self, anonymous: Caller, sent: Delivery) -> None:
@@ -117,11 +117,13 @@ class TestOneReply:
         for text in ("", "", "$$->'Body'->'n' is null"):
             factories.subscription(event_type=queue, filter=text)
         publishing.publish("Work.Wanted", ReplyTo=REPLY)
-        one, two, other = Delivery.objects.filter(message__event_type=queue).order_by("id")
-        assert one.queue_group == two.queue_group != other.queue_group
-        first = post(anonymous, one)
-        assert post(anonymous, two).body == first.body
-        assert "another endpoint" in refused(post(anonymous, two, b"{}"), 409)["detail"]
+        first_delivery, second_delivery, other = Delivery.objects.filter(
+            message__event_type=queue
+        ).order_by("id")
+        assert first_delivery.queue_group == second_delivery.queue_group != other.queue_group
+        first = post(anonymous, first_delivery)
+        assert post(anonymous, second_delivery).body == first.body
+        assert "another endpoint" in refused(post(anonymous, second_delivery, b"{}"), 409)["detail"]
         assert post(anonymous, other).body != first.body
 
 

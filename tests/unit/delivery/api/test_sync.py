@@ -272,7 +272,8 @@ def test_explain_shows_the_subscription_that_would_be_called(
     )
     id = publishing.publish(EVENT, BODY).headers["inturn-message"]
     found = {
-        one["subscription_id"]: one for one in manager.get(f"messages/{id}/explain").body["results"]
+        explanation["subscription_id"]: explanation
+        for explanation in manager.get(f"messages/{id}/explain").body["results"]
     }
     assert found[asked.pk]["qualifies"] is True
     assert found[asked.pk]["reason"] == "it matches, and is the one that is called"

@@ -46,7 +46,7 @@ def test_threads_that_call_at_once_do_not_share_one(receiver: Receiver) -> None:
     hold.release()
     for thread in threads:
         thread.join()
-    assert [outcome(one) for one in ended] == [OutcomeClass.SUCCESS] * 4
+    assert [outcome(call) for call in ended] == [OutcomeClass.SUCCESS] * 4
 
 
 def test_a_connection_closed_meanwhile_is_not_reused(receiver: Receiver) -> None:

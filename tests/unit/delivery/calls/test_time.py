@@ -15,7 +15,7 @@ LATE = 2
 HANGS_MS = 20_000
 
 
-@pytest.mark.parametrize("behaviour", [Hold(), Drip()], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("behaviour", [Hold(), Drip()], ids=lambda case: type(case).__name__)
 def test_an_endpoint_is_not_waited_for_longer_than_its_time(
     receiver: Receiver, behaviour: Behaviour
 ) -> None:

@@ -38,7 +38,11 @@ def test_control_characters_are_escaped_and_the_rest_is_unchanged(text: str, sho
 
 @given(st.text(CONTROLS | st.characters(exclude_categories=["Cs"])))
 def test_no_control_character_is_left(text: str) -> None:
-    assert not [one for one in visible_text(text) if has_effect(one) and one not in "\t\n"]
+    assert not [
+        character
+        for character in visible_text(text)
+        if has_effect(character) and character not in "\t\n"
+    ]
 
 
 @given(
@@ -49,4 +53,4 @@ def test_no_control_character_is_left(text: str) -> None:
 def test_json_keeps_its_value(value: object) -> None:
     shown = visible_json(json.dumps(value, ensure_ascii=False))
     assert json.loads(shown) == value
-    assert not [one for one in shown if has_effect(one)]
+    assert not [character for character in shown if has_effect(character)]

@@ -31,8 +31,8 @@ def keeper(loop: Callable[[], None] = stopping.set) -> Keeper:
 
 
 def test_a_starting_worker_has_a_task_without_time_out_whose_row_is_deleted_at_its_start() -> None:
-    one = keeper()
-    one.begin()
+    first = keeper()
+    first.begin()
     post_spawn.send(sender="test")
     row = OrmQ.objects.get(key=Conf.CLUSTER_NAME)
     assert SignedPackage.loads(row.payload)["timeout"] == NO_TIMEOUT
@@ -57,8 +57,8 @@ def test_a_loop_that_fails_begins_again(caplog: pytest.LogCaptureFixture) -> Non
 
 def test_a_stopping_cluster_queues_nothing_and_starts_no_loop() -> None:
     stopping.set()
-    one = keeper(lambda: pytest.fail("it began"))
-    one.begin()
-    one.work()
+    first = keeper(lambda: pytest.fail("it began"))
+    first.begin()
+    first.work()
     post_spawn.send(sender="test")
     assert not OrmQ.objects.exists()

@@ -58,9 +58,10 @@ def settlements(job: StepJob, delivery: Delivery) -> Found:
         (
             row["status"],
             [
-                one["number"]
-                for one in attempts
-                if one["delivery_id"] == delivery.pk and one["settled_at"] == row["settled_at"]
+                attempt["number"]
+                for attempt in attempts
+                if attempt["delivery_id"] == delivery.pk
+                and attempt["settled_at"] == row["settled_at"]
             ],
         )
         for row in rows(job, DELIVERIES)

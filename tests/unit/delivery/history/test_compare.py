@@ -132,7 +132,9 @@ class TestTheComparison:
     ) -> None:
         log = self.log(archive, f"b,200,{time(2)}")
         result = self.made(archive, spark, theirs=log, event_types=event_types)
-        (example,) = [one for one in result["examples"] if one["result"] == "ONLY_THERE"]
+        (example,) = [
+            example for example in result["examples"] if example["result"] == "ONLY_THERE"
+        ]
         assert (example["here"], result["messages_without_key"]) == (here, without_key)
 
     @pytest.mark.slow

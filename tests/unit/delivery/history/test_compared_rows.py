@@ -83,7 +83,10 @@ class TestComparedRows:
         "status",
         [
             "REDUNDANT",
-            *(pytest.param(one, marks=pytest.mark.slow) for one in ("CANCELLED", "DUPLICATE")),
+            *(
+                pytest.param(status, marks=pytest.mark.slow)
+                for status in ("CANCELLED", "DUPLICATE")
+            ),
         ],
     )
     def test_that_were_not_sent_here_either_are_no_difference(
@@ -131,9 +134,9 @@ class TestRowsOfTheLog:
 
     def test_with_unreadable_texts_keep_them(self, spark: SparkSession) -> None:
         log = spark.createDataFrame([("", " a ", "lost", "yesterday"), ("", " ", None, None)], LOG)
-        one, two = their_rows(log, statuses={}).collect()
-        assert (one.key, one.unknown_status, one.unknown_time) == ("a", "lost", "yesterday")
-        assert (two.key, two.unknown_status, two.unknown_time) == (None, None, None)
+        first, second = their_rows(log, statuses={}).collect()
+        assert (first.key, first.unknown_status, first.unknown_time) == ("a", "lost", "yesterday")
+        assert (second.key, second.unknown_status, second.unknown_time) == (None, None, None)
 
     def test_have_times_of_the_given_form(self, spark: SparkSession) -> None:
         log = spark.createDataFrame([("", "a", None, "22.11.2026 10:00:01")], LOG)

@@ -84,7 +84,11 @@ def test_a_whole_verify_names_the_file_and_makes_all_other_checks(
     assert str(file.relative_to(place)) in result["damaged_files"]
     assert any(str(file.relative_to(place)) in text for text in texts())
     assert check(result, "FILES")["checked"] == ArchiveFile.objects.count()
-    assert any(one["checked"] for one in result["checks"] if one["kind"] != "FILES")
+    assert any(
+        check_result["checked"]
+        for check_result in result["checks"]
+        if check_result["kind"] != "FILES"
+    )
     assert "proof" not in result
 
 

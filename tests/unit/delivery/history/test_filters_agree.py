@@ -76,8 +76,11 @@ def expected(
     tests = [(to_python(tree), to_python(Not(tree))) for tree in trees]
     documents = [document(*message) for message in messages]
     return [
-        tuple(True if holds(one) else False if fails(one) else None for holds, fails in tests)
-        for one in documents
+        tuple(
+            True if holds(text_document) else False if fails(text_document) else None
+            for holds, fails in tests
+        )
+        for text_document in documents
     ]
 
 
@@ -87,8 +90,8 @@ def agree(spark: SparkSession, trees: Sequence[Condition], messages: Sequence[Me
         some = trees[start : start + AT_ONCE]
         rows = zip(asked(found, some), expected(some, messages), messages, strict=True)
         for theirs, ours, message in rows:
-            for tree, one, other in zip(some, theirs, ours, strict=True):
-                assert one is other, (tree, message)
+            for tree, theirs_of, other in zip(some, theirs, ours, strict=True):
+                assert theirs_of is other, (tree, message)
     found.unpersist()
 
 
@@ -118,7 +121,7 @@ def drawn() -> tuple[list[Condition], list[Message]]:
 
     draw()
     asked, about = zip(*found, strict=True)
-    return [one for some in asked for one in some], [one for some in about for one in some]
+    return [row for some in asked for row in some], [row for some in about for row in some]
 
 
 @pytest.mark.slow
@@ -144,9 +147,10 @@ def test_every_oddity_is_read_as_python_reads_it(spark: SparkSession) -> None:
 def test_every_operator_on_every_pair_of_headers(spark: SparkSession) -> None:
     words = [*WORDS, "\ue000", "a\ud7ff", "a\U00010000", "ſ", "K"]
     messages: list[Message] = [
-        ({"priority": one, "filter-string": two}, b"") for one, two in product(words, words)
+        ({"priority": priority, "filter-string": filter_string}, b"")
+        for priority, filter_string in product(words, words)
     ]
-    messages += [({"priority": one}, b"") for one in words] + [({}, b"")]
+    messages += [({"priority": word}, b"") for word in words] + [({}, b"")]
     conditions: list[Condition] = [Comparison(PRIORITY, operator, OTHER) for operator in Operator]
     conditions += [
         IsNull(PRIORITY),
@@ -185,11 +189,13 @@ def test_every_pattern_on_every_header(spark: SparkSession) -> None:
         *map("".join, product(PIECES, repeat=2)),
         *map("".join, product("%_a", repeat=4)),
     ]
-    patterns += [f"%{one}%\U0001f600_" for one in [*".*+?()[]{}^$|#&~-/", "\n", "\\\\E", " "]]
-    texts = [*TEXTS, *WORDS, *[f"x{one}\U0001f600é" for one in ".*+?()[]{}^$|#&~-/\n "]]
+    patterns += [
+        f"%{character}%\U0001f600_" for character in [*".*+?()[]{}^$|#&~-/", "\n", "\\\\E", " "]
+    ]
+    texts = [*TEXTS, *WORDS, *[f"x{character}\U0001f600é" for character in ".*+?()[]{}^$|#&~-/\n "]]
     agree(
         spark,
-        [Like(PRIORITY, one) for one in patterns],
+        [Like(PRIORITY, pattern) for pattern in patterns],
         [({"priority": text}, b"") for text in texts],
     )
 
@@ -201,7 +207,9 @@ def test_logic_has_three_values_however_it_is_cut(spark: SparkSession) -> None:
         Comparison(Path(Root.BODY, (name,), True), Operator.EQUAL, "a") for name in "ab"
     ]
     leaves: list[Condition] = [*native, *python]
-    pairs: list[Condition] = [form((one, two)) for form, one, two in product(FORMS, leaves, leaves)]
+    pairs: list[Condition] = [
+        form((first, second)) for form, first, second in product(FORMS, leaves, leaves)
+    ]
     nested: list[Condition] = [
         form((Not(pair), leaf)) for form, pair, leaf in product(FORMS, pairs, leaves[1:3])
     ]
@@ -244,8 +252,8 @@ FILTERS = [
 @pytest.mark.parametrize("source", webhooks.SOURCES)
 def test_payloads_match_the_same_filters_everywhere(spark: SparkSession, source: str) -> None:
     messages = [
-        ({"filter-string": one.event, "priority": ["low", "none", "high"][at % 3]}, one.raw)
-        for at, one in enumerate(webhooks.read(source))
+        ({"filter-string": line.event, "priority": ["low", "none", "high"][at % 3]}, line.raw)
+        for at, line in enumerate(webhooks.read(source))
     ]
     trees = [parse_filter(text) for text in FILTERS]
     found = asked(archived(spark, messages), trees)

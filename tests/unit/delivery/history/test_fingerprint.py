@@ -134,16 +134,19 @@ def test_a_changed_value_changes_the_fingerprint(change: Row) -> None:
 
 @pytest.mark.parametrize("column", ["error", "excerpt", "started_at", "message_id"])
 def test_values_swapped_between_rows_change_the_fingerprint(column: str) -> None:
-    one, other, *more = ROWS
-    changed = [one | {column: other[column]}, other | {column: one[column]}, *more]
+    first, other, *more = ROWS
+    changed = [first | {column: other[column]}, other | {column: first[column]}, *more]
     assert by_arrow(ATTEMPTS, changed) != WHOLE
 
 
-@pytest.mark.parametrize(("one", "other"), [(1, 2), (12, 13), (3, 17), (200, 500)])
-def test_also_of_small_numbers(one: int, other: int) -> None:
+@pytest.mark.parametrize(("first", "other"), [(1, 2), (12, 13), (3, 17), (200, 500)])
+def test_also_of_small_numbers(first: int, other: int) -> None:
     for id in range(1, 200, STRIDE):
-        rows = [archived.attempt(id, duration_ms=one), archived.attempt(id + 1, duration_ms=other)]
-        changed = [rows[0] | {"duration_ms": other}, rows[1] | {"duration_ms": one}]
+        rows = [
+            archived.attempt(id, duration_ms=first),
+            archived.attempt(id + 1, duration_ms=other),
+        ]
+        changed = [rows[0] | {"duration_ms": other}, rows[1] | {"duration_ms": first}]
         assert by_arrow(ATTEMPTS, rows) != by_arrow(ATTEMPTS, changed)
 
 
@@ -151,8 +154,8 @@ def test_also_of_small_numbers(one: int, other: int) -> None:
 def test_also_within_one_delivery(column: str) -> None:
     rows = [archived.attempt(7, 1, error="a"), archived.attempt(7, 2, duration_ms=6)]
     rows[1]["started_at"] = archived.seconds(9)
-    one, other = rows
-    changed = [one | {column: other[column]}, other | {column: one[column]}]
+    first, other = rows
+    changed = [first | {column: other[column]}, other | {column: first[column]}]
     assert by_arrow(ATTEMPTS, rows) != by_arrow(ATTEMPTS, changed)
 
 

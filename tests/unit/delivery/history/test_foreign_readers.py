@@ -186,7 +186,7 @@ class TestKilled:
         assert len(_messages(archive)) == (Message.objects.count() if is_visible else 0)
         export_history(job)
         check(archive)
-        counted = {IDENTITY} | {file.path for one in TABLES for file in _ledger(one)}
+        counted = {IDENTITY} | {file.path for known in TABLES for file in _ledger(known)}
         assert counted == {
             str(file.relative_to(archive)) for file in archive.rglob("*") if file.is_file()
         }

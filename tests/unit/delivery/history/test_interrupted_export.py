@@ -83,8 +83,12 @@ class TestCrash:
         export_history(job)
         # At each report of a chunk's progress.
         assert stops >= 4
-        assert [row["id"] for row in rows(job, DELIVERIES)] == [one.pk for one in deliveries]
-        assert [row["delivery_id"] for row in rows(job, ATTEMPTS)] == [one.pk for one in deliveries]
+        assert [row["id"] for row in rows(job, DELIVERIES)] == [
+            delivery.pk for delivery in deliveries
+        ]
+        assert [row["delivery_id"] for row in rows(job, ATTEMPTS)] == [
+            delivery.pk for delivery in deliveries
+        ]
         assert visible(tmp_path) == sorted(ArchiveFile.objects.values_list("path", flat=True))
 
     @pytest.mark.slow

@@ -148,7 +148,7 @@ def test_a_forged_file_is_found_though_its_sums_are_forged_or_missing(
     report = report_of(place)
     assert list(report.damages) == [file.path]
     assert report.damages[file.path].startswith(f"{file.path} of the archive has other values")
-    assert file.path not in {one.path for one in report.sound[table]}
+    assert file.path not in {sound_file.path for sound_file in report.sound[table]}
     assert report.losses == []
 
 

@@ -109,8 +109,8 @@ def test_earlier_rows_of_the_same_message_or_lane_are_compared_with_the_new_ones
     open_ones = [_open(row, owed=owed) for row, owed in zip(late, (1, 2), strict=True)]
     write(tmp_path, **before, until=PROVEN_UNTIL)
     assert verified(tmp_path, spark)["verdict"] == "proven"
-    for one in open_ones:
-        one.delete()
+    for open_one in open_ones:
+        open_one.delete()
     settled: Row = {"settled_at": PROVEN_UNTIL + timedelta(seconds=1)}
     write(
         tmp_path,

@@ -28,8 +28,8 @@ S3 = "s3a://key:hidden@bucket/inturn?region=eu-west-1&scheme=http&endpoint_overr
 def test_s3_has_time_outs_and_keeps_what_its_url_says() -> None:
     files, path = file_system_at(S3)
     # Workers get it by pickle.
-    for one in (files, pickle.loads(pickle.dumps(files))):  # noqa: S301 - ours
-        _, (options,) = one.__reduce__()
+    for copy in (files, pickle.loads(pickle.dumps(files))):  # noqa: S301 - ours
+        _, (options,) = copy.__reduce__()
         assert (options["connect_timeout"], options["request_timeout"]) == (3.0, 10.0)
         assert (options["access_key"], options["secret_key"]) == ("key", "hidden")
         assert (options["region"], options["scheme"]) == ("eu-west-1", "http")

@@ -107,7 +107,7 @@ def test_a_success_in_the_row_of_its_delivery_is_archived_like_other_attempts(jo
     move_success(again, number=2)
     export_history(job, lag=AT_ONCE)
     stored = list(Attempt.objects.order_by("delivery_id", "number"))
-    assert [(one.delivery_id, one.number, one.outcome) for one in stored] == [
+    assert [(attempt.delivery_id, attempt.number, attempt.outcome) for attempt in stored] == [
         (again.pk, 1, "UNSENDABLE"),
         (again.pk, 2, "SUCCESS"),
         (only.pk, 1, "SUCCESS"),
@@ -116,7 +116,7 @@ def test_a_success_in_the_row_of_its_delivery_is_archived_like_other_attempts(jo
         (logged.pk, 1, "SUCCESS"),
     ]
     names = ("delivery_id", "number", "duration_ms", "outcome", "status_code", "error")
-    for row, one in zip(rows(job, ATTEMPTS), stored, strict=True):
-        assert row["started_at"].replace(tzinfo=UTC) == one.started_at
-        assert [row[name] for name in names] == [getattr(one, name) for name in names]
-        assert row["excerpt"] == bytes(one.excerpt)
+    for row, attempt in zip(rows(job, ATTEMPTS), stored, strict=True):
+        assert row["started_at"].replace(tzinfo=UTC) == attempt.started_at
+        assert [row[name] for name in names] == [getattr(attempt, name) for name in names]
+        assert row["excerpt"] == bytes(attempt.excerpt)

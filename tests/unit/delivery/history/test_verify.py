@@ -45,7 +45,7 @@ def test_a_sound_history_is_proven(tmp_path: Path, spark: SparkSession) -> None:
         "attempts": 5,
         "until": chunk.until.isoformat(),
     }
-    assert {one["kind"]: one["checked"] for one in result["checks"]} == {
+    assert {check["kind"]: check["checked"] for check in result["checks"]} == {
         "ORDER": 5,
         "TWICE": 5,
         "OWED": 5,
@@ -89,7 +89,7 @@ def test_each_kind_is_found_with_its_rows(tmp_path: Path, spark: SparkSession) -
     ]
     assert result["verdict"] == "broken here"
     broken = {"ORDER": 1, "TWICE": 1, "OWED": 1, "GROUP": 1, "GAPS": 1, "STRAY": 3, "FILES": 0}
-    assert {one["kind"]: one["broken"] for one in result["checks"]} == broken
+    assert {check["kind"]: check["broken"] for check in result["checks"]} == broken
     assert Finding.objects.get(kind="ORDER").text == (
         "Delivery 2 was first tried at 2026-11-22 10:00:00.000000 UTC, before delivery 1, "
         "published before it, which was first tried at 2026-11-22 10:00:01.010000 UTC."

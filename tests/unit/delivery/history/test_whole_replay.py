@@ -66,7 +66,7 @@ def test_a_new_subscription_gets_earlier_messages(
     last = late.endpoint.wait_for_last(newest)
     assert [request.id for request in last] == [*published[1:], newest]
     assert "inturn-replay" not in last[-1].headers
-    assert [one["replay"] for one in flow.deliveries(late)] == [int(_newest(flow))] * (
+    assert [delivery["replay"] for delivery in flow.deliveries(late)] == [int(_newest(flow))] * (
         COUNT - 1
     ) + [None]
     _is_reported(product, late, to=tmp_path)

@@ -32,8 +32,8 @@ def test_either_way_does_every_task(spark: "SparkSession", way: Callable[..., An
 
 def test_workers_do_them(spark: "SparkSession") -> None:
     found = run_tasks(spark, dealt_shares([1, 2, 3, 4]), reported)
-    assert sorted(one["sum"] for one in found) == [1, 2, 3, 4]
-    assert os.getpid() not in {one["process"] for one in found}
+    assert sorted(result["sum"] for result in found) == [1, 2, 3, 4]
+    assert os.getpid() not in {result["process"] for result in found}
 
 
 def test_no_task_starts_no_worker(spark: "SparkSession") -> None:

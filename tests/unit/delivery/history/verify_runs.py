@@ -53,8 +53,8 @@ def found() -> list[Found]:
 
 
 def check(result: dict[str, Any], kind: str) -> dict[str, Any]:
-    (one,) = [one for one in result["checks"] if one["kind"] == kind]
-    return dict(one)
+    (check,) = [check for check in result["checks"] if check["kind"] == kind]
+    return dict(check)
 
 
 def sound_rows(ids: Sequence[int]) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def line(number: int, **fields: Any) -> dict[str, Any]:
 
 def written(folder: Path, lines: Sequence[dict[str, Any]], name: str = "backlog.jsonl") -> Path:
     path = folder / name
-    path.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
 
 
@@ -69,7 +69,7 @@ def bodies() -> list[Any]:
     waiting = (
         Delivery.objects.filter(status=Status.PENDING).order_by("id").select_related("message")
     )
-    return [json.loads(bytes(one.message.body))["n"] for one in waiting]
+    return [json.loads(bytes(delivery.message.body))["n"] for delivery in waiting]
 
 
 def publish_one(event_type: EventType, number: int, **headers: str) -> None:

@@ -37,7 +37,7 @@ QUEUES = json.dumps(
 
 def test_teamforges_rows_become_event_types_and_publishers() -> None:
     document = import_teamforge(TEAMFORGE).document()
-    assert [(one["name"], one["kind"]) for one in document["event_types"]] == [
+    assert [(event_type["name"], event_type["kind"]) for event_type in document["event_types"]] == [
         ("Jenkins.Build", "QUEUE"),
         ("TeamForge.Artifact.Create", "TOPIC"),
         ("jenkins.build", "QUEUE"),
@@ -58,7 +58,7 @@ def test_an_event_format_becomes_the_sample() -> None:
         {"EventName": "Jenkins.Test", "EventFormat": "build, result"},
     ]
     imported = import_teamforge(json.dumps(rows))
-    samples = [one.get("sample") for one in imported.document()["event_types"]]
+    samples = [event_type.get("sample") for event_type in imported.document()["event_types"]]
     assert samples == [{"build": 7}, None]
     assert imported.impossible == [
         "event type Jenkins.Test: its EventFormat is not JSON; give it a sample in the console"
@@ -184,8 +184,10 @@ def test_a_script_that_cannot_be_taken_over_is_reported(
     (line,) = imported.impossible
     assert reason in line
     kept = imported.document().get("subscriptions", [])
-    assert [one["status"] for one in kept] == ([] if endpoint == "webr://" else ["INACTIVE"])
-    assert not any("script" in one for one in kept)
+    assert [subscription["status"] for subscription in kept] == (
+        [] if endpoint == "webr://" else ["INACTIVE"]
+    )
+    assert not any("script" in subscription for subscription in kept)
 
 
 def test_an_included_script_has_to_be_given_before_the_plan() -> None:

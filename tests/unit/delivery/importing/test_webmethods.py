@@ -14,7 +14,7 @@ SERVER = "https://8.8.8.8:5543"
 
 
 def condition(name: str = "new", *types: str, **fields: Any) -> dict[str, Any]:
-    pairs = [{"messageType": one, "filter": ""} for one in types or ("orders:Created",)]
+    pairs = [{"messageType": type_name, "filter": ""} for type_name in types or ("orders:Created",)]
     given = {"conditionName": name, "serviceName": f"orders:{name}", "joinType": "N/A"}
     return given | {"messageTypeFilterPairs": pairs} | fields
 
@@ -44,7 +44,11 @@ def test_a_trigger_is_a_subscriber_and_its_conditions_are_subscriptions_in_order
     document = imported(
         filtered, condition("other"), condition("several", "a:A", "a:B", joinType="OR")
     ).document()
-    assert [one["name"] for one in document["event_types"]] == ["a.A", "a.B", "orders.Created"]
+    assert [event_type["name"] for event_type in document["event_types"]] == [
+        "a.A",
+        "a.B",
+        "orders.Created",
+    ]
     assert document["subscribers"] == [
         {
             "name": "orders.triggers.handle",
@@ -57,8 +61,13 @@ def test_a_trigger_is_a_subscriber_and_its_conditions_are_subscriptions_in_order
         }
     ]
     reported = {
-        one["name"]: (one["position"], one["event_type"], one["filter"], one["endpoint"])
-        for one in document["subscriptions"]
+        subscription["name"]: (
+            subscription["position"],
+            subscription["event_type"],
+            subscription["filter"],
+            subscription["endpoint"],
+        )
+        for subscription in document["subscriptions"]
     }
     assert reported == {
         "big": (1, "orders.Created", "$$->'Body'->>'total' > 99", f"{SERVER}/invoke/orders/big"),
@@ -100,9 +109,9 @@ def test_the_names_of_the_trigger_report_are_read_too() -> None:
 def test_a_join_is_taken_over_and_named(fields: Any, mode: str, seconds: int) -> None:
     found = imported(condition("joined", "a:A", "a:B", **fields), condition("other"))
     *parts, other = found.document()["subscriptions"]
-    assert [one["event_type"] for one in parts] == ["a.A", "a.B"]
-    for one in parts:
-        assert (one["join_mode"], one["join_name"], one["join_seconds"]) == (
+    assert [part["event_type"] for part in parts] == ["a.A", "a.B"]
+    for part in parts:
+        assert (part["join_mode"], part["join_name"], part["join_seconds"]) == (
             mode,
             "joined",
             seconds,
@@ -115,12 +124,12 @@ def test_a_join_is_taken_over_and_named(fields: Any, mode: str, seconds: int) ->
 
 def test_a_join_of_an_unknown_kind_or_with_an_impossible_filter_is_impossible_as_a_whole() -> None:
     found = imported(condition("odd", "a:A", "a:B", joinType="odd"), condition("other"))
-    assert [one["name"] for one in found.document()["subscriptions"]] == ["other"]
+    assert [subscription["name"] for subscription in found.document()["subscriptions"]] == ["other"]
     assert "the join ODD of a:A, a:B" in found.impossible[0]
     joined = condition("joined", "a:A", "a:B", joinType="AND")
     joined["messageTypeFilterPairs"][1]["filter"] = "%a% matches x"
     found = imported(joined, condition("other"))
-    assert [one["name"] for one in found.document()["subscriptions"]] == ["other"]
+    assert [subscription["name"] for subscription in found.document()["subscriptions"]] == ["other"]
     assert "the join AND of a:A, a:B" in found.impossible[0]
 
 
@@ -228,7 +237,9 @@ def test_without_a_server_an_endpoint_is_needed() -> None:
         }
     ]
     found = import_webmethods(json.dumps(given))
-    assert [one["endpoint"] for one in found.document()["subscriptions"]] == ["https://8.8.8.8/b"]
+    assert [subscription["endpoint"] for subscription in found.document()["subscriptions"]] == [
+        "https://8.8.8.8/b"
+    ]
     assert any(
         "nothing says where its service orders:a is called" in line for line in found.impossible
     )

@@ -62,5 +62,7 @@ def test_the_triggers_of_a_server_are_one_application(source: Any, application: 
         for name in ("a", "b")
     ]
     found = import_webmethods(json.dumps(source | {"triggers": triggers}))
-    assert [one.get("application") for one in found.document()["subscribers"]] == [application] * 2
+    assert [subscriber.get("application") for subscriber in found.document()["subscribers"]] == [
+        application
+    ] * 2
     assert found.fields.unread() == []

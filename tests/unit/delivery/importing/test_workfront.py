@@ -145,7 +145,9 @@ def test_the_deprecated_list_is_read_too() -> None:
         }
     ]
     found = import_workfront(json.dumps(listed))
-    assert [one["event_type"] for one in subscriptions(found)] == ["Workfront.TASK.CREATE"]
+    assert [subscription["event_type"] for subscription in subscriptions(found)] == [
+        "Workfront.TASK.CREATE"
+    ]
     assert list(found.secrets.values()) == ["t"]
 
 

@@ -108,12 +108,12 @@ def test_a_cause_that_returns_after_the_quiet_time_is_another_incident() -> None
 
 
 def test_failures_are_one_incident_for_each_subscription_and_cause() -> None:
-    one, another = factories.subscription(), factories.subscription()
-    rows = [fail(subscription=one) for _ in range(3)]
+    first, another = factories.subscription(), factories.subscription()
+    rows = [fail(subscription=first) for _ in range(3)]
     fail(subscription=another)
     turn()
     assert len(reported("Opened")) == 2
-    incident = Incident.objects.get(subscription_id=one.pk)
+    incident = Incident.objects.get(subscription_id=first.pk)
     assert (incident.count, incident.cause) == (3, "404")
     assert {row.delivery_id for row in incident.failed.all()} == {row.pk for row in rows}
 

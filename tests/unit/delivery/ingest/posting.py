@@ -79,12 +79,12 @@ def stored(public_id: str) -> dict[str, Any]:
         "deliveries": [
             # The number of the queue lane follows from the message's id.
             (
-                one.subscription_id,
-                one.lane and one.lane.subscriber_id,
-                one.queue_group,
-                one.expires_at is None,
+                delivery.subscription_id,
+                delivery.lane and delivery.lane.subscriber_id,
+                delivery.queue_group,
+                delivery.expires_at is None,
             )
-            for one in deliveries
+            for delivery in deliveries
         ],
         "unmatched": JournalEntry.objects.filter(kind="UNMATCHED", message_id=message.pk).count(),
     }

@@ -175,11 +175,13 @@ def test_a_stop_ends_every_wait() -> None:
         waiters.stop()
         late = enter(waiters)
         assert looks(looking)
-        assert [(one.turn.done(), looks(one)) for one in (waiting, late)] == [(True, False)] * 2
+        assert [(waiter.turn.done(), looks(waiter)) for waiter in (waiting, late)] == [
+            (True, False)
+        ] * 2
         waiters.return_turn(looking)
         assert (looking.turn.done(), looks(looking)) == (True, False)
-        for one in (looking, waiting, late):
-            waiters.leave(one, may_be_more=True)
+        for waiter in (looking, waiting, late):
+            waiters.leave(waiter, may_be_more=True)
         assert list(waiters.mailboxes) == []
 
     run(scenario())

@@ -43,7 +43,9 @@ def failure_of(
 def notified_subscriptions() -> set[int]:
     """Return the subscriptions that got a failure message."""
     reports = Message.objects.filter(event_type=event_type())
-    return {one.subscription_id for message in reports for one in message.deliveries.all()}
+    return {
+        delivery.subscription_id for message in reports for delivery in message.deliveries.all()
+    }
 
 
 class TestBody:

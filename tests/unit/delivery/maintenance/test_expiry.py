@@ -192,10 +192,10 @@ class TestReportingExpiry:
         assert not FailureNotice.objects.exists()
 
     def test_the_journal_has_one_entry_for_each_subscription_and_cause(self) -> None:
-        one, other = factories.subscription("orders"), factories.subscription("bills")
+        first, other = factories.subscription("orders"), factories.subscription("bills")
         for _ in range(3):
-            past(one)
-        past(one, lived=2 * MINUTE)
+            past(first)
+        past(first, lived=2 * MINUTE)
         past(other)
         settle()
         entries = set(JournalEntry.objects.values_list("kind", "subscription_id", "text"))
@@ -203,8 +203,8 @@ class TestReportingExpiry:
         assert entries == {
             (
                 JournalKind.EXPIRED,
-                one.pk,
-                f"4 deliveries of {one.subscriber}/orders {lived} 60 s to 120 s.",
+                first.pk,
+                f"4 deliveries of {first.subscriber}/orders {lived} 60 s to 120 s.",
             ),
             (
                 JournalKind.EXPIRED,

@@ -82,8 +82,11 @@ def test_a_failure_is_published_to_its_subscribers_like_any_message() -> None:
     report()
     message = Message.objects.get(event_type=event_type())
     assert message.publisher is None
-    assert {one.subscription_id for one in message.deliveries.all()} == {mine.pk, rejected.pk}
-    assert {one.status for one in message.deliveries.all()} == {Status.PENDING}
+    assert {delivery.subscription_id for delivery in message.deliveries.all()} == {
+        mine.pk,
+        rejected.pk,
+    }
+    assert {delivery.status for delivery in message.deliveries.all()} == {Status.PENDING}
 
 
 def test_each_failure_is_reported_once() -> None:

@@ -145,13 +145,13 @@ class TestKept:
         self, in_range: str, row_by_row: list[int]
     ) -> None:
         with range_of() as first:
-            one = old()
+            kept_row = old()
         with range_of():
             other = old()
         if in_range == "original":
-            Message.objects.filter(pk=other.message_id).update(edited_from=one.message)
+            Message.objects.filter(pk=other.message_id).update(edited_from=kept_row.message)
         else:
-            question, answer = (one, other) if in_range == "question" else (other, one)
+            question, answer = (kept_row, other) if in_range == "question" else (other, kept_row)
             Callback.objects.create(
                 message=question.message,
                 queue_group=0,

@@ -141,7 +141,7 @@ class TestArchive:
         row, young = old(), old(days=29)
         say(settings, retention_unarchived=True)
         run_whole()
-        assert [is_there(one) for one in (row, young)] == [False, True]
+        assert [is_there(message) for message in (row, young)] == [False, True]
 
 
 class TestWholeMessages:

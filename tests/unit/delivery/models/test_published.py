@@ -59,7 +59,7 @@ def test_imported_messages_whose_ids_were_reserved_long_before_are_within_the_bo
     ]
     assert set(imported) <= set(between(NOON + 29 * MINUTE, NOON + 40 * MINUTE))
     # The first message after that time is an imported one, with a lower id.
-    assert {one.pk for one in live} <= set(between(NOON - MINUTE, NOON + 20 * MINUTE))
+    assert {message.pk for message in live} <= set(between(NOON - MINUTE, NOON + 20 * MINUTE))
     # A reservation that was used only before bounds nothing.
     after = [
         factories.message(pk=first + 30 + at, published_at=NOON + at * HOUR).pk for at in (1, 2)

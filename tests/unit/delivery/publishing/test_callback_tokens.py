@@ -50,9 +50,9 @@ def test_a_token_changed_in_one_character_is_refused(id: int, at: int, character
 
 
 @given(IDS, IDS)
-def test_a_code_is_of_one_id(one: int, two: int) -> None:
-    forged = f"{two}.{make_token(one, key=KEY).partition('.')[2]}"
-    assert read_token(forged, key=KEY) == (one if one == two else None)
+def test_a_code_is_of_one_id(first: int, second: int) -> None:
+    forged = f"{second}.{make_token(first, key=KEY).partition('.')[2]}"
+    assert read_token(forged, key=KEY) == (first if first == second else None)
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,10 @@ class TestPublishing:
             factories.subscription(event_type=event_type, filter=text)
         (accepted,) = publish(factories.publisher(), [draft(event_type)])
         made = list(Callback.objects.filter(message=accepted.message_id).order_by("queue_group"))
-        assert [(one.queue_group, one.url, one.hop) for one in made] == [(0, URL, 1), (1, URL, 1)]
+        assert [(callback.queue_group, callback.url, callback.hop) for callback in made] == [
+            (0, URL, 1),
+            (1, URL, 1),
+        ]
 
     def test_a_callback_can_be_answered_for_the_days_of_the_setting(
         self, event_type: EventType
@@ -80,7 +83,7 @@ class TestPublishing:
         factories.subscription(event_type=event_type)
         urls = ["https://a.example/1", None, "https://b.example/2"]
         accepted = publish(factories.publisher(), [draft(event_type, url) for url in urls])
-        made = {one.message_id: one.url for one in Callback.objects.all()}
+        made = {callback.message_id: callback.url for callback in Callback.objects.all()}
         assert made == {accepted[0].message_id: urls[0], accepted[2].message_id: urls[2]}
 
     def test_a_message_without_subscription_cannot_be_answered(self, event_type: EventType) -> None:
@@ -186,8 +189,8 @@ class TestAnswering:
         factories.subscription(event_type=event_type)
         factories.subscription(event_type=event_type, filter="$$->'Body'->>'n' is null")
         publish(factories.publisher(), [draft(event_type)])
-        one, two = Callback.objects.order_by("queue_group")
-        assert answer(one, posted()) != answer(two, posted())
+        first, second = Callback.objects.order_by("queue_group")
+        assert answer(first, posted()) != answer(second, posted())
 
     def test_an_expired_callback_cannot_be_answered(self, event_type: EventType) -> None:
         callback = published(event_type)

@@ -46,22 +46,24 @@ def test_the_outcome_of_the_first_decides_about_the_second(
     event_type: EventType, first: Status, second: Status
 ) -> None:
     by_key(event_type)
-    (one,) = published(keyed(event_type))
-    settle(one, first)
+    (delivery,) = published(keyed(event_type))
+    settle(delivery, first)
     (two,) = published(keyed(event_type))
     assert two.status == second
     assert (two.settled_at is None) is (second == Status.PENDING)
     # The owner of the key from now on: it decides about the third.
-    assert DedupKey.objects.get().delivery_id == (two.pk if second == Status.PENDING else one.pk)
+    assert DedupKey.objects.get().delivery_id == (
+        two.pk if second == Status.PENDING else delivery.pk
+    )
 
 
 def test_the_first_is_new_and_the_journal_records_the_others(event_type: EventType) -> None:
     subscription = by_key(event_type)
-    (one,) = published(keyed(event_type))
-    assert one.status == Status.PENDING
+    (delivery,) = published(keyed(event_type))
+    assert delivery.status == Status.PENDING
     assert not JournalEntry.objects.filter(kind=JournalKind.DUPLICATE).exists()
     (two,) = published(keyed(event_type))
-    settle(one, Status.DELIVERED)
+    settle(delivery, Status.DELIVERED)
     (three,) = published(keyed(event_type))
     reported = JournalEntry.objects.filter(kind=JournalKind.DUPLICATE).order_by("id")
     assert [(entry.delivery_id, entry.subscription_id) for entry in reported] == [
@@ -70,32 +72,32 @@ def test_the_first_is_new_and_the_journal_records_the_others(event_type: EventTy
     ]
     assert [entry.text for entry in reported] == [
         (
-            f"msg_{two.message_id} is IN_DOUBT: possible duplicate of delivery {one.pk}, "
+            f"msg_{two.message_id} is IN_DOUBT: possible duplicate of delivery {delivery.pk}, "
             "which was not settled yet."
         ),
         (
-            f"msg_{three.message_id} is DUPLICATE: duplicate of delivery {one.pk}, "
+            f"msg_{three.message_id} is DUPLICATE: duplicate of delivery {delivery.pk}, "
             "which was delivered."
         ),
     ]
-    assert three.reason == f"duplicate of delivery {one.pk}, which was delivered"
+    assert three.reason == f"duplicate of delivery {delivery.pk}, which was delivered"
 
 
 def test_a_duplicate_in_doubt_is_reported_as_a_failure_and_a_settled_one_is_not(
     event_type: EventType,
 ) -> None:
     by_key(event_type)
-    (one,) = published(keyed(event_type))
+    (delivery,) = published(keyed(event_type))
     (two,) = published(keyed(event_type))
-    settle(one, Status.DELIVERED)
+    settle(delivery, Status.DELIVERED)
     published(keyed(event_type))
     assert list(FailureNotice.objects.values_list("delivery_id", "number")) == [(two.pk, 0)]
 
 
 def test_an_ended_window_starts_again(event_type: EventType) -> None:
     by_key(event_type, dedup_window_seconds=3600)
-    (one,) = published(keyed(event_type))
-    settle(one, Status.DELIVERED)
+    (delivery,) = published(keyed(event_type))
+    settle(delivery, Status.DELIVERED)
     DedupKey.objects.update(seen_at=timezone.now() - timedelta(minutes=59))
     (two,) = published(keyed(event_type))
     DedupKey.objects.update(seen_at=timezone.now() - timedelta(minutes=61))
@@ -108,8 +110,8 @@ def test_an_ended_window_starts_again(event_type: EventType) -> None:
 
 def test_a_duplicate_does_not_lengthen_the_window(event_type: EventType) -> None:
     by_key(event_type)
-    (one,) = published(keyed(event_type))
-    settle(one, Status.DELIVERED)
+    (delivery,) = published(keyed(event_type))
+    settle(delivery, Status.DELIVERED)
     seen_at = DedupKey.objects.get().seen_at
     published(keyed(event_type))
     assert DedupKey.objects.get().seen_at == seen_at
@@ -129,7 +131,7 @@ def test_a_removed_first_message_leaves_the_next_in_doubt(event_type: EventType)
 def test_a_message_without_a_key_is_never_a_duplicate(event_type: EventType) -> None:
     by_key(event_type)
     same = plain(event_type, b"same")
-    assert [one.status for one in published(same, same)] == [Status.PENDING] * 2
+    assert [delivery.status for delivery in published(same, same)] == [Status.PENDING] * 2
     assert not DedupKey.objects.exists()
 
 
@@ -137,7 +139,9 @@ def test_a_duplicate_for_one_subscription_is_sent_to_others(event_type: EventTyp
     everything, once = factories.subscription(event_type=event_type), by_key(event_type)
     also_once = by_key(event_type)
     published(keyed(event_type))
-    second = {one.subscription_id: one.status for one in published(keyed(event_type))}
+    second = {
+        delivery.subscription_id: delivery.status for delivery in published(keyed(event_type))
+    }
     assert second == {
         everything.pk: Status.PENDING,
         once.pk: Status.IN_DOUBT,
@@ -174,16 +178,16 @@ class TestPaths:
     ) -> None:
         by_path(event_type)
         same = plain(event_type, body)
-        assert [one.status for one in published(same, same)] == [Status.PENDING] * 2
+        assert [delivery.status for delivery in published(same, same)] == [Status.PENDING] * 2
 
     def test_a_header_can_identify_a_message_that_is_not_json(self, event_type: EventType) -> None:
         by_path(event_type, "$$->'Header'->>'X-Order'")
-        one, two, three = published(
+        first_delivery, two, three = published(
             plain(event_type, b"\xff", x_order="1"),
             plain(event_type, b"other bytes", x_order="1"),
             plain(event_type, b"\xff", x_order="2"),
         )
-        assert [one.status, two.status, three.status] == [
+        assert [first_delivery.status, two.status, three.status] == [
             Status.PENDING,
             Status.IN_DOUBT,
             Status.PENDING,
@@ -202,7 +206,9 @@ class TestDedupInBatches:
     def test_of_one_batch_the_first_item_is_new(self, event_type: EventType) -> None:
         by_path(event_type)
         bodies = [b'{"id": 2}', b'{"id": 1}', b'{"id": 2}', b'{"id": 2, "n": 3}', b'{"id": 1}']
-        statuses = [one.status for one in published(*(plain(event_type, body) for body in bodies))]
+        statuses = [
+            delivery.status for delivery in published(*(plain(event_type, body) for body in bodies))
+        ]
         assert statuses == [Status.PENDING] * 2 + [Status.IN_DOUBT] * 3
         assert DedupKey.objects.count() == 2
 
@@ -211,17 +217,17 @@ class TestDedupInBatches:
     ) -> None:
         by_path(event_type)
         same = plain(event_type, b'{"id": 2}')
-        (one,) = published(same)
-        settle(one, Status.DELIVERED)
-        assert [one.status for one in published(same, same)] == [Status.DUPLICATE] * 2
+        (delivery,) = published(same)
+        settle(delivery, Status.DELIVERED)
+        assert [delivery.status for delivery in published(same, same)] == [Status.DUPLICATE] * 2
 
     def test_in_a_batch_after_a_failed_message_the_first_is_new(
         self, event_type: EventType
     ) -> None:
         by_path(event_type)
         same = plain(event_type, b'{"id": 2}')
-        (one,) = published(same)
-        settle(one, Status.REJECTED)
+        (delivery,) = published(same)
+        settle(delivery, Status.REJECTED)
         two, three = published(same, same)
         assert (two.status, three.status) == (Status.PENDING, Status.IN_DOUBT)
         assert three.reason.startswith(f"possible duplicate of delivery {two.pk},")
@@ -234,7 +240,7 @@ class TestDedupInBatches:
         by_path(event_type), by_path(other)
         body = b'{"id": 2}'
         drafts = [plain(event_type, body), plain(other, body), plain(event_type, body)]
-        assert [one.status for one in published(*drafts)] == [
+        assert [delivery.status for delivery in published(*drafts)] == [
             Status.PENDING,
             Status.PENDING,
             Status.IN_DOUBT,
@@ -253,20 +259,20 @@ def test_messages_that_inturn_publishes_are_deduplicated_too(event_type: EventTy
 
 def test_a_person_may_cancel_the_first_and_the_next_is_new(event_type: EventType) -> None:
     by_key(event_type)
-    (one,) = published(keyed(event_type))
-    assert transitions.cancel_deliveries([one.pk], actor="ann") == 1
+    (delivery,) = published(keyed(event_type))
+    assert transitions.cancel_deliveries([delivery.pk], actor="ann") == 1
     assert published(keyed(event_type))[0].status == Status.PENDING
 
 
 def test_no_sender_sees_a_duplicate(event_type: EventType) -> None:
     """Its lane has work for a moment, but only within the transaction."""
     subscription = by_key(event_type)
-    (one,) = published(keyed(event_type))
+    (delivery,) = published(keyed(event_type))
     published(keyed(event_type))
     waiting = Delivery.objects.pending().filter(
         lane=Lane.objects.get(subscriber=subscription.subscriber)
     )
-    assert [row.pk for row in waiting] == [one.pk]
+    assert [row.pk for row in waiting] == [delivery.pk]
 
 
 def test_a_mailbox_gets_no_duplicate_either(event_type: EventType) -> None:
@@ -278,6 +284,6 @@ def test_a_mailbox_gets_no_duplicate_either(event_type: EventType) -> None:
     assert (status_of(third), third.subscription) == ("DUPLICATE", subscription)
     (fetched,) = published(keyed(event_type, "other"))
     assert [
-        one.delivery_id
-        for one in fetch.fetch_messages(subscription.subscriber_id, most=9, visibility=30)
+        message.delivery_id
+        for message in fetch.fetch_messages(subscription.subscriber_id, most=9, visibility=30)
     ] == [fetched.pk]

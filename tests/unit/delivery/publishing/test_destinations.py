@@ -149,9 +149,9 @@ def test_without_a_match_at_a_whole_subscriber_no_subscription_is_named(
 def test_only_the_destinations_endpoints_of_a_queue_are_tried(db: None) -> None:
     event_type = factories.event_type(kind=Kind.QUEUE)
     crm = factories.subscriber("crm")
-    one = factories.subscription(subscriber=crm, event_type=event_type)
+    subscription = factories.subscription(subscriber=crm, event_type=event_type)
     factories.subscription(event_type=event_type)
-    assert receivers(deliver(event_type, "crm")) == {one}
+    assert receivers(deliver(event_type, "crm")) == {subscription}
 
 
 def test_a_sync_message_calls_its_destination(transactional_db: None, settings: Any) -> None:
@@ -191,7 +191,7 @@ def test_each_message_of_a_batch_goes_to_its_own_destination(orders: Subscriptio
         for to in wanted
     ]
     accepted = publish(factories.publisher(), drafts)
-    found = [receivers(Message.objects.get(pk=one.message_id)) for one in accepted]
+    found = [receivers(Message.objects.get(pk=published.message_id)) for published in accepted]
     assert found == list(wanted.values())
 
 
@@ -263,7 +263,11 @@ def test_an_application_stands_for_all_of_its_subscribers(event_type: EventType)
     message = deliver(event_type, "is.example")
     assert receivers(message) == set(mine)
     assert message.destination == "is.example"
-    assert {one.subscription for one in explain_message(message) if one.qualifies} == set(mine)
+    assert {
+        explanation.subscription
+        for explanation in explain_message(message)
+        if explanation.qualifies
+    } == set(mine)
 
 
 def test_a_subscriber_comes_before_an_application_of_its_name(orders: Subscription) -> None:

@@ -83,7 +83,9 @@ class TestAll:
         content = json.loads(bytes(whole.message.body))
         assert b'{"n": 1.50}' in bytes(whole.message.body)
         assert (content["join"], content["activation"]) == ("order", "A1")
-        assert [(one["event"], parse_public_id(one["id"])) for one in content["messages"]] == [
+        assert [
+            (message["event"], parse_public_id(message["id"])) for message in content["messages"]
+        ] == [
             ("a.A", other.message_id),
             ("b.B", half.message_id),
         ]
@@ -124,12 +126,15 @@ class TestAll:
 
     def test_each_half_is_used_once_and_the_oldest_first(self, owner: Subscriber) -> None:
         first, second = joining(owner, "a.A"), joining(owner, "b.B")
-        one, two = send(first), send(first)
+        first_delivery, second_delivery = send(first), send(first)
         send(second)
         (whole,) = joined(first)
-        two.refresh_from_db()
-        assert (two.status, two.lane_id) == (Status.PENDING, None)
-        assert json.loads(bytes(whole.message.body))["messages"][0]["id"] == one.message.public_id
+        second_delivery.refresh_from_db()
+        assert (second_delivery.status, second_delivery.lane_id) == (Status.PENDING, None)
+        assert (
+            json.loads(bytes(whole.message.body))["messages"][0]["id"]
+            == first_delivery.message.public_id
+        )
         send(second)
         assert len(joined(first)) == 2
 

@@ -25,12 +25,12 @@ def test_every_key_has_its_turn_and_its_order(post: MakePost) -> None:
     waiting = Posts()
     many = [post("many") for _ in range(2 * posts.MOST_TOGETHER)]
     few = [post("few") for _ in range(3)]
-    for one in many + few:
-        assert waiting.put(one)
+    for posted in many + few:
+        assert waiting.put(posted)
     first = waiting.take()
     assert len(first) == posts.MOST_TOGETHER
-    assert [one for one in first if one.key == "few"] == few
-    rest = [one for one in first if one.key == "many"] + waiting.take() + waiting.take()
+    assert [posted for posted in first if posted.key == "few"] == few
+    rest = [posted for posted in first if posted.key == "many"] + waiting.take() + waiting.take()
     assert rest == many
 
 

@@ -91,7 +91,7 @@ def test_a_batch_is_numbered_in_array_order(db: None) -> None:
     ids = [answer.message_id for answer in accepted]
     assert ids == sorted(ids)
     by_lane = Delivery.objects.filter(lane=subscriber.lane).order_by("id").select_related("message")
-    assert [bytes(row.message.body) for row in by_lane] == [one.body for one in drafts]
+    assert [bytes(row.message.body) for row in by_lane] == [sent.body for sent in drafts]
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,8 @@ class ConcurrentPublisher:
 
     def _try(self) -> bool:
         try:
-            for one in REFERRING:
-                self._own.execute(one.encode())
+            for referring in REFERRING:
+                self._own.execute(referring.encode())
         except LockNotAvailable:
             return False
         return True

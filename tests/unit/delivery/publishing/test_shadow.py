@@ -79,7 +79,7 @@ def test_a_queue_group_has_the_others_alone() -> None:
         factories.subscription(event_type=event_type),
     ]
     rows = published(event_type)
-    assert [(rows[one.pk].status, rows[one.pk].queue_group) for one in members] == [
+    assert [(rows[member.pk].status, rows[member.pk].queue_group) for member in members] == [
         (Status.SHADOW, None),
         (Status.PENDING, 0),
         (Status.PENDING, 1),
@@ -113,7 +113,9 @@ def test_a_first_subscriber_is_served_by_the_next() -> None:
         second.pk: Status.PENDING,
     }
     message = Delivery.objects.filter(subscription=second).get().message
-    reasons = {one.subscription.pk: one.reason for one in explain_message(message)}
+    reasons = {
+        explanation.subscription.pk: explanation.reason for explanation in explain_message(message)
+    }
     assert (
         reasons[subscription.pk]
         == "it matches, and is SHADOW: its delivery is recorded and not sent"
@@ -126,7 +128,10 @@ def test_a_first_subscriber_that_is_all_shadow_records_the_first_alone() -> None
     fields: dict[str, Any] = {"event_type": first.event_type, "subscriber": first.subscriber}
     second = shadow(**fields, position=1)
     assert list(published(first.event_type)) == [first.pk]
-    reasons = {one.subscription.pk: one.reason for one in explain_message(Message.objects.get())}
+    reasons = {
+        explanation.subscription.pk: explanation.reason
+        for explanation in explain_message(Message.objects.get())
+    }
     assert "match mode is FIRST" in reasons[second.pk]
 
 

@@ -44,7 +44,7 @@ def signed(
     subscription: Subscription, body: bytes = BODY, *, at: datetime | None = None
 ) -> Mapping[str, Any]:
     timestamp = int((at or timezone.now()).timestamp())
-    keys = [signing_key(one.secret) for one in subscription.secrets.all()]
+    keys = [signing_key(secret.secret) for secret in subscription.secrets.all()]
     return {
         "HTTP_WEBHOOK_ID": "msg_7",
         "HTTP_WEBHOOK_TIMESTAMP": str(timestamp),

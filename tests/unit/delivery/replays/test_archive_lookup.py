@@ -64,7 +64,12 @@ def test_deliveries_have_their_attempts_and_their_last_settlement(archive: Path)
     found = find_message(1)
     assert found is not None
     reported = [
-        (one.id, one.status, [each.outcome for each in one.attempts]) for one in found.deliveries
+        (
+            delivery_there.id,
+            delivery_there.status,
+            [each.outcome for each in delivery_there.attempts],
+        )
+        for delivery_there in found.deliveries
     ]
     assert reported == [
         (10, "DELIVERED", ["SERVER_ERROR", "SUCCESS"]),

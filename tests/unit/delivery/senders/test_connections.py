@@ -36,8 +36,8 @@ def test_options_of_the_database_url_hold_for_senders_too(monkeypatch: pytest.Mo
 
 def test_the_server_ends_sessions_of_a_vanished_machine() -> None:
     async def asking() -> list[str]:
-        async with await connect_sender("inturn test") as one:
-            cursor = await one.execute(
+        async with await connect_sender("inturn test") as first:
+            cursor = await first.execute(
                 "SELECT setting FROM pg_settings WHERE name ~ '^tcp_(keepalives|user)' "
                 "ORDER BY name"
             )
@@ -49,9 +49,9 @@ def test_the_server_ends_sessions_of_a_vanished_machine() -> None:
 
 @pytest.fixture
 def listening() -> Iterator[psycopg.Connection]:
-    with psycopg.connect(**connection_parameters(), autocommit=True) as one:
-        one.execute(f"LISTEN {CHANNEL}")
-        yield one
+    with psycopg.connect(**connection_parameters(), autocommit=True) as first:
+        first.execute(f"LISTEN {CHANNEL}")
+        yield first
 
 
 def received_notifications(listening: psycopg.Connection) -> str:

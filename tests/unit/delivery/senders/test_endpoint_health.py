@@ -79,57 +79,73 @@ def blocked(by: Delivery, **fields: Any) -> LaneChange:
 
 class TestRows:
     def test_an_endpoint_is_down_from_its_first_failure_until_a_success(self) -> None:
-        lane, one, other = queue_lane(), factories.subscription(), factories.subscription()
-        commit((lane, [down(one, lane), down(other, lane)]))
-        since = EndpointHealth.objects.get(pk=one.pk).since
-        commit((lane, [down(one, lane, delivery_id=8, failures=2)]))
-        assert rows() == [(one.pk, lane, 8, 2), (other.pk, lane, 7, 1)]
-        found = EndpointHealth.objects.get(pk=one.pk)
+        lane, second_subscription, other = (
+            queue_lane(),
+            factories.subscription(),
+            factories.subscription(),
+        )
+        commit((lane, [down(second_subscription, lane), down(other, lane)]))
+        since = EndpointHealth.objects.get(pk=second_subscription.pk).since
+        commit((lane, [down(second_subscription, lane, delivery_id=8, failures=2)]))
+        assert rows() == [(second_subscription.pk, lane, 8, 2), (other.pk, lane, 7, 1)]
+        found = EndpointHealth.objects.get(pk=second_subscription.pk)
         assert (found.since, found.reason) == (since, "timed out")
         assert found.next_try_at is not None
         assert found.next_try_at - timezone.now() == pytest.approx(
             timedelta(seconds=60), abs=timedelta(seconds=20)
         )
-        commit((lane, [up(one, lane)]))
+        commit((lane, [up(second_subscription, lane)]))
         assert rows() == [(other.pk, lane, 7, 1)]
 
     def test_a_row_is_of_the_lane_that_wrote_it_last_and_a_success_anywhere_ends_it(self) -> None:
-        first, second, one = queue_lane(0), queue_lane(1), factories.subscription()
-        commit((first, [down(one, first)]), (second, [down(one, second)]))
-        assert rows() == [(one.pk, second, 7, 1)]
-        commit((first, [up(one, first)]))
+        first, second, single = queue_lane(0), queue_lane(1), factories.subscription()
+        commit((first, [down(single, first)]), (second, [down(single, second)]))
+        assert rows() == [(single.pk, second, 7, 1)]
+        commit((first, [up(single, first)]))
         assert rows() == []
 
     def test_of_two_lanes_in_one_commit_the_last_one_counts(self) -> None:
-        first, second, one = queue_lane(0), queue_lane(1), factories.subscription()
-        commit((first, [down(one, first), down(one, second)]))
-        assert rows() == [(one.pk, second, 7, 1)]
+        first, second, single = queue_lane(0), queue_lane(1), factories.subscription()
+        commit((first, [down(single, first), down(single, second)]))
+        assert rows() == [(single.pk, second, 7, 1)]
 
     def test_where_order_is_kept_that_of_the_delivery_that_stops_the_lane_is_down(self) -> None:
         owner = factories.subscriber()
-        one, other = (
+        first_subscription, other = (
             factories.delivery(subscription=factories.subscription(subscriber=owner))
             for _ in range(2)
         )
         lane_id = owner.lane.pk
-        commit((lane_id, [blocked(one)]))
-        assert rows() == [(one.subscription_id, lane_id, one.pk, 1)]
+        commit((lane_id, [blocked(first_subscription)]))
+        assert rows() == [(first_subscription.subscription_id, lane_id, first_subscription.pk, 1)]
         since = EndpointHealth.objects.get().since
-        commit((lane_id, [blocked(one, state=LaneState.SUSPENDED, failures=2, wait_seconds=None)]))
+        commit(
+            (
+                lane_id,
+                [
+                    blocked(
+                        first_subscription, state=LaneState.SUSPENDED, failures=2, wait_seconds=None
+                    )
+                ],
+            )
+        )
         found = EndpointHealth.objects.get()
         assert (found.since, found.failures, found.next_try_at) == (since, 2, None)
         # Another delivery, and a lane that flows, show nothing of the first endpoint.
         commit((lane_id, [blocked(other)]))
         commit((lane_id, [LaneChange(lane_id=lane_id, state=LaneState.IDLE, ends_run=False)]))
-        assert [row[0] for row in rows()] == [one.subscription_id, other.subscription_id]
+        assert [row[0] for row in rows()] == [
+            first_subscription.subscription_id,
+            other.subscription_id,
+        ]
         commit((lane_id, [up(other.subscription, lane_id)]))
-        assert [row[0] for row in rows()] == [one.subscription_id]
+        assert [row[0] for row in rows()] == [first_subscription.subscription_id]
 
     def test_a_row_is_deleted_with_its_subscription(self) -> None:
-        lane, one = queue_lane(), factories.subscription()
-        commit((lane, [down(one, lane)]))
-        late = down(one, lane)
-        one.delete()
+        lane, single = queue_lane(), factories.subscription()
+        commit((lane, [down(single, lane)]))
+        late = down(single, lane)
+        single.delete()
         assert rows() == []
         commit((lane, [late]))
         assert rows() == []
@@ -224,10 +240,10 @@ class TestBeginning:
         assert named_rows("lanes_with_work", {"shard": [shard_of(lane)]}) == []
 
     def test_queue_lanes_start_with_the_rows_of_all_of_them(self) -> None:
-        first, second, one = queue_lane(0), queue_lane(1), factories.subscription()
-        commit((first, [down(one, first)]))
+        first, second, single = queue_lane(0), queue_lane(1), factories.subscription()
+        commit((first, [down(single, first)]))
         (row,) = named_rows("read_lanes", {"lane": [second]})
-        assert [found["subscription_id"] for found in row["down"]] == [one.pk]
+        assert [found["subscription_id"] for found in row["down"]] == [single.pk]
         (row,) = named_rows("read_lanes", {"lane": [factories.subscriber().lane.pk]})
         assert row["down"] is None
 
@@ -236,15 +252,15 @@ def test_a_success_deletes_an_endpoints_row(receiver: Receiver) -> None:
     endpoint, hold = receiver.endpoint("a"), Hold()
     endpoint.next(Close(), hold)
     policy = factories.policy(pause_seconds=1, pause_max_seconds=1)
-    one = factories.subscription(
+    single = factories.subscription(
         event_type=factories.event_type(kind="QUEUE"), endpoint=endpoint.url, policy=policy
     )
     lane = Lane.objects.get(pk=queue_lane())
-    factories.delivery(subscription=one, lane=lane, queue_group=0)
+    factories.delivery(subscription=single, lane=lane, queue_group=0)
 
     async def scenario(claims: Claims, _: SenderContext) -> None:
         await claims.serve([lane.pk])
-        await eventually(lambda: [row[:2] for row in rows()] == [(one.pk, lane.pk)])
+        await eventually(lambda: [row[:2] for row in rows()] == [(single.pk, lane.pk)])
         # It is tried again, and is down until it has taken that message.
         await elsewhere(endpoint.wait_for_count, 2)
         assert await elsewhere(rows) != []

@@ -147,9 +147,9 @@ def left_down(subscription_id: int, *, seconds: float) -> dict[str, Any]:
 class TestReportingEndpoints:
     """An endpoint's state is reported unless another attempt in flight there may differ."""
 
-    def fail(self, lane: SenderLane, one: Parcel) -> Sequence[Change]:
-        lane.keys.add(one.key, down(300))
-        return lane.stops.report(one, reason="timed out")
+    def fail(self, lane: SenderLane, failed_parcel: Parcel) -> Sequence[Change]:
+        lane.keys.add(failed_parcel.key, down(300))
+        return lane.stops.report(failed_parcel, reason="timed out")
 
     def test_the_last_may_be_dropped(self) -> None:
         lane, failing, dropped = concurrent(), parcel(1, delivery_id=7), parcel(1, delivery_id=8)
@@ -228,11 +228,11 @@ class TestPlaces:
         fill(lane, 1, 10)
         fill(lane, 2, 10)
         first = begun(lane)
-        assert Counter(one.key for one in first) == {1: 2, 2: 2}
-        for one in first:
-            if one.key == 2:
-                lane.leave(one)
-        assert [one.key for one in begun(lane)] == [2, 2]
+        assert Counter(parcel_begun.key for parcel_begun in first) == {1: 2, 2: 2}
+        for parcel_read in first:
+            if parcel_read.key == 2:
+                lane.leave(parcel_read)
+        assert [parcel_begun.key for parcel_begun in begun(lane)] == [2, 2]
 
     def test_a_single_endpoint_has_all_slots(self) -> None:
         lane = concurrent()
@@ -244,13 +244,13 @@ class TestPlaces:
         lane.keys.add(2, down(300))
         fill(lane, 1, 10)
         fill(lane, 2, 10)
-        assert [one.key for one in begun(lane)] == [1] * 4
+        assert [parcel_begun.key for parcel_begun in begun(lane)] == [1] * 4
 
     def test_each_has_one_though_they_are_more_than_the_places(self) -> None:
         lane = concurrent(max_in_flight=2)
         for place in (1, 2, 3):
             fill(lane, place, 5)
-        assert [one.key for one in begun(lane)] == [1, 2]
+        assert [parcel_begun.key for parcel_begun in begun(lane)] == [1, 2]
 
     @pytest.mark.parametrize("kind", [LaneKind.QUEUE, LaneKind.CALLBACK])
     def test_where_an_endpoint_has_its_own_number_of_places_it_keeps_it(
@@ -259,7 +259,7 @@ class TestPlaces:
         lane = concurrent(kind=kind)
         fill(lane, 1, 50)
         fill(lane, 2, 50)
-        assert Counter(one.key for one in begun(lane)) == {1: 16, 2: 16}
+        assert Counter(parcel_begun.key for parcel_begun in begun(lane)) == {1: 16, 2: 16}
 
 
 def test_buffered_deliveries_are_bounded_over_all_endpoints_by_bytes_too() -> None:

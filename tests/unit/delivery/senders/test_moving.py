@@ -46,9 +46,9 @@ class MovedLanes:
 @pytest.fixture
 def flowing(receiver: Receiver) -> list[MovedLanes]:
     made = [MovedLanes(receiver, f"lane-{number}") for number in range(8)]
-    for one in made:
-        one.endpoint.always(Slow(0.01))
-        one.publish(MESSAGES)
+    for delivery in made:
+        delivery.endpoint.always(Slow(0.01))
+        delivery.publish(MESSAGES)
     return made
 
 
@@ -88,7 +88,7 @@ def test_lanes_continue_when_shards_move_although_an_endpoint_hangs(
     networks = [IPv4Network(NETWORKS)]
 
     async def run() -> None:
-        async with claims_at_work(networks=networks) as (first, one), asyncio.timeout(SECONDS):
+        async with claims_at_work(networks=networks) as (first, late), asyncio.timeout(SECONDS):
             await first.serve(lane_ids)
             await elsewhere(hanging.endpoint.wait_for_count, 1)
             await elsewhere(flowing[0].endpoint.wait_for_count, 3)
@@ -99,10 +99,10 @@ def test_lanes_continue_when_shards_move_although_an_endpoint_hangs(
                     await look(second, lane_ids)
                     await asyncio.sleep(0.02)
                 assert (
-                    len(set(one.settler.claimed.shards)) + len(set(other.settler.claimed.shards))
+                    len(set(late.settler.claimed.shards)) + len(set(other.settler.claimed.shards))
                     == SHARDS
                 )
-                assert shard_of(hanging.lane_id) in one.settler.claimed.shards
+                assert shard_of(hanging.lane_id) in late.settler.claimed.shards
                 assert list(other.settler.claimed.shards)
                 hold.release()
                 while not await elsewhere(hanging.is_done):

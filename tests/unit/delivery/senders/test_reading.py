@@ -74,7 +74,7 @@ def ids(parcels: list[Parcel]) -> list[int]:
 
 def test_the_oldest_delivery_of_all_subscriptions_is_first(subscription: Subscription) -> None:
     other = factories.subscription(subscriber=subscription.subscriber)
-    rows = [pending(one)[0].pk for one in (subscription, other, other, subscription, other)]
+    rows = [pending(waiting)[0].pk for waiting in (subscription, other, other, subscription, other)]
     assert ids(read(subscription.subscriber.lane.pk)) == rows
     assert ids(read(subscription.subscriber.lane.pk, rows=3)) == rows[:3]
 

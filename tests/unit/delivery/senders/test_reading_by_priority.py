@@ -47,7 +47,9 @@ class TestReadingByPriority:
 
     def waiting(self, owner: Subscriber, *priorities: int | None) -> list[int]:
         of = owner.subscriptions.first() or factories.subscription(subscriber=owner)
-        return [factories.delivery(subscription=of, priority=one).pk for one in priorities]
+        return [
+            factories.delivery(subscription=of, priority=priority).pk for priority in priorities
+        ]
 
     def test_the_most_urgent_is_first_and_the_older_of_two_equal_ones(
         self, owner: Subscriber
@@ -95,9 +97,9 @@ class TestReadingByPriority:
         assert len(found) == 4
 
     def test_held_taken_and_excluded_deliveries_are_left_out(self, owner: Subscriber) -> None:
-        one, two = self.waiting(owner, 9, 8)
+        first, second = self.waiting(owner, 9, 8)
         of = owner.subscriptions.get()
-        assert read(owner, in_memory=[one]) == [two]
+        assert read(owner, in_memory=[first]) == [second]
         assert read(owner, excluded=[of.pk]) == []
         toggle.hold_owner(of, actor="ann")
         assert read(owner) == []
@@ -123,10 +125,10 @@ class TestPublishingWithPriority:
         drafts = [
             Draft(
                 event_type=of.event_type,
-                headers={} if one is None else {"priority": one},
+                headers={} if delivery is None else {"priority": delivery},
                 body=b"{}",
             )
-            for one in sent
+            for delivery in sent
         ]
         publish(factories.publisher(), drafts)
         found = Delivery.objects.filter(subscription=of).order_by("id")
@@ -184,8 +186,10 @@ def test_an_urgent_message_overtakes_those_that_wait(receiver: Receiver) -> None
 
     def send(*priorities: int) -> None:
         drafts = [
-            Draft(event_type=of.event_type, headers={"priority": str(one)}, body=b"%d" % one)
-            for one in priorities
+            Draft(
+                event_type=of.event_type, headers={"priority": str(priority)}, body=b"%d" % priority
+            )
+            for priority in priorities
         ]
         publish(publisher, drafts)
 

@@ -89,12 +89,12 @@ def test_held_deliveries_are_not_read() -> None:
 
 
 def test_each_subscription_has_its_share_of_the_rows() -> None:
-    one, other = factories.subscription(), factories.subscription()
+    first, other = factories.subscription(), factories.subscription()
     for _ in range(20):
-        retried(one, due_in=-100)
+        retried(first, due_in=-100)
     retried(other)
     found = read(LaneKind.RETRY, rows=10)
-    assert [row["subscription_id"] for row in found] == [one.pk] * 5 + [other.pk]
+    assert [row["subscription_id"] for row in found] == [first.pk] * 5 + [other.pk]
     assert {row["share"] for row in found} == {5}
 
 

@@ -11,8 +11,8 @@ def group(*places: int, size: int = 10) -> Group:
 
 def filled(*groups: Group) -> ReadyGroups:
     ready = ReadyGroups()
-    for one in groups:
-        ready.add(one, one.keys)
+    for member in groups:
+        ready.add(member, member.keys)
     return ready
 
 

@@ -181,11 +181,11 @@ def test_held_deliveries_are_set_aside_and_the_others_stay() -> None:
     batch = run_of(fresh=4)
     parcels = [parcel(place, delivery_id=id) for id, place in enumerate([1, 2, 1, 2])]
     lane.stock.add(
-        [Group(one.message_id, None, [one], lane.stock.generation, batch) for one in parcels],
+        [Group(read.message_id, None, [read], lane.stock.generation, batch) for read in parcels],
         more=set(),
     )
     lane.stock.set_aside(lambda each: each.subscription_id == 1)
-    assert [one.delivery_id for one in lane.stock.parcels()] == [1, 3]
+    assert [parcel_there.delivery_id for parcel_there in lane.stock.parcels()] == [1, 3]
     assert batch.left == 2
     assert lane.stock.begin_reading()[1] == {1, 3}
 
@@ -196,7 +196,7 @@ def test_a_group_member_that_another_endpoint_may_take_is_not_set_aside() -> Non
         [Group(1, 0, [parcel(1), parcel(2)]), Group(2, 0, [parcel(1, delivery_id=9)])], more=set()
     )
     lane.stock.set_aside(lambda each: each.subscription_id == 1)
-    assert {one.delivery_id for one in lane.stock.parcels()} == {1, 2}
+    assert {parcel_there.delivery_id for parcel_there in lane.stock.parcels()} == {1, 2}
 
 
 def test_a_stale_run_sends_nothing_more_and_stays_recorded_until_its_attempt_ends() -> None:

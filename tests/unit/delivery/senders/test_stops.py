@@ -23,9 +23,9 @@ BLOCKED: dict[str, Any] = {
 
 
 def record(lane: SenderLane, kind: OutcomeClass, *, rules: Any = STRICT) -> list[LaneChange]:
-    one, found = parcel(1, delivery_id=7), outcome(kind)
+    sent, found = parcel(1, delivery_id=7), outcome(kind)
     return lanes(
-        lane.stops.record_outcome(one, found, lane.window.judge(found, rules, one.tries), rules)
+        lane.stops.record_outcome(sent, found, lane.window.judge(found, rules, sent.tries), rules)
     )
 
 

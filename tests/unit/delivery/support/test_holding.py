@@ -54,7 +54,7 @@ def test_each_hold_and_release_is_reported_once_with_actor_and_object(
         toggle.activate_owner(owner, actor="cid")
     about = [(subscription.pk, None), (None, lane_id), (None, None)]
     kinds = [(JournalKind.HELD, "ann"), (JournalKind.ACTIVATED, "bob")]
-    assert reported() == [(*kind, *one) for one in about for kind in kinds]
+    assert reported() == [(*kind, *place) for place in about for kind in kinds]
     assert ConfigurationChange.objects.count() == 6
 
 

@@ -128,15 +128,15 @@ class TestSubscriptions:
     ) -> None:
         named = self._subscriptions()
         made = [
-            factories.delivery(status, subscription=one, **fields).message
+            factories.delivery(status, subscription=subscription, **fields).message
             for status, fields in (*self._open(), *((status, {}) for status in Status))
-            for one in named
+            for subscription in named
         ]
         factories.delivery(Status.FAILED)
         every = Message.objects.all()
         odd = every.annotate(odd=F("pk") % 2).filter(odd=1)
         for search in (
-            Search(subscriptions=tuple(one.pk for one in named)),
+            Search(subscriptions=tuple(subscription.pk for subscription in named)),
             Search(subscriptions=(named[0].pk,), statuses=("PENDING", "REJECTED")),
             Search(subscriptions=(named[1].pk,), statuses=("IN_FLIGHT",)),
             Search(subscriptions=()),

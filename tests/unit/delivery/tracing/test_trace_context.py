@@ -60,11 +60,11 @@ def test_each_span_has_ids_of_its_own_that_every_process_derives() -> None:
 
     ids, same, others = SpanIds("key"), SpanIds("key"), SpanIds("another")
     attempts = [attempt(delivery, number) for delivery in range(3) for number in range(1, 3)]
-    spans = [ids.span_of_attempt(one) for one in attempts]
+    spans = [ids.span_of_attempt(number) for number in attempts]
     assert len({*spans, ids.span_of_message(1), ids.span_of_message(2)}) == 8
-    assert spans == [same.span_of_attempt(one) for one in attempts]
-    assert set(spans).isdisjoint(others.span_of_attempt(one) for one in attempts)
-    traces = [ids.trace_of_attempt(one) for one in attempts]
+    assert spans == [same.span_of_attempt(number) for number in attempts]
+    assert set(spans).isdisjoint(others.span_of_attempt(number) for number in attempts)
+    traces = [ids.trace_of_attempt(number) for number in attempts]
     assert len({*traces, ids.trace_of_message(1), ids.trace_of_message(2)}) == 8
     assert max(spans) < 2**64
     assert max(traces) < 2**128

@@ -134,7 +134,9 @@ class TestCreating:
     def test_an_encoding_is_a_script_and_makes_another_subscription(self, client: Caller) -> None:
         plain, encoded = create(client), create(client, base64Encoding="true")
         assert (row_of(plain).script, row_of(encoded).script) == ("", BASE64_SCRIPT)
-        assert [read(client, one["id"])["base64Encoding"] for one in (plain, encoded)] == [
+        assert [
+            read(client, subscription["id"])["base64Encoding"] for subscription in (plain, encoded)
+        ] == [
             False,
             True,
         ]
@@ -195,16 +197,18 @@ class TestReading:
         made = [create(client, objId=str(number))["id"] for number in range(5)]
         factories.subscription()
         whole = client.get(PLACE).body
-        assert [one["id"] for one in whole["subscriptions"]] == made
+        assert [subscription["id"] for subscription in whole["subscriptions"]] == made
         assert whole["meta"] == {"page": 1, "page_count": 1, "limit": 100, "total_count": 5}
         last = client.get(f"{PLACE}?page=3&limit=2").body
-        assert [one["id"] for one in last["subscriptions"]] == made[4:]
+        assert [subscription["id"] for subscription in last["subscriptions"]] == made[4:]
         assert last["meta"] == {"page": 3, "page_count": 3, "limit": 2, "total_count": 5}
         assert client.get(f"{PLACE}?page=4&limit=2").body["subscriptions"] == []
 
     def test_the_oldest_is_listed_first_whatever_its_host(self, client: Caller) -> None:
         made = [create(client, url=f"https://{host}.example/hook")["id"] for host in "zam"]
-        assert [one["id"] for one in client.get(PLACE).body["subscriptions"]] == made
+        assert [
+            subscription["id"] for subscription in client.get(PLACE).body["subscriptions"]
+        ] == made
 
     def test_an_empty_list_has_no_page(self, client: Caller) -> None:
         meta = {"page": 1, "page_count": 0, "limit": 100, "total_count": 0}

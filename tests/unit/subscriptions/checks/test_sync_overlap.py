@@ -100,13 +100,13 @@ def test_a_change_that_makes_them_the_same_is_refused(manager: Caller) -> None:
 def test_the_console_refuses_it_too(event_type: EventType) -> None:
     ann = Client()
     ann.force_login(User.objects.create_superuser("ann"))
-    one = factories.subscription("one", event_type=event_type)
+    existing = factories.subscription("one", event_type=event_type)
     two = factories.subscription("two", event_type=event_type, filter=FILTER)
     values = {
         "name": "three",
-        "subscriber": one.subscriber_id,
+        "subscriber": existing.subscriber_id,
         "event_type": event_type.pk,
-        "policy": one.policy_id,
+        "policy": existing.policy_id,
         "mode": "PUSH",
         "endpoint": "https://127.0.0.1/rules",
         "timeout_seconds": "30",
@@ -121,7 +121,7 @@ def test_the_console_refuses_it_too(event_type: EventType) -> None:
     }
     answer = ann.post("/admin/subscriptions/subscription/add/", values)
     (said,) = answer.context["adminform"].form.errors["filter"]
-    assert f"{one} has the same filter" in said
+    assert f"{existing} has the same filter" in said
     page = f"/admin/subscriptions/subscription/{two.pk}/change/"
     answer = ann.post(page, values | {"name": "two"})
     assert "filter" in answer.context["adminform"].form.errors

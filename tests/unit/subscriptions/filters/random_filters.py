@@ -69,9 +69,11 @@ def _values(value: Any, steps: Steps) -> Iterator[tuple[Steps, Any]]:
     if isinstance(value, dict):
         inner = list(value.items())
     elif isinstance(value, list) and len(steps) < 5:
-        inner = [(draw, one) for at, one in enumerate(value[:3]) for draw in (at, at - len(value))]
-    for step, one in inner:
-        yield from _values(one, (*steps, step))
+        inner = [
+            (draw, member) for at, member in enumerate(value[:3]) for draw in (at, at - len(value))
+        ]
+    for step, member in inner:
+        yield from _values(member, (*steps, step))
 
 
 def _literals_like(value: Any) -> list[Literal]:
@@ -96,7 +98,7 @@ def _patterns_like(value: Any) -> st.SearchStrategy[str]:
     near += [f"%{text[:2]}%{text[1:]}", f"{text[:2]}%{text[1:]}", f"%_{text[-1:]}%"]
     near += ["%", *(piece + piece for piece in ("%a", "%_", "a%"))]
     return (
-        st.sampled_from([one for one in near if (len(one) - len(one.rstrip("\\"))) % 2 == 0])
+        st.sampled_from([text for text in near if (len(text) - len(text.rstrip("\\"))) % 2 == 0])
         | _patterns
     )
 
@@ -108,7 +110,7 @@ def _inside(value: Any) -> st.SearchStrategy[Any]:
     match value:
         case dict() if value:
             name = st.sampled_from(list(value))
-            inner = name.flatmap(lambda one: _inside(value[one]).map(lambda part: {one: part}))
+            inner = name.flatmap(lambda key: _inside(value[key]).map(lambda part: {key: part}))
             return whole | inner | st.sampled_from(parts)
         case list() if value:
             some = st.sampled_from(value).flatmap(_inside)
@@ -130,7 +132,7 @@ def _conditions(draw: st.DrawFn, places: list[Place]) -> Condition:
         case "comparison":
             literal = draw(near | _moments if path.is_text else near)
             orderless = isinstance(literal, bool)
-            operators = [one for one in Operator if not (orderless and one.is_order)]
+            operators = [operator for operator in Operator if not (orderless and operator.is_order)]
             return Comparison(path, draw(st.sampled_from(operators)), literal)
         case "paths":
             other, its_steps, _ = draw(somewhere)

@@ -141,7 +141,10 @@ def test_python_reads_moments_as_timestamptz_does(texts: list[str]) -> None:
         Comparison(Path(Root.HEADER, ("at",), True), operator, literal) for operator in Operator
     ]
     known = [moment for text in texts if (moment := moment_of(text))]
-    trees += [Comparison(Path(Root.HEADER, ("at",), True), Operator.EQUAL, one) for one in known]
+    trees += [
+        Comparison(Path(Root.HEADER, ("at",), True), Operator.EQUAL, literal_value)
+        for literal_value in known
+    ]
     about = [({"at": text}, b"") for text in texts]
     rows = answers(trees, about)
     assert rows == [tuple(truth(tree, message) for tree in trees) for message in about]

@@ -134,10 +134,25 @@ def test_every_name_in_every_value() -> None:
 
 
 def test_every_value_in_every_value() -> None:
-    inner = [*VALUES, *[f"[{one}]" for one in VALUES], "[[]]", "[{}]", '{"a": {}}', '[[1], "a"]']
+    inner = [
+        *VALUES,
+        *[f"[{member}]" for member in VALUES],
+        "[[]]",
+        "[{}]",
+        '{"a": {}}',
+        '[[1], "a"]',
+    ]
     nested = ['[[1], {"a": 1, "b": [2]}]', '{"a": {"b": [1, "a"]}}', '["a", ["a"], null]']
-    outer = [*VALUES, *nested, *[f"[{one}, 7]" for one in VALUES], '{"a": [1, 2]}', "[[1, 2]]"]
-    trees = [Contains(Path(Root.BODY, ("a",), False), canonical(one)) for one in [*inner, *nested]]
+    outer = [
+        *VALUES,
+        *nested,
+        *[f"[{member}, 7]" for member in VALUES],
+        '{"a": [1, 2]}',
+        "[[1, 2]]",
+    ]
+    trees = [
+        Contains(Path(Root.BODY, ("a",), False), canonical(member)) for member in [*inner, *nested]
+    ]
     bodies = [f'{{"a": {value}}}'.encode() for value in outer]
     agree([*trees], [({}, body) for body in [*bodies, b"{}", b"no JSON"]])
 

@@ -104,7 +104,10 @@ def test_explain_says_who_took_the_message(
 ) -> None:
     def reasons(id: str) -> dict[str, str]:
         message = factories.message(b'{"id": "%s"}' % id.encode(), event_type=event_type)
-        return {one.subscription.name: one.reason for one in explain_message(message)}
+        return {
+            explanation.subscription.name: explanation.reason
+            for explanation in explain_message(message)
+        }
 
     assert reasons("1") == {
         "ordinary": "it matches",
@@ -139,6 +142,6 @@ def test_it_is_set_by_rest_and_in_a_configuration_file(
     assert created(made)["takes_unmatched"] is True
     planned = plan(document(subscriptions=[given | {"takes_unmatched": False}]))
     (change,) = planned.changes
-    assert [(one.name, one.before, one.after) for one in change.fields] == [
+    assert [(field.name, field.before, field.after) for field in change.fields] == [
         ("takes_unmatched", True, False)
     ]

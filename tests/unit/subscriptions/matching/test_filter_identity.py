@@ -48,9 +48,9 @@ def test_no_filter_another_filter_and_a_header_string_are_groups_of_their_own(
 
 
 def test_the_order_of_operands_is_not_normalised(queue: EventType) -> None:
-    one, two = MEANING, "$$->'Body' ? 'q'"
-    factories.subscription(event_type=queue, filter=f"{one} AND {two}")
-    factories.subscription(event_type=queue, filter=f"{two} AND {one}")
+    meaning, other = MEANING, "$$->'Body' ? 'q'"
+    factories.subscription(event_type=queue, filter=f"{meaning} AND {other}")
+    factories.subscription(event_type=queue, filter=f"{other} AND {meaning}")
     assert grouped(queue) == [0, 1]
 
 

@@ -47,14 +47,14 @@ def test_each_message_of_a_batch_keeps_to_its_own_header_string(event_type: Even
 
 
 def test_matching_uses_the_index(event_type: EventType) -> None:
-    one = factories.subscription(event_type=event_type)
+    subscription = factories.subscription(event_type=event_type)
     Subscription.objects.bulk_create(
         Subscription(
             name=f"project-{number}",
-            subscriber=one.subscriber,
+            subscriber=subscription.subscriber,
             event_type=event_type,
-            policy=one.policy,
-            endpoint=one.endpoint,
+            policy=subscription.policy,
+            endpoint=subscription.endpoint,
             header_filter_string=f"project-{number}",
         )
         for number in range(1000)

@@ -54,7 +54,7 @@ def row() -> Subscription:
 
 def test_an_unchanged_one_is_as_it_is(row: Subscription) -> None:
     past = at(timezone.now(), row.event_type)
-    assert [(one.pk, one.filter) for one in past.rows] == [(row.pk, "1 = 1")]
+    assert [(past_row.pk, past_row.filter) for past_row in past.rows] == [(row.pk, "1 = 1")]
     assert (past.changes, past.created) == ({}, set())
 
 
@@ -65,8 +65,8 @@ def test_several_changes_are_undone_and_the_oldest_is_named(row: Subscription) -
     change(row, status="INACTIVE")
     change(row, filter="4 = 4")
     past = at(then, row.event_type)
-    (one,) = past.rows
-    assert (one.filter, one.position, one.status) == ("2 = 2", 0, "ACTIVE")
+    (past_row,) = past.rows
+    assert (past_row.filter, past_row.position, past_row.status) == ("2 = 2", 0, "ACTIVE")
     assert (past.changes[row.pk].after or {})["filter"] == "3 = 3"
     assert Subscription.objects.get().filter == "4 = 4"
 
@@ -88,7 +88,7 @@ def test_changes_under_earlier_names_are_found(row: Subscription) -> None:
     row.refresh_from_db()
     change(row, name="u")
     past = at(then, row.event_type)
-    assert [(str(one), one.filter) for one in past.rows] == [("abc/s", "1 = 1")]
+    assert [(str(past_row), past_row.filter) for past_row in past.rows] == [("abc/s", "1 = 1")]
 
 
 def test_one_created_since_did_not_exist(row: Subscription) -> None:
@@ -102,7 +102,7 @@ def test_one_created_since_did_not_exist(row: Subscription) -> None:
         after=changes.snapshot(logged),
     )
     past = at(then, row.event_type)
-    assert [one.pk for one in past.rows] == [row.pk]
+    assert [past_row.pk for past_row in past.rows] == [row.pk]
     assert past.created == {logged.pk, unlogged.pk}
 
 
@@ -113,9 +113,13 @@ def test_one_deleted_since_is_there_with_its_subscriber(row: Subscription) -> No
     delete(row)
     delete(row.subscriber)
     past = at(then, event_type)
-    (one,) = past.rows
-    assert (str(one), one.filter, one.subscriber.match_mode) == ("abc/s", "1 = 1", "ALL")
-    assert one.pk < 0
+    (past_row,) = past.rows
+    assert (str(past_row), past_row.filter, past_row.subscriber.match_mode) == (
+        "abc/s",
+        "1 = 1",
+        "ALL",
+    )
+    assert past_row.pk < 0
 
 
 def test_too_many_changes_are_not_undone(

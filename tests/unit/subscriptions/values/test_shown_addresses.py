@@ -56,9 +56,9 @@ def test_each_address_of_a_text_is_masked() -> None:
 
 
 def test_a_changed_secret_is_seen_in_a_record_that_has_neither() -> None:
-    one, two = (recorded_address(f"https://a.example/?token={n}") for n in ("one", "two"))
-    assert one != two
-    assert one.startswith("https://a.example/?••• (")
+    first, second = (recorded_address(f"https://a.example/?token={n}") for n in ("one", "two"))
+    assert first != second
+    assert first.startswith("https://a.example/?••• (")
     assert recorded_address("https://a.example/x") == "https://a.example/x"
 
 

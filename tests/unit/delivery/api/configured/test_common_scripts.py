@@ -19,7 +19,7 @@ def test_a_common_script_is_made_changed_and_deleted(manager: Caller, dates: Com
     assert manager.get("common-scripts/dates").body["text"] == TEXT
     changed = manager.patch("common-scripts/dates", {"runs_first": True, "description": "of days"})
     assert (changed.body["runs_first"], changed.body["description"]) == (True, "of days")
-    assert [one["name"] for one in manager.get("common-scripts").body["results"]] == ["dates"]
+    assert [script["name"] for script in manager.get("common-scripts").body["results"]] == ["dates"]
     assert manager.delete("common-scripts/dates").status == 204
     said = ConfigurationChange.objects.order_by("id").values_list(
         "action", "object_type", "object_name"

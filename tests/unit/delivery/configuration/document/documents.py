@@ -139,4 +139,4 @@ def document(**sections: Any) -> Json:
 
 
 def reported(planned: Plan) -> list[str]:
-    return [f"{one.verb} {one.label}" for one in planned.changes]
+    return [f"{change.verb} {change.label}" for change in planned.changes]

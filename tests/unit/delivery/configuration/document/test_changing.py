@@ -29,9 +29,9 @@ def changed(**fields: object) -> dict[str, object]:
 
 def test_a_field_that_is_left_out_stays_as_it_is() -> None:
     some_of_everything()
-    (one,) = plan(changed(timeout_seconds=7)).changes
-    assert one.verb == Verb.CHANGE
-    assert one.fields == [PlannedField(name="timeout_seconds", before=30, after=7)]
+    (planned_change,) = plan(changed(timeout_seconds=7)).changes
+    assert planned_change.verb == Verb.CHANGE
+    assert planned_change.fields == [PlannedField(name="timeout_seconds", before=30, after=7)]
     apply(changed(timeout_seconds=7))
     row = Subscription.objects.get(name="project-1008")
     assert (row.timeout_seconds, row.headers["a"]) == (7, "b")
@@ -110,7 +110,10 @@ def test_a_publisher_may_get_all_event_types_or_some() -> None:
     some_of_everything()
     apply(document(publishers=[{"name": "anybody", "event_types": ["Builds"]}]))
     row = Publisher.objects.get(name="anybody")
-    assert (row.all_event_types, [one.name for one in row.event_types.all()]) == (False, ["Builds"])
+    assert (row.all_event_types, [event_type.name for event_type in row.event_types.all()]) == (
+        False,
+        ["Builds"],
+    )
     apply(document(publishers=[{"name": "anybody", "event_types": None}]))
     row.refresh_from_db()
     assert row.all_event_types

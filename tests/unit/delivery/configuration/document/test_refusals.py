@@ -45,7 +45,7 @@ def test_all_faults_are_reported_at_once_with_object_and_field() -> None:
         subscription(name="t", subscriber="nobody", headers={"Host": "x"}),
         kind="FANOUT",
     )
-    assert {(one.object, one.field) for one in faults(content)} == {
+    assert {(fault.object, fault.field) for fault in faults(content)} == {
         ("event type Orders", "kind"),
         ("subscription abc/s", "filter"),
         ("subscription abc/s", "timeout_seconds"),
@@ -66,7 +66,7 @@ def test_a_document_of_which_half_is_wrong_changes_nothing() -> None:
 
 def test_what_refers_to_something_refused_is_not_refused_for_that() -> None:
     found = faults(orders(subscription(), kind="FANOUT"))
-    assert [one.object for one in found] == ["event type Orders"]
+    assert [fault.object for fault in found] == ["event type Orders"]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_what_refers_to_something_refused_is_not_refused_for_that() -> None:
     ],
 )
 def test_what_has_not_the_form_of_a_document_is_refused(content: Any, field: str) -> None:
-    assert [one.field for one in faults(content)] == [field]
+    assert [fault.field for fault in faults(content)] == [field]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_an_unknown_field_is_refused() -> None:
     [document(policies=[{"name": "strict"}]), document(event_types=[{"name": "Inturn.X"}])],
 )
 def test_inturns_own_stay_as_they_are(content: Any) -> None:
-    assert [one.field for one in faults(content)] == ["name"]
+    assert [fault.field for fault in faults(content)] == ["name"]
 
 
 def test_a_secret_in_the_file_is_refused() -> None:
@@ -161,7 +161,7 @@ def test_the_kind_of_an_event_type_cannot_be_changed() -> None:
 
 def test_rivals_of_a_sync_event_type_are_refused() -> None:
     found = faults(orders(subscription(), subscription(name="t"), kind="SYNC"))
-    assert [(one.object, one.field) for one in found] == [("subscription abc/t", "filter")]
+    assert [(fault.object, fault.field) for fault in found] == [("subscription abc/t", "filter")]
 
 
 def test_a_rival_that_is_pruned_is_none() -> None:
@@ -174,7 +174,7 @@ def test_a_rival_that_is_pruned_is_none() -> None:
         f"delete subscription {row}",
     ]
     apply(content, prune=True)
-    assert [str(one) for one in Subscription.objects.all()] == ["abc/s"]
+    assert [str(subscription) for subscription in Subscription.objects.all()] == ["abc/s"]
 
 
 def test_what_has_deliveries_is_not_pruned() -> None:
@@ -189,7 +189,7 @@ def test_what_a_subscription_needs_is_not_pruned(section: str) -> None:
     some_of_everything()
     found = faults(document(**{section: []}), prune=True)
     assert found
-    assert all("subscriptions" in one.detail for one in found)
+    assert all("subscriptions" in fault.detail for fault in found)
 
 
 def test_an_included_common_script_is_not_pruned() -> None:
@@ -227,7 +227,9 @@ def test_common_scripts_of_a_document_include_each_other_in_any_order() -> None:
     apply(document(common_scripts=scripts))
     assert plan(document(common_scripts=scripts)).changes == []
     scripts[1]["text"] = "$include$a"
-    assert {(one.object, one.field) for one in faults(document(common_scripts=scripts))} == {
+    assert {
+        (refusal.object, refusal.field) for refusal in faults(document(common_scripts=scripts))
+    } == {
         ("common script a", "text"),
         ("common script b", "text"),
     }

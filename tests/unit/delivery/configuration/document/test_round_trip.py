@@ -92,7 +92,7 @@ def test_no_secret_stands_in_the_document() -> None:
     text = document_text(export_configuration())
     assert [value for value in SECRET_VALUES if value in text] == []
     assert SigningSecret.objects.count() == 3
-    assert [one.secret for one in SigningSecret.objects.all() if one.secret in text] == []
+    assert [secret.secret for secret in SigningSecret.objects.all() if secret.secret in text] == []
 
 
 def test_a_document_has_no_ids_and_no_times_and_nothing_of_inturns_own() -> None:
@@ -119,12 +119,15 @@ def test_inturns_own_subscriber_for_callbacks_is_neither_exported_nor_pruned() -
 def test_everything_is_sorted_by_name() -> None:
     some_of_everything()
     content = export_configuration()
-    assert [one["name"] for one in content["event_types"]] == [
+    assert [event_type["name"] for event_type in content["event_types"]] == [
         "Builds",
         "Orders.Check",
         "TeamForge.Artifact.Create",
     ]
-    assert [f"{one['subscriber']}/{one['name']}" for one in content["subscriptions"]] == [
+    assert [
+        f"{subscription['subscriber']}/{subscription['name']}"
+        for subscription in content["subscriptions"]
+    ] == [
         "abc/all",
         "abc/check",
         "abc/project-1008",
@@ -144,9 +147,9 @@ def test_two_secrets_never_share_a_reference() -> None:
         row.pk, row.name, row.headers = None, name, {"X": name}
         row.save(force_insert=True)
     references = [
-        one["headers"]["X"]["from"]
-        for one in export_configuration()["subscriptions"]
-        if one["name"] in ("a.b", "a-b")
+        subscription["headers"]["X"]["from"]
+        for subscription in export_configuration()["subscriptions"]
+        if subscription["name"] in ("a.b", "a-b")
     ]
     assert references == ["env:ABC_A_B_HEADER_X", "env:ABC_A_B_HEADER_X_2"]
 

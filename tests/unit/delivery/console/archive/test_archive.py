@@ -27,20 +27,20 @@ def archive(tmp_path: Path, settings: Settings) -> str:
 
 
 @pytest.fixture
-def one(archive: str) -> str:
+def archived(archive: str) -> str:
     """A message in the archive alone, with its delivery."""
     history_rows.archived_message(archive)
     return archive
 
 
-def test_the_archive_page_shows_contents_and_end(ann: Client, one: str) -> None:
+def test_the_archive_page_shows_contents_and_end(ann: Client, archived: str) -> None:
     page = ann.get(PAGE).text
     assert "contains all deliveries settled before" in page
-    assert f"<code>{one}</code>" in page
+    assert f"<code>{archived}</code>" in page
     assert "messages/day=" in page
 
 
-def test_files_that_do_not_count_are_not_shown(ann: Client, one: str) -> None:
+def test_files_that_do_not_count_are_not_shown(ann: Client, archived: str) -> None:
     now = AT
     done = ArchiveChunk.objects.create(
         kind=ChunkKind.COMPACTION,
@@ -67,7 +67,7 @@ def test_without_an_archive_it_offers_the_export(ann: Client, reader: Client) ->
 
 
 @pytest.mark.parametrize("typed", [f"msg_{ARCHIVED}", f" {ARCHIVED} "])
-def test_an_id_leads_to_its_message(ann: Client, one: str, typed: str) -> None:
+def test_an_id_leads_to_its_message(ann: Client, archived: str, typed: str) -> None:
     assert ann.get(f"{PAGE}lookup/", {"id": typed}).headers["Location"] == MESSAGE
 
 
@@ -75,7 +75,7 @@ def test_an_invalid_id_is_reported(ann: Client) -> None:
     assert "is not the id of a message" in ann.get(f"{PAGE}lookup/", {"id": "<order>"}).text
 
 
-def test_a_message_is_shown_with_its_deliveries(ann: Client, one: str) -> None:
+def test_a_message_is_shown_with_its_deliveries(ann: Client, archived: str) -> None:
     page = ann.get(MESSAGE).text
     for reported in (
         "from the archive",
@@ -90,7 +90,7 @@ def test_a_message_is_shown_with_its_deliveries(ann: Client, one: str) -> None:
     assert PayloadView.objects.get().message_id == ARCHIVED
 
 
-def test_the_page_of_a_removed_message_leads_to_the_archive(ann: Client, one: str) -> None:
+def test_the_page_of_a_removed_message_leads_to_the_archive(ann: Client, archived: str) -> None:
     assert ann.get(f"/admin/delivery/message/{ARCHIVED}/change/").headers["Location"] == MESSAGE
     assert ann.get(f"/admin/delivery/message/{ARCHIVED + 1}/change/").status_code == 404
 
@@ -104,18 +104,18 @@ def test_a_message_that_is_also_in_the_database_says_so(ann: Client, archive: st
 
 
 @pytest.mark.parametrize("id", ["1", "9" * 30])
-def test_an_unarchived_message_is_not_found(ann: Client, one: str, id: str) -> None:
+def test_an_unarchived_message_is_not_found(ann: Client, archived: str, id: str) -> None:
     assert ann.get(f"{PAGE}message/{id}/").status_code == 404
 
 
-def test_the_exact_bytes_are_downloaded_as_text(ann: Client, one: str) -> None:
+def test_the_exact_bytes_are_downloaded_as_text(ann: Client, archived: str) -> None:
     answer = ann.get(f"{MESSAGE}raw/")
     assert answer.content == b'{"order": 42}'
     assert answer.headers["Content-Type"].startswith("text/plain")
     assert "attachment" in answer.headers["Content-Disposition"]
 
 
-def test_payloads_need_the_right_to_see_them(reader: Client, one: str) -> None:
+def test_payloads_need_the_right_to_see_them(reader: Client, archived: str) -> None:
     User.objects.get(username="ray").user_permissions.remove(
         Permission.objects.get(codename="view_payload")
     )
@@ -127,7 +127,7 @@ def test_payloads_need_the_right_to_see_them(reader: Client, one: str) -> None:
     assert not PayloadView.objects.exists()
 
 
-def test_a_look_up_needs_the_right_to_see_messages(db: None, one: str) -> None:
+def test_a_look_up_needs_the_right_to_see_messages(db: None, archived: str) -> None:
     user = User.objects.create_user("sue", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename="view_archivefile"))
     client = Client()
@@ -143,24 +143,24 @@ def test_messages_are_found_by_when_they_were_published(ann: Client, archive: st
     )
     span = {"since": f"{seconds(2):%Y-%m-%dT%H:%M:%S}", "until": f"{seconds(4):%Y-%m-%dT%H:%M:%S}"}
     found = ann.get(f"{PAGE}lookup/", span).context["found"]
-    assert [one.id for one in found] == [2, 3]
+    assert [delivery.id for delivery in found] == [2, 3]
     found = ann.get(f"{PAGE}lookup/", span | {"event_type": "B"}).context["found"]
-    assert [one.id for one in found] == [3]
+    assert [delivery.id for delivery in found] == [3]
     nothing = ann.get(
         f"{PAGE}lookup/", {"since": "2020-01-01T00:00", "until": "2020-01-01T01:00"}
     ).text
     assert "No archived messages of this time" in nothing
 
 
-def test_a_look_up_covers_at_most_a_day(ann: Client, one: str) -> None:
+def test_a_look_up_covers_at_most_a_day(ann: Client, archived: str) -> None:
     page = ann.get(f"{PAGE}lookup/", {"since": "2020-01-01T00:00", "until": "2020-01-09T01:00"})
     assert "create a report" in page.text
     assert page.context["found"] is None
 
 
-def test_a_missing_file_is_reported_without_an_error(ann: Client, one: str) -> None:
+def test_a_missing_file_is_reported_without_an_error(ann: Client, archived: str) -> None:
     row = ArchiveFile.objects.get(table="messages")
-    Path(one, row.path).unlink()
+    Path(archived, row.path).unlink()
     assert ann.get(MESSAGE).status_code == 404
     at = f"{seconds(ARCHIVED):%Y-%m-%dT%H:%M}"
     until = f"{seconds(ARCHIVED + 3600):%Y-%m-%dT%H:%M}"

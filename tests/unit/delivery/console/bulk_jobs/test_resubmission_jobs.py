@@ -69,7 +69,7 @@ class TestManyInTheConsole:
         assert f"Cancellation {job.pk}" in page
         advance_job(timezone.now())
         assert "1 cancelled." in ann.get(f"{RESUBMISSION}/{job.pk}/change/").text
-        assert [now_of(one).status for one in (row, doubtful)] == [
+        assert [now_of(delivery).status for delivery in (row, doubtful)] == [
             Status.CANCELLED,
             Status.IN_DOUBT,
         ]

@@ -82,7 +82,7 @@ class TestButtons:
         chosen = {"action": "resubmit_chosen", "_selected_action": [row.pk, delivered.pk]}
         page = ann.post(f"{DELIVERY}/", chosen, follow=True).text
         assert "1 resubmitted. 1 cannot be resubmitted" in page
-        assert [now_of(one).status for one in (row, delivered)] == [
+        assert [now_of(delivery).status for delivery in (row, delivered)] == [
             Status.PENDING,
             Status.DELIVERED,
         ]
@@ -174,7 +174,7 @@ class TestRights:
     def test_readers_resubmit_nothing(self, reader: Client, row: Delivery, verb: str) -> None:
         assert reader.post(f"{DELIVERY}/{row.pk}/{verb}/").status_code == 403
         page = reader.get(f"{DELIVERY}/{row.pk}/change/").text
-        assert not any(f"/{row.pk}/{one}/" in page for one in BUTTONS)
+        assert not any(f"/{row.pk}/{button}/" in page for button in BUTTONS)
 
     def test_readers_see_resubmissions_and_start_none(self, reader: Client, row: Delivery) -> None:
         assert reader.get(f"{RESUBMISSION}/").status_code == 200

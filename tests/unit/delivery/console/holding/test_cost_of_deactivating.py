@@ -21,8 +21,8 @@ def test_waiting_messages_of_earlier_days_are_not_counted() -> None:
     Message.objects.filter(pk=old.message_id).update(published_at=yesterday)
     assert cost.cost_of_subscriptions(ids) == {ids[0]: NONE}
     factories.delivery(Status.PENDING, subscription=old.subscription)
-    one = "About 1 message an hour will not be kept."
-    assert cost.cost_of_subscriptions(ids) == {ids[0]: one}
+    sentence = "About 1 message an hour will not be kept."
+    assert cost.cost_of_subscriptions(ids) == {ids[0]: sentence}
     assert cost.cost_of_subscribers([old.subscription.subscriber_id]) == {
-        old.subscription.subscriber_id: one
+        old.subscription.subscriber_id: sentence
     }

@@ -90,18 +90,18 @@ def test_deactivating_chosen_rows_says_what_it_costs_of_all_together(
 
 
 def test_chosen_rows_are_held_and_undone_with_two_posts(ann: Client, head: Delivery) -> None:
-    one, other = head.subscription, factories.subscription(status=SubscriptionStatus.INACTIVE)
-    chosen = {"action": "hold_chosen", "_selected_action": [one.pk, other.pk]}
+    first, other = head.subscription, factories.subscription(status=SubscriptionStatus.INACTIVE)
+    chosen = {"action": "hold_chosen", "_selected_action": [first.pk, other.pk]}
     page = ann.post(f"{SUBSCRIPTION}/", chosen, follow=True).text
-    before = f"{one.pk}-ACTIVE {other.pk}-INACTIVE"
+    before = f"{first.pk}-ACTIVE {other.pk}-INACTIVE"
     assert "2 of 2 are HELD now." in page
     assert f'name="before" value="{before}">Undo' in page
     toggle.activate_owner(other, actor="bob")
     undone = messages_after(ann, f"{SUBSCRIPTION}/restore/HELD/", before=before)
     assert "1 of 2 have their earlier status again. Not HELD any more" in undone
-    one.refresh_from_db()
+    first.refresh_from_db()
     other.refresh_from_db()
-    assert (one.status, other.status) == ("ACTIVE", "ACTIVE")
+    assert (first.status, other.status) == ("ACTIVE", "ACTIVE")
     assert ann.post(f"{SUBSCRIPTION}/restore/HELD/", {"before": "1-GONE"}).status_code == 400
 
 

@@ -112,8 +112,8 @@ def test_a_callbacks_url_is_shown_only_with_the_right_to_see_payloads(
 
     def shown() -> list[bool]:
         return [
-            "publisher.example" in reader.get(f"/admin/delivery/{one}/change/").text
-            for one in pages
+            "publisher.example" in reader.get(f"/admin/delivery/{page}/change/").text
+            for page in pages
         ]
 
     assert shown() == [True, True, True]
@@ -125,9 +125,9 @@ def test_a_callbacks_url_is_shown_only_with_the_right_to_see_payloads(
 def test_no_page_shows_a_token(ann: Client, callback: Callback) -> None:
     answer = answered(callback, callbackurl="https://worker.example/")
     key = callback_key(settings.SECRET_KEY)
-    for one in Callback.objects.all():
+    for kept_callback in Callback.objects.all():
         for message_id in (callback.message_id, answer):
-            assert make_token(one.pk, key=key) not in page(ann, message_id)
+            assert make_token(kept_callback.pk, key=key) not in page(ann, message_id)
 
 
 def test_a_topic_message_has_no_callback(ann: Client) -> None:

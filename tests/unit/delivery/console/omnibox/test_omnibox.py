@@ -113,7 +113,7 @@ class TestResults:
     def test_pages_have_the_names_of_the_menu_and_others(
         self, ann: Client, text: str, title: str
     ) -> None:
-        assert title in [one for one, _ in found(ann, text)["Pages"]]
+        assert title in [name for name, _ in found(ann, text)["Pages"]]
 
     def test_the_guide_is_found(self, ann: Client) -> None:
         assert all("/guide/" in address for _, address in found(ann, "duplicates")["Guide"])
@@ -170,9 +170,9 @@ class TestQueries:
         parameters = dict(parse_qsl(urlsplit(shown[0][1]).query))
         assert parameters.keys() == {"tab", "subscriber", "since"}
         listed: Any = ann.get(shown[0][1]).context["cl"]
-        assert [one.pk for one in listed.result_list] == [row.pk]
+        assert [delivery.pk for delivery in listed.result_list] == [row.pk]
         listed = ann.get(shown[1][1]).context["cl"]
-        assert [one.pk for one in listed.result_list] == [row.message_id]
+        assert [message.pk for message in listed.result_list] == [row.message_id]
 
     def test_a_text_leads_to_the_messages(self, ann: Client, cases: Subscription) -> None:
         message = factories.message(b'{"id": 1005}')
@@ -182,7 +182,7 @@ class TestQueries:
         ((title, address),) = found(ann, query)["Lists with these filters"]
         assert title == "Messages"
         listed: Any = ann.get(address).context["cl"]
-        assert [one.pk for one in listed.result_list] == [row.message_id]
+        assert [shown.pk for shown in listed.result_list] == [row.message_id]
 
     def test_mistakes_are_reported(self, ann: Client, cases: Subscription) -> None:
         assert "Did you mean shop-crm?" in mistake(ann, "subscriber:shop-crn")

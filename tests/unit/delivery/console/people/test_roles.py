@@ -259,7 +259,7 @@ class TestWords:
         given = {
             "name": "Auditors",
             "sentences": [*sentences, "subscriptions.change_policy"],
-            "permissions": [one.pk for one in with_a_page().filter(group=auditors)],
+            "permissions": [permission.pk for permission in with_a_page().filter(group=auditors)],
         }
         assert ann.post(address, given).status_code == 302
         rights = rights_of("Auditors")

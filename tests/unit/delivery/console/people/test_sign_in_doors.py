@@ -77,7 +77,7 @@ def test_a_known_browser_has_five_guesses_of_its_own_and_for_its_account_only(
 
 def test_the_cookie_of_a_known_browser_cannot_be_made_up(una: User, client: Client) -> None:
     try_to(client, password=PASSWORD)
-    (cookie,) = (one for name, one in client.cookies.items() if name.endswith("_known"))
+    (cookie,) = (morsel for name, morsel in client.cookies.items() if name.endswith("_known"))
     assert (cookie["path"], cookie["httponly"]) == ("/admin/login/", True)
     client.post("/admin/logout/")
     client.cookies[cookie.key] = cookie.value[:-1] + ("a" if cookie.value[-1] != "a" else "b")

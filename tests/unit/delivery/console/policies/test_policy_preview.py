@@ -59,8 +59,8 @@ def test_the_form_is_a_matrix_of_outcomes_and_actions(ann: Client) -> None:
 )
 def test_tries_stand_at_their_times(policy: Policy, words: list[str]) -> None:
     (line,) = time_lines(policy)
-    assert [one.words for one in line.tries][: len(words)] == words
-    places = [one.x for one in line.tries]
+    assert [attempt.words for attempt in line.tries][: len(words)] == words
+    places = [attempt.x for attempt in line.tries]
     assert places == sorted(places)
     assert places[-1] == WIDTH
     assert line.tries[-1].is_labelled

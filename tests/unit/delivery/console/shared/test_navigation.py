@@ -15,7 +15,7 @@ PAGES = [page for _, pages in GROUPS for page in pages]
 
 def shown_groups(page: str) -> list[str]:
     sidebar = page.partition('id="nav-sidebar-apps"')[2].partition("</nav>")[0]
-    return [one.strip() for one in re.findall(r"<h2[^>]*>\s*([\w ]+?)\s*</h2>", sidebar)]
+    return [heading.strip() for heading in re.findall(r"<h2[^>]*>\s*([\w ]+?)\s*</h2>", sidebar)]
 
 
 def shown_links(page: str) -> set[str]:

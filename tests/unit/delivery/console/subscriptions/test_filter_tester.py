@@ -56,9 +56,9 @@ def test_the_preview_agrees_with_publishing(db: None, text: str, header_filter_s
         event_type.pk, header_filter_string=header_filter_string, filter_text=text
     )
     assert (said.published, said.matched) == (len(BODIES) * len(HEADERS), len(delivered))
-    assert {one.message_id for one in said.matching} <= delivered
-    assert not {one.message_id for one in said.others} & delivered
-    assert all(one.reason for one in said.others)
+    assert {message.message_id for message in said.matching} <= delivered
+    assert not {message.message_id for message in said.others} & delivered
+    assert all(message.reason for message in said.others)
 
 
 def test_the_preview_reads_the_newest_messages_of_the_event_type(
@@ -69,7 +69,7 @@ def test_the_preview_reads_the_newest_messages_of_the_event_type(
     rows = [factories.message(event_type=event_type) for _ in range(5)]
     factories.message()
     said = preview_filter(event_type.pk, header_filter_string="", filter_text="")
-    assert [one.message_id for one in said.matching] == [row.pk for row in rows[:1:-1]]
+    assert [message.message_id for message in said.matching] == [row.pk for row in rows[:1:-1]]
     assert (said.evaluated, said.is_cut) == (3, False)
 
 
