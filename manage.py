@@ -9,7 +9,7 @@ import sys
 
 
 def main() -> None:
-    if sys.version_info < (3, 11):  # noqa: UP036 - the message is for those that are older
+    if sys.version_info < (3, 11):  # noqa: UP036 - the message is for older Pythons
         sys.exit("inturn: Python 3.11 or newer is needed, this is " + sys.version.split()[0])
     from config import bootstrap
 

@@ -22,7 +22,7 @@ class TlsFiles:
 def listen_address(text: str) -> Address:
     bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     try:
-        if "%" in bare:  # A zone, such as %eth0: no URL can have one.
+        if "%" in bare:  # A zone, such as %eth0: no URL can have a zone.
             raise ValueError
         return ipaddress.ip_address(bare)
     except ValueError:

@@ -1,7 +1,7 @@
 """The virtual environment of Inturn: created, kept up to date and entered. Stdlib only.
 
-An environment is complete only if its stamp, written after the last step, names the lock file that
-the checkout has now.
+An environment is complete only if the stamp, written after the last step, names the checkout's
+present lock file.
 """
 
 import fcntl
@@ -116,7 +116,7 @@ class VirtualEnvironment:
 
 
 def enter_environment(checkout: str, argv: Sequence[str]) -> None:
-    """Return inside a suitable environment, or replace this process by one that is.
+    """Return inside a suitable environment, or replace this process.
 
     If an active environment of somebody else's has Django, it is used unchanged.
     """
@@ -174,14 +174,14 @@ def _complete(environment: VirtualEnvironment, root: Path, argv: Sequence[str]) 
 
 
 def _exec(environment: VirtualEnvironment) -> NoReturn:
-    # exec keeps the process number, so the new program recognizes the mark, and its children do
+    # exec keeps the process number, so the new program recognizes the mark, and child processes do
     # not.
     os.environ[ENTERED] = str(os.getpid())
     os.execv(environment.python, [str(environment.python), *sys.orig_argv[1:]])
 
 
 def _is_provided() -> bool:
-    """Return whether the current environment, such as a container's, has all that is needed."""
+    """Return whether the current environment, such as a container's, has everything needed."""
     return all(importlib.util.find_spec(name) for name in ("django", "django_q", "granian"))
 
 

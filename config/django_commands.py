@@ -13,7 +13,7 @@ from subscriptions.database_away import is_read_only
 WITHOUT_PAGES = ("qcluster",)
 PAGES = ("unfold", "delivery.console", "rest_framework", "drf_spectacular")
 
-# SQLSTATE classes of lost connections, and of a server that is stopping or starting.
+# SQLSTATE classes of lost connections, and of a stopping or starting server.
 AWAY = ("08", "57P")
 REASON_CHARACTERS = 300
 

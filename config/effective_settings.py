@@ -1,4 +1,4 @@
-"""The effective settings, for people: each with its source, and no secrets."""
+"""The effective settings, for people: with their sources, and no secrets."""
 
 import os
 import re
@@ -20,12 +20,12 @@ SECRETS = {
 }
 # Kept in the home if they are not given.
 KEPT = {"INTURN_ENCRYPTION_KEYS", "INTURN_SECRET_KEY"}
-# Of Inturn's own processes, and of its tests.
+# Of Inturn's own processes and tests.
 _NOT_SETTINGS = (MARKER, ENTERED, "INTURN_TEST_")
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s\"'@]*@")
 # It begins with the last part of the name: a pattern for the whole name would read a long word
-# again from each of its letters.
+# again from each letter.
 _NAMED_SECRET = re.compile(r"((?:password|passwd|secret|token|key)=)[^&;\s\"']+", re.IGNORECASE)
 
 

@@ -1,7 +1,7 @@
-"""The settings, read from the environment: each with its unit, its range and its default.
+"""The settings, read from the environment: with unit, range and default.
 
-A setting `NAME` may also be given as `NAME_FILE`, the path of a file with its value, which is how
-containers receive secrets.
+A setting `NAME` may also be given as `NAME_FILE`, the path of a file with the value, because
+containers receive secrets in files.
 """
 
 import hmac
@@ -32,7 +32,7 @@ from config.references import ReferenceSettings, reference_settings
 from config.retention_days import retention_days
 from config.traces_url import traces_url
 
-# The folder of our packages: a checkout, or the packages of the environment that has our wheel.
+# The folder of our packages: a checkout, or the packages of the environment with our wheel.
 CHECKOUT = Path(__file__).resolve().parent.parent
 IS_INSTALLED = not (CHECKOUT / "manage.py").exists()
 # The folder of templates, static files and `manage.py`, which a wheel has inside of `config`.
@@ -116,12 +116,12 @@ class Environment:
 
     @property
     def own_url(self) -> str:
-        """Return the address at which this machine reaches its own web server."""
+        """Return the address at which this machine reaches the web server."""
         return own_url(self.listen, self.port, tls=self.tls)
 
 
 def read_environment(environment: Mapping[str, str] = os.environ) -> Environment:
-    """Read all settings; raises ImproperlyConfigured with the name of a wrong one."""
+    """Read all settings; raises ImproperlyConfigured with the name of a wrong setting."""
     return read_settings(EnvReader(environment))
 
 

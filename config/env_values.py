@@ -1,6 +1,6 @@
 """The values of settings in an environment, validated as they are read.
 
-An error is one line: the setting, its value unless it may be a secret, and the allowed values.
+An error is one line: the setting, the value unless it may be a secret, and the allowed values.
 """
 
 import re
@@ -29,18 +29,18 @@ class FoundSetting:
 class EnvReader:
     """The settings in an environment.
 
-    If `NAME_FILE` names a file, its content takes precedence over `NAME`. Surrounding white space,
-    such as the line break at the end of a file, is not part of the value; an empty variable counts
-    as unset. All methods raise ImproperlyConfigured.
+    If `NAME_FILE` names a file, the file's content takes precedence over `NAME`. Surrounding white
+    space, such as the line break at the end of a file, is not part of the value; an empty variable
+    counts as unset. All methods raise ImproperlyConfigured.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
-        # Of each setting that was read.
+        # For each setting read so far.
         self.found: dict[str, FoundSetting] = {}
 
     def text(self, name: str, *, default: str = "") -> str:
-        """Return the value; refuses a blank one, which is usually a secret that failed to load."""
+        """Return the value; refuse a blank value, usually a secret that failed to load."""
         path = self._environment.get(f"{name}_FILE", "")
         source = f"{name}_FILE" if path else name
         content = _content(source, path) if path else self._environment.get(name, "")
@@ -67,7 +67,7 @@ class EnvReader:
         raise wrong_value(name, text, allowed="true or false")
 
     def choice(self, name: str, *, default: str, choices: Sequence[str]) -> str:
-        """Return one of the choices, without regard to case."""
+        """Return the matching choice, without regard to case."""
         text = self.text(name, default=default)
         if text.upper() in choices:
             return text.upper()
@@ -76,7 +76,7 @@ class EnvReader:
     def matching(
         self, name: str, *, pattern: re.Pattern[str], allowed: str, default: str = ""
     ) -> str:
-        """Return a text that matches the whole pattern, or the default; `allowed` describes it."""
+        """Return a text matching the whole pattern, or the default; `allowed` describes it."""
         text = self.text(name, default=default)
         if text == default or pattern.fullmatch(text):
             return text

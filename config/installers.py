@@ -55,7 +55,7 @@ def _installers(python: str, lock: str) -> Iterator[list[str]]:
 
 
 def _base_python() -> str:
-    """Return the Python outside of any environment: the current one may be about to be replaced."""
+    """Return the Python outside of any environment: the current environment may be replaced."""
     return getattr(sys, "_base_executable", None) or sys.executable
 
 

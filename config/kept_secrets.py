@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 def kept_secret(path: Path) -> str:
-    """Return a secret that is stored in the home, created on first use.
+    """Return a secret stored in the home, created on first use.
 
     Machines that share a database must share their secrets, so there the settings supply them.
     """
@@ -21,7 +21,7 @@ def kept_secret(path: Path) -> str:
 
 
 def _make_secret(path: Path) -> str:
-    # Written to a draft and linked, so that two processes that start at once read the same finished
+    # Written to a draft and linked, so that two processes starting at once read the same finished
     # file.
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f"{path.name}.{os.getpid()}")

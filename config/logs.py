@@ -35,10 +35,10 @@ def _quote(value: object) -> str:
 
 
 class WrongOrigins(logging.Filter):
-    """Passes refused forms whose origin is wrong, at most one in SECONDS_BETWEEN.
+    """Passes refused forms with a wrong origin, at most once in SECONDS_BETWEEN.
 
     They show an administrator that INTURN_BASE_URL names another origin than the proxy passes on.
-    Strangers can cause any number of them, and of forms that lack a cookie.
+    Anonymous clients can cause any number of them, and of forms without a cookie.
     """
 
     SECONDS_BETWEEN = 60.0

@@ -1,16 +1,16 @@
-"""The settings of the server that sends mail about incidents."""
+"""The settings of the mail server for incidents."""
 
 from dataclasses import dataclass, field
 
 from config.env_values import wrong_value
 
-# The kinds of encryption, with the ports that servers usually have.
+# The kinds of encryption, with the usual ports.
 PORTS = {"STARTTLS": 587, "TLS": 465, "NONE": 25}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailSettings:
-    """Without a `host` no mail is sent. `to` are the recipients of rules that name none."""
+    """Without a `host` no mail is sent. `to` are the recipients of rules without recipients."""
 
     host: str
     port: int

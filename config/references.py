@@ -6,7 +6,7 @@ from pathlib import Path
 
 from config.env_values import wrong_value
 
-# Not the beginning of a setting, which would let a document send one to an endpoint.
+# Not the beginning of a setting, which would let a document send a secret to an endpoint.
 _PREFIX = re.compile(r"(?!INTURN_|DATABASE_)[A-Z][A-Z0-9_]{6,}_")
 
 _ALLOWED = (

@@ -1,4 +1,4 @@
-"""Django's settings; `config.env` supplies every value that depends on the installation."""
+"""Django's settings; `config.env` supplies the values of the installation."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -38,7 +38,7 @@ INSTALLED_APPS = [
     "config",
     "subscriptions",
     "delivery",
-    # Without the app that replaces the admin site: ours is `delivery.console.site`.
+    # Without the app replacing the admin site: ours is `delivery.console.site`.
     "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
     "delivery.console.apps.ConsoleConfig",
@@ -92,8 +92,8 @@ FORM_RENDERER = "django.forms.renderers.TemplatesSetting"  # `templates` may rep
 
 
 # Plans must not depend on statistics, which a young or busy table may lack: by default PostgreSQL
-# scans a whole table that it believes to be short to settle one delivery. Generic plans also avoid
-# planning a prepared statement again. Queries that no index serves still scan.
+# scans a whole table it believes to be short to settle one delivery. Generic plans also avoid
+# planning a prepared statement again. Queries without an index still scan.
 WALKS_INDEXES = (
     "-c enable_seqscan=off",
     "-c enable_hashjoin=off",
@@ -106,7 +106,7 @@ WALKS_INDEXES = (
 
 
 def _database(url: str) -> dict[str, Any]:
-    # Commands that need no server, such as `up` itself, have no URL, but Django requires an engine.
+    # Commands without a server, such as `up` itself, have no URL, but Django requires an engine.
     parsed: dict[str, Any] = environ.Env.db_url_config(
         url or "postgresql://inturn@127.0.0.1:1/inturn"
     )
@@ -146,14 +146,14 @@ STORAGES = {"staticfiles": {"BACKEND": "config.web.static_files.HashedFiles"}}
 COOKIE_PREFIX = ENVIRONMENT.cookie_prefix
 SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}session", f"{COOKIE_PREFIX}csrf"
 MESSAGE_STORAGE = "config.web.cookies.MessageStorage"
-# A working day: a console that was left open requires a new sign-in the next morning.
+# A working day: a console left open requires a new sign-in the next morning.
 SESSION_COOKIE_AGE = 12 * 3600
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 _BASE = urlsplit(ENVIRONMENT.base_url)
 CSRF_TRUSTED_ORIGINS = [f"{_BASE.scheme}://{_BASE.netloc.lower()}"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _BASE.scheme == "https"
-# If our server has no TLS files, a proxy serves https; without one, any client could set this
+# If our server has no TLS files, a proxy serves https; without a proxy, any client could set this
 # header.
 _HAS_PROXY = _BASE.scheme == "https" and ENVIRONMENT.tls is None
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _HAS_PROXY else None
@@ -175,7 +175,7 @@ CONTENT_SECURITY_POLICY = {
         # No inline script anywhere. Unfold uses Alpine, which compiles the expressions in its
         # attributes with eval.
         "script-src": ["'self'", "'unsafe-eval'"],
-        # No inline style but one: the <style> of theme colours that Unfold writes into each page.
+        # A single inline style: the <style> of theme colours, which Unfold writes into each page.
         # It follows from UNFOLD["COLORS"] and Unfold's version: when either changes,
         # tests/unit/delivery/console/people/test_security.py reports the new hash.
         "style-src": ["'self'", "'sha256-ZA8xFkNGfuCIDsU2/wdq53EJHJ6dhQwSiWAyWQftvRs='"],
@@ -185,12 +185,12 @@ CONTENT_SECURITY_POLICY = {
     },
 }
 
-# Our own view reads the body of a publish, and answers 413 at its own limit.
+# Our own view reads the body of a publish, and answers 413 at our limit.
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(ENVIRONMENT.max_message_bytes * 20, 20 * 1024 * 1024)
 # Each entry of a choice of several is a field: a publisher may have a thousand event types.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
 
-# Mail about incidents (`delivery.incidents`). A server that is slow holds up nothing but mail.
+# Mail about incidents (`delivery.incidents`). A slow server holds up mail only.
 EMAIL_HOST, EMAIL_PORT = ENVIRONMENT.mail.host, ENVIRONMENT.mail.port
 EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = ENVIRONMENT.mail.user, ENVIRONMENT.mail.password
 EMAIL_USE_TLS = ENVIRONMENT.mail.security == "STARTTLS"
@@ -246,9 +246,9 @@ LOGGING = {
         # host.
         "django.request": {"level": "ERROR"},
         "django.security": {"level": "CRITICAL"},
-        # The only log of the origin that a proxy passes on but INTURN_BASE_URL does not name.
+        # The only log of an origin passed on by a proxy and not named by INTURN_BASE_URL.
         "django.security.csrf": {"level": "WARNING", "filters": ["wrong_origins"]},
-        # py4j logs each connection that it closes.
+        # py4j logs each closed connection.
         "py4j": {"level": "WARNING"},
     },
 }

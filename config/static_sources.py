@@ -1,4 +1,4 @@
-"""Which static files this checkout and its packages have: a digest that changes when they do."""
+"""Which static files this checkout and its packages have: a digest over them."""
 
 import hashlib
 from functools import cache

@@ -22,8 +22,8 @@ Rows = list[dict[str, Any]]
 
 LOG_BYTES = 512 * 1024
 STATEMENT_SECONDS = 10
-# Each is a part of the bundle. No statement reads bodies, headers, names of people, or texts that a
-# receiver sent. Queries of other sessions are left out, too: they may contain values.
+# Each is a part of the bundle. No statement reads bodies, headers, names of people, or texts sent
+# by a receiver. Queries of other sessions are left out, too: they may contain values.
 STATEMENTS: Mapping[str, str] = {
     "server": "SELECT version(), pg_postmaster_start_time() AS started_at, "
     "pg_is_in_recovery() AS is_standby, pg_database_size(current_database()) AS bytes, now()",
@@ -81,7 +81,7 @@ def shown_settings() -> str:
 
 
 def database(say: Callable[[str], None]) -> Iterator[tuple[str, Rows | str]]:
-    """Yield the rows of each statement, or its error: bundles are made of broken databases, too."""
+    """Yield the rows of each statement, or an error: bundles are made of broken databases, too."""
     for name, statement in STATEMENTS.items():
         say(f"reading {name}")
         try:

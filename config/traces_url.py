@@ -1,4 +1,4 @@
-"""The setting that turns traces on, and the packages that they need."""
+"""The setting that turns traces on, and the packages needed for traces."""
 
 import re
 from importlib.util import find_spec

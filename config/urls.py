@@ -1,4 +1,4 @@
-"""The URLs of all that is served."""
+"""All URLs."""
 
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path

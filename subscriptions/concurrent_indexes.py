@@ -49,7 +49,7 @@ class _Printable:
             super()._ensure_not_in_transaction(schema_editor)  # type: ignore[misc]
 
 
-class AddIndexBesideWriters(_Printable, AddIndexConcurrently):
+class ResumableAddIndexConcurrently(_Printable, AddIndexConcurrently):
     """Builds the index; one of that name that was left unfinished is dropped first.
 
     A finished one is kept: the server may have finished it after the migration was killed.
@@ -68,7 +68,7 @@ class AddIndexBesideWriters(_Printable, AddIndexConcurrently):
             super().database_forwards(app_label, schema_editor, *states)
 
 
-class RemoveIndexBesideWriters(_Printable, RemoveIndexConcurrently):
+class ResumableRemoveIndexConcurrently(_Printable, RemoveIndexConcurrently):
     """Removes the index; it may be repeated after it was interrupted."""
 
     def database_forwards(
@@ -78,7 +78,7 @@ class RemoveIndexBesideWriters(_Printable, RemoveIndexConcurrently):
             super().database_forwards(app_label, schema_editor, *states)
 
 
-class AddPartitionedIndexBesideWriters(Operation):
+class AddPartitionedIndexConcurrently(Operation):
     """Builds an index on each partition of a table that Django does not create.
 
     `definition` is the part of CREATE INDEX after the name of the table. It may be repeated after

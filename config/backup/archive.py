@@ -1,4 +1,4 @@
-"""Comparison of a restored ledger with the archive that the home has now."""
+"""Comparison of a restored ledger with the archive in the home."""
 
 import csv
 from collections.abc import Iterator
@@ -18,9 +18,9 @@ LEDGER_ROWS = """
 
 
 def archive_warnings(ledger: Path, archive: str) -> Iterator[str]:
-    """Yield warnings for files that the archive lacks, and for files that the ledger does not know.
+    """Yield warnings for files missing in the archive, and for files unknown to the ledger.
 
-    Only a folder is compared; other storage has tools of its own.
+    Only a folder is compared; other storage has other tools.
     """
     if "://" in archive:
         return

@@ -1,4 +1,4 @@
-"""Making a back-up: everything is read in one snapshot of the database, while Inturn runs."""
+"""Making a back-up: everything is read in a snapshot of the database, while Inturn runs."""
 
 import json
 import os

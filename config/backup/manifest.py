@@ -1,4 +1,4 @@
-"""The manifest of a back-up: its description, and the hashes of its files."""
+"""The manifest of a back-up: a description, and the hashes of the files."""
 
 import hashlib
 import json

@@ -38,7 +38,7 @@ OURS = ("delivery", "subscriptions")
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """One restore; `run_restore` may be repeated after an interruption at any point."""
+    """A restore; `run_restore` may be repeated after an interruption at any point."""
 
     source: Path
     environment: Environment
@@ -98,7 +98,7 @@ class Restore:
         try:
             server.start()
             server.stop()
-            # So that its transactions have larger numbers than all in the back-up.
+            # The transactions then have larger numbers than all in the back-up.
             server.set_epoch(manifest.epoch + 1)
             url = server.start()
             self.say("restoring the database")

@@ -1,4 +1,4 @@
-"""The PostgreSQL data folder with its password and port: created once, read by all processes.
+"""The PostgreSQL data folder with password and port: created once, read by all processes.
 
     INTURN_HOME/postgresql-18/data/      PostgreSQL's files
                               password   of the role that Inturn connects as, 0600
@@ -6,9 +6,9 @@
                               port       to listen on, kept over restarts
                               lock       held while any process of a server lives
 
-Inturn connects as a role that owns its database but is no superuser, so that no statement of its
-own, whoever wrote it, can run programs or read files. The superuser has no password, and nobody
-connects as it.
+Inturn connects as the owner of the database, who is no superuser, so that none of Inturn's
+statements, whoever wrote it, can run programs or read files. The superuser has no password, and
+nobody connects as it.
 """
 
 import random
@@ -68,7 +68,7 @@ class Cluster:
             return False
 
     def pid(self) -> int | None:
-        """Return the pid in the server's pid file; after a crash that process is long gone."""
+        """Return the pid in the server's pid file; after a crash the process is long gone."""
         try:
             return int(self.pid_file.read_text().split("\n", 1)[0])
         except (OSError, ValueError):
@@ -94,7 +94,7 @@ class Cluster:
     def create(self, programs: Programs, account: Account, lock: BinaryIO) -> None:
         """Create the data folder if it is missing; an interrupted creation starts over.
 
-        The programs that work on the data inherit the lock: if this process is killed, no other can
+        The programs working on the data inherit the lock: if this process is killed, no other can
         start a server on the folder meanwhile.
         """
         account.require_access(programs.folder)
@@ -102,8 +102,7 @@ class Cluster:
         account.own(self.folder)
         if not self.data.exists():
             self._create(programs, account)
-        # The folder is from a version that connected as the superuser, or the creation was
-        # interrupted.
+        # The folder is from a version connecting as the superuser, or the creation was interrupted.
         if not (self.folder / "owner").exists():
             self._give_to_owner(programs, account, lock)
 
@@ -150,7 +149,7 @@ class Cluster:
 
 
 def clusters_of(home: Path) -> list[Cluster]:
-    """Return the clusters of every major version that has run here, newest first."""
+    """Return the clusters of every major version run here, newest first."""
     folders = sorted(home.glob("postgresql-*"), key=lambda path: path.name.zfill(20), reverse=True)
     return [Cluster(folder) for folder in folders]
 

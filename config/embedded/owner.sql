@@ -1,5 +1,5 @@
--- Creates the role that Inturn connects as, and makes it the owner of every object in the database.
--- An empty line ends a statement.
+-- Creates Inturn's role, and makes it the owner of every object in the database. An empty line ends
+-- a statement.
 DO $$
 BEGIN
     CREATE ROLE inturn_owner;
@@ -9,7 +9,7 @@ END
 $$;
 
 -- By default each connection computes 4,096 hashes, 3 ms of processor time, which protect passwords
--- that people choose. This one is random. PostgreSQL before 16 has no such setting.
+-- chosen by people. This password is random. PostgreSQL before 16 has no such setting.
 DO $$
 BEGIN
     PERFORM set_config('scram_iterations', '1', false);

@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL server: start, stop, and discovery of a running one. Stdlib only."""
+"""The embedded PostgreSQL server: start, stop, and discovery of a running server. Stdlib only."""
 
 import fcntl
 import shutil
@@ -30,11 +30,11 @@ SETTINGS: Mapping[str, str] = {
     "max_wal_size": "2GB",
     "min_wal_size": "256MB",
     "checkpoint_timeout": "15min",
-    # A commit is flushed by the session that waits for it. The WAL writer, which looks five times a
-    # second by default, would only add flushes: of transactions that notify, and flush nothing.
+    # A commit is flushed by the waiting session. The WAL writer, which looks five times a second by
+    # default, would only add flushes: of transactions that notify, and flush nothing.
     "wal_writer_delay": "1s",
     "random_page_cost": "1.1",
-    # Plans here are short and many; compiling one costs more than running it.
+    # Plans here are short and many; compilation costs more than execution.
     "jit": "off",
     # A queue's tables are rewritten completely within a minute.
     "autovacuum_naptime": "10s",
@@ -124,7 +124,7 @@ class Server:
             )
 
     def _take(self, lock: BinaryIO) -> None:
-        """Hold the lock, which a server's processes inherit, so that two never share a folder."""
+        """Hold the lock, inherited by a server's processes: no two servers share a folder."""
         if not _try_lock(lock):
             self._evict()
             if not processes.wait_until(lambda: _try_lock(lock), seconds=10):
@@ -132,7 +132,7 @@ class Server:
                     f"another PostgreSQL that is not visible here uses {self.cluster.data}"
                 )
         # While the lock is held no server uses the folder, whatever the pid file says; PostgreSQL
-        # itself would believe the file if another process has that number by now.
+        # itself would believe the file if another process has the number by now.
         self.cluster.pid_file.unlink(missing_ok=True)
 
     def _evict(self) -> None:
@@ -185,7 +185,7 @@ class Server:
 
 
 def running_url(home: Path) -> str | None:
-    """Return the URL of the server that `up` runs on this home, or None.
+    """Return the URL of `up`'s server on this home, or None.
 
     Reads files only and never connects: the server may still refuse connections.
     """
@@ -200,7 +200,7 @@ def running_url(home: Path) -> str | None:
 
 
 def is_embedded(url: str, home: Path) -> bool:
-    """Return whether the URL is that of this home's own server, running or not."""
+    """Return whether the URL belongs to this home's own server, running or not."""
     return any(cluster.has_url(url) for cluster in clusters_of(home))
 
 

@@ -15,7 +15,7 @@ OLDEST_MAJOR = 15
 NOBODY = 65534
 USER_NAMESPACE = ("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}")
 # The capability to enter any folder survives the change of user as an ambient capability. access(),
-# by which PostgreSQL looks for its programs, ignores the capabilities of all users but root, unless
+# by which PostgreSQL looks for programs, ignores the capabilities of all users but root, unless
 # `no_setuid_fixup` is set. The change resets the signal for the parent's death, so it is requested
 # again.
 ENTERING_NOBODY = (
@@ -42,8 +42,8 @@ class Account:
     """The account that `postgres` runs as: it refuses to run as root, so root needs another.
 
     A user namespace is preferred: PostgreSQL sees the process as nobody, the file system as root,
-    so it works in folders that only root may enter. Containers often forbid namespaces; then it
-    runs as nobody, which owns the data folder.
+    so it works in folders closed to all but root. Containers often forbid namespaces; then it runs
+    as nobody, which owns the data folder.
     """
 
     prefix: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Account:
         return {"user": self.uid, "group": self.uid, "extra_groups": []}
 
     def own(self, path: Path) -> None:
-        """Give a file, or a folder with its content, to the account if another owns it."""
+        """Give a file, or a folder with all files, to the account if another owns it."""
         uid = self.uid or 0
         if os.geteuid() == 0 and path.stat().st_uid != uid:
             for owned in (path, *path.rglob("*")):

@@ -1,4 +1,4 @@
-"""A child process that another process forked."""
+"""A child process forked by another process."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from config.up import processes
 
 
 class AdoptedProcess:
-    """What parts use of subprocess.Popen, for a process that became our child."""
+    """What parts use of subprocess.Popen, for an adopted child."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid

@@ -1,4 +1,4 @@
-"""The parts that `up` keeps running: how each is started, checked and stopped."""
+"""The parts kept running by `up`: how each is started, checked and stopped."""
 
 import signal
 import subprocess
@@ -22,7 +22,7 @@ LOOPBACK = "127.0.0.0/8"
 
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
-# After running this long a part counts as started: its next restart has no pause again.
+# After running this long a part counts as started: the next restart has no pause again.
 STEADY_SECONDS = 60.0
 
 
@@ -49,7 +49,7 @@ class Restarts:
 
 @dataclass(slots=True)
 class ChildProcess:
-    """A command in its own session, with all processes that it starts."""
+    """A command in a session of its own, with all descendants."""
 
     name: str
     command: list[str]
@@ -81,12 +81,12 @@ class ChildProcess:
             )
 
     def adopt(self, pid: int) -> None:
-        """Take the process with that number, which runs the command, instead of starting it."""
+        """Adopt the process with this number, which runs the command, instead of starting it."""
         self._started_at = time.monotonic()
         self._process = AdoptedProcess(pid)
 
     def restart_if_dead(self) -> None:
-        """Restart the command if it died, after its pause."""
+        """Restart the command if it died, after a pause."""
         now = time.monotonic()
         if self._process is not None and (code := self._process.poll()) is not None:
             print_line(f"{self.name} ended ({_cause(code)}), starting it again")
@@ -110,7 +110,7 @@ class ChildProcess:
         self._end_remains()
 
     def _end_remains(self) -> None:
-        # Children of a killed parent would go on working alongside its successor.
+        # Children of a killed parent would go on working alongside the successor.
         process, self._process = self._process, None
         if process is not None:
             processes.send_group(signal.SIGKILL, process.pid)
@@ -133,7 +133,7 @@ class Database:
         return self.server.start()
 
     def restart_if_dead(self) -> str | None:
-        """Restart the server if it died; return its URL if it was started."""
+        """Restart the server if it died; return the URL if it was started."""
         now = time.monotonic()
         if self.server.is_alive() or now < self.restarts.due_at:
             return None
@@ -149,7 +149,7 @@ class Database:
         self.server.stop()
 
 
-# HTTP/2 is left to a proxy in front: one connection of it carries 200 requests at once, which
+# HTTP/2 is left to a proxy in front: a connection of HTTP/2 carries 200 requests at once, which
 # nothing here bounds. And granian closes a connection without requests only if it serves HTTP/1
 # alone.
 SILENT_MILLISECONDS = 30_000
@@ -191,7 +191,7 @@ def cluster_command() -> list[str]:
 def demo_settings(environment: Environment) -> dict[str, str]:
     """Return settings for all parts of a demo, whose endpoints are on the forbidden loopback."""
     networks = dict.fromkeys([*map(str, environment.allowed_networks), LOOPBACK])
-    # Empty, because a file would take precedence; its networks are included above.
+    # Empty, because a file would take precedence; the proxy's networks are included above.
     return {"INTURN_ALLOWED_NETWORKS": ",".join(networks), "INTURN_ALLOWED_NETWORKS_FILE": ""}
 
 

@@ -2,14 +2,14 @@
 
 There are three loops: `senders` send (see `delivery.senders.sender`), `chores` runs periodic duties
 (see `delivery.chores.loop`), and `history` starts pipeline runs (see `delivery.pipeline.loop`). A
-cluster runs all of them, or those of one name. Chores and history wait most of the time, so they
+cluster runs all of them, or those of a name. Chores and history wait most of the time, so they
 share a worker.
 
 `ps` and `top` show each worker by the name of its loop (`titles`), as the database shows its
 sessions.
 
-The cluster's queue gets a new name at each start, because its tasks are for its own workers only,
-even if several machines have the same name.
+The cluster's queue gets a new name at each start, because the tasks are for this cluster's workers
+only, even if several machines have the same name.
 """
 
 import ctypes
@@ -36,12 +36,12 @@ _LOOPS = {
     HISTORY: ("delivery.pipeline.loop", "run_pipeline"),
 }
 NAMES: tuple[str, ...] = tuple(_LOOPS)
-# The name of its database sessions.
+# The name of the cluster's database sessions.
 _TITLES = {HISTORY: "pipeline"}
 
 Loop = Callable[[], None]
 
-# A task starts within a second; an older one is left over from a killed cluster.
+# A task starts within a second; an older parent is left over from a killed cluster.
 _LEFT_AFTER = timedelta(hours=1)
 
 
@@ -71,7 +71,7 @@ def q_cluster(*, workers: int) -> dict[str, Any]:
 
 
 def die_with_parent() -> None:
-    """Make the kernel kill every process forked from now on when its parent dies.
+    """Make the kernel kill every process forked from now on when the parent dies.
 
     Without this, killing a cluster's top process would leave its guard and workers running, with
     nothing to stop them.
@@ -83,7 +83,7 @@ def die_with_parent() -> None:
 
 
 def run_loops(name: str | None, *, senders: int) -> None:
-    """Run the loops with that name, or all, until SIGTERM or SIGINT."""
+    """Run the loops with the name, or all, until SIGTERM or SIGINT."""
     from django.db import connections
     from django_q.cluster import Cluster
     from django_q.conf import Conf
@@ -91,14 +91,14 @@ def run_loops(name: str | None, *, senders: int) -> None:
     from delivery.cluster.keeper import Keeper
 
     class StoppableCluster(Cluster):  # type: ignore[misc]
-        """A cluster that notifies its busy workers of a stop."""
+        """A cluster whose busy workers are notified of a stop."""
 
         def sig_handler(self, signum: int, frame: FrameType | None) -> None:
             stopping.set()
             super().sig_handler(signum, frame)
 
     loops = _loops(name, senders=senders)
-    # Set here, because django-q2 reads its settings before the command chooses its cluster.
+    # Set here, because django-q2 reads its settings before the command chooses a cluster.
     Conf.CLUSTER_NAME = f"inturn@{socket.gethostname()[:40]}-{uuid.uuid4().hex}"
     Conf.WORKERS = len(loops)
     _drop_left()
@@ -114,7 +114,7 @@ def run_loops(name: str | None, *, senders: int) -> None:
 
 
 def import_loops() -> None:
-    """Import what the loops need, so that processes that are forked afterwards share it."""
+    """Import what the loops need, so that processes forked afterwards share it."""
     for module, _function in _LOOPS.values():
         import_module(module)
     import_module("delivery.cluster.keeper")
@@ -139,7 +139,7 @@ def _loop(name: str, *arguments: int) -> Loop:
 
 
 def _shown(name: str, loop: Loop, *, by: Callable[[str], None] = titles.name_process) -> Loop:
-    """Return the loop, which first gives its process or thread the name."""
+    """Return the loop, which first names the process or thread."""
 
     def run() -> None:
         by(name)

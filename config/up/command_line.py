@@ -1,4 +1,4 @@
-"""Running a command; errors that its user can fix are reported in one line, without a traceback."""
+"""Running a command; errors the user can fix are reported in one line, without a traceback."""
 
 import os
 import sys
@@ -10,12 +10,12 @@ from django.core.exceptions import ImproperlyConfigured
 from config.version import version
 
 # These only start other processes. Setting up Django would take more time and memory than all their
-# work, and `up` runs for years, so it imports nothing that it does not need.
+# work, and `up` runs for years, so it imports only the necessary.
 WITHOUT_DJANGO = ("up", "web", "test", "unit", "settings", "backup", "restore", "ready")
 
 
 def main() -> None:
-    """Run the command `inturn` of an environment that has Inturn's wheel."""
+    """Run the command `inturn` of an environment with Inturn's wheel."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     run_command_line(sys.argv)
 

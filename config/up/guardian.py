@@ -1,8 +1,8 @@
 """The guardian, which ends the processes of `up` if `up` itself is killed. Stdlib only.
 
-It is a small process in its own session. Its standard input is a pipe that only the supervisor
-holds open, so end of file means that the supervisor is gone, whatever killed it. After an orderly
-stop nothing is left to end.
+It is a small process in a session of its own. Only the supervisor holds the pipe of the guardian's
+standard input open, so end of file means: the supervisor is gone, whatever killed it. After an
+orderly stop nothing is left to end.
 """
 
 import signal

@@ -1,10 +1,10 @@
-"""The launcher: a process that loads the product once, forks web server and cluster, and ends.
+"""The launcher: it loads the product once, forks web server and cluster, and ends.
 
 The two share the memory of what both load, and start sooner than two processes that load it. A part
-that is started again later is a command of its own: see `config.up.child`.
+restarted later is a separate command: see `config.up.child`.
 
-The supervisor adopts both: a process whose parent has ended becomes a child of its nearest ancestor
-that is a subreaper. Linux only.
+The supervisor adopts both: a process whose parent has ended becomes a child of the nearest
+subreaper among the ancestors. Linux only.
 """
 
 import gc
@@ -31,8 +31,8 @@ _WAIT_SECONDS = 0.002
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What to start: the command of each part, for this run of that supervisor."""
+class LaunchRequest:
+    """The commands to start, by part, and the run and supervisor they belong to."""
 
     parts: dict[str, list[str]]
     run: str
@@ -40,10 +40,10 @@ class Order:
     supervisor: int
 
 
-def launch(order: Order) -> None:
+def launch(request: LaunchRequest) -> None:
     """Load the product, start the parts, and write their process numbers.
 
-    Standard output is a pipe, which gets one JSON object.
+    Standard output is a pipe, which gets a JSON object.
     """
     threshold = gc.get_threshold()
     _load()
@@ -52,10 +52,10 @@ def launch(order: Order) -> None:
     gc.collect()
     gc.freeze()
     started = {}
-    for name in order.parts:
+    for name in request.parts:
         part = get_context("fork").Process(
             target=_become,
-            args=(name, order),
+            args=(name, request),
             kwargs={"launcher": os.getpid(), "gc_threshold": threshold},
         )
         part.start()
@@ -66,7 +66,7 @@ def launch(order: Order) -> None:
 
 
 def _load() -> None:
-    """Import what web server and cluster import; nothing that starts a thread or connects."""
+    """Import what web server and cluster import; nothing starts a thread or connects."""
     import django
 
     django.setup()
@@ -79,30 +79,32 @@ def _load() -> None:
     clusters.import_loops()
 
 
-def _become(name: str, order: Order, *, launcher: int, gc_threshold: tuple[int, int, int]) -> None:
+def _become(
+    name: str, request: LaunchRequest, *, launcher: int, gc_threshold: tuple[int, int, int]
+) -> None:
     """Run the part in this new process, as if the supervisor had started its command."""
     os.setsid()
-    marker = f"{processes.MARKER}={order.run}"
+    marker = f"{processes.MARKER}={request.run}"
     titles.replace_in_environment(f"{marker}{NAME}", f"{marker}{name}")
-    os.environ[processes.MARKER] = f"{order.run}{name}"
-    titles.set_command_line(order.parts[name])
-    logs = Path(order.logs) if order.logs else None
+    os.environ[processes.MARKER] = f"{request.run}{name}"
+    titles.set_command_line(request.parts[name])
+    logs = Path(request.logs) if request.logs else None
     with open_log(logs, name) as log, Path(os.devnull).open("rb") as nothing:
         os.dup2(nothing.fileno(), 0)
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
     while os.getppid() == launcher:  # It ends soon.
         time.sleep(_WAIT_SECONDS)
-    end_with_parent(signal.SIGTERM, parent=order.supervisor)()
-    if name == CLUSTER:  # The web application has set its own.
+    end_with_parent(signal.SIGTERM, parent=request.supervisor)()
+    if name == CLUSTER:  # The web application has set other thresholds.
         gc.set_threshold(*gc_threshold)
-    _BECOME[name](order.parts[name])
+    _BECOME[name](request.parts[name])
 
 
 def _serve(command: list[str]) -> None:
     from config.web.granian import run_granian
 
-    # Without the interpreter and its option `-m`.
+    # Without the interpreter and the option `-m`.
     sys.argv = command[2:]
     run_granian()
 
@@ -117,4 +119,4 @@ def _run_cluster(command: list[str]) -> None:
 _BECOME: dict[str, Callable[[list[str]], None]] = {WEB: _serve, CLUSTER: _run_cluster}
 
 if __name__ == "__main__":
-    launch(Order(**json.loads(sys.argv[1])))
+    launch(LaunchRequest(**json.loads(sys.argv[1])))

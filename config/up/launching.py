@@ -45,7 +45,7 @@ def launch_parts(parts: Sequence[ChildProcess]) -> set[str]:
 
 def _launcher(parts: Sequence[ChildProcess]) -> subprocess.Popen[bytes]:
     part = parts[0]
-    order = launcher.Order(
+    request = launcher.LaunchRequest(
         parts={part.name: part.command for part in parts},
         run=part.run,
         logs=str(part.logs) if part.logs else None,
@@ -53,7 +53,7 @@ def _launcher(parts: Sequence[ChildProcess]) -> subprocess.Popen[bytes]:
     )
     with open_log(part.logs, part.name) as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "config.up.launcher", json.dumps(asdict(order))],
+            [sys.executable, "-m", "config.up.launcher", json.dumps(asdict(request))],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -65,7 +65,7 @@ def _launcher(parts: Sequence[ChildProcess]) -> subprocess.Popen[bytes]:
 
 
 def _end(process: subprocess.Popen[bytes], parts: Sequence[ChildProcess]) -> None:
-    """End the launcher, and those parts that it has started."""
+    """End the launcher, and the parts started so far."""
     markers = [f"{parts[0].run}{launcher.NAME}", *(part.marker for part in parts)]
     processes.end_processes(
         lambda: set().union(*map(processes.marked_processes, markers)), [(signal.SIGKILL, 5)]

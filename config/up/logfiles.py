@@ -28,7 +28,7 @@ def rotate_logs(folder: Path) -> None:
     Called repeatedly while processes write to the logs; cheap if no log is too long.
     """
     for path in folder.glob("*.log"):
-        # A log that somebody has just moved away is no reason to fail.
+        # A log moved away just now is no reason to fail.
         with suppress(OSError):
             if path.stat().st_size > MAX_BYTES:
                 _set_aside(path)

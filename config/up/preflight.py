@@ -28,7 +28,7 @@ def single_instance(home: Path) -> Iterator[None]:
                 return False
             return True
 
-        # Allow another `up` that is just ending a moment.
+        # Give another `up` a moment to end.
         if not processes.wait_until(taken, seconds=1):
             raise CannotStartError(
                 f"another `up` is running on {home}: stop it, or set INTURN_HOME"

@@ -1,7 +1,7 @@
 """The processes of an installation: how to find and end them. Stdlib only.
 
-Every process that `up` starts, except the guardian and PostgreSQL, has MARKER in its environment,
-and its children inherit it. That finds orphans regardless of process groups, sessions and parents.
+Every process started by `up`, except the guardian and PostgreSQL, has MARKER in the environment,
+inherited by child processes. It finds orphans regardless of process groups, sessions and parents.
 It needs /proc; without it only process groups can be ended.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 MARKER = "INTURN_UP"
 PROC = Path("/proc")
-# Secrets that only `prepare` needs; in other processes they would stay readable while those run.
+# Secrets for `prepare` only; in other processes they would stay readable while those run.
 _USED_ONCE = ("INTURN_ADMIN_PASSWORD", "INTURN_BOOTSTRAP_KEY")
 
 
@@ -30,7 +30,7 @@ def environment(*, postgres: bool = True) -> dict[str, str]:
 
 
 def used_once() -> dict[str, str]:
-    """Return the variables that only `prepare` gets."""
+    """Return the variables for `prepare` only."""
     return {name: value for name, value in os.environ.items() if _is_used_once(name)}
 
 

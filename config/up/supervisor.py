@@ -56,7 +56,7 @@ class StopRequested(BaseException):
 
 
 class Supervisor:
-    """One `up`, from the first check to the end of its last process."""
+    """An `up`, from the first check to the end of the last process."""
 
     def __init__(self, environment: Environment, *, demo: bool = False) -> None:
         self._environment = environment
@@ -65,7 +65,7 @@ class Supervisor:
         self._settings = UNBUFFERED | (demo_settings(environment) if demo else {})
         self._home = environment.home
         self._logs = None if environment.log_to == "STDOUT" else self._home / "logs"
-        # Starts with the home, so that the next `up` finds processes that this one left.
+        # Starts with the home, so that the next `up` finds the processes left by this `up`.
         self._run = f"{self._home}#{secrets.token_hex(4)}#"
         self._database: Database | None = None
         self._parts: list[ChildProcess] = []
@@ -135,7 +135,7 @@ class Supervisor:
         done = subprocess.run(
             [sys.executable, MANAGE, "prepare"],
             stdin=subprocess.DEVNULL,
-            # Standard output is reserved for the one line that tools wait for.
+            # Standard output is reserved for the line tools wait for.
             stdout=sys.stderr,
             cwd=CHECKOUT,
             env=environment | processes.used_once() | {processes.MARKER: f"{self._run}prepare"},
@@ -185,7 +185,7 @@ class Supervisor:
             rotate_logs(self._logs)
 
     def _move_to(self, url: str) -> None:
-        """Restart the parts that have the old URL, if PostgreSQL could not get its port again."""
+        """Restart the parts with the old URL, if PostgreSQL could not get the port again."""
         for part in self._parts:
             if part.environment["DATABASE_URL"] != url:
                 part.request_stop()
@@ -194,7 +194,7 @@ class Supervisor:
 
     def _guard(self) -> None:
         self._guardian = subprocess.Popen(
-            # Tied to us by its pipe alone: without site and environment it is small and always
+            # Tied to us by the pipe alone: without site and environment it is small and always
             # starts.
             [sys.executable, "-E", "-S", "-m", "config.up.guardian", self._run],
             stdin=subprocess.PIPE,
@@ -210,7 +210,7 @@ class Supervisor:
     def _stop(self) -> None:
         """Stop the web server first, so that nothing new is accepted, and PostgreSQL last.
 
-        The demo stops after the senders: without its receivers each of its lanes would block.
+        The demo stops after the senders: without receivers each lane of the demo would block.
         """
         names = ([WEB], [CLUSTER], [DEMO])
         in_order = [[part for part in self._parts if part.name in stage] for stage in names]

@@ -1,7 +1,8 @@
 """Replacing a process's name, command line and environment, as `ps` and `top` show them.
 
-A forked process has those of its parent. Linux only. Stdlib only, because setproctitle writes over
-the environment, by which `config.up.processes` finds orphans, and django-q2 calls it by itself.
+A forked process has the titles of the parent. Linux only. Stdlib only, because setproctitle writes
+over the environment, by which `config.up.processes` finds orphans, and django-q2 calls it by
+itself.
 """
 
 import ctypes
@@ -26,7 +27,7 @@ def name_thread(name: str) -> None:
 
 
 def set_command_line(command: list[str]) -> None:
-    """Show this command, as much as the space of the old one takes."""
+    """Show this command, cut to the space of the old command."""
     start, end = _addresses(_ARGUMENTS)
     text = b"".join(argument.encode() + b"\0" for argument in command)[: end - start - 1]
     ctypes.memmove(start, text.ljust(end - start, b"\0"), end - start)

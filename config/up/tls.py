@@ -1,4 +1,4 @@
-"""Checks of the TLS files before the web server starts; its own error would not name a setting."""
+"""Checks of the TLS files before the web server starts; the server's own error names no setting."""
 
 import ssl
 from pathlib import Path

@@ -33,7 +33,7 @@ class Head:
         return next((value for header, value in self.headers if header.lower() == name), None)
 
     def take(self, name: str) -> str | None:
-        """Remove a header, which the application set for the bridge only, and return its value."""
+        """Remove a header, which the application set for the bridge only, and return the value."""
         for index, (header, value) in enumerate(self.headers):
             if header.lower() == name:
                 del self.headers[index]

@@ -1,4 +1,4 @@
-"""The longest body that each path takes."""
+"""The longest body of each path."""
 
 from config.web.requesters import CALLBACKS, RECEIVERS, REPLIES
 
@@ -9,7 +9,7 @@ MOST_FOR_A_MESSAGE = 4
 
 
 def limit_of(path: str, *, max_message_bytes: int, max_batch_bytes: int) -> int:
-    """Return the longest body that may be sent to a path."""
+    """Return the longest body allowed for a path."""
     if path == BATCH or path.startswith(CONFIGURATION):
         return max_batch_bytes
     is_message = (

@@ -1,17 +1,17 @@
 """The bridge from granian's RSGI to Django's WSGI: one thread per call, none per waiting client.
 
-A request's body is read before the request gets one of the threads, which calls the application and
-sends its answer. So a client that sends slowly holds no thread, and when all threads are busy,
-requests queue for them.
+A request's body is read before the request gets a thread, which calls the application and sends the
+answer. So a client sending slowly holds no thread, and when all threads are busy, requests queue
+for them.
 
 For a long poll the application answers with the header WAIT_HEADER if this subscriber's mailbox is
 empty. Then the client becomes an entry in `delivery.mailbox.waiters` until a notification, and the
 application is called again with the same request. This repeats until it has an answer, or until
 `wait` seconds after the beginning of the request. The header is never sent to a client.
 
-For a client that has disconnected, the application is not called, because messages fetched for it
-would be invisible until their visibility ends. A disconnect during the milliseconds of a call
-cannot be noticed; messages fetched by such a call do come back in that way.
+For a disconnected client, the application is not called, because messages fetched for it would be
+invisible until their visibility ends. A disconnect during the milliseconds of a call cannot be
+noticed; messages fetched by such a call do come back in that way.
 """
 
 import asyncio
@@ -33,8 +33,8 @@ from config.web.environ import Environ, RsgiScope, environ_of, for_waiting
 from config.web.header_limits import check_head
 from config.web.long_answers import LongAnswer, LongAnswers, is_bounded, is_without_body
 from config.web.postponed_answers import Postponed, PostponedAnswers
-from config.web.request_bodies import Bodies, Bounds, Requester, Streamed
-from config.web.threads import STRANGERS, Threads
+from config.web.request_bodies import BodyReader, Bounds, Requester, Streamed
+from config.web.threads import ANONYMOUS, Threads
 from delivery.incoming.problems import Problem, unexpected_error
 from delivery.mailbox.notifications import MailboxNotifications
 from delivery.mailbox.waiters import WAIT_HEADER, Waiter, Waiters
@@ -43,11 +43,11 @@ from delivery.receivers.late_answers import AFTER_HEADER
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT_SECONDS = 20.0
-# A process that stops later than this prints where its threads are, before granian kills it.
+# A process stopping later than this prints where its threads are, before granian kills it.
 LATE_STOP_SECONDS = 6.0
 
 Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
-# Returns the answer to a request for this path that has this problem.
+# Returns the answer to a request for this path with this problem.
 Refusal = Callable[[str, Problem], HttpResponse]
 
 
@@ -71,7 +71,7 @@ class ShortWay(Protocol):
 
 @dataclass(slots=True)
 class BridgedRequest:
-    """A request with its body, for all its calls of the application."""
+    """A request with the body, for all calls of the application."""
 
     request: RsgiRequest
     environ: Environ
@@ -81,7 +81,7 @@ class BridgedRequest:
     disconnected: asyncio.Future[None] | None = None
     # The application's latest answer, until it is sent.
     head: Head = field(default_factory=Head)
-    # An answer that is to be sent later, or piece by piece.
+    # An answer to be sent later, or piece by piece.
     postponed: Postponed | None = None
     long: LongAnswer | None = None
 
@@ -100,7 +100,7 @@ def problem_document(_path: str, problem: Problem) -> HttpResponse:
 
 
 class Bridge:
-    """An RSGI application for granian that wraps a WSGI application."""
+    """An RSGI application for granian around a WSGI application."""
 
     def __init__(
         self,
@@ -113,10 +113,8 @@ class Bridge:
         refusal_of: Refusal = problem_document,
     ) -> None:
         self._application = application
-        self._threads = Threads(
-            self._answer, count=threads, of_strangers=bounds.threads_of_strangers
-        )
-        self._bodies = Bodies(bounds)
+        self._threads = Threads(self._answer, count=threads, anonymous=bounds.anonymous_threads)
+        self._bodies = BodyReader(bounds)
         self._most_at_a_mailbox = most_at_a_mailbox
         self._closer = ConnectionCloser()
         self._long_answers = LongAnswers(stalled_seconds=bounds.stalled_seconds)
@@ -168,18 +166,18 @@ class Bridge:
                 self._closer.close_soon(scope.client)
 
     async def _requester(self, environ: Environ) -> Requester:
-        """Return the requester; wait for the look-up of one who would wait among strangers."""
+        """Return the requester; first look up a client who would wait among anonymous clients."""
         requester = self._requesters.remembered(environ)
-        if requester.is_known or self._threads.has_room_for_strangers:
+        if requester.is_known or self._threads.has_room_for_anonymous:
             return requester
         return await self._requesters.identify(environ)
 
     async def _call(self, call: BridgedRequest, requester: Requester) -> int | None:
-        queue = requester.name if requester.is_known else STRANGERS
+        queue = requester.name if requester.is_known else ANONYMOUS
         return await self._threads.call(call, queue=queue)
 
     async def _send_rest(self, call: BridgedRequest, requester: Requester, *, client: str) -> None:
-        """Send an answer that the thread of the call has left to the event loop."""
+        """Send an answer left to the event loop by the thread of the call."""
         if call.postponed is not None:
             await self._postponed.send(call.request, call.postponed, client=client)
         if call.long is None:
@@ -196,7 +194,7 @@ class Bridge:
                 raise unexpected_error() from error
 
     async def _is_answered(self, request: RsgiRequest, environ: Environ, body: bytes) -> bool:
-        """Answer requests that need no application; return whether this is one."""
+        """Answer requests that need no application; return whether it was answered."""
         answer = None if self._short_way is None else await self._short_way.answer(environ, body)
         if answer is not None:
             request.response_bytes(*answer)
@@ -211,9 +209,9 @@ class Bridge:
         signal.raise_signal(signal.SIGINT)
 
     def _answer(self, call: BridgedRequest) -> int | None:
-        """Call the application, in a thread, and send its answer.
+        """Call the application, in a thread, and send the answer.
 
-        If the client is to wait, return its mailbox instead.
+        If the client is to wait, return the mailbox instead.
         """
         if call.disconnected is not None and call.disconnected.done():
             return None
@@ -272,7 +270,7 @@ class Bridge:
             call.disconnected.cancel()
 
     async def _is_turn(self, call: BridgedRequest, waiter: Waiter) -> bool:
-        """Wait for this client's turn to fetch; False if its wait has ended."""
+        """Wait for this client's turn to fetch; False if the wait has ended."""
         assert call.disconnected is not None
         remaining = call.began_at + call.wait_seconds - asyncio.get_running_loop().time()
         ends: list[asyncio.Future[Any]] = [waiter.turn, call.disconnected]

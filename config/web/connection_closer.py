@@ -1,8 +1,8 @@
-"""Closing the connection of a client that does not send its body.
+"""Closing the connection of a client whose body does not arrive.
 
-granian keeps a connection while anybody waits for its next bytes, even after an answer with
-`Connection: close`, so a silent client would hold it for ever. Therefore its socket is searched
-among the process's own and shut down. One search closes all connections that timed out within a
+granian keeps a connection while anybody waits for the client's bytes, even after an answer with
+`Connection: close`, so a silent client would hold it for ever. Therefore the socket is searched
+among the process's sockets and shut down. A search closes all connections that timed out within a
 second. It needs /proc; without it such connections stay.
 """
 

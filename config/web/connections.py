@@ -1,4 +1,4 @@
-"""The number of connections that a process of the web server may hold. Stdlib only."""
+"""The number of connections a process of the web server may hold. Stdlib only."""
 
 import resource
 
@@ -9,7 +9,7 @@ OTHER_DESCRIPTORS = 256
 
 
 def max_connections() -> int:
-    """Return the number that the hard limit of descriptors allows; granian uses all of them."""
+    """Return the number allowed by the hard limit of descriptors; granian uses all of them."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:
         return MOST_CONNECTIONS

@@ -11,13 +11,13 @@ from django.contrib.messages.storage.session import SessionStorage
 
 
 def own_cookies(header: str, *, prefix: str) -> str:
-    """Return a Cookie header with those cookies only that this installation may have set."""
+    """Return a Cookie header with those cookies only which this installation may have set."""
     pairs = header.split(";")
     return ";".join(pair for pair in pairs if pair.strip().startswith(prefix) and '"' not in pair)
 
 
 def cookie_value(header: str, name: str) -> str:
-    """Return the value of the last cookie of that name, as Django reads it; empty without one."""
+    """Return the value of the last cookie of the name, as Django reads it; empty if absent."""
     value = ""
     for pair in header.split(";"):
         found, _, text = pair.partition("=")

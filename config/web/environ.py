@@ -34,7 +34,7 @@ _LONGEST_KEPT = 64
 
 
 class Headers(Protocol):
-    """A request's headers: names in lower case, one item per value."""
+    """A request's headers: names in lower case, an item per value."""
 
     def __len__(self) -> int: ...
     def __contains__(self, name: str) -> bool: ...
@@ -43,7 +43,7 @@ class Headers(Protocol):
 
 
 class RsgiScope(Protocol):
-    """The data of a request that granian provides; each access to `headers` copies them."""
+    """The data of a request as granian provides it; each access to `headers` copies them."""
 
     http_version: str
     server: str
@@ -57,10 +57,10 @@ class RsgiScope(Protocol):
 
 
 def environ_of(scope: RsgiScope) -> Environ:
-    """Return the environ without `wsgi.input`, and without the length of a body that lacks one.
+    """Return the environ without `wsgi.input`, and without the length of a body of unknown length.
 
-    Known differences from granian's WSGI: a byte in the path that is not UTF-8 arrives as U+FFFD,
-    and non-ASCII values of a repeated header leave no empty item.
+    Known differences from granian's WSGI: a byte in the path outside UTF-8 arrives as U+FFFD, and
+    non-ASCII values of a repeated header leave no empty item.
     """
     server_name, _, server_port = scope.server.rpartition(":")
     headers = scope.headers
@@ -81,7 +81,7 @@ def environ_of(scope: RsgiScope) -> Environ:
 
 
 def for_waiting(environ: Environ) -> Environ:
-    """Return what another call needs: without the body's length, and headers that may be long."""
+    """Return what another call needs: without the body's length, and without long headers."""
     kept = {
         name: value
         for name, value in environ.items()
@@ -104,7 +104,7 @@ def _add_headers(environ: Environ, headers: Headers) -> None:
     _add_underscored(environ, underscored)
     if len(names) < len(headers):
         # granian reports of a non-ASCII value only that it exists; it becomes empty, as in WSGI.
-        # Its headers are no dict.
+        # The headers are no dict.
         unreadable = [name for name in headers.keys() if name not in names]  # noqa: SIM118
         environ[UNREADABLE] = ",".join(unreadable)
         for name in unreadable:
@@ -119,7 +119,8 @@ def _as_latin_1(text: str) -> str:
 def _add_underscored(environ: Environ, underscored: Environ) -> None:
     """Add headers with underscores, unless the same name with hyphens exists.
 
-    The hyphenated one may be a proxy's, the other a stranger's. `FILTER_STRING` always counts.
+    A proxy sets the hyphenated header; any client may send the other. `FILTER_STRING` always
+    counts.
     """
     for key, value in underscored.items():
         if key == _FILTER_STRING:
@@ -129,7 +130,7 @@ def _add_underscored(environ: Environ, underscored: Environ) -> None:
 
 
 def _key(name: str) -> str:
-    # Strangers choose names: only short ones are kept.
+    # Anonymous clients choose names: only short ones are kept.
     return _short_key(name) if len(name) <= _LONGEST_KEPT else _short_key.__wrapped__(name)
 
 

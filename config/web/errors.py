@@ -1,7 +1,7 @@
 """Django's own error answers: problem documents or TeamForge's envelope for the clients of APIs.
 
 Users of the console get a page, but a plain line if the server is at fault: a page might need the
-part that failed. Everybody else gets a plain line.
+failed part. Everybody else gets a plain line.
 """
 
 import sys
@@ -53,7 +53,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 @csrf_exempt
 def nothing_here(request: HttpRequest) -> HttpResponse:
-    """Answer 404. It is also a URL under /api/, because DEBUG would show its own page there."""
+    """Answer 404. It is also a URL under /api/, because DEBUG would show another page there."""
     text = f"There is nothing at {request.path[:200]}."
     if request.path.startswith(API_PREFIX):
         text += " /api/docs/ lists the addresses of the API."

@@ -1,12 +1,12 @@
-"""The main process of the web server: granian, with two races of its stop mended.
+"""The main process of the web server: granian, with two races of the stop mended.
 
-A forked worker has the main process's handler of SIGTERM, without effect there, until it sets its
-own. When a stop came in the millisecond after a worker's start, that worker never noticed, and
+A forked worker has the main process's handler of SIGTERM, without effect there, until it sets
+another. When a stop came in the millisecond after a worker's start, the worker never noticed, and
 granian killed it 8 s later. Therefore SIGTERM ends a new worker.
 
-A thread of granian waits for each worker with waitpid(). Until that thread has stored the result,
+A thread of granian waits for each worker with waitpid(). Until the thread has stored the result,
 waitpid() fails in the main thread, and multiprocessing reports the worker as alive. So granian
-sometimes logged that an ended worker "refused to gracefully stop", and sent SIGKILL to its process
+sometimes logged that an ended worker "refused to gracefully stop", and sent SIGKILL to the process
 id. Therefore the main thread checks the worker's sentinel instead.
 """
 
@@ -31,7 +31,7 @@ def run_granian() -> None:
 
 
 def make_new_workers_end() -> None:
-    """Let SIGTERM end every process forked from now on, until it sets a handler of its own."""
+    """Let SIGTERM end every process forked from now on, until it sets a handler."""
     os.register_at_fork(
         before=_block_signals, after_in_parent=_unblock_signals, after_in_child=_end_by_default
     )

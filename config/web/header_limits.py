@@ -1,13 +1,13 @@
 """Limits of a request's address and headers, checked before anything reads their values.
 
-Django and the libraries parse headers with code that is quadratic in places: `http.cookies` of
+Django and the libraries parse headers with code of quadratic time in places: `http.cookies` of
 Python before 3.11.10 takes 28 seconds for a cookie of 200 KB (CVE-2024-7592). So values that are
 parsed are limited to what other web servers take. The headers of a message are stored as they are,
 and may be as long as `delivery.incoming.headers` allows. So may all cookies together, because those
 of a proxy or of the domain's other sites are no fault of the user; nothing parses them.
 
-granian refuses a head that is longer than its buffer, and more than 100 headers, with a bare 431.
-Its buffer is larger than these limits, so that a client normally gets a sentence.
+granian refuses a head longer than the buffer, and more than 100 headers, with a bare 431. The
+buffer is larger than these limits, so that a client normally gets a sentence.
 """
 
 from config.web.cookies import own_cookies

@@ -23,7 +23,7 @@ def answer_any_host(
 ) -> Callable[[HttpRequest], HttpResponseBase]:
     """Let probes pass the check of the host, as a middleware before that check.
 
-    The host that was asked for is kept as ASKED_HOST.
+    The requested host is kept as ASKED_HOST.
     """
 
     def answered(request: HttpRequest) -> HttpResponseBase:
@@ -43,7 +43,7 @@ def live(_request: HttpRequest) -> HttpResponse:
 def ready(request: HttpRequest) -> HttpResponse:
     """Answer `/readyz`: 200 if the database is reachable, writable and migrated, otherwise 503.
 
-    `?part=senders` (or `chores`, `history`) also requires that such a part works on some machine.
+    `?part=senders` (or `chores`, `history`) also requires such a part at work on some machine.
     """
     part = request.GET.get("part", "")
     try:

@@ -3,15 +3,15 @@
 granian takes every piece of a streamed answer at once, and keeps it until the client reads it:
 awaiting `send_bytes` waits for nothing. A file it reads only as fast as the client takes the bytes.
 So a long answer is a pipe, which granian opens as a file. A client that reads nothing costs the
-pipe, granian's buffers and those of the sockets; after `Bounds.stalled_seconds` its connection is
+pipe and the buffers of granian and the sockets; after `Bounds.stalled_seconds` the connection is
 closed.
 
-A slow client holds a thread, but none of those that serve requests. Each requester, known or a
-stranger's origin, has few answers at once; all strangers together have a share; and so has the
-process. One more is refused before its first row is produced.
+A slow client holds a thread, but none of the request threads. Each requester, known or a stranger's
+origin, has few answers at once; all strangers together have a share; and so has the process. A
+further answer is refused before the first row is produced.
 
-An answer that is in memory already is never refused, because its view has done its work: a fetch
-has leased its messages. Such answers are not sent from here.
+An answer already in memory is never refused, because the view has done the work: a fetch has leased
+messages. Such answers are not sent from here.
 """
 
 import fcntl
@@ -38,8 +38,8 @@ from delivery.incoming.problems import Problem
 MOST_AT_ONCE = 32
 MOST_OF_REQUESTER = 4
 # The others are left to known requesters.
-MOST_OF_STRANGERS = MOST_AT_ONCE // 4
-# What a client that reads nothing holds of the kernel's memory, rounded up to a page.
+MOST_ANONYMOUS = MOST_AT_ONCE // 4
+# Kernel memory held by a client that reads nothing, rounded up to a page.
 PIPE_BYTES = 64 * 1024
 # While the process stops.
 STOPPING_SECONDS = 1.0
@@ -51,7 +51,7 @@ _WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 @dataclass(slots=True, kw_only=True)
 class LongAnswer:
-    """An answer that is not produced yet; `close` ends its production in any case."""
+    """An answer that is not produced yet; `close` ends the production in any case."""
 
     head: Head
     parts: Iterable[bytes]
@@ -67,7 +67,7 @@ def is_without_body(method: str, head: Head) -> bool:
 def is_bounded(head: Head, answered: Iterable[bytes]) -> bool:
     """Return whether a WSGI application's answer is in memory already, or short."""
     length = head.get("content-length") or ""
-    # Django's attribute of all its responses.
+    # Django's attribute of all responses.
     is_streamed = getattr(answered, "streaming", False)
     return not is_streamed or (length.isdecimal() and int(length) <= PIECE_BYTES)
 
@@ -80,7 +80,7 @@ class _Sending:
 
 
 class LongAnswers:
-    """Sends the long answers of one process; `send` is for the event loop's thread only."""
+    """Sends the long answers of a process; `send` is for the event loop's thread only."""
 
     def __init__(self, *, stalled_seconds: float) -> None:
         self._stalled_seconds = stalled_seconds
@@ -100,9 +100,9 @@ class LongAnswers:
     async def send(
         self, request: Answering, answer: LongAnswer, *, requester: Requester, client: str
     ) -> None:
-        """Send the answer to its end; raise Problem, 429 or 503, if too many are being sent.
+        """Send the whole answer; raise Problem, 429 or 503, if too many are being sent.
 
-        If the production fails, raise its error. If the answer had begun, its connection was closed
+        If the production fails, raise its error. If the answer had begun, the connection was closed
         before: half an answer must not look complete.
         """
         try:
@@ -131,8 +131,8 @@ class LongAnswers:
     def _has_place(self, requester: Requester) -> bool:
         if self._counts.total() >= MOST_AT_ONCE:
             return False
-        of_strangers = sum(count for other, count in self._counts.items() if not other.is_known)
-        return requester.is_known or of_strangers < MOST_OF_STRANGERS
+        anonymous = sum(count for other, count in self._counts.items() if not other.is_known)
+        return requester.is_known or anonymous < MOST_ANONYMOUS
 
     def _send(self, sending: _Sending) -> None:
         answer = sending.answer
@@ -201,10 +201,10 @@ class LongAnswers:
 
 
 class _Pipe:
-    """A pipe that granian opens as a file.
+    """A pipe opened as a file by granian.
 
-    The name of that file is the number of the reading end. While granian has not opened it, that
-    end stays open: its number would be free for another client's pipe. When bytes have been taken,
+    The file's name is the number of the reading end. While granian has not opened it, the reading
+    end stays open: the number would be free for another client's pipe. When bytes have been taken,
     granian has opened it, whatever the size of the pipe.
     """
 
@@ -222,9 +222,9 @@ class _Pipe:
             raise
 
     def write(self, piece: memoryview, *, seconds: float) -> int:
-        """Write what fits, and return its length; 0 if nothing does for so long.
+        """Write what fits, and return the length; 0 if nothing does for so long.
 
-        Raises BrokenPipeError when granian has closed its end.
+        Raises BrokenPipeError when granian has closed the pipe.
         """
         if not self._poll.poll(seconds * 1000):
             return 0

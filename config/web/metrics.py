@@ -33,7 +33,7 @@ Info("inturn_build", "The version of Inturn and of Python that this process runs
     {"version": settings.VERSION, "python": platform.python_version()}
 )
 register_metrics()
-# Those that common proxies add, besides X-Forwarded-….
+# Headers added by common proxies, besides X-Forwarded-….
 _OF_PROXIES = frozenset(
     {
         "HTTP_CF_CONNECTING_IP",
@@ -59,7 +59,7 @@ def measure(
     def measured(request: HttpRequest) -> HttpResponseBase:
         began_at = time.perf_counter()
         response = get_response(request)
-        # Strangers choose paths and methods, so all unknown ones share one label.
+        # Anonymous clients choose paths and methods, so all unknown ones share a label.
         view = request.resolver_match.view_name if request.resolver_match else ""
         method = request.method if request.method in _METHODS else ""
         observe_request(view, method or "", response.status_code, time.perf_counter() - began_at)
@@ -74,7 +74,7 @@ def observe_request(view: str, method: str, status: int, seconds: float) -> None
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Answer Prometheus with the figures of the process that got the request.
+    """Answer Prometheus with the figures of the process serving the request.
 
     Requests from this machine to this machine's address need no key, if INTURN_BASE_URL names this
     machine. A proxy's clients and other machines send a key with scope read or manage as Bearer
@@ -99,7 +99,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 def _is_local(request: HttpRequest) -> bool:
     """Return whether no proxy took part: it adds a header, or passes the host on.
 
-    The plainest nginx does neither, so a public base URL suffices to expect one.
+    The plainest nginx does neither, so a public base URL suffices to expect a proxy.
     """
     if _host_of_base_url() not in LOCAL_HOSTS:
         return False

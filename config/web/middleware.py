@@ -41,10 +41,10 @@ class Compression(_OfPages, GZipMiddleware):
     """Pages compressed by gzip.
 
     An attacker who has a victim's browser request a page with guesses, and sees how long the
-    answers are, could learn a secret that stands in it (BREACH). So Django varies the length at
-    random; the token of forms is masked anew in each page; other sites cannot request a page with
-    the user's session (SameSite=Lax); and keys and secrets are shown on one page, once, which
-    repeats nothing that a request brings.
+    answers are, could learn a secret in the page (BREACH). So Django varies the length at random;
+    the token of forms is masked anew in each page; other sites cannot request a page with the
+    user's session (SameSite=Lax); and keys and secrets are shown once, on a page that repeats
+    nothing from the request.
     """
 
 

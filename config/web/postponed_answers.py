@@ -1,7 +1,7 @@
-"""Answers that are sent late, or never: a built-in receiver that is slow, hangs or closes.
+"""Answers sent late or never: a built-in receiver is slow, hangs or closes.
 
 While an answer waits it is an entry on the event loop, and holds no thread. A process has room for
-a number of them; one more is answered at once, with 503.
+a number of them; a further request is answered at once, with 503.
 """
 
 import asyncio
@@ -14,19 +14,19 @@ from config.web.connection_closer import shut_down
 from delivery.receivers.late_answers import CLOSE
 
 MOST_POSTPONED = 100
-# A header is a text; only Inturn itself writes this one.
+# A header is a text; only Inturn itself writes this header.
 _LONGEST_SECONDS = 300.0
 
 
 class Disconnecting(Answering, Protocol):
-    """A request whose client may disconnect while its answer waits."""
+    """A request whose client may disconnect while the answer waits."""
 
     def client_disconnect(self) -> Awaitable[None]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postponed:
-    """An answer with the value of its AFTER_HEADER: a number of seconds, or CLOSE."""
+    """An answer with the value of AFTER_HEADER: a number of seconds, or CLOSE."""
 
     after: str
     status: int
@@ -35,7 +35,7 @@ class Postponed:
 
 
 class PostponedAnswers:
-    """The waiting answers of one process; for the event loop's thread only."""
+    """The waiting answers of a process; for the event loop's thread only."""
 
     def __init__(self, *, most: int = MOST_POSTPONED) -> None:
         self._most = most

@@ -1,4 +1,4 @@
-"""Errors that no view answers, in the format that the clients of the address read."""
+"""Errors answered by no view, in the format of the address's clients."""
 
 from django.http import HttpResponse
 

@@ -2,20 +2,20 @@
 
 A slow client holds no thread, and takes no capacity from others:
 
-- A body longer than its path allows is refused by its `Content-Length`, or as soon as more than
-  that has arrived.
+- A body longer than the path allows is refused by the `Content-Length`, or as soon as more bytes
+  have arrived.
 - After a grace period a body must arrive at a minimum average rate, so no transfer lasts for ever.
 - The bytes of a long body are counted from their arrival until the request is answered. A process
-  has a fixed capacity for them, and each requester a share of it; without capacity the answer is
-  503. Strangers, requesters without a valid credential, share a separate capacity, so they cannot
-  use up that of the others, and each origin has a share of that. If it is used up, the stranger's
-  body that has been silent for longest is given up, so that one that moves can go on.
+  has a fixed budget for them, and each requester a share of it; without room the answer is 503.
+  Anonymous clients, without a valid credential, share a separate budget, and each origin has a
+  share of it. If the anonymous budget is used up, the longest silent anonymous body is given up for
+  a moving body.
 
 Short bodies are not counted: there are at most as many as connections, each of at most SHORT_BYTES.
 
-granian ends an interrupted stream like a complete one, except that it yields one more empty piece.
-It does so for trailers as well, which nobody needs, so such a body is refused. Half a body must
-never be published as if it were complete.
+granian ends an interrupted stream like a complete one, but yields another empty piece. It does so
+for trailers as well, which nobody needs, so such a body is refused. Half a body must never be
+published as if it were complete.
 """
 
 import asyncio
@@ -24,9 +24,9 @@ from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from config.web.capacity import Capacity, Taken
 from config.web.environ import Environ
 from config.web.header_limits import closing
+from config.web.memory_budget import MemoryBudget, Reservation
 from delivery.incoming.bodies import too_large
 from delivery.incoming.problems import Problem
 
@@ -45,7 +45,7 @@ class Streamed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """Who sends a request: a valid credential's name, or a stranger's origin."""
+    """The client of a request: a valid credential's name, or an anonymous client's origin."""
 
     name: str
     is_known: bool
@@ -63,34 +63,34 @@ class Requesters(Protocol):
 class Bounds:
     """`limit_of` returns the longest body of a path.
 
-    A requester gets `share` bytes of the capacity; strangers share their own, of which each origin
-    gets `share_of_stranger`. A body may be silent or slow for `grace_seconds`; after that
+    A requester gets `share` bytes of the budget; anonymous clients share another, of which an
+    origin gets `anonymous_share`. A body may be silent or slow for `grace_seconds`; after that
     `bytes_per_second` must have arrived on average. Of cookies only those whose names begin with
-    `cookie_prefix` are passed on. A client that takes nothing of its answer for `stalled_seconds`
-    is disconnected.
+    `cookie_prefix` are passed on. A client that takes nothing of an answer for `stalled_seconds` is
+    disconnected.
     """
 
     limit_of: Callable[[str], int]
     requesters: Requesters
     capacity: int
     share: int
-    capacity_of_strangers: int
-    share_of_stranger: int
+    anonymous_capacity: int
+    anonymous_share: int
     grace_seconds: float = 30.0
     bytes_per_second: int = 50_000
     cookie_prefix: str = ""
     stalled_seconds: float = 60.0
-    threads_of_strangers: int | None = None
+    anonymous_threads: int | None = None
 
 
-class Bodies:
-    """Reads the bodies of one process."""
+class BodyReader:
+    """Reads the bodies of a process."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
-        self._known = Capacity(bounds.capacity, share=bounds.share, gives_up=False)
-        self._strangers = Capacity(
-            bounds.capacity_of_strangers, share=bounds.share_of_stranger, gives_up=True
+        self._known = MemoryBudget(bounds.capacity, share=bounds.share, gives_up=False)
+        self._anonymous = MemoryBudget(
+            bounds.anonymous_capacity, share=bounds.anonymous_share, gives_up=True
         )
 
     @asynccontextmanager
@@ -117,28 +117,30 @@ class Bodies:
         if length is not None and length <= SHORT_BYTES:
             return await _in_time(_whole(streamed), self._bounds.grace_seconds)
         requester = await self._bounds.requesters.identify(environ)
-        capacity = self._known if requester.is_known else self._strangers
-        taken = stack.enter_context(capacity.taking(requester.name))
-        body = await self._read_pieces(streamed, limit, taken)
-        taken.is_complete = True
+        budget = self._known if requester.is_known else self._anonymous
+        reservation = stack.enter_context(budget.reserving(requester.name))
+        body = await self._read_pieces(streamed, limit, reservation)
+        reservation.is_complete = True
         environ["CONTENT_LENGTH"] = str(len(body))
         return body
 
-    async def _read_pieces(self, streamed: Streamed, limit: int, taken: Taken) -> bytes:
+    async def _read_pieces(self, streamed: Streamed, limit: int, reservation: Reservation) -> bytes:
         body = bytearray()
         pieces = aiter(streamed)
         began_at = asyncio.get_running_loop().time()
         is_ended = False
         while (
             piece := await _in_time(
-                _piece(pieces), self._seconds_left(began_at, len(body)), given_up=taken.given_up
+                _piece(pieces),
+                self._seconds_left(began_at, len(body)),
+                given_up=reservation.given_up,
             )
         ) is not None:
             if is_ended:
                 raise _broken()
             if len(body) + len(piece) > limit:
                 raise closing(too_large(limit))
-            if not taken.add(len(piece)):
+            if not reservation.add(len(piece)):
                 raise _no_room()
             body += piece
             is_ended = not piece
@@ -161,7 +163,7 @@ async def _in_time(
     *,
     given_up: "asyncio.Future[None] | None" = None,
 ) -> Result:
-    # Not cancelled on time-out, because granian would keep its lock; it ends with the connection.
+    # Not cancelled on time-out, because granian would keep a lock; it ends with the connection.
     coming = asyncio.ensure_future(reading)
     ends: list[asyncio.Future[Any]] = [coming] if given_up is None else [coming, given_up]
     await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)

@@ -1,16 +1,17 @@
-"""Requesters: known ones by their credentials, before a body is read; others by their origin.
+"""Requesters: known ones by their credentials, before the body is read; others by their origin.
 
-Authorization is left to the views; here a requester only gets a share of memory and threads of its
-own. A credential that was valid counts for KNOWN_SECONDS after its last use, and while it is used
-it is looked up again every AGAIN_SECONDS, beside the request. So a client at work never waits for
-the database, and none becomes a stranger because others flood.
+Authorization is left to the views; here a requester only gets a share of memory and separate
+threads. A valid credential counts for KNOWN_SECONDS after the last use, and while in use it is
+looked up again every AGAIN_SECONDS, beside the request. So a client at work never waits for the
+database, and none becomes anonymous because others flood.
 
-All credentials that wait are looked up together, MOST_TOGETHER by one round of queries, in a thread
-of its own, because all others may be waiting. So a flood of unknown credentials delays a known one
-by some milliseconds, however many there are. If the database does not answer, a credential that was
-not seen lately gets a 503; its requester is no stranger. So does one beyond MOST_WAITING look-ups.
+All waiting credentials are looked up together, MOST_TOGETHER by a round of queries, in a separate
+thread, because all others may be waiting. So a flood of unknown credentials delays a known one by
+some milliseconds, however many there are. If the database does not answer, a credential not seen
+lately gets a 503; the client does not become anonymous. A credential beyond MOST_WAITING look-ups
+gets a 503 too.
 
-Nothing is kept of a stranger's text but a digest of fixed length.
+Nothing is kept of an anonymous client's text but a digest of fixed length.
 """
 
 import asyncio
@@ -54,7 +55,7 @@ AGAIN_SECONDS = 10.0
 UNKNOWN_SECONDS = 1.0
 MAX_REMEMBERED = 10_000
 MOST_TOGETHER = 1_000
-# Look-ups of unseen credentials that wait; those of known ones are MAX_REMEMBERED at most.
+# Waiting look-ups of unseen credentials; known credentials are MAX_REMEMBERED at most.
 MOST_WAITING = 5 * MOST_TOGETHER
 # A query takes milliseconds, so after this time the database is away.
 LONGEST_LOOK_UP_SECONDS = 10.0
@@ -87,7 +88,7 @@ class _Remembered:
 
 
 class KnownRequesters:
-    """The known requesters of one process; for the event loop's thread only."""
+    """The known requesters of a process; for the event loop's thread only."""
 
     def __init__(self, *, seconds: float = LONGEST_LOOK_UP_SECONDS) -> None:
         self._seconds = seconds
@@ -107,7 +108,7 @@ class KnownRequesters:
         if credential is None or not (
             self._is_remembered(credential) or await self._is_known(credential)
         ):
-            return self._stranger_or_token(environ)
+            return self._anonymous_or_token(environ)
         return _known(credential)
 
     def remembered(self, environ: Environ) -> Requester:
@@ -119,16 +120,16 @@ class KnownRequesters:
             return _PROBE
         credential = credential_of(environ)
         if credential is None:
-            return self._stranger_or_token(environ)
+            return self._anonymous_or_token(environ)
         if self._is_remembered(credential):
             return _known(credential)
         if self._unknown_until.get(credential, 0.0) <= time.monotonic() and self._has_room():
             self._look_up(credential)
-        return stranger(environ)
+        return anonymous_requester(environ)
 
-    def _stranger_or_token(self, environ: Environ) -> Requester:
+    def _anonymous_or_token(self, environ: Environ) -> Requester:
         token = _signed_token(environ["PATH_INFO"])
-        return Requester(token, is_known=True) if token else stranger(environ)
+        return Requester(token, is_known=True) if token else anonymous_requester(environ)
 
     def _is_remembered(self, credential: Credential) -> bool:
         now = time.monotonic()
@@ -156,7 +157,7 @@ class KnownRequesters:
         return len(self._waiting) < MOST_WAITING
 
     def _look_up(self, credential: Credential) -> "asyncio.Future[bool]":
-        """Return the look-up of a credential that waits or is under way, or begin one."""
+        """Return the waiting or running look-up of a credential, or begin it."""
         look_up = self._waiting.get(credential) or self._under_way.get(credential)
         if look_up is None:
             look_up = asyncio.get_running_loop().create_future()
@@ -206,7 +207,7 @@ class KnownRequesters:
 
 
 def credential_of(environ: Environ) -> Credential | None:
-    """Return the request's credential, which is in its address, a header or a cookie."""
+    """Return the request's credential, from the address, a header or a cookie."""
     path: str = environ["PATH_INFO"]
     if path.startswith(RECEIVERS):
         token = path.removeprefix(RECEIVERS)
@@ -220,7 +221,7 @@ def credential_of(environ: Environ) -> Credential | None:
     return Credential(Means.SESSION, session) if 0 < len(session) <= _LONGEST_SESSION else None
 
 
-def stranger(environ: Environ) -> Requester:
+def anonymous_requester(environ: Environ) -> Requester:
     """Return the requester of a request without a valid credential: its origin."""
     return Requester(origin_of(address_of(environ)), is_known=False)
 
@@ -230,7 +231,7 @@ def _known(credential: Credential) -> Requester:
 
 
 def _key(environ: Environ, path: str) -> str:
-    """Return the key in the headers that the address reads keys from; empty without one."""
+    """Return the key in the headers the address reads keys from; empty without a key."""
     given = environ.get("HTTP_AUTHORIZATION", "").strip()
     if path.startswith(WORKFRONT):
         given = environ.get("HTTP_SESSIONID") or environ.get("HTTP_X_USER_TOKEN") or given
@@ -255,7 +256,7 @@ def _signed_token(path: str) -> str:
 
 
 def valid_credentials(credentials: Collection[Credential]) -> set[Credential]:
-    """Return the credentials that are valid now, and record no use."""
+    """Return the now valid credentials, and record no use."""
     now = timezone.now()
     by_kind: dict[Means, list[str]] = {kind: [] for kind in Means}
     for credential in credentials:

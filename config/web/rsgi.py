@@ -37,11 +37,11 @@ application = Bridge(
         # As much as all threads can handle at once.
         capacity=settings.ENVIRONMENT.web_threads * MAX_BATCH_BYTES,
         share=max(settings.ENVIRONMENT.web_threads // 4, 1) * MAX_BATCH_BYTES,
-        capacity_of_strangers=MAX_BATCH_BYTES,
-        # Enough for the longest body that needs no key.
-        share_of_stranger=MAX_BATCH_BYTES // 4,
+        anonymous_capacity=MAX_BATCH_BYTES,
+        # Enough for the longest body without a key.
+        anonymous_share=MAX_BATCH_BYTES // 4,
         cookie_prefix=settings.COOKIE_PREFIX,
-        threads_of_strangers=max(settings.ENVIRONMENT.web_threads // 2, 1),
+        anonymous_threads=max(settings.ENVIRONMENT.web_threads // 2, 1),
     ),
     # A fraction, so that no key can take all connections.
     most_at_a_mailbox=max(max_connections() // 4, 1),
@@ -49,8 +49,8 @@ application = Bridge(
     refusal_of=refusal_of,
 )
 
-# A request creates thousands of objects, and almost none that only the garbage collector can free.
-# A collection after every 700th, over all loaded objects, took a twelfth of the time.
+# A request creates thousands of objects, and almost none needs the garbage collector. A collection
+# after every 700th, over all loaded objects, took a twelfth of the time.
 gc.freeze()
 gc.set_threshold(20_000, 10, 10)
 

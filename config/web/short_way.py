@@ -19,7 +19,7 @@ from delivery.tracing.traces import flush_traces
 
 
 class Publishing:
-    """The fast path of one web process. Its requests are counted like those of the view."""
+    """The fast path of a web process. The requests are counted like those of the view."""
 
     def __init__(self) -> None:
         self._intake = Intake()

@@ -13,7 +13,7 @@ from django.core.management import call_command
 from whitenoise.compress import Compressor
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-# The best ones, 11 and 9, take twenty times as long and save a tenth: a first start waits for it.
+# The best levels, 11 and 9, take twenty times as long and save a tenth: a first start waits for it.
 BROTLI_QUALITY = 5
 GZIP_LEVEL = 6
 # No page uses them, and source maps are for the packages' own developers.
@@ -48,7 +48,7 @@ class _FastCompressor(Compressor):  # type: ignore[misc]  # It has no types.
 class HashedFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # It has no types.
     """Files whose names have a hash of their content, so that browsers may keep them for ever.
 
-    Where nothing is collected, as for most tests, each file has its own name.
+    Where nothing is collected, as for most tests, each file has the plain name.
     """
 
     keep_only_hashed_files = True
@@ -59,17 +59,17 @@ class HashedFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  
         return _FastCompressor(**options)
 
     def stored_name(self, name: str) -> str:
-        # Of a file that is not collected by mistake a page lacks the script; it does not fail.
+        # If a file is not collected by mistake, a page lacks the script; it does not fail.
         is_collected = self.hash_key(name) in self.hashed_files
         stored: str = super().stored_name(name) if is_collected else name
         return stored
 
 
 def collect_static_files() -> None:
-    """Collect into STATIC_ROOT, unless that is done: its name changes with the sources.
+    """Collect into STATIC_ROOT, unless done already: the name changes with the sources.
 
-    The folder appears when it is complete. The one before it stays, for pages that are open and for
-    another machine that uses the same home.
+    The folder appears when it is complete. The previous folder stays, for open pages and for other
+    machines with the same home.
     """
     folder: Path = settings.STATIC_ROOT
     if (folder / HashedFiles.manifest_name).exists():

@@ -1,9 +1,9 @@
 """The threads that call the application: a fixed number, and a fair queue of waiting calls.
 
-Each known requester has a queue of its own, and all strangers have one together, STRANGERS; the
-threads take from the queues in turn. Strangers have few of the threads at once, because threads
-that compute compete with all others for Python's interpreter lock. So a flood of strangers'
-requests delays a known requester little.
+Each known requester has a queue, and all anonymous clients share the queue ANONYMOUS; the threads
+take from the queues in turn. Anonymous clients have few of the threads at once, because computing
+threads compete with all others for Python's interpreter lock. So a flood of anonymous requests
+delays a known requester little.
 
 Leaner than a ThreadPoolExecutor behind `run_in_executor`, which creates two futures and takes
 several locks for each call.
@@ -21,18 +21,18 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
-STRANGERS = ""
+ANONYMOUS = ""
 
 
 class Threads(Generic[Task, Result]):
-    """Calls `work` in one of `count` threads, started on demand."""
+    """Calls `work` in `count` threads, started on demand."""
 
     def __init__(
         self,
         work: Callable[[Task], Result],
         *,
         count: int,
-        of_strangers: int | None = None,
+        anonymous: int | None = None,
         name: str = "web",
     ) -> None:
         self._work = work
@@ -42,18 +42,18 @@ class Threads(Generic[Task, Result]):
         self._under_way = 0
         self._lock = threading.Lock()
         self._queues: OrderedDict[str, deque[tuple[Task, asyncio.Future[Result]]]] = OrderedDict()
-        # True for a waiting task that may run, None for a thread that is to end. A task of
-        # strangers beyond their threads gets its ticket when another of theirs is done.
+        # True for a waiting task that may run, None for a thread to be ended. An anonymous task
+        # beyond the threads for anonymous clients gets a ticket when another such task is done.
         self._tickets: SimpleQueue[bool | None] = SimpleQueue()
-        self._of_strangers = count if of_strangers is None else of_strangers
+        self._anonymous = count if anonymous is None else anonymous
         self._ticketed = 0
         self._running = 0
 
-    async def call(self, task: Task, *, queue: str = STRANGERS) -> Result:
-        """Run a task in a free thread, in the turn of its queue; raise what it raises.
+    async def call(self, task: Task, *, queue: str = ANONYMOUS) -> Result:
+        """Run a task in a free thread, in the queue's turn; raise the task's exception.
 
-        An exception that would end the event loop, such as SystemExit, becomes a RuntimeError. Call
-        this from the event loop's thread only.
+        An exception fatal to the event loop, such as SystemExit, becomes a RuntimeError. Call this
+        from the event loop's thread only.
         """
         result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         if self._under_way >= len(self._threads) < self._count:
@@ -61,9 +61,9 @@ class Threads(Generic[Task, Result]):
         self._under_way += 1
         with self._lock:
             self._queues.setdefault(queue, deque()).append((task, result))
-            if queue != STRANGERS:
+            if queue != ANONYMOUS:
                 self._tickets.put(True)
-            elif self._ticketed < self._of_strangers:
+            elif self._ticketed < self._anonymous:
                 self._ticketed += 1
                 self._tickets.put(True)
         try:
@@ -72,10 +72,10 @@ class Threads(Generic[Task, Result]):
             self._under_way -= 1
 
     @property
-    def has_room_for_strangers(self) -> bool:
-        """Return whether a task of a stranger would get a thread before other strangers end."""
+    def has_room_for_anonymous(self) -> bool:
+        """Return whether an anonymous task would get a thread before other anonymous tasks end."""
         with self._lock:
-            return self._ticketed < self._of_strangers
+            return self._ticketed < self._anonymous
 
     def close(self) -> None:
         """Wait until all queued tasks are done."""
@@ -85,14 +85,14 @@ class Threads(Generic[Task, Result]):
             thread.join()
 
     def _start(self) -> None:
-        # Daemon threads, so that a failing process ends whatever they do.
+        # Daemon threads, so that a failing process ends at once.
         thread = threading.Thread(
             target=self._run, name=f"{self._name} {len(self._threads) + 1}", daemon=True
         )
         try:
             thread.start()
         except RuntimeError:
-            # The system has no thread left. Those that run take the task later.
+            # The system has no thread left. Running threads take the task later.
             if not self._threads:
                 raise
             return
@@ -108,14 +108,14 @@ class Threads(Generic[Task, Result]):
             future.get_loop().call_soon_threadsafe(report)
             # Drop all references to the request before waiting for the next.
             del task, future, report
-            if queue == STRANGERS:
-                self._end_of_stranger()
+            if queue == ANONYMOUS:
+                self._end_anonymous()
 
     def _next(self) -> tuple[str, Task, "asyncio.Future[Result]"]:
         with self._lock:
             for name in self._queues:
-                # There is another queue then, because each ticket is one task's that may run.
-                if name != STRANGERS or self._running < self._of_strangers:
+                # There is another queue then, because each ticket belongs to a task that may run.
+                if name != ANONYMOUS or self._running < self._anonymous:
                     break
             queue = self._queues[name]
             task, future = queue.popleft()
@@ -123,21 +123,21 @@ class Threads(Generic[Task, Result]):
                 self._queues.move_to_end(name)
             else:
                 del self._queues[name]
-            if name == STRANGERS:
+            if name == ANONYMOUS:
                 self._running += 1
         return name, task, future
 
-    def _end_of_stranger(self) -> None:
+    def _end_anonymous(self) -> None:
         with self._lock:
             self._running -= 1
-            if len(self._queues.get(STRANGERS, ())) > self._ticketed - 1 - self._running:
+            if len(self._queues.get(ANONYMOUS, ())) > self._ticketed - 1 - self._running:
                 self._tickets.put(True)
             else:
                 self._ticketed -= 1
 
 
 def _raisable(error: BaseException) -> Exception:
-    """Return an exception that a future takes, and that leaves the event loop running."""
+    """Return an exception a future takes, and the event loop survives."""
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
     wrapped = RuntimeError(f"{type(error).__name__} in a thread")

@@ -181,7 +181,7 @@ def guide_address(view_name: str) -> str | None:
     return reverse("guide", args=[name]) + (f"#{anchor}" if anchor else "")
 
 
-def way_to(*, view_name: str, original: Any, title: str) -> list[Crumb]:
+def breadcrumbs_of(*, view_name: str, original: Any, title: str) -> list[Crumb]:
     """Return the way to a page: its group, list and row, as far as they are above it."""
     found = _found(view_name)
     if found is None:

@@ -19,7 +19,7 @@ from delivery.database.statements import numbered, statement
 # changed row destroys the values that this part chooses by. So a statement that locks or changes
 # rows, and joins a partitioned table, has this line and reads all partitions; one that is executed
 # often reads through a function instead, which has a plan of its own.
-LOOKS_INTO_ALL = "-- Looks into all partitions: see `delivery.database`.\n"
+WITHOUT_PARTITION_PRUNING = "-- Without partition pruning: see `delivery.database`.\n"
 
 
 class TimeUpError(Exception):
@@ -65,11 +65,11 @@ def named_row(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 def _executed(name: str, parameters: Mapping[str, Any]) -> Iterator[CursorWrapper]:
     text = statement(name)
     with connection.cursor() as cursor:
-        if LOOKS_INTO_ALL in text:
+        if WITHOUT_PARTITION_PRUNING in text:
             cursor.execute("SET LOCAL enable_partition_pruning = off")
         cursor.execute(text, parameters)
         yield cursor
-        if LOOKS_INTO_ALL in text:
+        if WITHOUT_PARTITION_PRUNING in text:
             cursor.execute("SET LOCAL enable_partition_pruning = DEFAULT")
 
 
@@ -141,7 +141,7 @@ def statement_time_limit(seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def reading_ahead() -> Iterator[None]:
+def preferring_bitmap_scans() -> Iterator[None]:
     """Make each statement on Django's connection find its rows in indexes before it reads any.
 
     Use it inside `statement_time_limit`. Pages that are not in memory are then read many at a time:
@@ -154,7 +154,7 @@ def reading_ahead() -> Iterator[None]:
 
 
 @contextmanager
-def reading_many() -> Iterator[None]:
+def preferring_hash_joins() -> Iterator[None]:
     """Make each statement on Django's connection read whole tables and join by hashing.
 
     Use it in a transaction. It disables nested loops: PostgreSQL expects few rows in a partition

@@ -38,7 +38,7 @@ def is_kept(kept: MessageRange, rules: RetentionRules, *, now: datetime) -> bool
         "unmatched_days": days.get(UNMATCHED),
         **range_bounds(kept),
     }
-    with queries.reading_many():
+    with queries.preferring_hash_joins():
         (ripe_at,) = queries.row("ripe_from", parameters)
     # A delivery that is settled from now on, by anybody, can be removed after the fewest days.
     until = now + timedelta(days=min(days.values()))

@@ -124,7 +124,7 @@ def _kept(
         "resubmittable": [status.value for status in RESUBMITTABLE],
         "ahead": ahead,
     }
-    with queries.reading_many():
+    with queries.preferring_hash_joins():
         (kept,) = queries.row("kept_in_range", {**chosen, **range_bounds(old)})
     return None if kept is None else str(kept)
 

@@ -5,7 +5,7 @@ Only deliveries in these states are in it.
 
 from django.db import migrations
 
-from subscriptions.concurrent_indexes import AddPartitionedIndexBesideWriters
+from subscriptions.concurrent_indexes import AddPartitionedIndexConcurrently
 
 
 class Migration(migrations.Migration):
@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
     dependencies = [("delivery", "0005_roles_and_permissions")]
 
     operations = [
-        AddPartitionedIndexBesideWriters(
+        AddPartitionedIndexConcurrently(
             table="delivery_settled",
             name="delivery_shadow_or_redundant",
             definition="(status, id DESC) WHERE status IN ('SHADOW', 'REDUNDANT')",

@@ -30,7 +30,7 @@ from django.db.models import BooleanField, Exists, QuerySet
 from django.db.models.expressions import RawSQL
 
 from delivery.database import queries
-from delivery.database.queries import TimeUpError, reading_ahead, statement_time_limit
+from delivery.database.queries import TimeUpError, preferring_bitmap_scans, statement_time_limit
 from delivery.models import Delivery, Message, Status
 from delivery.models.delivery import DeliveryQuerySet, ids_of_message
 from delivery.models.published import first_ids_of_imports, limits_from
@@ -270,7 +270,10 @@ def _search_part(
     if seconds is None:
         return list(rows)
     try:
-        with statement_time_limit(seconds), reading_ahead() if is_all_read else nullcontext():
+        with (
+            statement_time_limit(seconds),
+            preferring_bitmap_scans() if is_all_read else nullcontext(),
+        ):
             return list(rows)
     except TimeUpError:
         return None

@@ -51,7 +51,7 @@ def due(moment: datetime | None) -> SafeString | str:
 @register.filter
 def age(moment: datetime | None) -> str:
     """The time since a moment in one unit and without "ago", for large type: `3 min`."""
-    return times.roughly(timezone.now() - moment) if moment else "–"
+    return times.largest_unit(timezone.now() - moment) if moment else "–"
 
 
 @register.filter
@@ -174,9 +174,9 @@ def refreshes(
 
 
 @register.simple_tag(takes_context=True)
-def way_here(context: template.Context) -> list[navigation.Crumb]:
+def breadcrumbs(context: template.Context) -> list[navigation.Crumb]:
     """The pages above the current one, with links; empty for a page that is not in the sidebar."""
-    return navigation.way_to(
+    return navigation.breadcrumbs_of(
         view_name=str(context.get("view_name") or ""),
         original=context.get("original"),
         title=str(context.get("title", "")),

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from subscriptions.concurrent_indexes import AddIndexBesideWriters
+from subscriptions.concurrent_indexes import ResumableAddIndexConcurrently
 
 
 class Migration(migrations.Migration):
@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
     dependencies = [("subscriptions", "0003_changes")]
 
     operations = [
-        AddIndexBesideWriters(
+        ResumableAddIndexConcurrently(
             "subscription",
             models.Index(
                 fields=["id"],

@@ -50,8 +50,8 @@ def include_fault(script: str, library: Library, *, own: str = "") -> ScriptFaul
     for name, line in included_names(script):
         if name not in library.texts and name != own:
             return ScriptFault(text=f"there is no common script {name}; create it first", line=line)
-        if own and (way := _way(name, own, library, seen=set())):
-            return ScriptFault(text=f"it includes itself: {' → '.join((own, *way))}", line=line)
+        if own and (chain := _include_chain(name, own, library, seen=set())):
+            return ScriptFault(text=f"it includes itself: {' → '.join((own, *chain))}", line=line)
     inlining = _Inlining(library)
     inlining.whole(script)
     if inlining.room < 0:
@@ -112,7 +112,7 @@ class _Inlining:
         return f"{mark}{name}\n{self._inlined(text, within=(*within, name))}\n{_END}{name}"
 
 
-def _way(name: str, target: str, library: Library, *, seen: set[str]) -> list[str]:
+def _include_chain(name: str, target: str, library: Library, *, seen: set[str]) -> list[str]:
     """Return the names by which one common script includes another one; empty if it does not."""
     if name == target:
         return [name]
@@ -120,6 +120,6 @@ def _way(name: str, target: str, library: Library, *, seen: set[str]) -> list[st
         return []
     seen.add(name)
     for inner, _ in included_names(library.texts.get(name, "")):
-        if way := _way(inner, target, library, seen=seen):
-            return [name, *way]
+        if chain := _include_chain(inner, target, library, seen=seen):
+            return [name, *chain]
     return []

@@ -18,7 +18,10 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
-from subscriptions.concurrent_indexes import AddIndexBesideWriters, RemoveIndexBesideWriters
+from subscriptions.concurrent_indexes import (
+    ResumableAddIndexConcurrently,
+    ResumableRemoveIndexConcurrently,
+)
 
 # The base, which the first release creates in an empty database: nobody has data that its
 # migrations could hold up. All later ones are checked. After the first release this never changes.
@@ -32,7 +35,7 @@ NOT_APPLICABLE = (
     "require-lock-timeout",
     "require-statement-timeout",
     # Django records a migration in the transaction that runs it, and so never runs one twice. An
-    # index is built outside of a transaction: see `AddIndexBesideWriters`.
+    # index is built outside of a transaction: see `ResumableAddIndexConcurrently`.
     "prefer-robust-stmts",
     # Django's types: the choice is made in the model, and is the same in old and new code.
     "prefer-bigint-over-int",
@@ -61,9 +64,9 @@ def unsafe_operations(app: str, name: str) -> Iterator[str]:
     migration = MigrationLoader(connection).disk_migrations[app, name]
     for operation in migration.operations:
         if isinstance(operation, AddIndexConcurrently | RemoveIndexConcurrently) and not isinstance(
-            operation, AddIndexBesideWriters | RemoveIndexBesideWriters
+            operation, ResumableAddIndexConcurrently | ResumableRemoveIndexConcurrently
         ):
-            yield f"{operation.describe()}: use AddIndexBesideWriters or RemoveIndexBesideWriters"
+            yield f"{operation.describe()}: use its Resumable… subclass"
 
 
 def objections(sql: str) -> Iterator[str]:

@@ -1,9 +1,9 @@
 """Migrations after the first release run while the version before goes on working.
 
-Write an index with `AddIndexBesideWriters`, or `AddPartitionedIndexBesideWriters` if its table has
-partitions, in a migration of its own with `atomic = False`; give a new column a `db_default`, or
-let it be null; add a constraint as NOT VALID and validate it in the next migration; drop a column
-or a table one version after the last code that reads it.
+Write an index with `ResumableAddIndexConcurrently`, or with `AddPartitionedIndexConcurrently` if
+the table has partitions, in a separate migration with `atomic = False`; give a new column a
+`db_default`, or let it be null; add a constraint as NOT VALID and validate it in the next
+migration; drop a column or a table a version after the last code that reads it.
 """
 
 import pytest

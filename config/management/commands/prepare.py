@@ -46,7 +46,7 @@ class Command(BaseCommand):
         collect_static_files()
 
     def _refuse_unsuitable(self) -> None:
-        """Refuse a database that cannot keep the promises, before anything is written to it."""
+        """Refuse a database unable to keep the promises, before anything is written to it."""
         for refusal in database_refusals():
             raise CommandError(refusal)
 
@@ -54,7 +54,7 @@ class Command(BaseCommand):
         """Migrate; wait for a table in use only briefly at a time.
 
         While a migration waits for a table, every other statement on it waits behind it. So it
-        gives way, and is tried again: a migration that failed is undone, and those before it stay.
+        gives way, and is tried again: a failed migration is undone, and those before it stay.
         """
         for left in reversed(range(LOCK_ATTEMPTS)):
             try:
@@ -77,8 +77,7 @@ class Command(BaseCommand):
     def _one_at_a_time(self) -> Iterator[None]:
         """Wait for another machine that prepares this database: two migrations would collide."""
         has_waited = False
-        # Polled, because waiting inside a statement would block a migration that builds an index
-        # concurrently.
+        # Polled, because waiting inside a statement would block a concurrent build of an index.
         while not _locked():
             if not has_waited:
                 self.stdout.write("another machine prepares the database: waiting for it")

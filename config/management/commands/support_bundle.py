@@ -1,4 +1,4 @@
-"""`support-bundle`: write one file with the facts that remote help needs."""
+"""`support-bundle`: write a file with the facts needed for remote help."""
 
 import io
 import json
@@ -57,7 +57,7 @@ class Command(BaseCommand):
 
 
 class Bundle:
-    """An archive to which texts and values are added, all in one folder."""
+    """An archive for texts and values, all in one folder."""
 
     def __init__(self, archive: tarfile.TarFile, folder: str) -> None:
         self._archive = archive

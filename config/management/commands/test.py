@@ -1,6 +1,6 @@
 """`test`: linters, types, contracts, migrations, then pytest.
 
-`--full` adds a short torture run, and tests that take long and rarely find anything.
+`--full` adds a short torture run, and slow tests that rarely find anything.
 """
 
 import os
@@ -30,21 +30,21 @@ STEPS: dict[str, list[str]] = {
     "migrations": [PYTHON, str(CHECKOUT / "manage.py"), "makemigrations", "--check", "--dry-run"],
     # A seed whose first faults are of all kinds.
     "torture": [PYTHON, "-m", "tests.torture", "45", "--seed", "312"],
-    # Last, because its closing line has the number of tests.
+    # Last, because the closing line has the number of tests.
     "pytest": [PYTHON, "-m", "pytest"],
 }
 # Run only with `--full`, or by name.
 LONG = ("torture",)
 # pytest's own conftest chooses a database, and only then names the settings module. Without stored
-# bytecode each of the hundreds of processes of the tests would compile all files that it imports.
+# bytecode each of the hundreds of processes of the tests would compile all imported files.
 NOT_INHERITED = ("DJANGO_SETTINGS_MODULE", "PYTHONDONTWRITEBYTECODE")
-# Takes one processor for a minute, so it runs alongside the other steps, and its output is printed
-# as a whole.
+# Takes one processor for a minute, so it runs alongside the other steps; the output is printed as a
+# whole.
 ASIDE = "types"
-# The workers share a server (tests/support/surroundings.py); each has its own database, and one of
-# them starts the services that several tests share (tests/conftest.py). There are two more than a
-# small machine has processors: with one more these were idle for a seventh of the time, because
-# tests wait.
+# The workers share a server (tests/support/surroundings.py); each has its own database, and the
+# first starts the services shared by several tests (tests/conftest.py). There are two more than a
+# small machine has processors: with one process more these were idle for a seventh of the time,
+# because tests wait.
 ALL_OF_THEM = ["--numprocesses=4", "--dist=loadgroup", "--durations=30"]
 
 
@@ -104,14 +104,14 @@ def run_all_steps(steps: Sequence[str], pytest_arguments: Sequence[str]) -> int:
 
 
 def torture(seconds: float, *, seed: int) -> int:
-    """Run `tests.torture`, which starts its own product, and return its exit code."""
+    """Run `tests.torture`, which starts a product of its own, and return the exit code."""
     command = [PYTHON, "-m", "tests.torture", str(seconds), "--seed", str(seed)]
     return subprocess.run(command, cwd=CHECKOUT, check=False).returncode
 
 
 @contextmanager
 def surroundings() -> Iterator[dict[str, str]]:
-    """Yield extra variables for static steps: a home and, unless one is set, a database."""
+    """Yield extra variables for static steps: a home and, unless it is set, a database."""
     with ExitStack() as stack:
         environment = {
             "INTURN_HOME": stack.enter_context(tempfile.TemporaryDirectory(prefix="inturn-"))

@@ -1,4 +1,4 @@
-"""`unit`: print a systemd unit of `up`, or of one part of it."""
+"""`unit`: print a systemd unit of `up`, or of one part."""
 
 import getpass
 import os
@@ -88,7 +88,7 @@ class Command:
 
 
 def unit(part: str, *, user: str, environment: Environment) -> str:
-    """Return the unit's text; raises ImproperlyConfigured for a folder that no unit can name."""
+    """Return the unit's text; raises ImproperlyConfigured for a folder no unit can name."""
     writable = [environment.home]
     if "://" not in environment.history_url:
         archive = Path(environment.history_url)

@@ -1,4 +1,4 @@
-"""`write_backup`: the part of `backup` that needs a running database."""
+"""`write_backup`: the part of `backup` with a running database."""
 
 from pathlib import Path
 from typing import Any

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from delivery.console.shared.export import ExportedAdmin
 from delivery.console.shared.input_filters import ExactText, Since, Until
 from delivery.console.shared.recorded_admin import RecordedAdmin
-from delivery.console.shared.times import typed
+from delivery.console.shared.times import marked_up_time
 from subscriptions.models import ConfigurationChange
 
 SHOWN_CHARACTERS = 200
@@ -99,7 +99,7 @@ class ConfigurationChangeAdmin(ExportedAdmin):
     def difference(self, row: ConfigurationChange) -> SafeString:
         before, after = row.before or {}, row.after or {}
         lines = (
-            (field, typed(_text(before, field)), typed(_text(after, field)))
+            (field, marked_up_time(_text(before, field)), marked_up_time(_text(after, field)))
             for field in sorted({*before, *after})
         )
         changed = [line for line in lines if line[1] != line[2]]

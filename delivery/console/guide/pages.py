@@ -98,7 +98,7 @@ _PAGES = (
         "teamforge",
         "Come from TeamForge",
         HOW_TO,
-        "Its terms, its publish addresses and the Jenkins plugin, the first day and the way back.",
+        "Terms, publish addresses and the Jenkins plugin, the first day and the way back.",
     ),
     GuidePage(
         "workfront",
@@ -113,13 +113,13 @@ _PAGES = (
         "webmethods",
         "Come from webMethods",
         HOW_TO,
-        "Its terms, the import of triggers, filters and retries, the first day and the way back.",
+        "Terms, the import of triggers, filters and retries, the first day and the way back.",
     ),
     GuidePage(
         "eventqueue",
         "Come from the Event Queue",
         HOW_TO,
-        "Its terms and calls, passwords of its clients, the first day and the way back.",
+        "Terms and calls, passwords of clients, the first day and the way back.",
     ),
     GuidePage(
         "compare",

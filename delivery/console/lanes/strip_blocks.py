@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from delivery.console.lanes.strips import Block, Strip
 from delivery.console.shared.links import address
-from delivery.console.shared.times import roughly
+from delivery.console.shared.times import largest_unit
 from subscriptions.values.counts import counted
 
 
@@ -53,5 +53,5 @@ def _title(block: Block, *, now: datetime) -> str:
     attempts = f" · {counted(block.attempts, 'attempt')}" if block.attempts else ""
     return (
         f"{block.message} · {block.event} · for {block.subscription} · "
-        f"published {roughly(now - block.published_at)} ago{attempts}"
+        f"published {largest_unit(now - block.published_at)} ago{attempts}"
     )

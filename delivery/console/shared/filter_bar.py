@@ -12,7 +12,7 @@ from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
 
 from delivery.console.shared.input_filters import MomentFilter
 from delivery.console.shared.parameters import OF_PAGE, TAB
-from delivery.console.shared.times import typed
+from delivery.console.shared.times import marked_up_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,11 @@ def _active(changelist: ChangeList) -> Iterator[tuple[str, str, list[str]]]:
         name = str(each.parameter_name)
         if name != TAB and str(params.get(name, "")).strip():
             value = str(params[name])
-            yield str(each.title), typed(value) if issubclass(each, MomentFilter) else value, [name]
+            yield (
+                str(each.title),
+                marked_up_time(value) if issubclass(each, MomentFilter) else value,
+                [name],
+            )
     for spec in changelist.filter_specs:
         if isinstance(spec, FieldListFilter):
             names = [name for name in spec.expected_parameters() if name in params]

@@ -56,7 +56,7 @@ def with_times(text: str) -> SafeString:
     return mark_safe("".join([*parts, escape(text[end:])]))  # noqa: S308
 
 
-def typed(text: str) -> SafeString | str:
+def marked_up_time(text: str) -> SafeString | str:
     """Return a typed time, of UTC unless it has an offset, with the local time beside it.
 
     Return any other text unchanged, a number such as 20261126 too.
@@ -81,7 +81,7 @@ def relative(moment: datetime, *, now: datetime) -> str:
     return "now" if now - moment < timedelta(seconds=1) else f"{duration(now - moment)} ago"
 
 
-def roughly(span: timedelta) -> str:
+def largest_unit(span: timedelta) -> str:
     """Return the largest unit only: `2 h`."""
     position, count, _ = _in_largest_unit(span)
     return f"{count} {_UNITS[position][1]}"

@@ -140,7 +140,15 @@ class SubscriptionAdmin(
         "A subscription routes messages of an event type to an endpoint or into a mailbox. "
         "It needs a subscriber and an event type."
     )
-    list_display = ["full_name", "state", "wants", "goes_to", "day", "backlog", "toggle"]
+    list_display = [
+        "full_name",
+        "state",
+        "selection_column",
+        "endpoint_column",
+        "day",
+        "backlog",
+        "toggle",
+    ]
     button_columns = ("toggle",)
     list_per_page = FEW_ROWS
     status_template = "console/subscriptions/status.html"
@@ -266,7 +274,7 @@ class SubscriptionAdmin(
             row.cost = costs[row.pk]
 
     @admin.display(description="event type and filter", ordering="event_type__name")
-    def wants(self, row: Subscription) -> SafeString:
+    def selection_column(self, row: Subscription) -> SafeString:
         conditions = (
             [f"FILTER_STRING = {row.header_filter_string}"] if row.header_filter_string else []
         )
@@ -275,7 +283,7 @@ class SubscriptionAdmin(
         return lines(row.event_type.name, " and ".join(conditions))
 
     @admin.display(description="endpoint", ordering="endpoint")
-    def goes_to(self, row: Subscription) -> SafeString:
+    def endpoint_column(self, row: Subscription) -> SafeString:
         if row.mode == Mode.PULL:
             return lines("Mailbox", "")
         shown: str = row.shown_address  # type: ignore[attr-defined]  # annotated

@@ -1,7 +1,7 @@
 -- Locks these deliveries, and all others of their QUEUE groups, in the order of their ids.
 -- A sender that is about to settle one of a group then waits, and a decision about the group stays
 -- true until the transaction ends.
--- Looks into all partitions: see `delivery.database`.
+-- Without partition pruning: see `delivery.database`.
 SELECT delivery.id
 FROM delivery_delivery delivery
 WHERE delivery.id IN (

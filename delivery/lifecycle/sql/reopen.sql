@@ -5,7 +5,7 @@
 -- retry lane stays there: its sender may have read it or be sending it, and would do so alongside
 -- the other lane's. A PULL delivery returns to its mailbox, even a VOLATILE one, because a person
 -- requested it, with its whole time to live. The ended settlement stays for the archive.
--- Looks into all partitions: see `delivery.database`.
+-- Without partition pruning: see `delivery.database`.
 WITH place AS MATERIALIZED (
     SELECT
         chosen.id,

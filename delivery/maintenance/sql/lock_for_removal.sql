@@ -3,7 +3,7 @@
 -- Edited copies are removed with their message, and answers to callbacks with the message that has
 -- the callback: nothing may refer to a removed message. From now on nobody changes these rows, nor
 -- adds references to them. Returns the ids of the locked rows.
--- Looks into all partitions: see `delivery.database`.
+-- Without partition pruning: see `delivery.database`.
 WITH RECURSIVE family AS (
     SELECT unnest(%(ripe)s::bigint[]) AS id
     UNION

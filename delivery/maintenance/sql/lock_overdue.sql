@@ -8,7 +8,7 @@
 -- delivery_volatile, and on delivery_expiring: its cost does not grow with the subscriptions. If an
 -- event type is no longer VOLATILE, deliveries fetched before the change are settled when the
 -- mailbox's days are over.
--- Looks into all partitions: see `delivery.database`.
+-- Without partition pruning: see `delivery.database`.
 WITH RECURSIVE leased AS (
     (
         SELECT subscription_id

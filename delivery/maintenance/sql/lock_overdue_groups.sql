@@ -3,7 +3,7 @@
 -- A group is left alone while one of its deliveries is under way, which may become DELIVERED and
 -- make the others REDUNDANT, or is locked by another transaction. The conditions use the locked
 -- state of the rows, not the state at the statement's beginning.
--- Looks into all partitions: see `delivery.database`.
+-- Without partition pruning: see `delivery.database`.
 WITH due AS MATERIALIZED (
     SELECT DISTINCT message_id, queue_group
     FROM (

@@ -5,7 +5,7 @@
 -- its deliveries is not locked or not settled long enough, or for one of the reasons below;
 -- messages that cannot be removed without it stay, too. An hour is added to each expiry: a
 -- transaction that began in time may still be under way.
--- Looks into all partitions: see `delivery.database`.
+-- Without partition pruning: see `delivery.database`.
 WITH RECURSIVE members AS MATERIALIZED (
     SELECT id, published_at FROM delivery_message WHERE id = ANY (%(messages)s::bigint[])
 ), running AS MATERIALIZED (

@@ -2,7 +2,7 @@
 -- it with the rows locked.
 -- An unfinished fetch becomes an attempt. Each delivery leaves a notice for
 -- `Inturn.Delivery.Failed`, except those of `Inturn.Delivery.Failed` messages.
--- Looks into all partitions: see `delivery.database`.
+-- Without partition pruning: see `delivery.database`.
 WITH gone AS (
     DELETE FROM delivery_waiting delivery
     USING json_to_recordset(%(rows)s::json) AS overdue (id bigint, status text, reason text)

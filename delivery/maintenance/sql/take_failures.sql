@@ -7,7 +7,7 @@
 -- report: a sibling is still open or was delivered, or has a younger notice. Dropping a notice for
 -- an open sibling loses nothing: the sibling leaves its own. An IN_DOUBT delivery waits for a
 -- person, and is always reported.
--- Looks into all partitions: see `delivery.database`.
+-- Without partition pruning: see `delivery.database`.
 WITH taken AS (
     DELETE FROM delivery_failurenotice
     -- An array, which is evaluated once: in a locking query, the subquery of an IN may be evaluated

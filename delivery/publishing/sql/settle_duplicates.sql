@@ -5,7 +5,7 @@
 -- failed for good or is past the window: it holds the key from then on. A delivery after a
 -- delivered one is a DUPLICATE. A delivery after one that is not settled, or in doubt, or deleted,
 -- is IN_DOUBT. Delivery 0 is one that the old broker delivered (`delivery.importing`).
--- Looks into all partitions: see `delivery.database`.
+-- Without partition pruning: see `delivery.database`.
 WITH keyed AS (
     SELECT
         delivery.id, delivery.message_id, delivery.subscription_id, keyed.key,

@@ -9,7 +9,7 @@
 -- PostgreSQL nor, below 1000, an archived one.
 -- Replayed deliveries were requested by a person: they have no time to live except a mailbox's, and
 -- survive a restart of the server.
--- Looks into all partitions: see `delivery.database`.
+-- Without partition pruning: see `delivery.database`.
 WITH wanted AS MATERIALIZED (
     SELECT
         message.id AS message_id, replay.id AS replay_id, replay.subscription_id,

@@ -189,17 +189,17 @@ AMPLE = Bounds(
     requesters=ByHeader(),
     capacity=THREADS * MAX_BODY_BYTES,
     share=THREADS * MAX_BODY_BYTES,
-    capacity_of_strangers=THREADS * MAX_BODY_BYTES,
-    share_of_stranger=THREADS * MAX_BODY_BYTES,
+    anonymous_capacity=THREADS * MAX_BODY_BYTES,
+    anonymous_share=THREADS * MAX_BODY_BYTES,
 )
-# Slow requesters time out soon, and two long bodies of strangers do not fit.
+# Slow requesters time out soon, and two long anonymous bodies do not fit.
 TIGHT = Bounds(
     limit_of=lambda _path: MAX_BODY_BYTES,
     requesters=ByHeader(),
     capacity=2 * MAX_BODY_BYTES,
     share=200_000,
-    capacity_of_strangers=150_000,
-    share_of_stranger=100_000,
+    anonymous_capacity=150_000,
+    anonymous_share=100_000,
     grace_seconds=0.5,
     bytes_per_second=1_000_000,
 )
@@ -233,7 +233,7 @@ bridged_impatient = Bridge(
 bridged_unremembered = Bridge(
     holds,
     threads=THREADS,
-    bounds=replace(AMPLE, requesters=Unremembered(), threads_of_strangers=THREADS // 2),
+    bounds=replace(AMPLE, requesters=Unremembered(), anonymous_threads=THREADS // 2),
     most_at_a_mailbox=10,
 )
 bridged_late = Bridge(is_late, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=10)

@@ -17,6 +17,6 @@ def test_a_first_request_with_a_credential_does_not_wait_for_strangers(tmp_path:
         for _ in range(THREADS):
             stranger = stack.enter_context(served.connect())
             stranger.sendall(b"GET /held HTTP/1.1\r\nHost: test\r\n\r\n")
-        of_strangers = str(THREADS // 2).encode()
-        eventually(lambda: with_credential("/") == of_strangers, "strangers have their threads")
-        assert with_credential("/release") == of_strangers
+        anonymous = str(THREADS // 2).encode()
+        eventually(lambda: with_credential("/") == anonymous, "strangers have their threads")
+        assert with_credential("/release") == anonymous

@@ -16,9 +16,9 @@ import pytest
 from config.web import long_answers
 from config.web.answers import Head, Header
 from config.web.long_answers import (
+    MOST_ANONYMOUS,
     MOST_AT_ONCE,
     MOST_OF_REQUESTER,
-    MOST_OF_STRANGERS,
     PIPE_BYTES,
     LongAnswer,
     LongAnswers,
@@ -124,10 +124,10 @@ def test_a_requester_has_few_long_answers_at_once(answering: Served) -> None:
 
 def test_strangers_leave_long_answers_to_known_requesters(answering: Served) -> None:
     with ExitStack() as stack:
-        for number in range(MOST_OF_STRANGERS):
+        for number in range(MOST_ANONYMOUS):
             begin(stack, answering, b"X-Forwarded-For: %d" % number)
         assert refused(answering, origin=b"other") == (503, "too-many-downloads")
-        for number in range(MOST_AT_ONCE - MOST_OF_STRANGERS):
+        for number in range(MOST_AT_ONCE - MOST_ANONYMOUS):
             begin(stack, answering, b"Authorization: %d" % number)
 
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from config.web.threads import STRANGERS, Threads
+from config.web.threads import ANONYMOUS, Threads
 
 
 class Work:
@@ -52,9 +52,9 @@ def test_a_known_requesters_call_comes_after_one_of_the_strangers() -> None:
 def test_strangers_do_not_get_all_threads() -> None:
     async def scenario() -> None:
         work = Work()
-        threads: Threads[str, str] = Threads(work, count=4, of_strangers=2)
+        threads: Threads[str, str] = Threads(work, count=4, anonymous=2)
         held = [
-            asyncio.ensure_future(threads.call(name, queue=STRANGERS)) for name in work.released
+            asyncio.ensure_future(threads.call(name, queue=ANONYMOUS)) for name in work.released
         ]
         flood = [asyncio.ensure_future(threads.call(f"flood {n}")) for n in range(50)]
         await asyncio.sleep(0)

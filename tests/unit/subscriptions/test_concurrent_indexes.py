@@ -12,17 +12,17 @@ from django.db.migrations.state import ProjectState
 
 from delivery.database.connections import connection_parameters
 from subscriptions.concurrent_indexes import (
-    AddIndexBesideWriters,
-    AddPartitionedIndexBesideWriters,
-    RemoveIndexBesideWriters,
+    AddPartitionedIndexConcurrently,
+    ResumableAddIndexConcurrently,
+    ResumableRemoveIndexConcurrently,
 )
 from tests.system.operation.installation import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 INDEX = "names_beside"
-OPERATION = AddIndexBesideWriters("publisher", models.Index(fields=["name"], name=INDEX))
-PARTITIONED = AddPartitionedIndexBesideWriters(
+OPERATION = ResumableAddIndexConcurrently("publisher", models.Index(fields=["name"], name=INDEX))
+PARTITIONED = AddPartitionedIndexConcurrently(
     table="numbers", name="even_numbers", definition="(id) WHERE is_even"
 )
 
@@ -50,7 +50,7 @@ def remove() -> None:
     before = state()
     OPERATION.state_forwards("subscriptions", before)
     after = before.clone()
-    removal = RemoveIndexBesideWriters("publisher", INDEX)
+    removal = ResumableRemoveIndexConcurrently("publisher", INDEX)
     removal.state_forwards("subscriptions", after)
     with connection.schema_editor(atomic=False) as editor:
         removal.database_forwards("subscriptions", editor, before, after)
@@ -172,14 +172,14 @@ def test_an_index_of_partitions_is_finished_after_an_interruption(partitioned: N
 def test_a_partition_that_retention_drops_meanwhile_is_left_out(
     partitioned: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build_on = AddPartitionedIndexBesideWriters._build_on
+    build_on = AddPartitionedIndexConcurrently._build_on
 
-    def dropped_first(self: AddPartitionedIndexBesideWriters, editor: Any, partition: str) -> None:
+    def dropped_first(self: AddPartitionedIndexConcurrently, editor: Any, partition: str) -> None:
         if partition == "numbers_10":
             editor.execute("DROP TABLE numbers_10")
         build_on(self, editor, partition)
 
-    monkeypatch.setattr(AddPartitionedIndexBesideWriters, "_build_on", dropped_first)
+    monkeypatch.setattr(AddPartitionedIndexConcurrently, "_build_on", dropped_first)
     with connection.schema_editor(atomic=False) as editor:
         PARTITIONED.database_forwards("delivery", editor, state(), state())
     assert indexes_of_numbers() == [

@@ -7,7 +7,7 @@ from django.test import Client
 
 from delivery.console.shared import tabs
 from delivery.console.shared.filter_bar import active_chips
-from delivery.console.shared.times import typed
+from delivery.console.shared.times import marked_up_time
 from delivery.models import Delivery
 from delivery.states import Status
 from tests.support import factories
@@ -107,7 +107,7 @@ class TestChips:
     def test_texts_searches_and_fields_of_django_have_them(self, ann: Client) -> None:
         body = self.chips(ann.get(f"{MESSAGES}?body=needle&since=2026-01-01T00:00:00&tab=failed"))
         assert [(title, value) for title, value, _ in body] == [
-            ("Published since (UTC)", typed("2026-01-01T00:00:00")),
+            ("Published since (UTC)", marked_up_time("2026-01-01T00:00:00")),
             ("Body", "needle"),
         ]
         factories.event_type("Demo.Order")

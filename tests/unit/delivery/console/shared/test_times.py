@@ -41,7 +41,7 @@ def test_a_future_moment_is_never_ago() -> None:
 
 def test_a_large_span_has_one_unit() -> None:
     spans = (timedelta(seconds=59), timedelta(minutes=5, seconds=17), timedelta(hours=2, minutes=5))
-    assert [times.roughly(span) for span in spans] == ["59 s", "5 min", "2 h"]
+    assert [times.largest_unit(span) for span in spans] == ["59 s", "5 min", "2 h"]
 
 
 def test_an_absolute_time_has_a_place_for_the_local_one() -> None:
@@ -62,8 +62,10 @@ def test_the_times_in_a_text_are_marked_and_the_rest_is_escaped() -> None:
 
 
 def test_a_typed_time_has_a_place_for_the_local_one() -> None:
-    assert times.typed("2026-08-02T10:15").startswith('<time datetime="2026-08-02T10:15:00+00:00" ')
-    assert times.typed("2026-08-02T10:15").endswith(" data-local>2026-08-02T10:15</time>")
-    assert 'datetime="2026-08-02T08:15:00+00:00"' in times.typed("2026-08-02T10:15+02:00")
+    assert times.marked_up_time("2026-08-02T10:15").startswith(
+        '<time datetime="2026-08-02T10:15:00+00:00" '
+    )
+    assert times.marked_up_time("2026-08-02T10:15").endswith(" data-local>2026-08-02T10:15</time>")
+    assert 'datetime="2026-08-02T08:15:00+00:00"' in times.marked_up_time("2026-08-02T10:15+02:00")
     for text in ("1h", "20260802", "0001-01-01T00:00+02:00"):
-        assert times.typed(text) == text
+        assert times.marked_up_time(text) == text

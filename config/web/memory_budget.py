@@ -8,38 +8,38 @@ from contextlib import contextmanager
 SILENT_SECONDS = 2.0
 
 
-class Capacity:
-    """Capacity for the bytes of bodies in memory, with a share for each requester."""
+class MemoryBudget:
+    """MemoryBudget for the bytes of bodies in memory, with a share for each requester."""
 
     def __init__(self, max_bytes: int, *, share: int, gives_up: bool) -> None:
         self._free = max_bytes
-        # Whether a silent body is given up for one that moves.
+        # Whether a silent body is given up for a moving body.
         self._gives_up = gives_up
         self._share = share
         self._used: dict[str, int] = {}
         # By the time of their latest piece.
-        self._reading: dict[Taken, None] = {}
+        self._reading: dict[Reservation, None] = {}
 
     @contextmanager
-    def taking(self, name: str) -> "Iterator[Taken]":
+    def reserving(self, name: str) -> "Iterator[Reservation]":
         """Yield the part of a requester's body, and give it back."""
-        taken = Taken(self, name)
+        reservation = Reservation(self, name)
         try:
-            yield taken
+            yield reservation
         finally:
-            self._give_back(taken)
+            self._give_back(reservation)
 
-    def take(self, taken: "Taken", count: int) -> bool:
+    def take(self, reservation: "Reservation", count: int) -> bool:
         """Take bytes for a body; False if there are none, for this requester or at all."""
-        self._reading.pop(taken, None)
-        while not self._has_room(taken.name, count):
-            silent = self._silent(taken.name, count) if self._gives_up else None
+        self._reading.pop(reservation, None)
+        while not self._has_room(reservation.name, count):
+            silent = self._silent(reservation.name, count) if self._gives_up else None
             if silent is None:
                 return False
             silent.given_up.set_result(None)
             self._give_back(silent)
-        self._add(taken, count)
-        self._reading[taken] = None
+        self._add(reservation, count)
+        self._reading[reservation] = None
         return True
 
     def _has_room(self, name: str, count: int) -> bool:
@@ -48,39 +48,39 @@ class Capacity:
     def _is_within_share(self, name: str, count: int) -> bool:
         return self._used.get(name, 0) + count <= self._share
 
-    def _silent(self, name: str, count: int) -> "Taken | None":
-        """Return the body that has been silent for longest and would make room."""
+    def _silent(self, name: str, count: int) -> "Reservation | None":
+        """Return the longest silent body whose removal makes room."""
         any_helps = self._is_within_share(name, count)
         return next(
             (
-                taken
-                for taken in self._reading
-                if not taken.is_complete
-                and (any_helps or taken.name == name)
-                and taken.silent_seconds() >= SILENT_SECONDS
+                reservation
+                for reservation in self._reading
+                if not reservation.is_complete
+                and (any_helps or reservation.name == name)
+                and reservation.silent_seconds() >= SILENT_SECONDS
             ),
             None,
         )
 
-    def _give_back(self, taken: "Taken") -> None:
-        self._reading.pop(taken, None)
-        self._add(taken, -taken.count)
+    def _give_back(self, reservation: "Reservation") -> None:
+        self._reading.pop(reservation, None)
+        self._add(reservation, -reservation.count)
 
-    def _add(self, taken: "Taken", count: int) -> None:
-        taken.count += count
+    def _add(self, reservation: "Reservation", count: int) -> None:
+        reservation.count += count
         self._free -= count
-        used = self._used.get(taken.name, 0) + count
+        used = self._used.get(reservation.name, 0) + count
         if used:
-            self._used[taken.name] = used
+            self._used[reservation.name] = used
         else:
-            self._used.pop(taken.name, None)
+            self._used.pop(reservation.name, None)
 
 
-class Taken:
-    """The part of a capacity that one body takes."""
+class Reservation:
+    """The part of a budget reserved for a body."""
 
-    def __init__(self, capacity: Capacity, name: str) -> None:
-        self._capacity = capacity
+    def __init__(self, budget: MemoryBudget, name: str) -> None:
+        self._budget = budget
         self.name = name
         self.count = 0
         self.is_complete = False
@@ -90,7 +90,7 @@ class Taken:
 
     def add(self, count: int) -> bool:
         self._latest_at = asyncio.get_running_loop().time()
-        return self._capacity.take(self, count)
+        return self._budget.take(self, count)
 
     def silent_seconds(self) -> float:
         return asyncio.get_running_loop().time() - self._latest_at
