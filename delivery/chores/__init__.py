@@ -1,1 +1,1 @@
-"""The periodic duties: one duty per module, called in turn by `delivery.chores.loop`."""
+"""The periodic duties: a duty per module, called in turn by `delivery.chores.loop`."""

@@ -1,4 +1,4 @@
-"""The list of duties: each does one short part of its work and returns how much it did."""
+"""The list of duties: each does a short part of the work and returns how much it did."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from delivery.maintenance import expiry, failures, ranges, retention, traffic
 from delivery.replays import deliver
 from delivery.support import bulk_jobs, releases
 
-# Deliveries that one transaction settles for each cause; their rows stay locked until it ends.
+# Deliveries settled by a transaction for each cause; their rows stay locked until it ends.
 EXPIRY_BATCH = 5_000
 FAILURES_BATCH = 200
 

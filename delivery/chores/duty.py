@@ -1,8 +1,8 @@
 """A duty, done by one process at a time in the whole installation.
 
-Each turn is one transaction and holds the duty's advisory lock until it ends: the lock cannot
-outlive the process, the connection, or the uncommitted work. A process killed in the middle of a
-turn has changed nothing.
+A turn is one transaction and holds the duty's advisory lock until the end: the lock cannot outlive
+the process, the connection, or the uncommitted work. A process killed in the middle of a turn has
+changed nothing.
 """
 
 import logging
@@ -31,11 +31,11 @@ def _always(_: datetime) -> bool:
 class Duty:
     """A named duty of the chores.
 
-    `run_once` does a part that takes a moment and returns how much it did, 0 if there was nothing
-    to do. `is_due` is called first, outside the transaction and without the lock; only if it
-    returns True, `run_once` is called in a transaction, with the time. Most turns have nothing to
-    do, and to plan the statements of `run_once` takes longer than that query. A duty that fails
-    pauses, longer each time; the other duties continue.
+    `run_once` does a short part and returns how much it did, 0 if there was nothing to do. `is_due`
+    is called first, outside the transaction and without the lock; only if it returns True,
+    `run_once` is called in a transaction, with the time. Most turns have nothing to do, and to plan
+    the statements of `run_once` takes longer than this query. A duty that fails pauses, longer each
+    time; the other duties continue.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Duty:
     _paused_until: float = 0.0
 
     def run_part(self, now: datetime) -> int:
-        """Do one part, unless another process holds the duty's lock; return how much was done."""
+        """Do a part, unless another process holds the duty's lock; return how much was done."""
         if time.monotonic() < self._paused_until:
             return 0
         done = 0
@@ -53,7 +53,7 @@ class Duty:
             if self.is_due(now):
                 with transaction.atomic():
                     done = self.run_once(now) if self._is_ours() else 0
-        except Exception as error:  # noqa: BLE001 - a bug in one duty must not end the others
+        except Exception as error:  # noqa: BLE001 - a bug in a duty must not end other duties
             self._fail(error)
             return 0
         self.failures = 0

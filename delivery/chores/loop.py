@@ -1,10 +1,10 @@
-"""The loop of the chores: runs the duties one after another until Inturn stops.
+"""The loop of the chores: runs the duties in turn until Inturn stops.
 
-Several machines may run it: the machine that takes a duty's lock first does it. While there is work
-the loop continues at once; otherwise it polls every two seconds, and the slow duties every three.
-The slow duties may take long, because they wait for the archive or remove many rows; they run in a
-thread of their own, so that they do not delay failure reports. Mail and chat have threads of their
-own, too, because they wait for servers of others; a duty starts those while any alerts are due.
+Several machines may run it: the machine with a duty's lock does the duty. While there is work the
+loop continues at once; otherwise it polls every two seconds, and the slow duties every three. The
+slow duties may take long, because they wait for the archive or remove many rows; they run in a
+separate thread, so they do not delay failure reports. Mail and chat have threads of their own, too,
+because they wait for servers of others; a duty starts those while any alerts are due.
 """
 
 from collections.abc import Sequence

@@ -48,7 +48,7 @@ class Progress(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class StepJob:
-    """One run; `conninfo` is libpq's, for further connections, also from Spark's workers.
+    """A run; `conninfo` is libpq's, for further connections, also from Spark's workers.
 
     With `is_local` those workers are processes of this machine.
     """
@@ -63,7 +63,7 @@ class StepJob:
 
     @property
     def spark(self) -> "SparkSession":
-        """The session, started at the first use, so that a run with nothing to do needs no JVM."""
+        """The session, started at the first use, so a run with nothing to do needs no JVM."""
         return self.start()
 
     def run_tasks(
@@ -71,7 +71,7 @@ class StepJob:
     ) -> list[Any]:
         """Run every task, for about so many rows in all; return the results, as JSON values.
 
-        Spark's workers run them, unless its start would take longer than the work does.
+        Spark's workers run them, unless Spark's start would take longer than the work.
         """
         if self.is_local and rows <= FEW_ROWS:
             return run_here(tasks, do)
@@ -88,7 +88,7 @@ def open_job(
     progress: Progress,
     sessions: SparkSessions | None = None,
 ) -> Iterator[StepJob]:
-    """Yield a job with its own connection; all that it started ends with it, except `sessions`.
+    """Yield a job with a connection; everything started by it ends with it, except `sessions`.
 
     Raises ReachError if the archive's storage does not answer, and StepRefusedError if the archive
     in this place is not the database's.

@@ -1,7 +1,7 @@
 """The archive's tables, as data: names, types and meaning of columns, for Spark, Arrow and people.
 
-Days are UTC. Times are microseconds in UTC. A column that is added later is null in the files of
-older days.
+Days are UTC. Times are microseconds in UTC. A column added later is null in the files of older
+days.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _ARROW = {
 
 
 class SchemaError(TypeError):
-    """A frame lacks a column of its schema; the message names the first difference."""
+    """A frame lacks a column of the schema; the message names the first difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,8 @@ class Column:
 
     With `is_called`, the value follows from the row's subscription (see `names`); with
     `is_of_message`, from a delivery's message (see `message_columns`). With `may_change`,
-    PostgreSQL's value may change after an export: a name that people change, a message or lane that
-    may be removed, or the output of a script, which is replaced if a delivery that was not tried is
-    sent again.
+    PostgreSQL's value may change after an export: a changeable name, a removable message or lane,
+    or the output of a script, which is replaced if an untried delivery is sent again.
     """
 
     name: str
@@ -68,17 +67,17 @@ class Table:
 
     @property
     def bare(self) -> tuple[Column, ...]:
-        """The columns that do not follow from the row's subscription."""
+        """The columns not derived from the row's subscription."""
         return tuple(column for column in self.columns if not column.is_called)
 
     @property
     def certain(self) -> tuple[Column, ...]:
-        """The columns of `bare` that never change once a row is archived."""
+        """The columns of `bare` which never change once a row is archived."""
         return tuple(column for column in self.bare if not column.may_change)
 
     @property
     def selected(self) -> tuple[Column, ...]:
-        """The columns of the statement that selects the rows."""
+        """The columns of the selecting statement."""
         return tuple(column for column in self.bare if not column.is_of_message)
 
     @property
@@ -97,7 +96,7 @@ class Table:
     def checked(self, frame: "DataFrame") -> "DataFrame":
         """Return the frame with exactly these columns in this order.
 
-        Raises SchemaError if one is missing or has another type.
+        Raises SchemaError if a column is missing or has another type.
         """
         types = dict(frame.dtypes)
         for column in self.columns:
@@ -170,8 +169,7 @@ MESSAGES = Table(
 
 DELIVERIES = Table(
     "deliveries",
-    # A delivery that a person sent again is here once for each time it was settled; the newest
-    # counts.
+    # A resubmitted delivery is here once for each time it was settled; the newest counts.
     key=("id", "settled_at"),
     at="settled_at",
     columns=(
@@ -218,7 +216,7 @@ DELIVERIES = Table(
 ATTEMPTS = Table(
     "attempts",
     key=("delivery_id", "number"),
-    # The time of its delivery, so that both are in the same day.
+    # The time of the delivery: both are in the same day.
     at="settled_at",
     columns=(
         Column("delivery_id", "bigint"),
@@ -255,7 +253,7 @@ JOURNAL = Table(
     ),
 )
 
-# The columns that follow from a subscription, as in the archive, with `subscription_id`.
+# The columns derived from a subscription, as in the archive, with `subscription_id`.
 CALLED = (
     Column("subscription_id", "bigint"),
     Column("subscriber_id", "bigint"),

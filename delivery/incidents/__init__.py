@@ -1,1 +1,1 @@
-"""Incidents: each cause is announced once when it opens one, and once when it is over."""
+"""Incidents: each cause is announced once when it opens an incident, and once when it is over."""

@@ -1,7 +1,7 @@
 """People's actions on incidents: acknowledge, mute, assign, close, resubmit.
 
-Each is one transaction that locks the incident and announces the change. If two people act at
-once, the second sees the first one's change.
+Each is one transaction, which locks the incident and announces the change. If two people act at
+once, the second person sees the first change.
 """
 
 from datetime import datetime
@@ -27,7 +27,7 @@ class IncidentError(Exception):
 
 
 def acknowledge_incident(incident_id: int, *, actor: str, now: datetime) -> Incident:
-    """Note that somebody works on it; raises IncidentError if it is closed, or somebody does."""
+    """Record that somebody works on it; raises IncidentError if it is closed, or somebody does."""
     with transaction.atomic():
         incident = _open(incident_id)
         if incident.acknowledged_by:
@@ -37,7 +37,7 @@ def acknowledge_incident(incident_id: int, *, actor: str, now: datetime) -> Inci
 
 
 def assign_incident(incident_id: int, *, assignee: str, actor: str, now: datetime) -> Incident:
-    """Assign it to the user of that name, or to nobody; raises IncidentError if it is closed."""
+    """Assign it to the user of the name, or to nobody; raises IncidentError if it is closed."""
     with transaction.atomic():
         incident = _open(incident_id)
         incident.assignee = assignee
@@ -48,7 +48,7 @@ def assign_incident(incident_id: int, *, assignee: str, actor: str, now: datetim
 def mute_incident(
     incident_id: int, *, until: datetime | None, actor: str, now: datetime
 ) -> Incident:
-    """Send neither mail nor chat about its cause until then, or again; raises IncidentError.
+    """Send neither mail nor chat about the cause until then, or again; raises IncidentError.
 
     A later incident of the same cause is muted until then, too.
     """
@@ -73,7 +73,7 @@ def close_incident(incident_id: int, *, actor: str, now: datetime) -> Incident:
 
 
 def resubmit_failures(incident_id: int, *, rate: float | None, actor: str) -> Resubmission:
-    """Start a job that resubmits the deliveries of the incident that are still failures.
+    """Start a job to resubmit the incident's deliveries that are still failures.
 
     Raises IncidentError if there is none.
     """

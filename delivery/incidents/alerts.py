@@ -1,6 +1,6 @@
 """Sending alerts: mail and chats in threads of their own, while any are due.
 
-A server that hangs delays neither the duties nor the other channel, and has `EMAIL_TIMEOUT` or
+A hanging server delays neither the duties nor the other channel, and has `EMAIL_TIMEOUT` or
 `CALL_SECONDS` for each answer. Without due alerts there is neither a thread nor a connection.
 """
 
@@ -35,10 +35,9 @@ class AlertThreads:
         self._threads: dict[AlertChannel, Thread] = {}
 
     def begin(self, now: datetime) -> int:
-        """Start a thread for each channel with due alerts that has none.
+        """Start a thread for each channel with due alerts but without a thread.
 
-        Return 0, no work for the duties' loop: a thread that fails is only started again after a
-        pause.
+        Return 0, no work for the duties' loop: a failed thread is only started again after a pause.
         """
         channels = [channel for channel in due_channels(now=now) if not self._is_sending(channel)]
         for channel in channels:
@@ -49,7 +48,7 @@ class AlertThreads:
         return 0
 
     def wait(self) -> None:
-        """Wait until the threads have sent what they claimed, after Inturn began to stop."""
+        """Wait until the threads have sent the claimed alerts, after Inturn began to stop."""
         for thread in self._threads.values():
             thread.join()
 
@@ -70,7 +69,7 @@ def _send_due(channel: AlertChannel) -> None:
 
 
 def send_next(channel: AlertChannel) -> bool:
-    """Send the due alerts of one recipient; return False if nothing was due."""
+    """Send the due alerts of a recipient; return False if nothing was due."""
     claimed = claim_alerts(channel, now=timezone.now())
     if claimed is None:
         return False

@@ -1,8 +1,8 @@
 """Changes of incidents are announced: journal, messages `Inturn.Incident.*`, mail and chat.
 
-Everything is written in the caller's transaction, which also changes the incidents: after a crash
-a change and all its announcements are there, or none of them. Mail and chat are rows that
-`delivery.incidents.alerts` sends later.
+Everything is written in the caller's transaction, which also changes the incidents: after a crash a
+change and all announcements of it are there, or none of them. Mail and chat are rows, sent later by
+`delivery.incidents.alerts`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ from subscriptions.values.media_types import JSON
 from subscriptions.values.shown_addresses import masked_address, secret_address_key
 
 OPENED, CHANGED, CLOSED = "Opened", "Changed", "Closed"
-# A mail or chat server that is down for longer does not get old announcements.
+# A mail or chat server down for longer does not get old announcements.
 EXPIRES_AFTER = timedelta(days=1)
 
 
@@ -39,7 +39,7 @@ EXPIRES_AFTER = timedelta(days=1)
 class IncidentChange:
     """A change of an incident: `event` is OPENED, CHANGED or CLOSED, `what` says more.
 
-    `what` is like `severity` or `acknowledged`; `actor` is the person who did it, if one did.
+    `what` is like `severity` or `acknowledged`; `actor` is the person who did it, if any.
     """
 
     incident: Incident

@@ -17,7 +17,7 @@ class ChatError(Exception):
 def send_chat(
     url: str, alerts: Sequence[IncidentAlert], *, note: Callable[[Sequence[IncidentAlert]], None]
 ) -> None:
-    """Post the texts of the alerts as one `{"text": …}`, and note that; raises ChatError."""
+    """Post the texts of the alerts as one `{"text": …}`, and record it; raises ChatError."""
     text = "\n\n".join(f"{alert.subject}\n{alert.text}" for alert in alerts)
     if fault := post_json(url, orjson.dumps({"text": text}), seconds=CALL_SECONDS):
         raise ChatError(fault)

@@ -1,14 +1,14 @@
-"""The claims of alerts: rows that one process may send, for a while.
+"""The claims of alerts: rows which a process may send, for a while.
 
     unsent ── claim_alerts: `next_at` moves ahead ──▶ claimed ── sent ──▶ `sent_at`
        ▲                                                 │  └─ the server fails ─▶ unsent, due later
        └────────────────── the sender died ──────────────┘
 
 Claiming and noting are short transactions of their own; nothing is locked while a server answers.
-The alerts of a recipient are sent in order: newer ones wait while the oldest unsent one is claimed,
-or pauses after a failure. Otherwise "over" would arrive before the alert that it ends.
-A process that dies after the server took an alert, and before it notes that, lets another send it
-again: a mail then has the same Message-ID.
+The alerts of a recipient are sent in order: newer alerts wait while the oldest unsent alert is
+claimed, or pauses after a failure. Otherwise "over" would arrive before the alert of the beginning.
+If a process dies after the server took an alert, and before it records this, another process sends
+it again: a mail then has the same Message-ID.
 """
 
 from collections.abc import Collection, Sequence
@@ -22,19 +22,19 @@ from django.db.models import F, Min
 from delivery.database import queries
 from delivery.models import AlertChannel, IncidentAlert
 
-# How long a sender may take for the alerts that it claims.
+# How long a sender may take for the claimed alerts.
 CLAIMED_FOR = timedelta(minutes=2)
-# The alerts of one recipient that one call or connection sends.
+# The alerts of a recipient in one call or connection.
 MOST_AT_ONCE = 100
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 600.0
-# The pause is the longest one by then; a higher power of 2 may be too large for a float.
+# The pause is the longest by then; a higher power of 2 may be too large for a float.
 MOST_DOUBLINGS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedAlerts:
-    """Alerts of one recipient, oldest first; never empty."""
+    """Alerts of a recipient, oldest first; never empty."""
 
     recipient: str
     alerts: Sequence[IncidentAlert]
@@ -47,9 +47,9 @@ def due_channels(*, now: datetime) -> list[AlertChannel]:
 
 
 def claim_alerts(channel: AlertChannel, *, now: datetime) -> ClaimedAlerts | None:
-    """Claim due alerts of the recipient that has waited longest, oldest first; None without any.
+    """Claim due alerts of the longest waiting recipient, oldest first; None without any.
 
-    A recipient's alerts are due when the oldest unsent one is.
+    A recipient's alerts are due when the oldest unsent alert is.
     """
     unsent = IncidentAlert.objects.filter(channel=channel, sent_at=None, expires_at__gt=now)
     oldest = unsent.order_by().values("recipient").annotate(oldest=Min("id")).values("oldest")
@@ -79,7 +79,7 @@ def note_sent(ids: Collection[int], *, now: datetime) -> None:
 
 
 def note_failed(claimed: ClaimedAlerts, *, error: str, now: datetime) -> None:
-    """Note the error, and try the unsent ones again after a pause, longer each time."""
+    """Record the error, and try the unsent alerts again after a pause, longer each time."""
     doublings = min(claimed.alerts[0].tries, MOST_DOUBLINGS)
     pause = min(FIRST_PAUSE_SECONDS * 2.0**doublings, LONGEST_PAUSE_SECONDS)
     ids = [alert.pk for alert in claimed.alerts]

@@ -19,7 +19,7 @@ OWN_PREFIX = "Inturn.Incident."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncidentFacts:
-    """The facts of one incident; those of rows that are gone are None.
+    """The facts of an incident; those of rows that are gone are None.
 
     `event` is the event type of the head or last failure, `waiting` is at most WAITING_LIMIT + 1.
     """
@@ -49,7 +49,7 @@ class IncidentFacts:
 
     @property
     def place(self) -> str:
-        """The subscription as `subscriber/subscription`, or its lane."""
+        """The subscription as `subscriber/subscription`, or the lane."""
         if self.subscription is not None:
             return f"{self.subscriber}/{self.subscription}"
         return self.lane or "a subscription that was deleted"
@@ -60,7 +60,7 @@ class IncidentFacts:
 
 
 def read_facts(incidents: Iterable[Incident]) -> dict[int, IncidentFacts]:
-    """Return the facts of each incident by its id, in one statement."""
+    """Return the facts of each incident by id, in one statement."""
     parameters = {"ids": [incident.pk for incident in incidents], "limit": WAITING_LIMIT}
     if not parameters["ids"]:
         return {}
@@ -69,11 +69,11 @@ def read_facts(incidents: Iterable[Incident]) -> dict[int, IncidentFacts]:
 
 
 def subject_of(incident: Incident, facts: IncidentFacts) -> str:
-    """Return the fault and its object, as one short sentence without a full stop."""
+    """Return the fault and the object, as a short sentence without a full stop."""
     place = facts.place
     match incident.kind:
         case IncidentKind.LANE:
-            # The lane may be flowing at this moment: keep its earlier subject.
+            # The lane may be flowing at this moment: keep the earlier subject.
             is_stopped = facts.lane_state in (LaneState.BLOCKED, LaneState.SUSPENDED)
             called = f"{facts.lane} is {facts.lane_state if is_stopped else 'stopped'}"
             return called if is_stopped else incident.subject or called
@@ -95,7 +95,7 @@ def subject_of(incident: Incident, facts: IncidentFacts) -> str:
 
 
 def cause_of(incident: Incident, facts: IncidentFacts) -> str:
-    """Return the cause in words: the answer of the endpoint, or the measure and its bound."""
+    """Return the cause in words: the answer of the endpoint, or the measure and the bound."""
     match incident.kind:
         case IncidentKind.FAILURES:
             # The key of the incident: the reasons of single failures differ.

@@ -9,7 +9,7 @@ from django.core.mail import EmailMessage, get_connection
 from delivery.models import IncidentAlert
 from subscriptions.values.counts import counted
 
-# More alerts of one recipient are sent as one mail.
+# More alerts of a recipient are sent as a single mail.
 MOST_MAILS = 5
 
 
@@ -23,9 +23,9 @@ def send_mails(
     *,
     note: Callable[[Sequence[IncidentAlert]], None],
 ) -> None:
-    """Send each alert as a mail, or many as one, and note each that was taken; raises MailError.
+    """Send each alert as a mail, or many as one, and record each accepted alert; raises MailError.
 
-    A mail has the first alert's id as its Message-ID: one that is sent again has it again.
+    A mail has the first alert's id as Message-ID: a repeated mail has the same.
     """
     groups = [[alert] for alert in alerts] if len(alerts) <= MOST_MAILS else [list(alerts)]
     try:
@@ -50,7 +50,7 @@ def _mail(recipient: str, alerts: Sequence[IncidentAlert]) -> EmailMessage:
         to=[recipient],
         headers={
             "Message-ID": f"<incident-{first.incident_id}-alert-{first.pk}@{host}>",
-            # So that absence notes are not sent back.
+            # So absence notes are not sent back.
             "Auto-Submitted": "auto-generated",
         },
     )

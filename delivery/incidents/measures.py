@@ -1,4 +1,4 @@
-"""The measures that no table has: the free disk of this machine, the size of the database."""
+"""The measures outside the tables: the free disk of this machine, the size of the database."""
 
 import shutil
 
@@ -26,7 +26,7 @@ def measured_causes() -> list[str]:
 
 
 def free_percent() -> float:
-    """Return the free share of the disk with Inturn's home, on the machine that runs the chores."""
+    """Return the free share of the disk with Inturn's home, on the machine of the chores."""
     usage = shutil.disk_usage(settings.ENVIRONMENT.home)
     return 100 * usage.free / usage.total
 

@@ -19,10 +19,10 @@ from delivery.models import Incident, IncidentKind, IncidentSeverity, IncidentSt
 
 WATCH_SECONDS = 2.0
 SEARCH_SECONDS = 15.0
-# Changes that no person made are announced at most so often, of each incident.
+# The watch's own changes of an incident are announced at most so often.
 ANNOUNCED_AGAIN_AFTER = timedelta(minutes=5)
 SIGNS_BATCH = 5_000
-# Incidents of one turn, and causes of a kind: more follow in the next turn.
+# Incidents of a turn, and causes of a kind: more follow in the next turn.
 INCIDENTS_BATCH = 500
 CAUSES_LIMIT = 10_000
 # The newest deliveries of a subscription among which a success ends an incident of failures.
@@ -67,7 +67,7 @@ _pace = _Pace()
 
 
 def advance_incidents(now: datetime) -> int:
-    """Do a turn if one is due; return the number of failures and incidents it changed."""
+    """Do a turn if it is due; return the number of failures and incidents it changed."""
     taken = add_failures()
     if not _pace.is_due():
         return taken
@@ -86,9 +86,9 @@ def add_failures() -> int:
 
 
 def watch_incidents(now: datetime, *, is_thorough: bool) -> int:
-    """Compare causes with incidents, and change those that are due; return how many changed.
+    """Compare causes with incidents, and change the due incidents; return how many changed.
 
-    Only a thorough turn looks for the causes that take longer to find, and ends failures.
+    Only a thorough turn looks for the causes found more slowly, and ends failures.
     """
     kinds = (*_WATCHED, *_SEARCHED) if is_thorough else _WATCHED
     found = _found_causes() if is_thorough else []
@@ -162,7 +162,7 @@ def _note(
     *,
     now: datetime,
 ) -> None:
-    """Change the row: the announcement that is due now, and its state."""
+    """Change the row: the due announcement, and the incident's state."""
     incident.announced_at, incident.is_changed = now, False
     if event == "CLOSED":
         # Subject and cause stay as they were announced: the cause is gone now.

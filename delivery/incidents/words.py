@@ -1,4 +1,4 @@
-"""The texts about an incident: of its journal entries, and of mail and chat."""
+"""The texts about an incident: of journal entries, and of mail and chat."""
 
 from datetime import datetime, timedelta
 
@@ -8,7 +8,7 @@ from subscriptions.values.counts import counted
 
 
 def journal_text(incident: Incident, event: str, what: str) -> str:
-    """Return one or two sentences: the second has the cause, or the change if it has a name."""
+    """Return a sentence or two: the second has the cause, or the change if it has a name."""
     text = f"{event} {incident}: {incident.subject}."
     more = incident.cause
     if event == "Changed":
@@ -17,7 +17,7 @@ def journal_text(incident: Incident, event: str, what: str) -> str:
 
 
 def alert_subject(incident: Incident, event: str) -> str:
-    """Return the subject of a mail, in one line."""
+    """Return the subject of a mail, in a line."""
     over = "over: " if event == "Closed" else ""
     return " ".join(f"[Inturn] {over}{incident.subject}".split())[:500]
 

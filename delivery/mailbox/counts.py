@@ -19,14 +19,14 @@ _Rates: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """The figures of a mailbox, or of one of its subscriptions.
+    """The figures of a mailbox, or of a subscription in it.
 
-    Each count stops slightly above the limit of the request. `available` counts the deliveries that
-    the next fetch may return (except those expiring at this moment), `delayed` those released with
-    a delay, `in_flight` the leased ones, `held` those of subscriptions that are not ACTIVE, by
-    themselves or as a whole, or are being cancelled: nobody can fetch them. `oldest_at` is when the
-    oldest message that is not acknowledged was published. The rates cover the last full minute, and
-    always the whole mailbox.
+    Each count stops slightly above the limit of the request. `available` counts the deliveries the
+    next fetch may return (except those expiring at this moment), `delayed` those released with a
+    delay, `in_flight` the leased ones, `held` those of subscriptions not ACTIVE, by themselves or
+    as a whole, or being cancelled: nobody can fetch them. `oldest_at` is when the oldest
+    unacknowledged message was published. The rates cover the last full minute, and always the whole
+    mailbox.
     """
 
     subscriber_id: int
@@ -39,14 +39,14 @@ class Figures:
     acknowledged_per_minute: int
 
     def oldest_seconds(self, *, now: datetime) -> float | None:
-        """Return the age of the oldest message that is not acknowledged; None if there is none."""
+        """Return the age of the oldest unacknowledged message; None if there is none."""
         if self.oldest_at is None:
             return None
         return round(max((now - self.oldest_at).total_seconds(), 0.0), 3)
 
 
 def figures_of_subscription(subscription_id: int, *, now: datetime, limit: int) -> Figures | None:
-    """Return the figures of a subscription; None if its mode is not PULL."""
+    """Return the figures of a subscription; None if the mode is not PULL."""
     parameters = {"subscriptions": [subscription_id], "subscribers": [], "limit": limit}
     return next(iter(_figures(parameters, now=now).values()), None)
 
@@ -61,7 +61,7 @@ def figures_of_subscribers(
 
 
 def forget_rates() -> None:
-    """Remove the rates that no figure needs any more."""
+    """Remove the rates needed by no figure any more."""
     queries.execute_statement("forget_rates", {})
 
 

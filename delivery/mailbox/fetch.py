@@ -1,7 +1,7 @@
 """Fetches from a mailbox, and their end by receipts.
 
-A fetch leases deliveries by a token, and a receipt ends that fetch. Each execution of a verb's
-statement is one commit. `mailbox/README.md` has the states, the races and the crash windows.
+A fetch leases deliveries by a token, and a receipt ends this fetch. Each execution of a verb's
+statement is a commit. `mailbox/README.md` has the states, the races and the crash windows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,8 +18,8 @@ from delivery.mailbox.receipts import Receipt
 from delivery.models import Delivery, OutcomeClass, Status
 
 MOST_AT_ONCE = 100
-# The total size of the bodies in one answer. Larger messages make the answer shorter, but it has at
-# least one.
+# The total size of the bodies in an answer. Larger messages make the answer shorter, but it has at
+# least one message.
 ANSWER_BYTES = 4 * 1024 * 1024
 # The number of returned deliveries (lapsed leases; ended delays) read for each subscription; they
 # are handed out in the order of their ids.
@@ -28,7 +28,7 @@ _LOOK = 1_000
 # locked all rows read.
 _FURTHER = (0, 10, 100, 1_000)
 UNKNOWN = "This is no receipt of a message of this mailbox; send it as `next` gave it."
-# The status that each outcome leads to: a repeated request that finds it finds its own effect.
+# The status set by each outcome: a repeated request that finds it finds its own effect.
 _DONE = {
     OutcomeClass.ACKNOWLEDGED: Status.DELIVERED,
     OutcomeClass.RELEASED: Status.PENDING,
@@ -39,7 +39,7 @@ _Locked: TypeAlias = Mapping[int, tuple[str, int, Any, str | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeasedMessage:
-    """One message as handed out. `headers` is JSON text."""
+    """A message as handed out. `headers` is JSON text."""
 
     delivery_id: int
     message_id: int
@@ -55,7 +55,7 @@ class LeasedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ReceiptResult:
-    """The result of one receipt.
+    """The result of a receipt.
 
     `error` is empty if the requested change is now in effect. `is_unknown` is True if the text is
     not a receipt of this mailbox.
@@ -70,7 +70,7 @@ def fetch_messages(subscriber_id: int, *, most: int, visibility: int) -> list[Le
     """Lease up to `most` messages, the oldest first, for `visibility` seconds; commits the lease.
 
     Returns fewer if the bodies are large or if other clients fetch at the same moment: they may
-    briefly lock rows that they do not take, and the mailbox then appears to hold less than it does.
+    briefly lock rows without taking them, and the mailbox then appears to hold less than it does.
     """
     wanted = {
         "subscriber": subscriber_id,
@@ -94,7 +94,7 @@ def acknowledge_receipts(subscriber_id: int, texts: Sequence[str]) -> list[Recei
 
 
 def reject_receipts(subscriber_id: int, texts: Sequence[str]) -> list[ReceiptResult]:
-    """Settle the deliveries of these receipts as REJECTED, a failure that is reported."""
+    """Settle the deliveries of these receipts as REJECTED, a reported failure."""
     return _end(subscriber_id, texts, OutcomeClass.DECLINED)
 
 
@@ -103,7 +103,7 @@ def release_receipts(
 ) -> list[ReceiptResult]:
     """Return the deliveries of these receipts to the mailbox, available after `delay` seconds.
 
-    A delivery that may not be fetched again becomes FAILED.
+    A delivery without further fetches becomes FAILED.
     """
     results = _end(subscriber_id, texts, OutcomeClass.RELEASED, delay=delay)
     if not delay and not all(result.error for result in results):
@@ -121,7 +121,7 @@ def extend_receipts(
 
 
 def fetched_delivery(subscriber_id: int, text: str) -> int | None:
-    """Return the delivery that was fetched from this mailbox with a receipt; None for other texts.
+    """Return the delivery fetched from this mailbox with a receipt; None for other texts.
 
     The fetch may have ended, in whatever way.
     """
@@ -188,9 +188,8 @@ def _locked(
 ) -> _Locked:
     """Execute the statement; return status, receive count, token and last outcome by delivery id.
 
-    Executes it a second time for the deliveries that it did not find: if another request settled a
-    delivery while the statement waited for its lock, the statement saw the row in neither part of
-    the table.
+    Executes it a second time for the deliveries not found: if another request settled a delivery
+    while the statement waited for the lock, the statement saw the row in neither part of the table.
     """
     deliveries: dict[int, tuple[str, int, Any, str | None]] = {}
     for _ in range(2):

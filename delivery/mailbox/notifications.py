@@ -1,8 +1,8 @@
-"""Notifications of new messages in mailboxes: one connection per process for all waiting clients.
+"""Notifications of new messages in mailboxes: a connection per process for all waiting clients.
 
-Notifications keep the latency low. In addition one statement per second queries all mailboxes with
+Notifications keep the latency low. In addition a statement per second queries all mailboxes with
 waiting clients: the end of a visibility or of a delay sends no notification, and a notification may
-be lost with its sender or while there was no connection.
+be lost with the sending process or while there was no connection.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 APPLICATION_NAME = "inturn web mailboxes"
 QUERY_SECONDS = 1.0
 RECONNECT_SECONDS = 0.5
-# A server that does not answer within this time counts as lost: its machine may have vanished.
+# A server silent for this time counts as lost: the machine may have vanished.
 ANSWER_SECONDS = 5.0
 _LOST = (*AWAY, TimeoutError)
 
@@ -67,7 +67,7 @@ class MailboxNotifications:
     async def _notify_unread(self, connection: psycopg.AsyncConnection) -> None:
         """Query which mailboxes have messages.
 
-        This also finds those that arrived while no connection listened.
+        This also finds notifications from while no connection listened.
         """
         if not self._waiters.mailboxes:
             return

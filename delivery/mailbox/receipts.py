@@ -1,6 +1,6 @@
-"""Receipts: a receipt identifies one fetch of a delivery, for a client to acknowledge or return it.
+"""Receipts: a receipt identifies a fetch of a delivery, for a client to acknowledge or return it.
 
-A receipt contains the delivery's id, the number of the fetch, and that fetch's token. Clients treat
+A receipt contains the delivery's id, the number of the fetch, and the fetch's token. Clients treat
 it as an opaque text; it is safe in a URL. It grants nothing by itself: a request also needs the key
 of the mailbox's subscriber.
 """
@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass
 from uuid import UUID
 
-# Distinguishes receipts from other texts; with its two bytes, base64 needs no padding.
+# Distinguishes receipts from other texts; with these two bytes, base64 needs no padding.
 _MARK = 0xFE01
 _LAYOUT = struct.Struct(">HqI16s")
 _LENGTH = len(base64.b64encode(bytes(_LAYOUT.size)))
@@ -31,7 +31,7 @@ class Receipt:
 
 
 def parse_receipt(text: str) -> Receipt | None:
-    """Return the receipt; None if the text is not one."""
+    """Return the receipt; None if the text is not a receipt."""
     if len(text) != _LENGTH or not text.isascii():
         return None
     try:

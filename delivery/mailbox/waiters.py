@@ -1,8 +1,8 @@
 """Clients waiting at mailboxes, in the order of arrival, and whose turn it is to fetch.
 
 A waiting client is an entry in a queue and nothing else: no thread and no database connection. All
-code here runs on one event loop. `mailbox/README.md` has the states of a client, and says why no
-notification is lost.
+code here runs on a single event loop. `mailbox/README.md` has the states of a client, and says why
+no notification is lost.
 """
 
 import asyncio
@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-# The header by which a view informs the web server, and nobody else, that the mailbox of a waiting
-# client is empty.
+# The header by which a view informs the web server, and nobody else, about the empty mailbox of a
+# waiting client.
 WAIT_HEADER = "inturn-wait"
 # Above this number of entries, notifications older than any running fetch are dropped.
 REMEMBERED = 10_000
@@ -57,12 +57,12 @@ class Waiters:
         )
 
     def count_at(self, mailbox: int) -> int:
-        """Return the number of waiting and looking clients of one mailbox."""
+        """Return the number of waiting and looking clients of a mailbox."""
         queue = self._queues.get(mailbox)
         return 0 if queue is None else len(queue.waiting) + bool(queue.looking)
 
     def enter(self, mailbox: int, *, since: float) -> Waiter:
-        """Enter the queue at its end; `since` is when the fetch that found nothing began."""
+        """Enter the queue at the end; `since` is the beginning of the empty fetch."""
         queue = self._queues.setdefault(mailbox, _Queue())
         waiter = Waiter(mailbox, _turn())
         queue.waiting.append(waiter)
@@ -74,7 +74,7 @@ class Waiters:
         return waiter
 
     def notify(self, mailboxes: Iterable[int]) -> None:
-        """Give the first waiting client of each of these mailboxes its turn to fetch."""
+        """Give the first waiting client of each of these mailboxes the turn to fetch."""
         now = asyncio.get_running_loop().time()
         for mailbox in mailboxes:
             self._notified_at[mailbox] = now
@@ -87,7 +87,7 @@ class Waiters:
             }
 
     def return_turn(self, waiter: Waiter) -> None:
-        """Put a client that found nothing back as the first in its queue."""
+        """Put a client after an empty fetch back as the first in the queue."""
         queue = self._queues[waiter.mailbox]
         queue.looking = None
         waiter.turn = _turn()
@@ -100,7 +100,7 @@ class Waiters:
     def leave(self, waiter: Waiter, *, may_be_more: bool) -> None:
         """Remove a client.
 
-        Give the next one its turn if there may be more messages, or if this one did not fetch.
+        Pass the turn on if there may be more messages, or if this client did not fetch.
         """
         queue = self._queues[waiter.mailbox]
         if queue.looking is waiter:

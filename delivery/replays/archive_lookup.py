@@ -1,6 +1,6 @@
-"""Archive look-ups for the web and the chores: a message with its deliveries and attempts, by id.
+"""Archive look-ups for the web and the chores: a message with deliveries and attempts, by id.
 
-The modules that read Parquet are imported at the first look-up: most processes never need them.
+The modules for Parquet are imported at the first look-up: most processes never need them.
 """
 
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class ArchivedAttempt:
 class ArchivedDelivery:
     """A delivery as last settled.
 
-    `subscriber`, `subscription` and `endpoint` are the values at that time.
+    `subscriber`, `subscription` and `endpoint` are the values at the time.
     """
 
     id: int
@@ -108,7 +108,7 @@ def find_message(id: int) -> ArchivedMessage | None:
 def open_lookup() -> "Lookup":
     """Return the archive, with the ledger read in the transaction of Django's connection.
 
-    Raises ArchiveError if its storage does not answer: a web server's thread must not wait for it.
+    Raises ArchiveError if the storage does not answer: a web server's thread must not wait for it.
     """
     from delivery.history.archive.lookup import Lookup
     from delivery.history.archive.small_files import ArchiveError
@@ -126,13 +126,13 @@ def open_lookup() -> "Lookup":
 
 @cache
 def _archive(url: str) -> "Archive":
-    """Return one Archive for all look-ups, so that a connection to a store is reused."""
+    """Return the single Archive of all look-ups, which reuses the connection to a store."""
     from delivery.history.archive.archive import Archive
 
     return Archive(url)
 
 
 def _columns(kind: type[Any], row: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns that the dataclass takes unchanged."""
+    """Return the dataclass's unchanged columns."""
     made = ("headers", "deliveries", "attempts")
     return {name: row[name] for name in kind.__slots__ if name not in made}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 BATCH = 500
 # The pause after the archive could not be read.
 PAUSE = timedelta(seconds=30)
-# How long one can look up which message became which delivery.
+# How long a user can look up which message became which delivery.
 ITEMS_KEPT = timedelta(days=7)
 FORGET = 5_000
 _NAMED = 10
@@ -35,7 +35,7 @@ _NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The result of a batch: the messages that got their delivery, and the lanes with work."""
+    """The result of a batch: the messages with their new delivery, and the lanes with work."""
 
     message_ids: Sequence[int]
     lane_ids: Sequence[int]
@@ -47,7 +47,7 @@ def is_due(now: datetime) -> bool:
 
 
 def advance_replay(now: datetime) -> int:
-    """Run the next batch of the replay that has been due longest; return its number of messages.
+    """Run the next batch of the longest due replay; return the number of messages.
 
     Returns 1 if only the replay's end was recorded. Call it in a transaction, under the duty's
     lock.

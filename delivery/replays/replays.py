@@ -1,6 +1,6 @@
 """Replays as people use them: requested, selected, reviewed, started and cancelled.
 
-Each change is a conditional UPDATE, so the second of two concurrent ones changes nothing.
+Each change is a conditional UPDATE, so the second of two concurrent changes has no effect.
 `replays/README.md` has the states.
 """
 
@@ -95,7 +95,7 @@ def cancel_replay(replay: Replay, *, actor: str, now: datetime | None = None) ->
 
 
 def run_of(replay: Replay) -> PipelineRun | None:
-    """Return the newest run that selects, or selected, the replay's messages."""
+    """Return the newest selecting run of the replay's messages."""
     runs = PipelineRun.objects.filter(step=Step.REPLAY, options__replay=replay.pk)
     return runs.order_by("-id").first()
 
@@ -108,7 +108,7 @@ class _Changed(TypedDict, total=False):
 
 
 def _change(replay: Replay, states: Collection[ReplayState], **changed: Unpack[_Changed]) -> bool:
-    """Change the replay if it is in one of these states, and refresh the instance in any case."""
+    """Change the replay if it is in any of these states, and refresh the instance in any case."""
     done = Replay.objects.filter(pk=replay.pk, state__in=states).update(**changed)
     replay.refresh_from_db()
     return bool(done)

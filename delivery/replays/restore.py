@@ -1,8 +1,8 @@
-"""Restores messages that are only in the archive to PostgreSQL, for a replay to deliver.
+"""Restores messages found only in the archive to PostgreSQL, for a replay to deliver.
 
-Their archived deliveries and attempts are not restored: the new delivery is the only one in
+Their archived deliveries and attempts are not restored: the new delivery is the only delivery in
 PostgreSQL. The message itself is not archived again, because it was published before the watermark;
-retention removes it like any other, once its delivery is old enough.
+retention removes it like any other, once the delivery is old enough.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class NotRestoredError(Exception):
 
 
 def restore_messages(ids: Sequence[int]) -> int:
-    """Restore those of these messages that the archive has; return their number.
+    """Restore those of these messages which are in the archive; return their number.
 
     A message whose event type no longer exists is skipped. Raises NotRestoredError. Call it in a
     transaction.

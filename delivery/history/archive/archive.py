@@ -1,4 +1,4 @@
-"""The archive: Parquet files in a folder of this machine or at any URL that Spark can write.
+"""The archive: Parquet files in a folder of this machine or at any URL writable by Spark.
 
     {archive}/{table}/day=2026-11-22/{chunk}-{part}.parquet   the files that count, nothing else
     {archive}/.staging/{chunk}/…                              files being written; the next run
@@ -44,7 +44,7 @@ class Archive:
 
     @property
     def files(self) -> fs.FileSystem:
-        """Arrow's file system; its paths are those that `path` returns."""
+        """Arrow's file system; paths as `path` returns them."""
         return self._place[0]
 
     def path(self, relative: str) -> str:
@@ -66,7 +66,7 @@ class Archive:
     ) -> "DataFrame":
         """Return the rows of these files; without files, no rows. `names` are columns, all if none.
 
-        A column that a file does not have is null.
+        A column missing in a file is null.
         """
         columns = [column for column in table.columns if not names or column.name in names]
         paths = [file.path for file in files]
@@ -99,7 +99,7 @@ class Archive:
     def rows(self, table: Table, path: str, names: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file by row group; raises FileNotFoundError.
 
-        `names` are columns, all if none. A column that the file does not have is null.
+        `names` are columns, all if none. A column missing in the file is null.
         """
         with self.files.open_input_file(self.path(path)) as opened:
             yield from rows_of_file(table, opened, names)
@@ -124,12 +124,12 @@ class Archive:
             self.files.delete_file(self.path(path))
 
     def clear(self, folder: str) -> None:
-        """Remove a folder with all its files, if it exists."""
+        """Remove a folder with all files in it, if it exists."""
         if self.files.get_file_info(self.path(folder)).type != fs.FileType.NotFound:
             self.files.delete_dir(self.path(folder))
 
     def parquet(self, folder: str) -> list[fs.FileInfo]:
-        """Return the Parquet files of a folder and its subfolders, by path."""
+        """Return the Parquet files of a folder and the subfolders, by path."""
         infos = self.files.get_file_info(
             fs.FileSelector(self.path(folder), recursive=True, allow_not_found=True)
         )
@@ -157,9 +157,9 @@ def rows_of_file(table: Table, opened: Any, names: Sequence[str] = ()) -> Iterat
 
 
 def _keep(path: Path) -> None:
-    """Sync the file and its directory entries to disk: the watermark will rely on them.
+    """Sync the file and the directory entries to disk: the watermark will rely on them.
 
-    The entries are those of the file and of its day's folder.
+    The entries are those of the file and of the day's folder.
     """
     for kept in (path, path.parent, path.parent.parent):
         sync_to_disk(kept)

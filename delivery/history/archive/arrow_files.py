@@ -1,7 +1,7 @@
-"""Files that Arrow reads and writes in Spark's workers, at URLs for which Spark has no connector.
+"""Files read and written by Arrow in Spark's workers, at URLs for which Spark has no connector.
 
-Spark reaches `s3a://` by a Hadoop module that PySpark's wheel does not have; Arrow needs none. It
-is slower: all rows go through Python workers.
+Spark reaches `s3a://` by a Hadoop module missing in PySpark's wheel; Arrow needs none. It is
+slower: all rows go through Python workers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from delivery.history.archive.archive import Archive
 
 FORMAT = "inturn_files"
-# Hadoop's error about a scheme that it does not know, or whose class it does not have.
+# Hadoop's error about an unknown scheme, or a scheme without a class.
 _LACKING = ("ClassNotFoundException", "No FileSystem for scheme")
-# A path in the archive that never exists.
+# A path in the archive, never to exist.
 _NOWHERE = ".nowhere"
 
 
@@ -36,7 +36,7 @@ def has_connector(spark: "SparkSession", url: str) -> bool:
     from pyspark.errors import AnalysisException, PySparkException
 
     try:
-        # Of a folder that exists Spark would list all files, and it refuses the archive's: they are
+        # Of an existing folder Spark would list all files, and it refuses the archive's: they are
         # partitions of several tables.
         spark.read.schema("id BIGINT").parquet(f"{url}/{_NOWHERE}")
     except AnalysisException:
@@ -68,7 +68,7 @@ def frame_of_files(
 
 
 def write_frame(frame: "DataFrame", archive: "Archive", folder: str) -> None:
-    """Write a Parquet file for each partition that has rows; the folder has no others then."""
+    """Write a Parquet file for each partition with rows; the folder has no others then."""
     frame.sparkSession.dataSource.register(ArrowFiles)
     archive.clear(folder)
     options = {"url": archive.url, "folder": folder}

@@ -1,12 +1,12 @@
-"""A chunk in the ledger: the files that an export or a compaction adds to the archive, all or none.
+"""A chunk in the ledger: the files added by an export or a compaction to the archive, all or none.
 
     WRITING ──verified──▶ MOVING ──files in place──▶ DONE
 
-If a run is killed while WRITING, none of its files is where readers look: the next run deletes the
-chunk and clears its folder. If it is killed while MOVING, some files are in place, each of them
+If a run is killed while WRITING, none of the files is where readers look: the next run deletes the
+chunk and clears the folder. If it is killed while MOVING, some files are in place, each of them
 whole and verified, and the next run moves the others. Only at DONE does the ledger count them; the
-same transaction moves the watermark, which retention relies on. Files that a compaction replaced
-are removed after that.
+same transaction moves the watermark, which retention relies on. Files replaced by a compaction are
+removed afterwards.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from delivery.history.schemas import Table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenFile:
-    """A file that a run has written.
+    """A file written by a run.
 
     `staged` is where it is, `path` where it belongs, both relative to the archive.
     """
@@ -47,10 +47,10 @@ class WrittenFile:
 class Content:
     """The content of a chunk: verified files, with the number of rows by table.
 
-    `sums` has what reading them back has found, by the path at which they are staged.
+    `sums` has the sums found on reading them back, by the staged path.
 
-    For an export, `snapshot` is the one they were read in; for a compaction, `replaced` are the
-    files that they replace.
+    For an export, `snapshot` is the snapshot of the reading; for a compaction, `replaced` are the
+    replaced files.
     """
 
     written: Sequence[WrittenFile]
@@ -96,7 +96,8 @@ def add_to_archive(
 ) -> None:
     """Add verified files to the archive, in place of those they replace.
 
-    Its place may have changed since the run began: a mount that went away leaves an empty folder.
+    The archive's place may have changed since the run began: a vanished mount leaves an empty
+    folder.
     """
     require_archive(database, archive.url)
     rows = [
@@ -130,14 +131,14 @@ def add_to_archive(
 
 
 def finish(database: psycopg.Connection[Any], archive: Archive, chunk: Chunk) -> None:
-    """Mark a chunk whose files are all in place as DONE, so that they count."""
+    """Mark a chunk with all files in place as DONE: the files count."""
     database.execute(statement("archive_finish"), {"chunk": chunk.id})
     archive.clear(chunk.staging)
     remove_replaced(database, archive)
 
 
 def recover_chunks(database: psycopg.Connection[Any], archive: Archive) -> None:
-    """Finish or delete the chunks that a killed run left.
+    """Finish or delete the chunks left by a killed run.
 
     Call it under the lock of the export, before anything else.
     """
@@ -150,7 +151,7 @@ def recover_chunks(database: psycopg.Connection[Any], archive: Archive) -> None:
         for staged, path in database.execute(files, [id]).fetchall():
             archive.move(staged, path)
         finish(database, archive, chunk)
-    # Including the files of chunks that were under way when the connection was lost.
+    # Including the files of chunks under way when the connection was lost.
     archive.clear(STAGING)
     remove_replaced(database, archive)
 
@@ -165,7 +166,7 @@ def remove_replaced(database: psycopg.Connection[Any], archive: Archive) -> None
 
 
 def written_files(archive: Archive, chunk: Chunk, table: Table) -> list[WrittenFile]:
-    """Return the files that Spark wrote for a table into the chunk's staging folder."""
+    """Return Spark's files of a table into the chunk's staging folder."""
     return [
         _written(archive, chunk, table, file)
         for file in archive.parquet(f"{chunk.staging}/{table.name}")
@@ -173,7 +174,7 @@ def written_files(archive: Archive, chunk: Chunk, table: Table) -> list[WrittenF
 
 
 def _written(archive: Archive, chunk: Chunk, table: Table, file: fs.FileInfo) -> WrittenFile:
-    """Describe a staged file and its place.
+    """Describe a staged file and the place for it.
 
     `…/day=2026-11-22/part-00000-….parquet` belongs at `messages/day=2026-11-22/17-00000.parquet`.
     """

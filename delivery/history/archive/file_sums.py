@@ -1,4 +1,4 @@
-"""The sums of a file of the archive: of its bytes (SHA-256), and of its rows.
+"""The sums of a file of the archive: of the bytes (SHA-256), and of the rows.
 
 They are computed where a file is read back after it was written, and kept in the ledger.
 """
@@ -27,7 +27,7 @@ class FileSums:
     """The sums of the file at `path`; without `bytes` it is not there.
 
     `fingerprint` is of the table's own columns, as PostgreSQL computes it; `complete` is of all
-    columns. `error` is why its rows cannot be read; then both have no rows. `certain` is of
+    columns. `error` is why the rows cannot be read; then both have no rows. `certain` is of
     `Table.certain`, None if it was not computed, or if the file has not all of these columns.
     """
 
@@ -49,7 +49,7 @@ class FileSums:
 
 
 def sums_by_path(read: Iterable[Mapping[str, Any]]) -> dict[str, FileSums]:
-    """Return the sums that workers have sent as JSON, by path."""
+    """Return the sums sent by workers as JSON, by path."""
     return {values["path"]: FileSums.of_json(values) for values in read}
 
 

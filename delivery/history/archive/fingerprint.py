@@ -1,7 +1,7 @@
 """Counts and checksums of rows, computed by PostgreSQL and from Arrow: equal rows, equal results.
 
 It detects missing, duplicate and different rows, independently of their order. It protects against
-faults, not against forgery. `history/README.md` has the formula and its reasons.
+faults, not against forgery. `history/README.md` has the formula and the reasons.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from delivery.history.schemas import Column
 # The column with a row's checksum.
 CHECKSUM = "checksum"
 _MASK = 2**64 - 1
-# In place of null numbers and texts: values that hardly ever occur.
+# In place of null numbers and texts: values, which hardly ever occur.
 _NO_NUMBER = 1 - 2**63
 _NO_TEXT, _BETWEEN = b"\x02", b"\x01"
 # Up to this mean size in bytes, hashing each distinct value once is faster.
@@ -29,7 +29,7 @@ _FIRST_SHIFT, _SHIFT_APART = 11, 3
 # upper bits down (as in SplitMix64).
 _SPREADING_FACTOR, _SPREADING_BITS = 0x9E3779B97F4A7C15, (30, 27)
 _NO_NAMES: Mapping[str, str] = {}
-# Appended to a time's name: its column of microseconds.
+# Appended to a time's name: the time's column of microseconds.
 _WHOLE = "_whole"
 
 
@@ -62,10 +62,10 @@ def fingerprint_sql(
 ) -> str:
     """Return the SQL expression of a row's checksum over columns with these names.
 
-    Its row also needs the columns of `whole_times_sql`. If the columns are only a part of the row,
-    `among` has all; the checksum is the XOR of the parts', and texts and bytes are in one part.
-    `named` has other names in the statement for some columns. `shared` has the texts and bytes, if
-    all rows have the same; `usual` has the texts of most rows, if there are no bytes.
+    The row also needs the columns of `whole_times_sql`. If the columns are only a part of the row,
+    `among` has all; the checksum is the XOR of the parts', and texts and bytes are in the same
+    part. `named` has other names in the statement for some columns. `shared` has the texts and
+    bytes, if all rows have the same; `usual` has the texts of most rows, if there are no bytes.
     """
     laid = []
     for place, column in enumerate(_numbers(among or columns)):
@@ -100,7 +100,7 @@ def _digest_sql(
 def whole_times_sql(columns: Sequence[Column]) -> list[str]:
     """Return SQL columns with the times as microseconds since 1970.
 
-    Computed once, because PostgreSQL takes longer for that than for the rest of a number's share.
+    Computed once, because PostgreSQL takes longer for it than for the rest of a number's share.
     Floating point is exact to the microsecond until 2106.
     """
     return [
@@ -186,7 +186,7 @@ def _whole(column: Column, name: str) -> str:
 
 
 def _joined(columns: Sequence[Column]) -> str:
-    """Return the texts, followed by the bytes, as one value."""
+    """Return the texts, followed by the bytes, as a single value."""
     texts = f" || {_literal(_BETWEEN)} || ".join(_filled(column) for column in _texts(columns))
     octets = [f" || {_literal(_BETWEEN)}::bytea || {_filled(column)}" for column in _bytes(columns)]
     return f"convert_to({texts}, 'UTF8'){''.join(octets)}" if octets else texts

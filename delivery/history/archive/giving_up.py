@@ -1,11 +1,11 @@
-"""Giving up an archive that is lost, so that the next export begins a new one.
+"""Giving up a lost archive: the next export begins a new archive.
 
-One transaction forgets the ledger: its files, chunks, watermark and UUID. So the next export
-archives everything that PostgreSQL still has, and retention removes nothing before that. A kill
-before the commit has changed nothing.
+A single transaction forgets the ledger: files, chunks, watermark and UUID. So the next export
+archives everything still in PostgreSQL, and retention removes nothing before. A kill before the
+commit has changed nothing.
 
-The hours that were measured from the lost archive stay as they are, because they can no longer be
-measured from all their rows: `measured_until` keeps the rollup from them.
+The hours measured from the lost archive stay as they are, because not all of their rows are left to
+measure them again: `measured_until` keeps the rollup from them.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class NotGivenUpError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """What the ledger's archive has; `nowhere_else` are messages in it alone."""
+    """The contents of the ledger's archive; `nowhere_else` are messages in it alone."""
 
     files: int
     messages: int
@@ -44,10 +44,10 @@ def losses_of(database: psycopg.Connection[Any]) -> GivenUp:
 
 
 def give_up_archive(database: psycopg.Connection[Any], url: str, *, uuid: UUID) -> GivenUp:
-    """Forget the archive with this UUID; return what is lost. Raises NotGivenUpError.
+    """Forget the archive with this UUID; return the loss. Raises NotGivenUpError.
 
-    Call it under the lock of the export. The place at the URL must be empty: files that are left
-    there would be taken for the new archive's.
+    Call it under the lock of the export. The place at the URL must be empty: files left there would
+    be taken for the new archive's.
     """
     if (known := ledger_identity(database).uuid) != uuid:
         raise NotGivenUpError(f"This installation's archive is {known}, not {uuid}.")

@@ -1,10 +1,10 @@
-"""The identity of the archive: a UUID in a file at its root, and the same UUID in the ledger.
+"""The identity of the archive: a UUID in a file at the root, and the same UUID in the ledger.
 
-So a wrong `HISTORY_URL`, a mount that is missing or an emptied folder is no archive: nothing is
-read from it, written to it, or removed from PostgreSQL because of it.
+So a wrong `HISTORY_URL`, a missing mount or an emptied folder is no archive: nothing is read from
+it, written to it, or removed from PostgreSQL because of it.
 
-Only an export writes the UUID, under its lock. A kill between its two writes leaves a row of this
-table from which the next export continues.
+Only an export writes the UUID, under the export's lock. A kill between the two writes leaves a row
+of this table from which the next export continues.
 
     ledger   its files   file   an export                                everybody else
     ───────  ─────────   ────   ──────────────────────────────────────   ──────────────────────────
@@ -19,11 +19,11 @@ table from which the next export continues.
     U        any         V      refuses                                  refuses
     U        any         U      continues                                continues
 
-The file appears as a whole or not at all. Two exports of one installation exclude each other by
-their lock. Of two installations that begin in one place at once, the file keeps one UUID; both read
-it again after they wrote, and the other one refuses. A copy of the folder takes the file with it,
-so an archive is moved by a copy and `HISTORY_URL`. A restored database has the UUID of its back-up,
-which is that of the archive.
+The file appears as a whole or not at all. Two exports of an installation exclude each other by
+their lock. If two installations begin in the same place at once, the file keeps one UUID; both read
+it again after they wrote, and the installation with another UUID refuses. A copy of the folder
+takes the file with it, so an archive is moved by a copy and `HISTORY_URL`. A restored database has
+the UUID of the back-up, which is the archive's.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ from delivery.database.statements import statement
 from delivery.history.archive import small_files
 from delivery.history.archive.small_files import ArchiveError, call_storage
 
-# Spark and most readers of Parquet ignore names that begin with an underscore.
+# Spark and most readers of Parquet ignore names beginning with an underscore.
 IDENTITY = "_inturn.json"
 _ABOUT = "The identity of this archive of Inturn. Copy it with the archive, and never change it."
 _MOVED = (
@@ -48,7 +48,7 @@ _MOVED = (
 
 
 class WrongArchiveError(ArchiveError):
-    """The archive at HISTORY_URL is not the ledger's; the message says what to do."""
+    """The archive at HISTORY_URL is not the ledger's; the message has advice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ def require_archive(database: psycopg.Connection[Any], url: str) -> None:
 
 
 def claim_archive(database: psycopg.Connection[Any], url: str) -> None:
-    """Give the archive its identity, unless it has one; raises as `require_archive` does.
+    """Give the archive an identity, unless it has one; raises as `require_archive` does.
 
     Call it under the lock of the export.
     """
@@ -103,7 +103,7 @@ def claim_archive(database: psycopg.Connection[Any], url: str) -> None:
 
 
 def _stored(database: psycopg.Connection[Any], uuid: UUID) -> UUID:
-    """Store the UUID in the ledger, and return the one that the ledger has."""
+    """Store the UUID in the ledger, and return the ledger's UUID."""
     row = database.execute(statement("archive_identify"), {"uuid": uuid}).fetchone()
     assert row is not None
     stored: UUID = row[0]
@@ -111,7 +111,7 @@ def _stored(database: psycopg.Connection[Any], uuid: UUID) -> UUID:
 
 
 def _written(url: str, uuid: UUID) -> UUID:
-    """Write the UUID to the place, and return the one that is there."""
+    """Write the UUID to the place, and return the UUID there."""
     content = orjson.dumps({"archive": str(uuid), "about": _ABOUT}) + b"\n"
     call_storage(url, lambda: small_files.create_file(url, IDENTITY, content))
     found = identity_at(url)

@@ -1,6 +1,6 @@
 """The ledger of the archive, in PostgreSQL: the exported intervals, and the files that count.
 
-Read in a snapshot, it is consistent with the tables of that snapshot: the files have all that was
+Read in a snapshot, it is consistent with the tables of the same snapshot: the files have everything
 settled before `until`, and the tables have everything else.
 """
 
@@ -23,8 +23,8 @@ FILES_LOCK = 0x494E0007 << 32
 class File:
     """A Parquet file of a table.
 
-    `path` is relative to the archive; `first_id` and `last_id` are ids of its rows. `sha256` is of
-    its bytes and `checksum` of its rows (hexadecimal); both are empty if none were kept.
+    `path` is relative to the archive; `first_id` and `last_id` are ids of the file's rows. `sha256`
+    is of the bytes and `checksum` of the rows (hexadecimal); both are empty if none were kept.
     """
 
     id: int
@@ -72,7 +72,7 @@ def files(
     since: date | None = None,
     until: date | None = None,
 ) -> list[File]:
-    """Return the files of a table that count, of the days from `since` to `until` inclusive."""
+    """Return the valid files of a table, of the days from `since` to `until` inclusive."""
     rows = database.execute(
         statement("archive_files"), {"table": table, "since": since, "until": until}
     ).fetchall()
@@ -94,7 +94,7 @@ def files(
 
 
 def rows_since(database: psycopg.Connection[Any], time: datetime) -> dict[str, int]:
-    """Return the rows by table that exports archived since the watermark was at this time."""
+    """Return the rows by table archived by exports since the watermark was at this time."""
     rows = database.execute(statement("archive_rows_since"), {"time": time}).fetchall()
     return {table: int(count) for table, count in rows}
 

@@ -1,8 +1,8 @@
-"""Look-ups of rows in the archive, without a JVM: Arrow reads the few files that may have them.
+"""Look-ups of rows in the archive, without a JVM: Arrow reads the few files which may have them.
 
 The ledger names those files, and the statistics of their row groups select the parts to read. Rows
-come in small batches, so that many large bodies are never in memory together. A file that the
-ledger names but that is missing raises ArchiveError, and so does another archive.
+come in small batches, so many large bodies are never in memory together. A missing file of the
+ledger raises ArchiveError, and so does another archive.
 """
 
 import heapq
@@ -31,7 +31,7 @@ _EVERY_ID = 2**63 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveLine:
-    """The columns of a message that a list shows."""
+    """The columns of a message in a list."""
 
     id: int
     published_at: datetime
@@ -52,7 +52,7 @@ class Lookup:
         self._is_required = False
 
     def messages(self, ids: Sequence[int]) -> Iterator[list[Row]]:
-        """Yield those of these messages that are archived, in batches."""
+        """Yield the archived among these messages, in batches."""
         if ids:
             yield from self._with_ids(MESSAGES, "id", ids, first=min(ids), last=max(ids))
 
@@ -77,7 +77,7 @@ class Lookup:
         return [ArchiveLine(**row) for row in first]
 
     def deliveries(self, message_id: int, *, since: date) -> list[Row]:
-        """Return the deliveries of a message published on that day, by id, each as last settled."""
+        """Return the deliveries of a message published on the day, by id, each as last settled."""
         latest: dict[int, Row] = {}
         for rows in self._with_ids(DELIVERIES, "message_id", [message_id], since=since):
             for row in rows:

@@ -1,4 +1,4 @@
-"""Losses of the archive: files that are missing or changed, files of strangers, exported rows.
+"""Losses of the archive: missing or changed files, foreign files, exported rows.
 
 looked at                      finds                                            by
 ─────────────────────────────  ───────────────────────────────────────────────  ────────────────
@@ -39,11 +39,11 @@ class FileReport:
     """The state of the archive's files.
 
     `sound` are files to read, by table. The others are sentences: `damages`, by path, about the
-    ledger's other files, `losses` about rows that no file has, `strangers` about files that the
-    ledger does not know, and `later` about those of exports that this database does not know, as
-    after a restore: no damage. `unproven` counts sound files of which no checksum was kept, so
-    nothing proves their content. `certain` are the fingerprints of `Table.certain`, by path, of the
-    files that were read and have these columns.
+    ledger's other files, `losses` about rows missing in all files, `strangers` about files unknown
+    to the ledger, and `later` about files of exports unknown to this database, as after a restore:
+    no damage. `unproven` counts sound files of which no checksum was kept, so nothing proves their
+    content. `certain` are the fingerprints of `Table.certain`, by path, of the read files with
+    these columns.
     """
 
     sound: dict[str, list[File]]
@@ -62,7 +62,7 @@ class FileReport:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The counts of the check, with those that are no damage."""
+        """The counts of the check, with those which are no damage."""
         return {
             "checked": self.checked,
             "no_checksum_was_kept": self.unproven,
@@ -71,7 +71,7 @@ class FileReport:
 
     @property
     def limits(self) -> str:
-        """What a verdict does not include, as the rest of a sentence; usually empty."""
+        """The part outside a verdict, as the rest of a sentence; usually empty."""
         if not self.unproven:
             return ""
         return (
@@ -80,7 +80,7 @@ class FileReport:
         )
 
     def require_sound(self) -> None:
-        """Raise ProofLostError if a file of the archive is damaged, or not in its ledger."""
+        """Raise ProofLostError if a file of the archive is damaged, or not in the ledger."""
         for words in (*self.damages.values(), *self.strangers):
             raise ProofLostError(words.removesuffix("."))
 
@@ -89,8 +89,8 @@ def look_at_folder(archive: Archive, database: psycopg.Connection[Any], files: F
     """Compare the ledger's files with the folder's, by name and size.
 
     The caller protects the files against removal (`ledger.read_files`), and has read `files` from
-    the ledger before: a file that a running export moves into place meanwhile is none of them, and
-    is in the ledger before it is in the folder.
+    the ledger before: a file moved into place by a running export meanwhile is none of them, and is
+    in the ledger before it is in the folder.
     """
     sizes = {
         archive.relative(info.path): info.size
@@ -122,14 +122,14 @@ def look_at_folder(archive: Archive, database: psycopg.Connection[Any], files: F
 
 
 def _known(database: psycopg.Connection[Any]) -> tuple[set[str], set[int]]:
-    """Return the paths of the ledger's files, counted or not, and its chunks."""
+    """Return the paths of the ledger's files, counted or not, and the chunks."""
     row = database.execute(statement("archive_known")).fetchone()
     assert row is not None
     return set(row[0]), set(row[1])
 
 
 def _is_later(path: str, chunks: set[int]) -> bool:
-    """Return whether the file has the name of one by a chunk that the ledger does not have.
+    """Return whether the file's name is from a chunk missing in the ledger.
 
     Until the first chunk of this database there is nothing to compare the number with.
     """
@@ -139,7 +139,7 @@ def _is_later(path: str, chunks: set[int]) -> bool:
 
 
 def look_into_files(job: "StepJob", report: FileReport) -> None:
-    """Read all bytes and all columns of the sound files; those that differ are sound no more."""
+    """Read all bytes and all columns of the sound files; differing files are sound no more."""
     files = sorted(chain.from_iterable(report.sound.values()), key=lambda file: -file.bytes)
     if not files:
         return
@@ -168,7 +168,7 @@ _NO_OWNERS: Mapping[str, str] = {}
 def damage_of(file: File, sums: FileSums, *, owners: Mapping[str, str] = _NO_OWNERS) -> str:
     """Return how a file differs from the ledger, as a sentence; empty if it does not.
 
-    `owners` are paths by SHA-256: a file may have another one's content.
+    `owners` are paths by SHA-256: a file may have another file's content.
     """
     if sums.bytes != file.bytes:
         return _of_size(file, sums.bytes)
@@ -198,7 +198,7 @@ def lost_rows(files: Files, exported: Mapping[str, int]) -> Iterable[str]:
 def read_what_is_there(
     job: "StepJob", files: Sequence[File], read: Callable[[list[File]], Result]
 ) -> tuple[Result, dict[str, str]]:
-    """Call `read` with the files that can be read, and return its result.
+    """Call `read` with the readable files, and return the result of `read`.
 
     Also returns a sentence for each other file, by path. A file whose damage shows only in reading
     makes `read` fail: then all of them are read through, and `read` is called once more without it.
@@ -231,7 +231,7 @@ def is_about_files(error: Exception) -> bool:
 
 
 def require_files(archive: Archive, files: Sequence[File]) -> None:
-    """Raise ArchiveError if one of these files is not there with its size."""
+    """Raise ArchiveError if one of these files is not there with the recorded size."""
     for words in absent_files(archive, files).values():
         raise ArchiveError(
             f"{words} Copy it from a back-up of the archive, and run this again; "

@@ -1,8 +1,8 @@
-"""A proof: the part of the history that a verification has proven, so that the next need not.
+"""A proof: the part of the history proven by a verification, for the next to build on.
 
-It is part of the result of its run, and so it exists if and only if that run is DONE. It covers the
-archive's rows before `until`. What was not archived then is checked again by the next run, which
-also counts it: nothing of it may be missing.
+It is part of the result of the run, and so it exists if and only if the run is DONE. It covers the
+archive's rows before `until`. Rows not archived then are checked again by the next run, which also
+counts it: nothing of it may be missing.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,13 +15,13 @@ import psycopg
 from delivery.database.statements import statement
 from delivery.history.archive.ledger import File
 
-# The version of the rules: a proof by other rules does not count. Increase it with each change of a
-# check that finds more.
+# The version of the rules: a proof by other rules does not count. Increase it with each change by
+# which a check finds more.
 RULES = 4
 
 
 class ProofLostError(Exception):
-    """The archive does not have the rows that it should since the proof; the message says so."""
+    """The archive lacks rows since the proof; the message says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class DeliverySet:
 class HistoryProof:
     """The proof of run `run_id`.
 
-    `snapshot` is the pg_snapshot of PostgreSQL's rows that it read. `rows` are the archive's rows
-    by table. `unarchived` are the deliveries without a row in the archive, except those of replays
-    and those whose message has no transaction.
+    `snapshot` is the pg_snapshot of PostgreSQL's rows as read. `rows` are the archive's rows by
+    table. `unarchived` are the deliveries without a row in the archive, except those of replays and
+    those whose message has no transaction.
     """
 
     run_id: int
@@ -54,7 +54,7 @@ class HistoryProof:
         until: datetime | None,
         added: Mapping[str, int],
     ) -> bool:
-        """Return whether the archive, of these files, has all rows that it should.
+        """Return whether the archive, of these files, has all expected rows.
 
         `until` is its watermark; `added` are the rows by table that were exported since the proof.
         """

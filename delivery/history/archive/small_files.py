@@ -41,7 +41,7 @@ class NoAnswerFromStorageError(ArchiveError):
 
 @dataclass(slots=True)
 class _Call:
-    """A call in a thread of its own, with its result or its error."""
+    """A call in a separate thread, with the result or the error."""
 
     call: Callable[[], Any]
     ended: threading.Event = field(default_factory=threading.Event)
@@ -56,7 +56,7 @@ class _Call:
         self.ended.set()
 
 
-# By place: calls that have not returned in time. A second call would wait for the same storage.
+# By place: calls not returned in time. A second call would wait for the same storage.
 _unanswered: dict[str, _Call] = {}
 
 
@@ -131,7 +131,7 @@ def read_file(url: str, path: str) -> bytes | None:
 def create_file(url: str, path: str, content: bytes) -> None:
     """Create a small file, whole or not at all; an existing file stays as it is.
 
-    Only in a folder is that exclusive. Elsewhere the later of two writers wins, so read it again.
+    Only in a folder is this exclusive. Elsewhere the later of two writers wins, so read it again.
     """
     if _is_folder(url):
         _create_in_folder(Path(url), path, content)
@@ -157,7 +157,7 @@ def _create_in_folder(folder: Path, path: str, content: bytes) -> None:
             return
         except OSError:
             # A file system without hard links. Two installations that begin there in the same
-            # moment both read the file again, and one of them refuses.
+            # moment both read the file again, and either refuses.
             if not target.exists():
                 hidden.rename(target)
         sync_to_disk(folder)

@@ -1,13 +1,13 @@
-"""The archive's file system, with limits of time; and a probe of it in a process of its own.
+"""The archive's file system, with limits of time; and a probe of it in a separate process.
 
 Arrow's clients of storages try again for a minute or ten, and some wait without end for a server
-that accepts and never answers; the client of `abfs://` even ends its process if it finds no
+which accepts and never answers; the client of `abfs://` even ends the process if it finds no
 credentials. So two things bound each call:
 
 - The clients get time-outs where they have them (S3: every request; `gs://`: the attempts).
-- `StorageProbe` asks for the archive's folder in a process of its own, which can be killed and may
+- `StorageProbe` asks for the archive's folder in a separate process, which can be killed and may
   crash: once before a step begins, and again and again while a step runs (`pipeline.progress`),
-  which also covers what has no time-out: mounts, and requests of Spark's workers and its JVM.
+  which also covers everything without a time-out: mounts, and requests of Spark's workers and JVM.
 
 The probe's process imports nothing but Arrow's file systems, and takes 0.1 s.
 """
@@ -31,7 +31,7 @@ from delivery.history.spark.reach import ReachError
 ANSWER_SECONDS = 8.0
 # Of each request to S3 without a byte, three times; and of all attempts of a call to `gs://`.
 REQUEST_SECONDS, CONNECT_SECONDS, ATTEMPTS_SECONDS = 10.0, 3.0, 30
-# In a probe, so that it gets the reason in time.
+# In a probe, to get the reason in time.
 _PROBE_ATTEMPTS_SECONDS = 2
 # Imports our modules as this process does, whatever the folder it works in.
 _PROGRAM = f"""\
@@ -42,13 +42,13 @@ main()
 """
 _FOUND, _UNREACHABLE, _NO_FOLDER = range(3)
 LONGEST_SECONDS = 120
-# For how long an answer counts in a process that asks often.
+# For how long an answer counts in a process with many questions.
 ANSWERED_SECONDS = 15.0
 _answered_at: dict[str, float] = {}
 _MOST_REASON = 500
-# What the client of `gs://` appends: the same in other words.
+# The end of messages of `gs://`'s client: the same in other words.
 _REPEATED = " error_info={"
-# Before the error of a storage: its client may print other things.
+# Before the error of a storage: the client may print other things.
 _ERROR = "\x1e"
 
 
@@ -69,10 +69,10 @@ def file_system_at(
 
 
 def _with_time_outs(files: fs.FileSystem) -> fs.FileSystem:
-    """Return the same S3 with time-outs, which its URL cannot have; others as they are."""
+    """Return the same S3 with time-outs, which the URL cannot have; others as they are."""
     if files.type_name != "s3":
         return files
-    # What pickle would make it from.
+    # The arguments for pickle.
     make, (options,) = files.__reduce__()
     limits = {"connect_timeout": CONNECT_SECONDS, "request_timeout": REQUEST_SECONDS}
     limited: fs.FileSystem = make(options | limits)
@@ -80,9 +80,9 @@ def _with_time_outs(files: fs.FileSystem) -> fs.FileSystem:
 
 
 class StorageProbe:
-    """One question to the storage, which begins at once; `close` it, with or without an answer.
+    """A question to the storage, which begins at once; `close` it, with or without an answer.
 
-    A process that waits for a dead mount cannot even be killed, and is left behind.
+    A process waiting for a dead mount cannot even be killed, and is left behind.
     """
 
     def __init__(self, url: str) -> None:
@@ -97,7 +97,7 @@ class StorageProbe:
             start_new_session=True,
         )
         assert self._process.stdin is not None
-        # It may have ended already. The URL is no argument: `ps` would show its secrets.
+        # It may have ended already. The URL is no argument: `ps` would show the secrets.
         with suppress(BrokenPipeError):
             self._process.stdin.write(url.encode())
             self._process.stdin.close()
@@ -112,9 +112,9 @@ class StorageProbe:
         return self._process.poll() is not None
 
     def require(self, *, within: float) -> None:
-        """Raise ReachError unless the storage answers in so many seconds that it has the archive.
+        """Raise ReachError unless the storage answers in so many seconds and has the archive.
 
-        It has one also if the archive's folder is yet to be made.
+        A folder yet to be made counts as the archive.
         """
         try:
             code = self._process.wait(within)
@@ -124,7 +124,7 @@ class StorageProbe:
             raise self._error(self._answer(code))
 
     def silent(self, seconds: float) -> ReachError:
-        """Return the error of a storage that has not answered for so many seconds."""
+        """Return the error of a storage silent for so many seconds."""
         return self._error(f"its storage has not answered for {seconds:.0f} s")
 
     def close(self) -> None:
@@ -170,18 +170,18 @@ def require_recent_answer(url: str) -> None:
 
 
 def _probe(url: str) -> int:
-    """Ask for the archive's folder; print why that fails."""
+    """Ask for the archive's folder; print why the question fails."""
     try:
         files, path = file_system_at(url, attempts_seconds=_PROBE_ATTEMPTS_SECONDS)
         kind = files.get_file_info(path).type
-    except Exception as error:  # noqa: BLE001 - each storage has its own
+    except Exception as error:  # noqa: BLE001 - each storage has other errors
         sys.stdout.write(f"{_ERROR}{error}")
         return _UNREACHABLE
     return _NO_FOLDER if kind == fs.FileType.File else _FOUND
 
 
 def main() -> None:
-    """Probe the storage of the URL on standard input, as a process of its own."""
+    """Probe the storage of the URL on standard input, as a separate process."""
     # If nobody ends it any more.
     signal.alarm(LONGEST_SECONDS)
     code = _probe(sys.stdin.read())

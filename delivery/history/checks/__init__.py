@@ -1,1 +1,1 @@
-"""The checks of the whole history: one pure transform per README promise, returning violations."""
+"""The checks of the whole history: a pure transform per README promise, returning violations."""

@@ -1,11 +1,11 @@
 """TWICE, GAPS and STRAY: the rules for the attempts of each delivery. Pure transforms.
 
 - TWICE: a delivery with a recorded success is never sent again (README, promise 3). Explained: a
-  person settled it while it was being sent, and had it sent again later, although its history had
+  person settled it while it was being sent, and had it sent again later, although the history had
   the success by then.
-- GAPS: its attempts are numbered from 1 to its number of attempts (README, promises 4 and 6). A
-  lost attempt has its number, too. And all settlements that it counts exist: each is kept.
-- STRAY: no attempt without its delivery, no duplicate row in the archive.
+- GAPS: the attempts are numbered from 1 to the number of attempts (README, promises 4 and 6). A
+  lost attempt has a number, too. And all counted settlements exist: each is kept.
+- STRAY: no attempt without a delivery, no duplicate row in the archive.
 """
 
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_attempts(known: "DataFrame") -> "DataFrame":
-    """Return each delivery with its `broken` of these three kinds, at most one of each."""
+    """Return each delivery with `broken` of these three kinds, at most one of each."""
     from pyspark.sql import functions as sql
 
     return with_broken(known.withColumn("delivery_id", sql.col("id")), _twice(), _gaps(), _stray())

@@ -1,4 +1,4 @@
-"""Findings of checks: each row of a frame has its findings in `broken`, usually an empty array."""
+"""Findings of checks: each row of a frame has the findings in `broken`, usually an empty array."""
 
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ def finding(
 ) -> "Column":
     """Return a finding about the row's message and delivery; null unless `when`.
 
-    The delivery is the row's `delivery_id` unless another one is passed.
+    The delivery is the row's `delivery_id` unless another id is passed.
     """
     from pyspark.sql import functions as sql
 
@@ -61,7 +61,7 @@ def utc_text(column: "str | Column") -> "Column":
 
 
 def with_broken(frame: "DataFrame", *kinds: "Column") -> "DataFrame":
-    """Add `broken`: the findings that are not null."""
+    """Add `broken`: the findings without nulls."""
     from pyspark.sql import functions as sql
 
     return frame.withColumn("broken", sql.array_compact(sql.array(*kinds)))
@@ -79,5 +79,5 @@ def broken_counts() -> "Column":
 
 
 def findings(frame: "DataFrame") -> "DataFrame":
-    """Return the findings of a frame with `broken`, one per row."""
+    """Return the findings of a frame with `broken`, each in a row."""
     return frame.selectExpr("inline(broken)").select(*COLUMNS)

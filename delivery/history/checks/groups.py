@@ -1,7 +1,7 @@
 """GROUP: exactly one endpoint of a QUEUE group takes the message. Pure transforms.
 
-Never two DELIVERED; REDUNDANT only together with a DELIVERED. A group that is settled without a
-DELIVERED is explained: all endpoints refused the message, or their deliveries ended otherwise.
+Never two DELIVERED; REDUNDANT only together with a DELIVERED. A group settled without a DELIVERED
+delivery is explained: all endpoints refused the message, or their deliveries ended otherwise.
 """
 
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def check_groups(known: "DataFrame") -> "DataFrame":
-    """Return each group with its `broken`: delivered twice, or REDUNDANT without a DELIVERED."""
+    """Return each group with `broken`: delivered twice, or REDUNDANT without a DELIVERED."""
     from pyspark.sql import functions as sql
 
     is_delivered, is_redundant = sql.col("status") == "DELIVERED", sql.col("status") == "REDUNDANT"

@@ -1,9 +1,9 @@
-"""Times when deliveries of a subscription were held, so that later ones might overtake them.
+"""Times when deliveries of a subscription were held, so later deliveries might overtake them.
 
-A pure transform over the journal. A delivery is held while its subscription is INACTIVE,
-HELD or SHADOW, its subscriber INACTIVE or HELD, while all sending is HELD, or while its URL is
-disabled or frozen. Each of these takes effect, and ends, within two seconds: a run that was read
-before may be under way.
+A pure transform over the journal. A delivery is held while the subscription is INACTIVE, HELD or
+SHADOW, the subscriber INACTIVE or HELD, while all sending is HELD, or while the URL is disabled or
+frozen. Each of these takes effect, and ends, within two seconds: a run read before may be under
+way.
 """
 
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ _JUDGED = {"DISABLED": True, "FROZEN": True, "ENABLED": False}
 
 
 def hold_entries(journal: "DataFrame") -> "DataFrame":
-    """Return the few journal entries that record holds."""
+    """Return the few journal entries about holds."""
     from pyspark.sql import functions as sql
 
     return journal.filter(sql.col("kind").isin(*_TOGGLED, *_JUDGED)).select(
@@ -44,7 +44,7 @@ def is_about_many() -> "Column":
 
 
 def times_of_holds(journal: "DataFrame", places: "DataFrame", owners: "DataFrame") -> "DataFrame":
-    """Return the `holds` of each subscription that ever existed: sorted, disjoint intervals.
+    """Return the `holds` of each subscription, existing or deleted: sorted, disjoint intervals.
 
     `places` has `subscription_id` and `url`, `owners` has `subscription_id` and `subscriber_id`,
     each row once. A subscription whose first entry is ACTIVATED or ENABLED was held from the

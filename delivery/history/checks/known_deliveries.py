@@ -1,9 +1,9 @@
-"""One row for each delivery of the whole history: its current state, and a summary of its attempts.
+"""A row for each delivery of the whole history: the current state, and a summary of the attempts.
 
-Pure transforms. The rows of PostgreSQL that are not archived yet are newer than the archive's rows
-of the same delivery, and include all of its attempts. If a delivery was settled more than once in
-the archive, the newest settlement counts; its attempts are those of all settlements. Attempts
-without their delivery make a row, too, whose `settlements` is 0.
+Pure transforms. The unarchived rows of PostgreSQL are newer than the archive's rows of the same
+delivery, and include all attempts. If a delivery was settled more than once in the archive, the
+newest settlement counts; the attempts are those of all settlements. Attempts without their delivery
+make a row, too, whose `settlements` is 0.
 
 The checks spend most of their time here. So the rows consist of numbers alone, which Spark
 aggregates in place, without sorting: a status is stored in the lower bits of the time of
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 OPEN = ("PENDING", "IN_FLIGHT")
 _CODES = (*OPEN, *STATUSES.values())
 _BITS = 4
-# The bits of a bigint without its sign.
+# The bits of a bigint without the sign.
 _MOST_TIMES = 63
 
 
 def known_deliveries(
     deliveries: "DataFrame", attempts: "DataFrame", unarchived: "DataFrame"
 ) -> "DataFrame":
-    """Return FIXED, GROWING and TRIED of each delivery by `id`, its `status`, and its settlements.
+    """Return FIXED, GROWING and TRIED of each delivery by `id`, the `status`, and the settlements.
 
     The latter are: the number of `settlements`; `copies` (surplus rows in the archive);
     `in_archive`; `is_untried` (settled without an attempt before a person sent it again); flags are
     1 or 0. `times` is how often it was settled according to the settlements' own numbers,
     `times_kept` how many of those settlements exist; null where older files have no numbers.
-    `first_settled` is the time of its first settlement, in microseconds; NEVER while it is open.
+    `first_settled` is the time of the first settlement, in microseconds; NEVER while it is open.
     """
     from pyspark.sql import functions as sql
 
@@ -81,7 +81,7 @@ def places(deliveries: "DataFrame") -> "DataFrame":
 
 
 def is_in_turn() -> "Column":
-    """Return whether an archived delivery is of a subscriber who is sent one after the other."""
+    """Return whether an archived delivery is of a subscriber whose deliveries are sent in turn."""
     from pyspark.sql import functions as sql
 
     return (
@@ -109,7 +109,7 @@ def _archived(deliveries: "DataFrame") -> "DataFrame":
 
 
 def _now(rows: "DataFrame") -> "DataFrame":
-    """Return each delivery's state after its newest settlement, or while it is open."""
+    """Return each delivery's state after the newest settlement, or while it is open."""
     from pyspark.sql import functions as sql
 
     code = sql.array_position(sql.array(*(sql.lit(status) for status in _CODES)), sql.col("status"))
@@ -146,7 +146,7 @@ def _now(rows: "DataFrame") -> "DataFrame":
 def _times() -> "list[Column]":
     """Return how often a delivery was settled, and how many of those settlements exist.
 
-    Each settlement sets a bit; those beyond the number of bits share the last one.
+    Each settlement sets a bit; those beyond the number of bits share the last bit.
     """
     from pyspark.sql import functions as sql
 
@@ -176,7 +176,7 @@ def _code(state: "Column") -> "Column":
 
 
 def _tried(attempts: "DataFrame") -> "DataFrame":
-    """Return TRIED of each delivery that has attempts in the archive."""
+    """Return TRIED of each delivery with attempts in the archive."""
     from pyspark.sql import functions as sql
 
     is_success = sql.col("outcome").isin(*SUCCESSES)

@@ -1,8 +1,8 @@
 """ORDER, and GAPS of untried deliveries: first attempts happen in publication order.
 
 Pure transforms for promise 2 of README. For each delivery there is a time `due_at` until which no
-later one of its lane may be tried. `history/README.md` says when one delivery is certainly earlier
-than another, which overtaking is explained, and how the passes find violations.
+later delivery of the lane may be tried. `history/README.md` says when a delivery is certainly
+earlier than another, which overtaking is explained, and how the passes find violations.
 """
 
 from typing import TYPE_CHECKING
@@ -18,10 +18,10 @@ _NAMED = ("message_id", "delivery_id", "transaction_id", "seen_before", "first_a
 
 
 def ordered_deliveries(known: "DataFrame", held: "DataFrame") -> "DataFrame":
-    """Return the deliveries that have a promised order: tried ones, and ones waiting to be tried.
+    """Return the deliveries with a promised order: those tried, and those waiting to be tried.
 
-    Adds `replay` (0: none), `holds` (those that concern the delivery), `due_at`, and
-    `keeps_place`, false if a later delivery may overtake it by one of the explanations.
+    Adds `replay` (0: none), `holds` (those of the delivery), `due_at`, and `keeps_place`, false if
+    a later delivery may overtake it by an explanation.
     """
     from pyspark.sql import functions as sql
 
@@ -84,7 +84,7 @@ def late_deliveries(in_turn: "DataFrame") -> "DataFrame":
 
 
 def overtaken_deliveries(late: "DataFrame", in_turn: "DataFrame") -> "DataFrame":
-    """Return the late deliveries with the one that each overtook, as `broken`."""
+    """Return the late deliveries with the overtaken delivery, as `broken`."""
     from pyspark.sql import functions as sql
 
     due = in_turn.filter("keeps_place").select(
@@ -136,9 +136,9 @@ def _by_transaction(rows: "DataFrame") -> "DataFrame":
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 
-    # `question` compares a delivery with all that its transaction had seen: it sorts before the
-    # rows of transaction `seen_before`. `written` adds the delivery at its own transaction, in the
-    # order of its batch.
+    # `question` compares a delivery with everything seen by the delivery's transaction: it sorts
+    # before the rows of transaction `seen_before`. `written` adds the delivery at its own
+    # transaction, in the order of the batch.
     question = _event(place="seen_before", nth=sql.lit(0), stands=sql.lit(None))
     stands = sql.when(sql.col("keeps_place"), sql.col("due_at"))
     written = _event(place="transaction_id", nth=sql.col("message_id"), stands=stands)

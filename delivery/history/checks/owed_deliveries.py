@@ -1,7 +1,7 @@
-"""OWED, and STRAY of messages: a message has every delivery that it was accepted with.
+"""OWED, and STRAY of messages: a message has every delivery it was accepted with.
 
-README, promises 1 and 6; pure transforms. Deliveries that a replay created later do not count.
-Nothing can be proven of messages accepted before that number was recorded.
+README, promises 1 and 6; pure transforms. Deliveries created later by a replay do not count.
+Nothing can be proven of messages accepted before this number was recorded.
 """
 
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_owed(messages: "DataFrame", known: "DataFrame") -> "DataFrame":
-    """Return each archived message, and each known only from its deliveries, with its `broken`."""
+    """Return each archived message, and each known only from its deliveries, with `broken`."""
     from pyspark.sql import functions as sql
 
     published = messages.groupBy("id").agg(
@@ -25,7 +25,7 @@ def check_owed(messages: "DataFrame", known: "DataFrame") -> "DataFrame":
         .agg(
             sql.count_if(sql.col("replay_id").isNull()).alias("deliveries"),
             sql.min("id").alias("delivery_id"),
-            # For a delivery that was never archived, PostgreSQL guarantees the message.
+            # For a never archived delivery, PostgreSQL guarantees the message.
             sql.min(sql.when(sql.col("in_archive") == 1, sql.col("id"))).alias(
                 "archived_delivery_id"
             ),

@@ -1,10 +1,10 @@
-"""The part of the proven history that a verification since a proof reads again. Pure transforms.
+"""The part of the proven history read again by a verification since a proof. Pure transforms.
 
-New are the deliveries that were settled since the proof, and the open ones. A row before the proof
-matters to them in two ways, and then it was settled after a new delivery's message was published:
+New are the deliveries settled since the proof, and the open ones. A row before the proof matters to
+them in two ways, and then it was settled after a new delivery's message was published:
 
 - It is of the same message. All rows of a message are judged together.
-- It is of the same lane, and one of the two may have overtaken the other. The new one was published
+- It is of the same lane, and either may have overtaken the other. The new delivery was published
   before the proof then: a delivery published later was also first tried later.
 
 Two rows before the proof have been compared.
@@ -26,7 +26,7 @@ def touched_rows(archived: "DataFrame", unarchived: "DataFrame", *, until: datet
     """Return the rows of new deliveries whose message was published before `until`.
 
     `archived` are the rows settled since then. `overtakes` means that the row's first attempt may
-    be new: a delivery that a person resubmits was tried before, or is explained.
+    be new: a resubmitted delivery was tried before, or is explained.
     """
     from pyspark.sql import functions as sql
 
@@ -53,7 +53,7 @@ def _touched(rows: "DataFrame", is_in_turn: "Column") -> "DataFrame":
 def rows_read_again(proven: "DataFrame", touched: "DataFrame", *, until: datetime) -> "DataFrame":
     """Return the archived deliveries, of those settled before `until`, to read again.
 
-    `is_judged` is false for rows that only the order of their lane needs.
+    `is_judged` is false for rows needed only for the order of their lane.
     """
     from pyspark.sql import functions as sql
 
@@ -77,7 +77,7 @@ def rows_read_again(proven: "DataFrame", touched: "DataFrame", *, until: datetim
 
 
 def judged_deliveries(known: "DataFrame", read_again: "DataFrame") -> "DataFrame":
-    """Return the known deliveries without those that only the order of their lane needs."""
+    """Return the known deliveries without those needed only for the order of their lane."""
     others = read_again.filter("NOT is_judged").select("message_id").distinct()
     return known.join(others, "message_id", "left_anti")
 
@@ -90,7 +90,7 @@ def never_archived() -> "Column":
 
 
 def left_by(proof: HistoryProof) -> "Column":
-    """Aggregate known deliveries to the set that had no row in the archive at the proof."""
+    """Aggregate known deliveries to the set without a row in the archive at the proof."""
     from pyspark.sql import functions as sql
 
     until = sql.unix_micros(sql.lit(proof.until))
@@ -103,7 +103,7 @@ def _delivery_set(condition: "Column") -> "Column":
     is_countable = (
         condition
         & (sql.col("settlements") > 0)
-        # A replay creates deliveries of a message later than its transaction.
+        # A replay creates deliveries of a message later than the message's transaction.
         & sql.col("replay_id").isNull()
         & sql.col("transaction_id").isNotNull()
     )

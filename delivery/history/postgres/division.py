@@ -1,4 +1,4 @@
-"""The division of an export's rows into pieces, by which its workers read them."""
+"""The division of an export's rows into pieces, for the workers to read."""
 
 from collections import Counter
 from itertools import pairwise
@@ -8,14 +8,14 @@ from delivery.history.postgres.source import Piece
 from delivery.history.postgres.window import ExportWindow, Snapshot
 from delivery.history.schemas import DELIVERIES, JOURNAL, MESSAGES
 
-# The rows that one worker writes at a time; fewer are not worth another worker, nor more files of a
+# The rows written by a worker at a time; fewer are not worth another worker, nor more files of a
 # day.
 _ROWS_A_PIECE = 50_000
 _MOST_PIECES = 8
-# The part of the rows by which they are divided: a thousand of the fewest that are.
+# The part of the rows by which they are divided: a thousand of the fewest.
 _SHARE = 0.02
-# The relations that are counted, with their id and time columns: the largest first, so that workers
-# end at about the same time. Attempts are written with their deliveries.
+# The counted relations, with their id and time columns: the largest first, so workers end at about
+# the same time. Attempts are written with their deliveries.
 _RELATIONS = (
     (DELIVERIES, "delivery_settlement", "delivery_id", "settled_at"),
     (MESSAGES, "delivery_message", "id", "published_at"),
@@ -26,8 +26,8 @@ _RELATIONS = (
 def divided(seen: Snapshot, window: ExportWindow) -> tuple[list[Piece], Counter[str]]:
     """Return the workers' pieces, of about equal size, and the number of rows by table.
 
-    Attempts are not counted. Together the pieces have all ids that were counted; another snapshot
-    may have more.
+    Attempts are not counted. Together the pieces have all counted ids; another snapshot may have
+    more.
     """
     pieces, counted = [], Counter[str]()
     for table, relation, id, at in _RELATIONS:

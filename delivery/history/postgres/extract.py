@@ -42,7 +42,7 @@ class IncompleteError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """A piece and its number, which is part of its files' names."""
+    """A piece and the number, which is part of the files' names."""
 
     number: int
     piece: Piece
@@ -59,7 +59,7 @@ class Extraction:
     chunk: Chunk
 
     def write(self, numbered: Numbered) -> "list[Extracted]":
-        """Write a piece into the staging folder, one file per day; return summaries by table.
+        """Write a piece into the staging folder, a file per day; return summaries by table.
 
         Attempts are written with the piece of their deliveries.
         """
@@ -116,7 +116,7 @@ class Extraction:
     def _named(self, table: Table, day: date, number: int) -> tuple[str, str]:
         """Return where the file is staged, and where it belongs.
 
-        Each try has its own staged name: an abandoned worker may still write.
+        Each try has another staged name: an abandoned worker may still write.
         """
         folder = f"{table.name}/{DAY}={day}"
         return (
@@ -172,7 +172,7 @@ class ReadBack:
 class ArrivingRows:
     """The rows of a piece as they arrive: their fingerprint, and their number by PostgreSQL.
 
-    `before` is that of rows that have arrived before.
+    `before` is the fingerprint of rows arrived before.
     """
 
     def __init__(self, table: Table, before: Fingerprint = NO_ROWS) -> None:
@@ -183,7 +183,7 @@ class ArrivingRows:
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the batches without PostgreSQL's number, the last row of a counted table.
 
-        Raises IncompleteError if that is missing.
+        Raises IncompleteError if PostgreSQL's part is missing.
         """
         key = self._table.key[0]
         awaits_count = self._table is ATTEMPTS

@@ -1,4 +1,4 @@
-"""Checksums of the rows that PostgreSQL still has of an archived interval: see `kept_rows`."""
+"""Checksums of the rows of an archived interval still in PostgreSQL: see `kept_rows`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from delivery.history.schemas import (
     arrow_schema,
 )
 
-# Messages whose columns are read by one statement.
+# Messages whose columns are read by a single statement.
 _MESSAGES_A_STATEMENT = 20_000
 _DELIVERY_BITS = 20
 ROWS = arrow_schema((Column("id", "bigint"), Column(CHECKSUM, "bigint")))
@@ -50,7 +50,7 @@ _PARTS = arrow_schema((Column("message_id", "bigint"), Column(CHECKSUM, "bigint"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptFile:
-    """A file of the archive: its path, the ids of its rows, and the fingerprint of `Table.certain`.
+    """A file of the archive: the path, the ids of the rows, and the fingerprint of `Table.certain`.
 
     Without a fingerprint the file has not all of these columns.
     """
@@ -63,7 +63,7 @@ class KeptFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptPart:
-    """An interval of one table, or of deliveries with their attempts, and the files of its days.
+    """An interval of a table, or of deliveries with their attempts, and the files of the days.
 
     `first` and `last` limit the ids. Without `is_whole` some files of the interval are damaged, so
     the others need not have all rows.

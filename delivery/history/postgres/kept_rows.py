@@ -1,8 +1,8 @@
-"""Rows that PostgreSQL still has, compared with the archive's rows of the same interval.
+"""Rows still in PostgreSQL, compared with the archive's rows of the same interval.
 
-PostgreSQL sends the id and the checksum of each row that the export would select now: the export's
-statements give the same rows at any time, except those that retention has removed and settlements
-that a late attempt has amended since. So
+PostgreSQL sends the id and the checksum of each row the export would select now: the export's
+statements give the same rows at any time, except rows removed by retention and settlements amended
+by a late attempt since. So
 
     a checksum of PostgreSQL that no file has    a row of the archive was changed, or removed
     a checksum of a file that PostgreSQL lacks   retention removed the row; or it was added, if
@@ -59,9 +59,9 @@ class NamedRows:
 class KeptRows:
     """The result of a part for a table, by path.
 
-    `equal` counts rows that are in both. `different` rows have other values than PostgreSQL's,
-    `added` ones are only in the file, though PostgreSQL has their delivery. `absent` ones are only
-    in PostgreSQL; their path, that of a file with neighbouring ids, is empty if there is none.
+    `equal` counts rows in both. `different` rows have other values than PostgreSQL's, `added` rows
+    are only in the file, though PostgreSQL has their delivery. `absent` rows are only in
+    PostgreSQL; their path, of a file with neighbouring ids, is empty if there is none.
     """
 
     table: str
@@ -103,7 +103,7 @@ class KeptRowsReader:
         sums: dict[str, Fingerprint] = {}
         for place, file in enumerate(files):
             if file.certain is None:
-                # It has not all columns: its rows cannot be compared as they are.
+                # It has not all columns: the rows cannot be compared as they are.
                 return KeptRows(table=table.name)
             if part.has_all_of(file):
                 sums[file.path] = file.certain
@@ -156,7 +156,7 @@ def _is_between(ids: pa.Array, part: KeptPart) -> pa.Array:
 
 
 def _added(read: Read, table: Table, rows: pa.Table) -> pa.Table:
-    """Return those of the archive's rows that PostgreSQL never had."""
+    """Return the archive's rows which PostgreSQL never had."""
     if table not in (DELIVERIES, ATTEMPTS):
         return rows.slice(0, 0)
     return rows.filter(compute.is_in(rows["id"], value_set=those_still_there(read, rows["id"])))
@@ -177,7 +177,7 @@ def _by_path(rows: pa.Table, files: Sequence[KeptFile]) -> dict[str, NamedRows]:
 
 
 def _beside(ids: pa.Array, files: Sequence[KeptFile]) -> dict[str, NamedRows]:
-    """Return rows that no file has by the path of a file that has smaller and larger ids."""
+    """Return rows missing in all files by the path of a file with smaller and larger ids."""
     found: dict[str, NamedRows] = {}
     for file in files:
         is_inside = compute.and_(

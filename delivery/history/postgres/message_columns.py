@@ -1,10 +1,10 @@
-"""The columns that deliveries have of their messages: read once for all deliveries of a message.
+"""The message columns of deliveries: read once for all deliveries of a message.
 
-PostgreSQL took a third of the statement's time to look each message up for each of its deliveries.
-Instead it sends a message's columns with their part of the deliveries' checksums. That part
-includes the message's id, and the delivery's part leaves `message_id` out. So a delivery with the
-columns of another message has a wrong checksum, and the export fails. So it does if a delivery
-arrives with another `message_id`: that is always the upper part of its own id.
+PostgreSQL took a third of the statement's time to look each message up for each delivery. Instead
+it sends a message's columns with their part of the deliveries' checksums. This part includes the
+message's id, and the delivery's part leaves `message_id` out. So a delivery with the columns of
+another message has a wrong checksum, and the export fails. So it does if a delivery arrives with
+another `message_id`: it is always the upper part of the delivery's id.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,14 +24,14 @@ MESSAGE_PART = tuple(
 )
 _SCHEMA = arrow_schema((*MESSAGE_PART, Column(CHECKSUM, "bigint")))
 _COMPLETE = arrow_schema((*DELIVERIES.bare, Column(CHECKSUM, "bigint")))
-# The lower bits of a delivery's id; the others are its message's.
+# The lower bits of a delivery's id; the others are the message's.
 _DELIVERY_BITS = 20
-# To read a few messages that nobody needs is faster than to begin another span.
+# To read a few unneeded messages is faster than to begin another span.
 _MOST_BETWEEN = 8
 
 
 class LostMessageError(RuntimeError):
-    """A delivery's message did not arrive, or not its id."""
+    """A delivery's message did not arrive, or not the id of it."""
 
 
 class MessageColumns:
@@ -64,7 +64,7 @@ class MessageColumns:
 
 
 def columns_statement(ids: pa.Array) -> str:
-    """Return the statement that selects the columns of the messages with these sorted ids."""
+    """Return the statement for the columns of the messages with these sorted ids."""
     firsts, lasts = spans(ids)
     found = statement("archive_messages_of") % {
         "firsts": id_array(firsts),

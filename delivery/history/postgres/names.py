@@ -1,7 +1,7 @@
-"""Names of subscriptions: loaded once, for millions of rows that only have a subscription's id.
+"""Names of subscriptions: loaded once, for millions of rows with only a subscription's id.
 
-PostgreSQL would join the names to each row, convert them to text and send them: that took half of
-an export's time.
+PostgreSQL would join the names to each row, convert them to text and send them: it took half of an
+export's time.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from delivery.history.schemas import CALLED, Table, arrow_rows
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The CALLED columns of every subscription, in one snapshot."""
+    """The CALLED columns of every subscription, in a snapshot."""
 
     rows: pa.RecordBatch
 
@@ -26,7 +26,7 @@ class Names:
         return cls(arrow_rows(CALLED, rows))
 
     def completed(self, table: Table, bare: pa.RecordBatch) -> pa.RecordBatch:
-        """Add the table's named columns to rows that have its `bare` columns and no others."""
+        """Add the table's named columns to rows with only the `bare` columns."""
         called = self._called(table, bare)
         columns = [
             called[column.name] if column.name in called else bare.column(column.name)

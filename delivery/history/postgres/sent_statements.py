@@ -1,4 +1,4 @@
-"""The statements by which an export's workers read: rows in their order, each with its checksum."""
+"""The statements by which an export's workers read: rows in their order, each with a checksum."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,10 @@ USUAL = {"status": "DELIVERED", "redelivery": "", "reason": "", "output_sha256":
 
 
 def sent_statement(table: Table, select: str, extra: Sequence[Column] = (), *more: str) -> str:
-    """Return the statement that selects the rows' own columns in their order, with checksums.
+    """Return the statement for the rows' own columns in their order, with checksums.
 
     The rows also have `extra` columns, and `more` expressions for the checksum's place. A
-    delivery's checksum lacks its message's part (see `message_columns`). After attempts, which the
+    delivery's checksum lacks the message's part (see `message_columns`). After attempts, which the
     export has not counted, a row without a key has their number in place of the checksum.
     """
     order = f"ORDER BY {', '.join(table.key)}"
@@ -22,8 +22,8 @@ def sent_statement(table: Table, select: str, extra: Sequence[Column] = (), *mor
     names = [column.name for column in columns]
     whole = ", ".join(["found.*", *whole_times_sql(columns)])
     checksums = ", ".join([*names, f"{_checksum_sql(table)} AS {CHECKSUM}", *more])
-    # The inner ORDER BY sorts rows before the checksum widens them, by an index if there is one;
-    # then the outer one costs nothing more. All parts of the statement are ours.
+    # The inner ORDER BY sorts rows before the checksum widens them, by an index if possible; then
+    # the outer one costs nothing more. All parts of the statement are ours.
     inner = f"SELECT {whole} FROM ({select}) AS found {order}"  # noqa: S608
     rows = f"SELECT {checksums} FROM ({inner}) AS found {order}"  # noqa: S608
     if table is not ATTEMPTS:

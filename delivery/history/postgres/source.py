@@ -1,12 +1,11 @@
-"""PostgreSQL as a source: the archive's tables in ranges of ids, in one exported snapshot.
+"""PostgreSQL as a source: the archive's tables in ranges of ids, in an exported snapshot.
 
-A reader yields a piece as Arrow batches: by ADBC, whose driver builds them from the server's
-binary COPY; without that driver, by psycopg's COPY, at half the speed. The workers of an
-export write the batches as they arrive (see `extract`).
+A reader yields a piece as Arrow batches: by ADBC, whose driver builds them from the server's binary
+COPY; without this driver, by psycopg's COPY, at half the speed. The workers of an export write the
+batches as they arrive (see `extract`).
 
-A Python Data Source makes them a Spark frame, each piece read by one worker, with comparisons
-pushed down into the statement: for rows that are not archived yet, if there are many (see
-`unarchived_rows`).
+A Python Data Source makes them a Spark frame, each piece read by a worker, with comparisons pushed
+down into the statement: for many unarchived rows (see `unarchived_rows`).
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -49,7 +48,7 @@ _OPERATORS: Mapping[type[spark.Filter], str] = {
 }
 _LITERALS = (bool, int, str, Decimal, datetime, date)
 
-# Executes a statement and yields its rows, with columns of these types.
+# Executes a statement and yields the rows, with columns of these types.
 Read = Callable[[str, pa.Schema], Generator[pa.RecordBatch]]
 
 
@@ -132,7 +131,7 @@ class InturnReader(spark.DataSourceReader):
                 self._conditions.append(text)
 
     def partitions(self) -> Sequence[spark.InputPartition]:
-        """Return partitions that are each the statement of one worker."""
+        """Return partitions each with the statement of a worker."""
         where = " AND ".join(self._conditions) or "true"
         return [
             spark.InputPartition(f"{_all_of(piece.select)} WHERE {where}") for piece in self._pieces
@@ -161,7 +160,7 @@ def sql_condition(condition: spark.Filter) -> str | None:
 
 
 def _all_of(select: str) -> str:
-    # The statements are ours, with literals that psycopg quotes.
+    # The statements are ours, with literals quoted by psycopg.
     return f"SELECT * FROM ({select}) AS found"  # noqa: S608
 
 
@@ -178,9 +177,9 @@ def read_batches(
 
 
 def open_reader(*, conninfo: str, snapshot: str) -> AbstractContextManager[Read]:
-    """Open a connection that executes statements in a snapshot.
+    """Open a connection for statements in a snapshot.
 
-    Each must be read to its end, or closed with the connection, before the next.
+    Each must be read to the end, or closed with the connection, before the next.
     """
     by = reader_by_adbc if find_spec("adbc_driver_postgresql") else reader_by_copy
     return by(conninfo=conninfo, snapshot=snapshot)
@@ -207,7 +206,7 @@ def reader_by_adbc(*, conninfo: str, snapshot: str) -> Iterator[Read]:
 
 @contextmanager
 def reader_by_copy(*, conninfo: str, snapshot: str) -> Iterator[Read]:
-    """Open one that yields the same batches without ADBC's driver."""
+    """Open a connection that yields the same batches without ADBC's driver."""
     with psycopg.connect(conninfo, autocommit=True) as connection, connection.cursor() as cursor:
         for prelude in snapshot_statements(snapshot):
             cursor.execute(prelude.encode())
@@ -244,7 +243,7 @@ def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def snapshot_statements(snapshot: str) -> tuple[str, ...]:
-    """Return the statements by which one of several concurrent readers enters the snapshot."""
+    """Return the statements by which several concurrent readers enter the snapshot."""
     return (
         SESSION,
         "SET max_parallel_workers_per_gather = 0",

@@ -1,6 +1,6 @@
-"""Attempts that are in the rows of their deliveries: most deliveries have no other.
+"""Attempts in the rows of their deliveries: most deliveries have no other.
 
-PostgreSQL sends a delivery with the columns of its success and the success's checksum; here these
+PostgreSQL sends a delivery with the columns of the success and the success's checksum; here these
 become rows of the attempts. To select, sort and send them once more took a quarter of an export.
 """
 
@@ -18,8 +18,8 @@ from delivery.history.archive.fingerprint import (
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, Column, arrow_schema
 
 SUCCESS_CHECKSUM = "success_checksum"
-# The columns that the statement `archive_deliveries` has for the success, after the delivery's;
-# without a success, the first is null.
+# The columns for the success in the statement `archive_deliveries`, after the delivery's; without a
+# success, the first is null.
 SUCCESS = (
     Column("started_at", "timestamp", is_nullable=True),
     Column("duration_ms", "int", is_nullable=True),
@@ -34,14 +34,14 @@ SENT = arrow_schema(
         Column(SUCCESS_CHECKSUM, "bigint"),
     )
 )
-# The attempt's columns whose names in a delivery are others, and those that all successes share.
+# The attempt's columns whose names in a delivery are others, and those shared by all successes.
 _RENAMED = {"delivery_id": "id", "number": "attempts"}
 _SHARED: Mapping[str, str | bytes] = {"outcome": "SUCCESS", "error": "", "excerpt": b""}
 _ROWS_A_BATCH = 65_536
 
 
 class LostSuccessError(RuntimeError):
-    """A success arrived without its checksum, or its checksum without the success."""
+    """A success arrived without a checksum, or a checksum without the success."""
 
 
 def success_checksum_sql() -> str:
@@ -51,7 +51,7 @@ def success_checksum_sql() -> str:
 
 
 class RowSuccesses:
-    """The successes in the rows of one piece of deliveries: some tens of bytes each."""
+    """The successes in the rows of a piece of deliveries: some tens of bytes each."""
 
     def __init__(self) -> None:
         self.sent = Fingerprint()
@@ -61,7 +61,7 @@ class RowSuccesses:
         """Keep the successes of batches of SENT; yield the deliveries with their checksums.
 
         Raises LostSuccessError: successes are counted by their checksums, and PostgreSQL sends no
-        number of them, so one whose checksum is lost would be missing unnoticed.
+        number of them, so a success with a lost checksum would be missing unnoticed.
         """
         names = [column.name for column in DELIVERIES.selected]
         own = [_RENAMED.get(column.name, column.name) for column in ATTEMPTS.bare]
@@ -86,7 +86,7 @@ class RowSuccesses:
             if rest is None or not len(batch):
                 yield batch
                 continue
-            # The last delivery may have more attempts in the next batch, before its success.
+            # The last delivery may have more attempts in the next batch, before the success.
             count = _count_before(rest.column("id"), batch.column("delivery_id")[-1].as_py())
             yield from _merged(rest.slice(0, count), batch)
             rest = rest.slice(count)

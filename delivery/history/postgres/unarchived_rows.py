@@ -1,4 +1,4 @@
-"""Rows that are not archived yet, in one snapshot of PostgreSQL: the rest of the whole history."""
+"""Unarchived rows, in a snapshot of PostgreSQL: the rest of the whole history."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -24,13 +24,13 @@ from delivery.history.spark.frames import frame_of_arrow
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# Before and after every time that occurs.
+# Before and after every occurring time.
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
 NEVER = datetime(9999, 1, 1, tzinfo=UTC)
-# Up to this number of rows, one process reads them faster than workers start.
+# Up to this number of rows, a single process reads them faster than workers start.
 FEW = 50_000
 
-# The columns of a delivery without its attempts: those that never change, ...
+# The columns of a delivery without its attempts: those which never change, ...
 FIXED = (
     Column("message_id", "bigint"),
     Column("subscription_id", "bigint"),
@@ -44,14 +44,14 @@ FIXED = (
     Column("transaction_id", "bigint", is_nullable=True),
     Column("seen_before", "bigint", is_nullable=True),
 )
-# ... those that grow, ...
+# ... those which grow, ...
 GROWING = (
     Column("attempts", "int"),
     Column("attempts_before", "int"),
     Column("settled_before", "int", "null of older files of the archive", is_nullable=True),
     Column("is_resent", "int", "1: a person sent it again"),
 )
-# ... and the summary of its attempts.
+# ... and the summary of the attempts.
 TRIED = (
     Column("tried", "int", "attempts there are"),
     Column("numbers", "int", "different numbers of them"),
@@ -108,9 +108,9 @@ class UnarchivedSource(InturnSource):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """Rows of a snapshot that did not exist, or were not settled, before `since`.
+    """Rows of a snapshot, new or settled since `since`.
 
-    Its frames must be read while the snapshot is held.
+    The frames must be read while the snapshot is held.
     """
 
     spark: "SparkSession" = field(repr=False)
@@ -132,7 +132,7 @@ class Rest:
         )
 
     def _few(self, table: Table, piece: Piece) -> "DataFrame | None":
-        """Return all rows, read by this process; None if so many that workers are faster."""
+        """Return all rows, read by this process; None if they are too many for a single process."""
         batches = []
         with closing(
             read_batches(piece.select, table.arrow, conninfo=self.conninfo, snapshot=self.snapshot)

@@ -1,8 +1,8 @@
 """The next interval to export, and the snapshot in which it is read: no late commit is missed.
 
-The interval ends where the oldest writing transaction that is still open began; the snapshot is
-taken after that look-up. `history/README.md` explains why it shows the whole interval, even if the
-database's clock goes back.
+The interval ends where the oldest writing transaction still open began; the snapshot is taken after
+this look-up. `history/README.md` explains why it shows the whole interval, even if the database's
+clock goes back.
 """
 
 from collections.abc import Iterator
@@ -20,9 +20,9 @@ from delivery.database.statements import statement
 # snapshots by itself. Keys: see `delivery.pipeline.locks`.
 SNAPSHOT_LOCK = 0x494E0008 << 32
 # Between reading the clock and being visible as a writer a transaction needs less than a
-# millisecond, unless its process is delayed.
+# millisecond, unless the process is delayed.
 LAG = timedelta(seconds=5)
-# In one chunk, half as many more if nothing would be left then: some twenty seconds.
+# In a chunk, half as many more if nothing would be left then: some twenty seconds.
 ROWS = 2_000_000
 
 
@@ -30,7 +30,7 @@ ROWS = 2_000_000
 class Horizon:
     """The time before which everything is certain.
 
-    `waits_for` is the process of a transaction that has held it back for a minute.
+    `waits_for` is the process of a transaction which has held it back for a minute.
     """
 
     until: datetime
@@ -53,7 +53,7 @@ class ExportWindow:
 class Snapshot:
     """A snapshot of PostgreSQL.
 
-    `name` is for `SET TRANSACTION SNAPSHOT`, `visible` is its pg_snapshot, `connection` reads in
+    `name` is for `SET TRANSACTION SNAPSHOT`, `visible` is the pg_snapshot, `connection` reads in
     it.
     """
 
@@ -84,7 +84,7 @@ def is_certain(database: psycopg.Connection[Any], window: ExportWindow) -> bool:
 
 @contextmanager
 def open_snapshot(conninfo: str) -> Iterator[Snapshot]:
-    """Yield a snapshot of all that is committed now, for any number of connections in the block."""
+    """Yield a snapshot of everything committed now, for any number of connections in the block."""
     with psycopg.connect(conninfo, autocommit=True) as connection:
         connection.execute(SESSION)
         connection.execute("SELECT pg_advisory_lock_shared(%s)", [SNAPSHOT_LOCK])

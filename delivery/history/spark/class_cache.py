@@ -1,8 +1,8 @@
 """The cache of the JVM's loaded classes (an AOT cache), for starts of Spark in a third of the time.
 
-A JVM that finds none records its classes. When it has ended, another JVM writes the cache from the
-recording, which takes some 20 s. The memory of the run is free by then, so runs have their whole
-heap. Both files are in the folder of the session until the cache is complete and is renamed.
+A JVM without a cache records the loaded classes. When it has ended, another JVM writes the cache
+from the recording, which takes some 20 s. The memory of the run is free by then, so runs have their
+whole heap. Both files are in the folder of the session until the cache is complete and is renamed.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ from typing import IO, Self
 
 RETRY_SECONDS = 24 * 3600
 WRITE_SECONDS = 120.0
-# Otherwise the JVM reports each class that it leaves out, or that another run has changed.
+# Otherwise the JVM reports each class left out, or changed by another run.
 _QUIET = "-Xlog:disable"
 
 
@@ -43,7 +43,7 @@ class ClassCache:
             return True
 
     def options(self, recording: Path | None) -> list[str]:
-        """Return the options of a JVM that uses the cache, or records into the file, if wanted."""
+        """Return the options of a JVM with the cache, or records into the file, if wanted."""
         if self.file.exists():
             return [_QUIET, f"-XX:AOTCache={self.file}"]
         if recording is None or not self.is_wanted:

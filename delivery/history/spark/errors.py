@@ -1,4 +1,4 @@
-"""Spark's errors as one text with the remedy, and the reasons in the log of its JVM."""
+"""Spark's errors as a text with the remedy, and the reasons in the log of the JVM."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ _EXHAUSTED = "java.lang.OutOfMemoryError"
 _BEGINNING = re.compile(
     r'Exception in thread "[^"]*" (?P<thrown>.*)|\S+ \S+ ERROR \S+: (?P<logged>.*)'
 )
-# What Java prints before any error.
+# Java's output before any error.
 _NOTES = ("Picked up ", "WARNING: ", "NOTE: ")
 _MOST_LOG_BYTES = 1024 * 1024
 _MOST_REASON = 500
@@ -24,7 +24,7 @@ class SparkError(RuntimeError):
 
 @contextmanager
 def spark_errors(*, memory: str, log: Path, ending: Callable[[], str | None]) -> Iterator[None]:
-    """Raise SparkError for the errors of PySpark and of the JVM with that heap and log.
+    """Raise SparkError for the errors of PySpark and of the JVM with this heap and log.
 
     `ending` returns how the JVM ended, for people, or None while it runs.
     """
@@ -54,7 +54,7 @@ def spark_errors(*, memory: str, log: Path, ending: Callable[[], str | None]) ->
 def logged_reason(log: Path, *, since: int, is_last: bool = False) -> str:
     """Return the reason of the first or last error behind an offset of a JVM's log, or nothing.
 
-    An error's reason is its first cause, or its own text.
+    An error's reason is the first cause, or the error's own text.
     """
     try:
         with log.open("rb") as file:
@@ -81,7 +81,7 @@ def _reason_of_error(lines: list[str]) -> str:
 
 
 def _reason(text: str) -> str:
-    """Return the last cause in a text of Java, or the line that Py4J writes after a colon."""
+    """Return the last cause in a text of Java, or Py4J's line after a colon."""
     lines = text.splitlines()
     causes = [line for line in lines if line.startswith(_CAUSE)]
     if causes:
@@ -90,7 +90,7 @@ def _reason(text: str) -> str:
 
 
 def _text_of(error: Exception) -> str:
-    """Return the error's text, or nothing if it is in a JVM that has ended."""
+    """Return the error's text, or nothing if it is in an ended JVM."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001 - Py4J asks the JVM for it, and fails in many ways

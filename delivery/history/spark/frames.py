@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 # A worker joins, groups and sorts so many in memory: a heap of 1 GB has 400 MB for two workers, and
-# a delivery with its attempts takes 0.4 kB.
+# a delivery with attempts takes 0.4 kB.
 ROWS_A_PARTITION = 125_000
 
 
@@ -33,7 +33,7 @@ def frame_of_arrow(spark: "SparkSession", columns: Sequence[Column], rows: pa.Ta
 
 @contextmanager
 def partitioned_for(spark: "SparkSession", rows: int) -> "Iterator[None]":
-    """Let the session's queries divide so many rows into partitions that fit into memory.
+    """Let the session's queries divide so many rows into partitions fit for memory.
 
     The frames are both made and read in the block.
     """

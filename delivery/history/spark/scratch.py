@@ -1,8 +1,8 @@
 """The folder for the files of one Spark session: rows that do not fit, and what its JVM unpacks.
 
-Spark removes them when its JVM ends, but not when the JVM is killed. So each session has a folder
-of its own, which is removed with the session. If its process is killed, the next session removes
-the folder.
+Spark removes them when the JVM ends, but not when the JVM is killed. So each session has a separate
+folder, which is removed with the session. If the process is killed, the next session removes the
+folder.
 """
 
 import fcntl
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _PREFIX = "session-"
-# The lock of the process that uses the folder.
+# The lock of the process using the folder.
 _IN_USE = "in-use"
 # The lock for creating a folder and removing abandoned ones.
 _CHANGING = "sessions.lock"
@@ -22,7 +22,7 @@ _CHANGING = "sessions.lock"
 
 @contextmanager
 def scratch_folder(parent: Path) -> Iterator[Path]:
-    """Yield a new folder in `parent`, which is made; only its owner may look into it."""
+    """Yield a new folder in `parent`, which is made; only the owner may look into it."""
     parent.mkdir(parents=True, exist_ok=True)
     with (parent / _CHANGING).open("w") as changing:
         fcntl.flock(changing, fcntl.LOCK_EX)

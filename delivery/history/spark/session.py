@@ -1,4 +1,4 @@
-"""The Spark session of one run: on the bundled JVM, or on a cluster with the same code."""
+"""The Spark session of a run: on the bundled JVM, or on a cluster with the same code."""
 
 import os
 import subprocess
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-# The packages that the workers of a cluster import.
+# The packages imported by the workers of a cluster.
 _SHIPPED = ("delivery", "subscriptions")
 LOCAL = "local[*]"
 # The time in which a JVM ends after its connections broke.
 END_SECONDS = 1.0
-# The longest time for an orderly end: it writes the recording of its classes.
+# The longest time for an orderly end: it writes the recording of the classes.
 CLOSE_SECONDS = 60.0
-# Settings that affect results, for every kind of session.
+# Settings which affect results, for every kind of session.
 _ANYWHERE = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.python.filterPushdown.enabled": "true",
@@ -53,9 +53,9 @@ class Spark:
 
     `remote` may have a token.
 
-    With `cache` None there is no cache. `is_brief` means that Python does nearly all of the work,
-    not the JVM. With `nice` 0 the JVM has the priority of this process. `java` are further options
-    of Java.
+    With `cache` None there is no cache. `is_brief` means: Python does nearly all of the work, not
+    the JVM. With `nice` 0 the JVM has the priority of this process. `java` are further options of
+    Java.
     """
 
     master: str = LOCAL
@@ -73,7 +73,7 @@ class Spark:
 
     @property
     def saves_classes(self) -> bool:
-        """Whether a run that starts now writes the cache of classes at its end."""
+        """Whether a run started now writes the cache of classes at the end."""
         if self.remote or self.is_brief or self.cache is None:
             return False
         return class_cache(self.cache).is_wanted
@@ -81,7 +81,7 @@ class Spark:
 
 @contextmanager
 def spark_session(spark: Spark) -> Iterator["SparkSession"]:
-    """Yield a session, and end it with its JVM; one at a time per process.
+    """Yield a session, and end it with the JVM; one at a time per process.
 
     Raises JavaError, SparkError and, for a wrong place of Spark, ReachError.
     """
@@ -143,7 +143,7 @@ def _ending(jvm: StartedJvm | None) -> str | None:
 
 
 class SparkSessions:
-    """One Spark for consecutive runs of a process: started by the first run, ended with the block.
+    """A Spark for consecutive runs of a process: started by the first run, ended with the block.
 
     All runs use the same `Spark`: a process has one at a time.
     """
@@ -191,7 +191,7 @@ def _driven(spark: Spark, jvm: StartedJvm) -> Iterator["SparkSession"]:
         _kill_soon(spark, jvm)
         raise
     finally:
-        # If the JVM has ended, the error that showed it is raised already.
+        # If the JVM has ended, the error of its end is raised already.
         with suppress(Py4JError, OSError):
             if session is not None:
                 session.stop()
@@ -203,9 +203,9 @@ def _driven(spark: Spark, jvm: StartedJvm) -> Iterator["SparkSession"]:
 
 
 def _kill_soon(spark: Spark, jvm: StartedJvm) -> None:
-    """Kill the JVM before its session ends: at once, or when a cluster has had time to notice.
+    """Kill the JVM before the session ends: at once, or when a cluster has had time to notice.
 
-    It would write its recording, and might wait for the storage or the cluster.
+    It would write the recording, and might wait for the storage or the cluster.
     """
     killing = threading.Timer(0.0 if spark.is_local else END_SECONDS, jvm.process.kill)
     killing.daemon = True
@@ -244,9 +244,9 @@ def _connected(spark: Spark) -> Iterator["SparkSession"]:
 
 
 def _options(spark: Spark, scratch: Path | None) -> dict[str, str]:
-    """Return Spark's options; a cluster's own settings come from its `spark-defaults.conf`.
+    """Return Spark's options; a cluster's own settings come from `spark-defaults.conf`.
 
-    In `scratch` a local Spark keeps its files; a cluster has its own place.
+    In `scratch` a local Spark keeps its files; a cluster has another place.
     """
     options = _ANYWHERE | {
         "spark.master": spark.master,
@@ -254,7 +254,7 @@ def _options(spark: Spark, scratch: Path | None) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        # Otherwise each call on a frame or a column sends its call site to the JVM, and first
+        # Otherwise each call on a frame or a column sends the call site to the JVM, and first
         # queries how deep to look: a tenth of a run.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         # A row group is held in memory, and a single body may be as large as a page.
@@ -269,9 +269,9 @@ def _options(spark: Spark, scratch: Path | None) -> dict[str, str]:
             "spark.driver.host": "127.0.0.1",
             "spark.sql.shuffle.partitions": str(cores),
             "spark.default.parallelism": str(cores),
-            # Re-planning a query after each of its stages takes longer here than it saves.
+            # Re-planning a query after each stage takes longer here than it saves.
             "spark.sql.adaptive.enabled": "false",
-            # Hadoop sets the modes of its files by this setting, not by the process's umask.
+            # Hadoop sets the modes of files by this setting, not by the process's umask.
             "spark.hadoop.fs.permissions.umask-mode": "077",
             # Python workers import our modules as this process does.
             "spark.executorEnv.PYTHONPATH": str(CHECKOUT),

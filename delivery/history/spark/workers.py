@@ -1,7 +1,7 @@
-"""Work that Spark distributes to its workers: one worker does each task, in Python.
+"""Work distributed by Spark to workers: a worker does each task, in Python.
 
-For rows that need not go through the JVM: it would convert them from Arrow into its own rows and
-back, which takes longer than most of the work on them.
+For rows outside the JVM: it would convert them from Arrow into other rows and back, which takes
+longer than most of the work on them.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Task = TypeVar("Task")
-# The overhead of a task is about the time to read a small file: up to this number, each item gets
-# its own task; above, there are still enough tasks for a large cluster.
+# The overhead of a task is about the time to read a small file: up to this number, each item gets a
+# task; above, there are still enough tasks for a large cluster.
 _SHARES_OF_FEW = 16
 _ITEMS_A_SHARE = 8
 
@@ -36,7 +36,7 @@ def run_tasks(spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task],
 
 
 def run_here(tasks: Sequence[Task], do: Callable[[Task], Any]) -> list[Any]:
-    """Run every task in this process, one after the other; return the same results."""
+    """Run every task in this process, in turn; return the same results."""
     return [orjson.loads(orjson.dumps(do(task))) for task in tasks]
 
 
@@ -69,6 +69,6 @@ def run_by_frame(
     # The stub requires the kind of function, but passing it causes a warning: the function's hints
     # have it.
     results = arrow_udf(done, "binary")  # type: ignore[call-overload]
-    # One partition with one number for each task.
+    # A partition with a number for each task.
     numbers = spark.range(0, len(tasks), 1, len(tasks))
     return [bytes(row[0]) for row in numbers.select(results("id")).collect()]

@@ -1,9 +1,9 @@
--- Selects the attempts to archive that are not in the rows of the statement `archive_deliveries`:
--- of deliveries settled in an interval, in a range of their ids.
--- Each settlement has the attempts since the previous one, by their numbers: clocks may go back. A
--- settlement that a later attempt amended was archived only if an export saw it, which its chunk's
--- snapshot shows. One that ended after its chunk was certainly seen, even if the database was
--- restored meanwhile and counts its transactions from the start.
+-- Selects the attempts to archive which are not in the rows of the statement `archive_deliveries`:
+-- of deliveries settled in an interval, in a range of their ids. Each settlement has the attempts
+-- since the previous one, by their numbers: clocks may go back. A settlement that a later attempt
+-- amended was archived only if an export saw it, as the chunk's snapshot shows. A settlement after
+-- the chunk was certainly seen, even if the database was restored meanwhile and counts its
+-- transactions from the start.
 WITH earlier AS MATERIALIZED (
     SELECT earlier.delivery_id, earlier.settled_before, earlier.is_amended, earlier.attempts
     FROM delivery_earliersettlement earlier
@@ -53,7 +53,8 @@ WITH earlier AS MATERIALIZED (
     )
     GROUP BY settled.delivery_id, settled.settled_at, settled.settled_before
 ), attempts AS (
-    -- A success in the row of a delivery with earlier settlements: it may be archived with one.
+    -- A success in the row of a delivery with earlier settlements: it may be archived with an
+    -- outcome.
     SELECT
         delivery_id, settled_at, settled_before, stands, message_id, subscription_id,
         attempts AS settled_attempts, attempts AS number, started_at, duration_ms,
@@ -63,9 +64,9 @@ WITH earlier AS MATERIALIZED (
         SELECT FROM delivery_earliersettlement WHERE delivery_id = settled.delivery_id
     )
     UNION ALL
-    -- The others are looked up one by one, whatever the planner expects: a join would read the
-    -- attempts of all older deliveries, too. A success in the row of a delivery belongs to the
-    -- settlement that stands.
+    -- The others are looked up singly, whatever the planner expects: a join would read the attempts
+    -- of all older deliveries, too. A success in the row of a delivery belongs to the settlement
+    -- that stands.
     SELECT
         settled.delivery_id, settled.settled_at, settled.settled_before, settled.stands,
         settled.message_id, settled.subscription_id, settled.attempts, attempt.*

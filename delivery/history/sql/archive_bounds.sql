@@ -1,7 +1,7 @@
--- Returns the number of rows of a relation in an interval, and the ids that divide them into ranges
--- of about equal size, from the first id to one after the last: of about `rows` each, but at most
--- `most` ranges. A sample decides that, the `share` of the rows: to sort all ids takes longer than
--- to find them.
+-- Returns the number of rows of a relation in an interval, and the ids to divide them into ranges
+-- of about equal size, from the first id to the last plus 1: of about `rows` each, but at most
+-- `most` ranges. A sample decides the ids, the `share` of the rows: to sort all ids takes longer
+-- than to find them.
 WITH counted AS (
     SELECT
         count(*) AS rows, min({id}) AS first, max({id}) + 1 AS last,

@@ -1,8 +1,7 @@
--- Selects the deliveries to archive: settled in an interval, in a range of ids. The columns that
--- follow from their subscriptions and messages are added later. The last three columns are the
--- successful attempt in the delivery's own row; null if it has none, or has earlier settlements: it
--- may be archived with one.
--- Leans on delivery_settled_at and earlier_settlement_at.
+-- Selects the deliveries to archive: settled in an interval, in a range of ids. The columns derived
+-- from their subscriptions and messages are added later. The last three columns are the successful
+-- attempt in the delivery's own row; null if it has none, or has earlier settlements: it may be
+-- archived with an outcome. Leans on delivery_settled_at and earlier_settlement_at.
 SELECT
     settled.delivery_id AS id, settled.settled_at, settled.status, settled.message_id,
     settled.subscription_id, settled.queue_group::int AS queue_group, settled.callback_id,
@@ -10,7 +9,7 @@ SELECT
     settled.redelivery, settled.reason, settled.receive_count, output.output_sha256,
     settled.started_at, settled.duration_ms, settled.status_code::int AS status_code
 FROM (
-    -- Sorted later, whatever the planner expects: in the order of ids it would read all older ones.
+    -- Sorted later, whatever the planner expects: in the order of ids it would read all older rows.
     SELECT
         settled_at, status, attempts, attempts_before, settled_before, redelivery, reason,
         receive_count, message_id, subscription_id, queue_group, callback_id, replay_id,
@@ -32,8 +31,8 @@ FROM (
         AND delivery_id < %(last)s AND NOT is_amended
     OFFSET 0
 ) AS settled
--- The output of its script before it was settled: of a delivery that was sent again, a later output
--- belongs to a later settlement.
+-- The script's output before the settlement: of a delivery sent again, a later output belongs to a
+-- later settlement.
 LEFT JOIN LATERAL (
     SELECT encode(sha256(body), 'hex') AS output_sha256
     FROM delivery_scriptoutput

@@ -1,6 +1,5 @@
--- The files of a table of the archive that count, for some days: those of finished chunks that no
--- finished chunk replaced.
--- Leans on archive_file_by_day.
+-- The valid files of a table of the archive, for some days: those of finished chunks, not replaced
+-- by a finished chunk. Leans on archive_file_by_day.
 SELECT file.id, file.day, file.path, file.rows, file.bytes, file.first_id, file.last_id,
     file.sha256, file.checksum
 FROM delivery_archivefile file

@@ -1,4 +1,4 @@
--- The files of a table of the archive that count, from a day on, that may hold ids of a range; for
+-- The valid files of a table of the archive, from a day on, which may hold ids of a range; for
 -- attempts these are delivery ids.
 SELECT file.path
 FROM delivery_archivefile file

@@ -1,5 +1,5 @@
--- Marks a chunk whose files are in place as DONE, and moves the watermark to its end: both or
--- neither.
+-- Marks a chunk whose files are in place as DONE, and moves the watermark to the chunk's end: both
+-- or neither.
 WITH finished AS (
     UPDATE delivery_archivechunk
     SET state = 'DONE', ended_at = clock_timestamp()

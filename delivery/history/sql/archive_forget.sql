@@ -1,5 +1,5 @@
--- Forgets the archive, whose files the ledger has no more: its chunks, its end, its UUID.
--- The end of what was measured is kept, for the next archive.
+-- Forgets the archive, whose files the ledger has no more: chunks, end, UUID. The end of the
+-- measured time is kept, for the next archive.
 WITH chunks AS (
     DELETE FROM delivery_archivechunk RETURNING until, is_rolled_up
 ), ended AS (

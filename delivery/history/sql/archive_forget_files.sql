@@ -1,2 +1,2 @@
--- Removes all files of the archive from its ledger.
+-- Removes all files of the archive from the ledger.
 DELETE FROM delivery_archivefile

@@ -1,8 +1,7 @@
--- Returns the time before which all written rows are committed, and the process that limits it by
--- writing for more than a minute.
--- A row has the time at which it was written, and its transaction becomes visible as a writer
--- (backend_xid) a moment later: `lag` covers that. A transaction that still writes limits the time
--- to its own beginning.
+-- Returns the time before which all written rows are committed, and the process which limits it by
+-- writing for more than a minute. A row has the time at which it was written, and the transaction
+-- becomes visible as a writer (backend_xid) a moment later: `lag` covers the moment. A writing
+-- transaction limits the time to the transaction's beginning.
 SELECT
     least(clock_timestamp() - %(lag)s::interval, min(xact_start)) AS until,
     (

@@ -1,4 +1,4 @@
--- The paths of all files that the ledger names, counted or not, and the chunks that it has.
+-- The paths of all files in the ledger, counted or not, and the chunks.
 SELECT
     ARRAY(SELECT path FROM delivery_archivefile) AS paths,
     ARRAY(SELECT id FROM delivery_archivechunk) AS chunks

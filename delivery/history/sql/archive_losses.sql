@@ -1,5 +1,5 @@
--- What the archive has: its files, its messages, how many of these PostgreSQL has no more, and its
--- end.
+-- The archive's contents: the files, the messages, how many of these PostgreSQL has no more, and
+-- the end.
 WITH counted AS (
     SELECT count(*) AS files, coalesce(sum(rows) FILTER (WHERE "table" = 'messages'), 0) AS messages
     FROM delivery_archivefile file

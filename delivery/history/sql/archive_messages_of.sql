@@ -1,6 +1,6 @@
--- Selects the columns that deliveries have of their messages, by spans of messages' ids: each from
--- one of `firsts` to the `lasts` at the same place, all from `first` to `last`.
--- Each span reads one range of the primary key. Only the partitions of all spans are planned.
+-- Selects the message columns of deliveries, by spans of messages' ids: each from one of `firsts`
+-- to the `lasts` at the same place, all from `first` to `last`. Each span reads a range of the
+-- primary key. Only the partitions of all spans are planned.
 SELECT
     message.message_id, message.published_at, message.body_bytes, message.transaction_id,
     message.seen_before

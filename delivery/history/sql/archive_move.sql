@@ -1,4 +1,4 @@
--- Records that a chunk is verified, with its files and those that they replace: they are moved into
+-- Records that a chunk is verified, with the files and the replaced files: they are moved into
 -- place next.
 WITH files AS (
     INSERT INTO delivery_archivefile (

@@ -1,4 +1,4 @@
--- Files that a finished compaction has replaced, and that may still exist.
+-- Files replaced by a finished compaction, which may still exist.
 SELECT file.id, file.path
 FROM delivery_archivefile file
 JOIN delivery_archivechunk replacing ON replacing.id = file.replaced_by_id

@@ -1,4 +1,4 @@
--- The files of the archive that count, with their sizes.
+-- The valid files of the archive, with their sizes.
 SELECT file.path, file.bytes
 FROM delivery_archivefile file
 JOIN delivery_archivechunk chunk ON chunk.id = file.chunk_id

@@ -1,8 +1,7 @@
--- The deliveries that PostgreSQL has of spans of messages' ids, each from one of `firsts` to the
--- `lasts` at the same place: those of which the archive can have no other settlement and no other
--- attempt. Retention removes a message with everything that belongs to its deliveries, and an id is
--- never used again. A settlement that a late attempt amended may be in the archive or not.
--- Leans on the primary key.
+-- PostgreSQL's deliveries of spans of messages' ids, each from one of `firsts` to the `lasts` at
+-- the same place: those of which the archive can have no other settlement and no other attempt.
+-- Retention removes a message with everything of the deliveries, and an id is never used again. A
+-- settlement amended by a late attempt may be in the archive or not. Leans on the primary key.
 SELECT delivery.id
 FROM unnest(%(firsts)s::bigint[], %(lasts)s::bigint[]) AS span (first, last)
 CROSS JOIN LATERAL (

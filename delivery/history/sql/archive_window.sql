@@ -1,9 +1,8 @@
 -- The next interval to export: from the watermark, or the first row, to `end`, limited to a number
--- of rows and to a month.
--- A rest of less than half that number of rows is included: exporting it separately would take
--- seconds. Settlements that a person ended are few, and not counted. The interval is empty unless
--- `until` is after `since`. Leans on message_by_time, delivery_settled_at, earlier_settlement_at
--- and journal_by_time.
+-- of rows and to a month. A rest of less than half of this number of rows is included: exporting it
+-- separately would take seconds. Settlements ended by a person are few, and not counted. The
+-- interval is empty unless `until` is after `since`. Leans on message_by_time, delivery_settled_at,
+-- earlier_settlement_at and journal_by_time.
 WITH piece AS (
     SELECT coalesce(
         (SELECT until FROM delivery_archived WHERE id = 1),

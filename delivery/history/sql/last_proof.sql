@@ -1,5 +1,4 @@
--- The newest verification that ended, and the proof that it left: null unless the history was
--- proven.
+-- The newest ended verification, and the proof left by it: null unless the history was proven.
 SELECT id, result -> 'proof' AS proof
 FROM delivery_pipelinerun
 WHERE step = 'VERIFY' AND state = 'DONE'

@@ -1,6 +1,6 @@
--- Whether there is anything that a proof until a time does not cover: a chunk of the archive, a
--- settlement that is not archived yet, or an open delivery. And the snapshot that shows it.
--- Leans on delivery_settled_at and earlier_settlement_at.
+-- Whether there is anything outside a proof until a time: a chunk of the archive, an unarchived
+-- settlement, or an open delivery. And the snapshot of this look. Leans on delivery_settled_at and
+-- earlier_settlement_at.
 SELECT
     EXISTS (
         SELECT FROM delivery_archivechunk

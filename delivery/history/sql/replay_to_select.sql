@@ -1,4 +1,5 @@
--- The selection criteria of a replay, and the destinations whose messages are for its subscription.
+-- The selection criteria of a replay, and the destinations whose messages are for the replay's
+-- subscription.
 SELECT
     replay.state, replay.since, replay.until,
     ARRAY(SELECT jsonb_array_elements_text(replay.event_types)) AS event_types,

@@ -1,6 +1,6 @@
--- The archive's chunks to roll up: those not rolled up yet, or all.
--- Each begins where the previous one ended, because an interval without rows has no chunk, although
--- a lane may have been stopped in it. Hours of an earlier archive that was given up are left alone.
+-- The archive's chunks to roll up: those not rolled up yet, or all. Each begins where the previous
+-- chunk ended, because an interval without rows has no chunk, although a lane may have been stopped
+-- in it. Hours of an earlier archive, given up since, are left alone.
 SELECT
     id,
     greatest(since, (SELECT measured_until FROM delivery_archiveidentity WHERE id = 1)) AS since,

@@ -1,5 +1,5 @@
--- The deliveries that are not archived yet, each with a summary of its attempts: open ones, and
--- settlements since the watermark, including those that a person ended.
+-- The unarchived deliveries, each with a summary of the attempts: open deliveries, and settlements
+-- since the watermark, including those ended by a person.
 SELECT
     found.delivery_id AS id, found.status, found.settled_at, found.message_id,
     found.subscription_id, subscription.subscriber_id,

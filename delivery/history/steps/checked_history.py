@@ -1,10 +1,9 @@
-"""The input of the checks: the whole history, or the part that a proof leaves to check.
+"""The input of the checks: the whole history, or the part left to check by a proof.
 
-The whole history is the archive and the rows that are not archived yet, as one snapshot of
-PostgreSQL shows both: the ledger's files, and the deliveries that are open or were settled since
-the watermark. The latter are read first, onto the disks of the workers, and the snapshot ends
-before the archive is read, however large that is. The summary of each delivery is kept there too,
-once, for all checks to read.
+The whole history is the archive and the unarchived rows, as a snapshot of PostgreSQL shows both:
+the ledger's files, and the deliveries open or settled since the watermark. The latter are read
+first, onto the disks of the workers, and the snapshot ends before the archive is read, however
+large it is. The summary of each delivery is kept there too, once, for all checks to read.
 """
 
 from collections.abc import Iterator
@@ -37,12 +36,12 @@ if TYPE_CHECKING:
 
 _OWNERS = (schemas.Column("subscription_id", "bigint"), schemas.Column("subscriber_id", "bigint"))
 _PLACES = (schemas.Column("subscription_id", "bigint"), schemas.Column("endpoint", "string"))
-# Of tables with large columns that no check reads.
+# Of tables with large columns read by no check.
 _NEEDED = {
     schemas.MESSAGES.name: ("id", "published_at", "owed"),
     schemas.ATTEMPTS.name: ("delivery_id", "number", "settled_at", "started_at", "outcome"),
 }
-# A settlement may have an earlier time than its message, by as much as the database's clock was set
+# A settlement may have an earlier time than the message, by as much as the database's clock was set
 # back.
 _CLOCK_BACK = timedelta(hours=1)
 _MICROSECOND = timedelta(microseconds=1)
@@ -53,10 +52,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class CheckedHistory:
     """The input of the checks.
 
-    `known` has the deliveries to check, and others that only the order of their lanes needs;
-    `judged` those to check alone. `messages` are archived ones. `until` is the watermark, `visible`
-    the pg_snapshot of the rows that are not archived. `report` is about the archive's files; the
-    frames lack the rows of damaged ones.
+    `known` has the deliveries to check, and others needed only for the order of their lanes;
+    `judged` those to check alone. `messages` are archived messages. `until` is the watermark,
+    `visible` the pg_snapshot of the unarchived rows. `report` is about the archive's files; the
+    frames lack the rows of damaged files.
     """
 
     known: "DataFrame"
@@ -71,7 +70,7 @@ class CheckedHistory:
 
 @dataclass(frozen=True, slots=True)
 class ArchivedRows:
-    """The rows of the archive to check, in the files of the day of `since` and later ones.
+    """The rows of the archive to check, in the files of the day of `since` and of later days.
 
     Some of `read_again` are there for the order of lanes only.
     """
@@ -99,7 +98,7 @@ def checked_history(job: StepJob, proof: HistoryProof | None) -> Iterator[Checke
         # Not before the holds, which are few rows.
         rows = _most_rows(files, since=archived.since) + unarchived.deliveries.count()
         kept.enter_context(frames.partitioned_for(job.spark, rows))
-        # Computed by the first check that reads it.
+        # Computed by the first reading check.
         known = kept.enter_context(
             frames.kept_frame(
                 known_deliveries(archived.deliveries, archived.attempts, unarchived.deliveries),
@@ -139,7 +138,7 @@ class ArchiveReader:
     files: dict[str, list[File]]
 
     def rows(self, table: Table, *, since: datetime = EVER) -> "DataFrame":
-        """Return the rows of a table, of the day of `since` and later ones."""
+        """Return the rows of a table, of the day of `since` and of later days."""
         files = [file for file in self.files[table.name] if file.day >= since.date()]
         names = _NEEDED.get(table.name, ())
         return self.job.archive.frame(self.job.spark, table, files, names=names)
@@ -155,7 +154,7 @@ class ArchiveReader:
     def since(
         self, proof: HistoryProof, unarchived: UnarchivedRows, *, kept: ExitStack
     ) -> ArchivedRows:
-        """Return the rows since the proof, and those before it that have to do with them."""
+        """Return the rows since the proof, and the earlier rows related to them."""
         from pyspark.sql import functions as sql
 
         until = proof.until
@@ -189,7 +188,7 @@ class ArchiveReader:
 
 
 def _most_rows(files: dict[str, list[File]], *, since: datetime) -> int:
-    """Return the rows of the largest table in the files of the day of `since` and later ones."""
+    """Return the rows of the largest table in the files of the day of `since` and of later days."""
     return max(
         sum(file.rows for file in files[table.name] if file.day >= since.date())
         for table in (schemas.MESSAGES, schemas.DELIVERIES, schemas.ATTEMPTS)
@@ -234,7 +233,7 @@ def _holds(
 def _places(
     job: StepJob, unarchived: UnarchivedRows, deliveries: "DataFrame | None"
 ) -> "DataFrame":
-    """Return the current URLs of deliveries, and the earlier ones if any URL was ever stopped.
+    """Return the current URLs of deliveries, and the earlier URLs if any URL was ever stopped.
 
     `deliveries` is None if none was.
     """

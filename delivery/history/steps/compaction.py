@@ -1,9 +1,8 @@
 """Compaction: merges many small files of a day into a few, with the same rows.
 
 Parquet readers pay for each file. The files are first read and compared with the sums in the
-ledger, so that no damage is merged into a file that looks sound. The ledger's change is one
-transaction; a foreign reader that reads the folders between that and the removal of the replaced
-files sees both.
+ledger, so no damage is merged into a seemingly sound file. The ledger's change is a transaction; a
+foreign reader of the folders between this change and the removal of the replaced files sees both.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,8 +35,8 @@ class CompactionError(RuntimeError):
 def compact_files(job: StepJob, *, many: int = MANY) -> int:
     """Merge small files, day by day; return how many were replaced. Under the lock of the export.
 
-    Does nothing while a run reads files: it would miss the replaced ones. A run that begins
-    meanwhile waits.
+    Does nothing while a run reads files: it would miss the replaced files. A run begun meanwhile
+    waits.
     """
     with try_lock_files(job.database) as is_alone:
         return _compact_days(job, many=many) if is_alone else 0
@@ -56,7 +55,7 @@ def _compact_days(job: StepJob, *, many: int) -> int:
 
 
 def _compact(job: StepJob, table: Table, old: list[File]) -> bool:
-    """Merge files; False if one of them is damaged, which a merger would hide."""
+    """Merge files; False if any of them is damaged, which a merger would hide."""
     before = _read(job, table, [file.path for file in old])
     if any(damage_of(file, before[file.path]) for file in old):
         job.progress.doing(f"leaving damaged {table.name} of {old[0].day}: see verify --whole")

@@ -1,8 +1,8 @@
-"""Compare: another broker's log against the archived deliveries, by a key that messages have.
+"""Compare: another broker's log against the archived deliveries, by a key of the messages.
 
 For running two brokers side by side before a move. The log is a CSV file with a header row, read by
 Spark. A row's key is compared with the text at a path of each archived message. The archive is read
-a week beyond the interval at both ends, so that a delivery near a bound finds its counterpart.
+a week beyond the interval at both ends, so a delivery near a bound finds the counterpart.
 """
 
 from collections.abc import Iterator
@@ -87,8 +87,8 @@ def compare_logs(job: StepJob, **options: Unpack[ComparisonOptions]) -> dict[str
 def _keyed(job: StepJob, wanted: ComparisonRequest) -> "DataFrame":
     """Return `message_id` and `key` of the archived messages; without a value the key is null.
 
-    Only of those that a compared subscription may have got: a message of another event type with
-    the same key would be taken for one that its filter did not match.
+    Only of those for the compared subscriptions: a message of another event type with the same key
+    would be taken for a message outside the filter.
     """
     from pyspark.sql.functions import col
 
@@ -129,7 +129,7 @@ def _archived(job: StepJob, table: Table, wanted: ComparisonRequest) -> "DataFra
 
 
 def _files(job: StepJob, table: Table, wanted: ComparisonRequest) -> list[ledger.File]:
-    # A message may have been published long before its delivery was settled.
+    # A message may have been published long before the delivery was settled.
     beyond = 2 * _BEYOND if table is MESSAGES else _BEYOND
     return ledger.files(
         job.database,
@@ -195,7 +195,7 @@ def _side(status: str | None, micros: int | None) -> str:
 
 
 def _write(job: StepJob, wanted: ComparisonRequest, rows: "DataFrame") -> Path:
-    """Write all rows into one file, in order; it gets its name once it is complete."""
+    """Write all rows into a file, in order; it gets the final name once it is complete."""
     target = Path(wanted.to, f"compared-run{job.run_id}.{wanted.format}")
     job.progress.doing(f"writing {target.name}")
     ordered = _plain(rows.orderBy("subscription", "at_there", "at_here", "key"))

@@ -12,7 +12,7 @@ from delivery.history.transforms.their_log import KNOWN_STATUSES
 from subscriptions.filters.parse import parse_path
 from subscriptions.filters.tree import Path as ValuePath
 
-# The columns of a log that are read, by their usual names.
+# The columns read of a log, by their usual names.
 COLUMNS = ("key", "status", "time", "subscription")
 
 
@@ -24,9 +24,9 @@ class ComparisonOptions(TypedDict, total=False):
     """A comparison of deliveries from `since` to before `until` (ISO, UTC).
 
     `theirs` is the log, `key` a path such as `$$->'Body'->>'id'`. `columns` has the log's names for
-    COLUMNS, `statuses` its words for statuses. `subscription` is subscriber/subscription; without
-    it and without a column, a key stands for all subscriptions. `event_types` are those of the
-    compared subscriptions; keys of other messages are not looked for. `to` is the folder of the
+    COLUMNS, `statuses` the log's words for statuses. `subscription` is subscriber/subscription;
+    without it and without a column, a key stands for all subscriptions. `event_types` are those of
+    the compared subscriptions; keys of other messages are not looked for. `to` is the folder of the
     file.
     """
 
@@ -68,7 +68,7 @@ class ComparisonRequest:
 
 
 def read_comparison_request(options: ComparisonOptions) -> ComparisonRequest:
-    """Return the request; raises ComparisonError, and FilterError for its key."""
+    """Return the request; raises ComparisonError, and FilterError for the key."""
     form = options.get("format", "csv")
     if form not in FORMATS:
         raise ComparisonError(f"The file is {' or '.join(FORMATS)}, not {form}.")

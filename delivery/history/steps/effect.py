@@ -1,6 +1,6 @@
-"""Effect: the archived messages that changed conditions of subscriptions would concern.
+"""Effect: the archived messages concerned by changed conditions of subscriptions.
 
-It only reads. Its result has the number of deliveries more and fewer of each change, with an
+It only reads. The result has the number of deliveries more and fewer of each change, with an
 example; see `delivery.history.transforms.effects`.
 """
 
@@ -23,7 +23,7 @@ class EffectError(StepRefusedError):
 
 
 class EffectOptions(TypedDict):
-    """The messages that were published from `since` (ISO) on, as far as they are archived.
+    """The messages published from `since` (ISO) on, as far as they are archived.
 
     Each of `changes` has `subscription`, a text for people, `event_type`, and `before` and `after`:
     a header filter string and a filter, or null if no message matches.

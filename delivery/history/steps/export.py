@@ -1,8 +1,8 @@
 """Export: copies settled deliveries to the archive, chunk by chunk, each verified before it counts.
 
-Each chunk is one interval in one snapshot (see `window`): Spark's workers write it to a staging
+Each chunk is an interval in a snapshot (see `window`): Spark's workers write it to a staging
 folder, it is read back, compared with PostgreSQL by count and checksum, and only then moved into
-place (see `chunk`). Few rows are written by this process, without Spark, unless that is a cluster.
+place (see `chunk`). Few rows are written by this process, without Spark, unless Spark is a cluster.
 After a kill at any point the next run continues, with nothing lost and nothing twice. One at a time
 in the whole installation: the caller holds the lock of the export.
 """
@@ -47,11 +47,10 @@ class MismatchError(RuntimeError):
 
 
 def export_history(job: StepJob, *, rows: int = ROWS, lag: timedelta = LAG) -> dict[str, Any]:
-    """Archive everything that is certain by now.
+    """Archive everything certain by now.
 
     Returns `rows` by table, the numbers of `chunks` and `compacted` files, and `until`. `waits_for`
-    is the process of a PostgreSQL transaction that keeps newer rows from being certain, if there is
-    one.
+    is the process of a PostgreSQL transaction which keeps newer rows from being certain, if any.
     """
     claim_archive(job.database, job.archive.url)
     chunks.recover_chunks(job.database, job.archive)
@@ -77,8 +76,8 @@ def export_history(job: StepJob, *, rows: int = ROWS, lag: timedelta = LAG) -> d
 def _export_window(job: StepJob, window: ExportWindow) -> dict[str, int] | None:
     """Archive an interval; return the number of rows by table.
 
-    An empty interval leaves no chunk, and returns an empty mapping. None means that the interval is
-    no longer certain; the next export continues from here.
+    An empty interval leaves no chunk, and returns an empty mapping. None means: the interval is no
+    longer certain; the next export continues from here.
     """
     job.progress.doing(f"counting events until {window.until:%Y-%m-%d %H:%M:%S}")
     chunk = chunks.begin_chunk(
@@ -126,8 +125,7 @@ def _compared(
 ) -> dict[str, FileSums]:
     """Read the written files back, return their sums by path; MismatchError if they differ.
 
-    They must equal both the rows that PostgreSQL `counted` and those that it sent: none may be
-    lost, either.
+    They must equal both the rows `counted` by PostgreSQL and those sent: none may be lost, either.
     """
     rows = counted.total()
     counted = counted + sum(

@@ -1,8 +1,8 @@
-"""The comparison of the archive's rows with those that PostgreSQL still has, in a whole verify.
+"""The comparison of the archive's rows with those still in PostgreSQL, in a whole verify.
 
-The sums in the ledger show that a file is as it was written. Whoever can write both may change
-both, and a file of an early export has none. So the rows are compared with their origin as well,
-as far as PostgreSQL has them: see `postgres.kept_rows`.
+The sums in the ledger prove a file unchanged since it was written. Whoever can write both may
+change both, and a file of an early export has none. So the rows are compared with their origin as
+well, as far as PostgreSQL has them: see `postgres.kept_rows`.
 """
 
 from collections import Counter
@@ -34,8 +34,8 @@ def compare_kept_rows(
 ) -> None:
     """Compare the sound files with PostgreSQL's rows from before `until`, the watermark.
 
-    `files` are all that count, and `report` is from `look_into_files`: files that were not read
-    there are not compared. Files with other rows are sound no more.
+    `files` are all valid files, and `report` is from `look_into_files`: files not read there are
+    not compared. Files with other rows are sound no more.
     """
     parts = [] if until is None else list(_parts(files, report, until=until))
     rows = sum(file.rows for file in chain.from_iterable(report.sound.values()))
@@ -78,7 +78,7 @@ def _parts(files: Files, report: FileReport, *, until: datetime) -> Iterator[Kep
 
 
 def _days(files: list[File]) -> Iterator[list[File]]:
-    """Yield the files of one or more days, with about as many rows as a part has."""
+    """Yield the files of a day or more, with about as many rows as a part has."""
     found: list[File] = []
     for _, of_day in groupby(files, key=lambda file: file.day):
         found += of_day

@@ -1,8 +1,8 @@
 """Selection of a replay's messages: the archived messages that match its filter, as it is now.
 
-The subscriptions that had a message at its publication do not matter: a replay also serves newer
-ones. But a message delivered to one destination is for that one alone, and an edited copy sent
-again by a person is for no other subscription: the original is replayed.
+The subscriptions which got a message at its publication do not matter: a replay also serves newer
+subscriptions. But a message with a destination is for this destination alone, and an edited copy
+sent again by a person is for no other subscription: the original is replayed.
 
     read the replay ─▶ query Spark, spool ids ─▶ lock it; is it SELECTING? ─┐
                      1                         2                            │
@@ -42,14 +42,14 @@ Counts = Counter[tuple[str, date]]
 
 
 class ReplayGoneError(StepRefusedError):
-    """The replay was deleted with its subscription."""
+    """The replay was deleted with the subscription."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaySelection:
     """Messages published from `since` to before `until`.
 
-    `destinations` are the names of the subscription that messages may have as their destination.
+    `destinations` are the names of the subscription as a destination of messages.
     """
 
     since: datetime
@@ -86,9 +86,9 @@ def matching_messages(messages: "DataFrame", wanted: ReplaySelection) -> "DataFr
 
 
 def select_messages(job: StepJob, *, replay_id: int) -> dict[str, Any]:
-    """Store a replay's messages as its items, and set it to READY; return `count` and `preview`.
+    """Store a replay's messages as items, and set it to READY; return `count` and `preview`.
 
-    A replay that is not SELECTING any more is unchanged; `state` is its state then.
+    A replay no longer SELECTING is unchanged; `state` is the replay's state then.
     """
     state, wanted = _load_selection(job, replay_id)
     if state != SELECTING:

@@ -1,12 +1,12 @@
-"""Report: one file for auditors, with a row for each settlement of an interval.
+"""Report: a file for auditors, with a row for each settlement of an interval.
 
-A row has its message and its attempts. A delivery that a person sent again has a row for each
-settlement in the interval, with the state of that settlement: auditors need the events. `REPORT`
-describes the columns.
+A row has the message and the attempts. A resubmitted delivery has a row for each settlement in the
+interval, with the state of the settlement: auditors need the events. `REPORT` describes the
+columns.
 
 Spark writes sorted parts of the rows to a hidden folder of the archive. The parts are joined into
-the file row by row, under a hidden name, and only the complete file gets its final name. So neither
-bodies nor rows have to fit into memory, and a killed run leaves no file that looks complete.
+the file row by row, under a hidden name, and only the complete file gets the final name. So neither
+bodies nor rows have to fit into memory, and a killed run leaves no seemingly complete file.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,16 +39,16 @@ from subscriptions.filters.to_spark import to_spark
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# The folder of unfinished reports, by run, hidden in the archive from its readers.
+# The folder of unfinished reports, by run, hidden in the archive from readers.
 PARTS = ".reports"
 _BATCH_ROWS = 1_000
 
 
 def write_report(job: StepJob, **options: Unpack[ReportOptions]) -> dict[str, Any]:
-    """Write the file; return its `path`, `rows`, `bytes`, `columns` and `until`.
+    """Write the file; return the file's `path`, `rows`, `bytes`, `columns` and `until`.
 
     The file is complete up to `until`, which is no later than the watermark, except for the rows of
-    files of the archive that cannot be read: `without` names these.
+    unreadable files of the archive: `without` names these.
     """
     wanted = read_report_request(options)
     archived = ledger.archived_until(job.database)
@@ -183,7 +183,7 @@ def _files(job: StepJob, table: Table, since: date, until: date) -> list[ledger.
 
 
 def _join(job: StepJob, wanted: ReportRequest, *, folder: str, target: Path) -> int:
-    """Write all rows of the parts into one file; return their number."""
+    """Write all rows of the parts into a file; return their number."""
     rows = 0
     job.progress.doing(f"writing {target.name}")
     with row_writer(target, wanted.columns, form=wanted.format) as file:
@@ -201,7 +201,7 @@ def _batches(job: StepJob, folder: str) -> Iterator[pa.RecordBatch]:
 
 
 def _forget_killed(job: StepJob) -> None:
-    """Remove the leftovers of runs that are no longer running."""
+    """Remove the leftovers of ended runs."""
     rows = job.database.execute(statement("pipeline_running")).fetchall()
     running = {str(id) for (id,) in rows}
     for left in {

@@ -1,4 +1,4 @@
-"""The columns of a report and their meaning: one row for each settlement of a delivery."""
+"""The columns of a report and their meaning: a row for each settlement of a delivery."""
 
 from delivery.history.schemas import Column, Table
 

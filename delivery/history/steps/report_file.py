@@ -31,7 +31,7 @@ class RowWriter(Protocol):
 def row_writer(target: Path, table: Table, *, form: str) -> Iterator[RowWriter]:
     """Yield a writer of rows; the file gets its name, and is synced, when all rows are written.
 
-    Only its owner can read it.
+    Only the owner can read it.
     """
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     hidden = target.with_name(f".{target.name}.part")
@@ -49,7 +49,7 @@ def row_writer(target: Path, table: Table, *, form: str) -> Iterator[RowWriter]:
 
 @contextmanager
 def _parquet(file: IO[bytes], table: Table) -> Iterator[RowWriter]:
-    # Each column carries its meaning.
+    # Each column carries the meaning.
     fields = [
         field.with_metadata({"description": column.meaning}) if column.meaning else field
         for field, column in zip(table.arrow, table.columns, strict=True)

@@ -55,7 +55,7 @@ class ReportRequest:
 
     @property
     def table(self) -> Table:
-        """The columns that Spark writes: bodies as bytes, whatever the file's format."""
+        """The columns written by Spark: bodies as bytes, whatever the file's format."""
         return replace(REPORT, columns=(*REPORT.columns, *IN_FULL)) if self.with_bodies else REPORT
 
     @property
@@ -71,7 +71,7 @@ class ReportRequest:
 
 
 def read_report_request(options: ReportOptions) -> ReportRequest:
-    """Return the request; raises ReportError, and FilterError for its filter."""
+    """Return the request; raises ReportError, and FilterError for the filter."""
     form = options.get("format", "csv")
     if form not in FORMATS:
         raise ReportError(f"A report is {' or '.join(FORMATS)}, not {form}.")

@@ -1,13 +1,14 @@
 """Rollup: measures the hours of the archive's new chunks again and replaces them in PostgreSQL.
 
-A chunk covers the time since the previous one ended, so it affects the hours of that time; if a
-chunk ends within an hour, the next one affects that hour again. A lane stopped at the end of a
-chunk is counted up to there, and continues in the next one.
+A chunk covers the time since the end of the previous chunk, so it affects the hours of this time;
+if a chunk ends within an hour, the next chunk affects the hour again. A lane stopped at the end of
+a chunk is counted up to there, and continues in the next chunk.
 
-A run reads its input in one snapshot: the chunks and the files that count. One transaction deletes
-the old hours, writes the new ones and marks the chunks. If the run is killed before that commit,
+A run reads its input in a snapshot: the chunks and the valid files. A single transaction deletes
+the old hours, writes the new hours and marks the chunks. If the run is killed before the commit,
 the old hours are still there and the next run repeats the work. One at a time: a request for a
-second run is refused (`pipeline_run_sole`), because it could replace newer figures by older ones.
+second run is refused (`pipeline_run_sole`), because it could replace newer figures by older
+figures.
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,7 +56,7 @@ class HourSpan:
 
 @dataclass(frozen=True, slots=True)
 class RolledChunk:
-    """A chunk to roll up, and its interval."""
+    """A chunk to roll up, and the interval."""
 
     id: int
     since: datetime
@@ -67,10 +68,10 @@ class RolledChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollupWork:
-    """The work of a run, and its input files.
+    """The work of a run, and the input files.
 
-    `chunks` are marked as rolled up at its end. Those that touch a day of which a file is lacking
-    are not: their hours are measured again by each run, until the file is back.
+    `chunks` are marked as rolled up at the end. Chunks of a day with a missing file are not: their
+    hours are measured again by each run, until the file is back.
     """
 
     chunks: Sequence[RolledChunk]
@@ -101,7 +102,7 @@ class RollupWork:
 def measure_hours(job: StepJob, *, everything: bool = False) -> dict[str, Any]:
     """Measure the hours of new chunks, or of all; return how many `chunks` and `rows`.
 
-    A row is one hour of a key. Also returns `since` and `until`.
+    A row is an hour of a key. Also returns `since` and `until`.
     """
     work = _work(job.database, everything=everything)
     if work is None:
@@ -126,7 +127,7 @@ def _measure(job: StepJob, work: RollupWork, *, everything: bool) -> int:
 
 
 def spans(pieces: Sequence[tuple[datetime, datetime]]) -> list[HourSpan]:
-    """Return the whole hours that these intervals touch, in order; adjacent ones are merged."""
+    """Return the whole hours touched by these intervals, in order; adjacent hours are merged."""
     merged: list[HourSpan] = []
     for since, until in sorted(pieces):
         if until <= since:
@@ -155,7 +156,7 @@ def hours(job: StepJob, work: RollupWork) -> "DataFrame":
 
 
 def _work(database: psycopg.Connection[Any], *, everything: bool) -> RollupWork | None:
-    """Return the work to do, read in one snapshot; None if there is none."""
+    """Return the work to do, read in a snapshot; None if there is none."""
     with database.transaction():
         database.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         chunks = database.execute(statement("rollup_chunks"), {"everything": everything}).fetchall()

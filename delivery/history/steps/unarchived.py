@@ -1,4 +1,4 @@
-"""Rows of PostgreSQL that are not archived yet, and the archive's files, in one snapshot."""
+"""Unarchived rows of PostgreSQL, and the archive's files, in a snapshot."""
 
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class UnarchivedRows:
     """Unarchived rows of a PostgreSQL snapshot, kept by Spark, and the archive's valid files.
 
-    `exported` are all rows that were ever exported, by table.
+    `exported` are all rows ever exported, by table.
     """
 
     until: datetime | None
@@ -39,7 +39,7 @@ class UnarchivedRows:
 def read_unarchived_rows(
     job: StepJob, kept: ExitStack, proof: HistoryProof | None
 ) -> UnarchivedRows:
-    """Read all input from PostgreSQL in one snapshot; raises ProofLostError.
+    """Read all input from PostgreSQL in a snapshot; raises ProofLostError.
 
     End it then: joining the archive may take minutes.
     """

@@ -1,8 +1,8 @@
 """Verify: checks README's promises over the whole history, or over the new rows since a proof.
 
-The result is "proven", or "broken here" with the rows. A run that proves the history leaves a proof
-(see `archive.proof`), and the next one checks the new rows with the earlier rows that concern them
-(see `checks.since_proof`):
+The result is "proven", or "broken here" with the rows. A successful run leaves a proof (see
+`archive.proof`), and the next run checks the new rows with the earlier rows related to them (see
+`checks.since_proof`):
 
     no proof ────────────▶ check everything ──▶ proven, with a proof; or broken, without
     a proof ─▶ check the new rows ─▶ proven, with a new proof
@@ -10,8 +10,8 @@ The result is "proven", or "broken here" with the rows. A run that proves the hi
                      └─ something is broken, or missing ─▶ check everything
 
 The proof is part of the run's result: if the run is killed, the next begins where it began. The
-findings of a run, at most MOST_FINDINGS of each kind, are written in one transaction at its end;
-its result has their total number.
+findings of a run, at most MOST_FINDINGS of each kind, are written in a transaction at the end; the
+result has their total number.
 """
 
 from collections.abc import Iterable, Mapping
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 MOST_FINDINGS = 1_000
-# Damaged files that the result itself names.
+# Damaged files named in the result itself.
 MOST_NAMED = 20
 PROVEN, BROKEN = "proven", "broken here"
 Counts = dict[str, int]
@@ -70,7 +70,7 @@ class Judgement:
         self.findings: list[tuple[Any, ...]] = []
 
     def add(self, kind: str, texts: Iterable[str]) -> None:
-        """Add findings that concern no message and no delivery."""
+        """Add findings without message and delivery."""
         for text in texts:
             if self.broken[kind] < MOST_FINDINGS:
                 self.findings.append((kind, text, None, None, None))
@@ -83,7 +83,7 @@ class Judgement:
         self.findings += [(FILES, text, None, None, None) for text in report.later[:MOST_FINDINGS]]
 
     def judge(self, frame: "DataFrame", counts: "Column | None" = None) -> dict[str, Any]:
-        """Add the findings in `broken` of the frame, and return its counts."""
+        """Add the findings in `broken` of the frame, and return the counts."""
         columns = [broken_counts().alias("broken")] + (
             [] if counts is None else [counts.alias("counts")]
         )
@@ -101,9 +101,9 @@ class Judgement:
 def verify_history(job: StepJob, *, whole: bool = False) -> dict[str, Any]:
     """Check the history and write the findings; return the verdict and all counts.
 
-    With `whole`, or without a proof that counts, it checks everything. Only such a run finds
-    something broken. `covers` says in words what was checked, and why everything; `since` is the
-    time until which an earlier run had proven the history, None after a check of everything.
+    With `whole`, or without a valid proof, it checks everything. Only such a run finds something
+    broken. `covers` describes the checked part, and why it is everything; `since` is the time until
+    which an earlier run had proven the history, None after a check of everything.
     """
     proof = None if whole else last_proof(job.database)
     if proof is None:

@@ -1,14 +1,13 @@
 """Comparison of another broker's log with Inturn's deliveries: pure transforms.
 
-Both sides have rows of a subscription and a key, a value that the message itself has. One row of
-each side stands for all: its first success, otherwise its last row. A subscription that is not
-known to the log is empty on both sides; then a key is DELIVERED if any subscription got it.
+Both sides have rows of a subscription and a key, a value in the message itself. A row of each side
+stands for all: the first success, otherwise the last row. A subscription unknown to the log is
+empty on both sides; then a key is DELIVERED if any subscription got it.
 
-A SHADOW delivery has no outcome: its key and its order are compared, and its status equals every
-other.
+A SHADOW delivery has no outcome: key and order are compared, and the status equals every other.
 
-Order is compared among keys that both have DELIVERED: a key is in another order if Inturn delivered
-a key before it that the other broker delivered later. Equal times there prove no order.
+Order is compared among keys DELIVERED on both sides: a key is in another order if Inturn delivered
+a key before it, and the other broker later. Equal times there prove no order.
 """
 
 from functools import reduce
@@ -67,7 +66,7 @@ _KEY = ("subscription", "key")
 def our_rows(deliveries: "DataFrame", attempts: "DataFrame", keyed: "DataFrame") -> "DataFrame":
     """Return `subscription`, `key`, `status`, `at`, `message_id` and `delivery_id` of settlements.
 
-    `keyed` has `message_id` and `key`. The time of a settlement is the beginning of its last
+    `keyed` has `message_id` and `key`. The time of a settlement is the beginning of the last
     attempt; without attempts it is `settled_at`. Requests to a callback's URL are left out: they
     are answers.
     """
@@ -113,8 +112,8 @@ def comparison_rows(there: "DataFrame", here: "DataFrame", keyed: "DataFrame") -
 def rows_within(rows: "DataFrame", *, since: object = None, until: object = None) -> "DataFrame":
     """Return the rows of COMPARISON from `since` to before `until`.
 
-    The time of the other broker decides, so that a key near a bound is not on one side only;
-    without one, that of Inturn. Rows without any time are kept.
+    The time of the other broker decides, so a key near a bound is not on a single side; without it,
+    Inturn's time. Rows without any time are kept.
     """
     from pyspark.sql import functions as sql
 
@@ -125,7 +124,7 @@ def rows_within(rows: "DataFrame", *, since: object = None, until: object = None
 
 
 def _by_key(rows: "DataFrame", *more: str) -> "DataFrame":
-    """Return one row for each subscription and key: the first DELIVERED, otherwise the last."""
+    """Return a row for each subscription and key: the first DELIVERED, otherwise the last."""
     from pyspark.sql import functions as sql
 
     is_other = ~_may_be_delivered("status")
@@ -136,7 +135,7 @@ def _by_key(rows: "DataFrame", *more: str) -> "DataFrame":
 
 
 def _may_be_delivered(status: str) -> "SparkColumn":
-    """Whether the row counts as delivered: by its status, or because it has none, or is SHADOW."""
+    """Whether the row counts as delivered: by the status, or because it has none, or is SHADOW."""
     from pyspark.sql import functions as sql
 
     return sql.coalesce(sql.col(status).isin(DELIVERED, SHADOW), sql.lit(True))
@@ -150,7 +149,7 @@ def _on_side(rows: "DataFrame", side: str) -> "DataFrame":
 
 
 def _with_order(rows: "DataFrame") -> "DataFrame":
-    """Add `overtook`: for a key in another order, the latest key here that was earlier there."""
+    """Add `overtook`: for a key in another order, the latest key here which was earlier there."""
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 

@@ -29,7 +29,7 @@ Matching = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionChange:
-    """One subscription's condition, before and after."""
+    """A subscription's condition, before and after."""
 
     event_type: str
     before: Matching | None
@@ -56,7 +56,7 @@ def effects(
     """Return a row of EFFECTS for each change of this event type.
 
     `number` is the change's place in `changes`. `asked` is the number of messages, `more` and
-    `fewer` those that match only after or only before the change, each with its newest message as
+    `fewer` those matching only after or only before the change, each with the newest message as
     example.
     """
     from pyspark.sql import functions as sql
@@ -86,7 +86,7 @@ def _matches(matching: Matching | None) -> "Column":
     try:
         condition = matching_condition(*matching)
     except FilterError:
-        # A filter that no longer parses matches no message.
+        # A filter no longer parsable matches no message.
         return sql.lit(False)
     if condition is None:
         return sql.lit(True)

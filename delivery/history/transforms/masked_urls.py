@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def masked_url(url: "Column") -> "Column":
-    """Return an endpoint or URL with its query and long parts of its path masked."""
+    """Return an endpoint or URL with query and long parts of the path masked."""
     from pyspark.sql import functions as sql
 
     path = sql.regexp_replace(url, LONG_PART.pattern, f"/{MASK}")

@@ -1,8 +1,8 @@
 """Measures of the history by hour, subscriber, subscription and event type: pure transforms.
 
-Each settlement belongs to the hour of its `settled_at`, with its attempts in the archive. A
-delivery that a person sent again was settled more than once: each settlement counts in its own
-hour, because it happened then. Percentiles are exact.
+Each settlement belongs to the hour of `settled_at`, with the attempts in the archive. A resubmitted
+delivery was settled more than once: each settlement counts in the hour in which it happened.
+Percentiles are exact.
 """
 
 from functools import reduce
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 KEY = ("hour", "subscription_id", "subscriber", "event_type")
-# Columns of the hour, and the status that each counts.
+# Columns of the hour, and the status counted by each.
 STATUSES = {
     "delivered": "DELIVERED",
     "rejected": "REJECTED",
@@ -42,11 +42,11 @@ COLUMNS = (
 
 
 def hourly_measures(deliveries: "DataFrame", attempts: "DataFrame") -> "DataFrame":
-    """Return one row per hour and key with a settlement; all COLUMNS but `blocked_seconds`."""
+    """Return a row per hour and key with a settlement; all COLUMNS but `blocked_seconds`."""
     from pyspark.sql import functions as sql
 
-    # Partitioned by hour and subscription once, settlements and attempts alike, for all that
-    # follows.
+    # Partitioned by hour and subscription once, settlements and attempts alike, for all later
+    # steps.
     rows = _settled(deliveries).unionByName(_tried(attempts)).repartition("hour", "subscription_id")
     return (
         _in_order(rows)
@@ -74,8 +74,8 @@ def with_stops(measured: "DataFrame", stopped: "DataFrame", names: "DataFrame") 
     """Add how long each subscription blocked a lane in each hour.
 
     Hours without settlements have a row, too. `names` are those of the existing subscriptions:
-    `subscription_id`, `subscriber`, `subscription`, `event_type`, `endpoint`. A subscription that
-    was renamed within the hour has several rows in it: the first gets the time.
+    `subscription_id`, `subscriber`, `subscription`, `event_type`, `endpoint`. A subscription
+    renamed within the hour has several rows in it: the first gets the time.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
@@ -103,7 +103,7 @@ def with_stops(measured: "DataFrame", stopped: "DataFrame", names: "DataFrame") 
 _NAMES = ("subscriber", "subscription", "event_type", "endpoint")
 _HOURLY = ("hour", "subscription_id")
 # Numbers in place of KEY: Spark groups and sorts by them in a fraction of the time. Two hashes in
-# `who` can only be confused within one subscription and hour.
+# `who` can only be confused within the same subscription and hour.
 _GROUP = (*_HOURLY, "who")
 _HOUR_MICROSECONDS = 3_600_000_000
 
@@ -117,7 +117,7 @@ def _settled(deliveries: "DataFrame") -> "DataFrame":
     return deliveries.select(
         *_group(),
         sql.lit(False).alias("is_attempt"),
-        # A replay is delivered long after the publication: that is no delay.
+        # A replay is delivered long after the publication: it is no delay.
         sql.when(is_delivered & sql.col("replay_id").isNull(), waited).alias("value"),
         "status",
         "settled_at",
@@ -165,7 +165,7 @@ def _named(deliveries: "DataFrame") -> "DataFrame":
 
 
 def _in_order(rows: "DataFrame") -> "DataFrame":
-    """Add each value's `place` from 0 within its group's settlements or attempts, and the `last`.
+    """Add each value's `place` from 0 within the group's settlements or attempts, and the `last`.
 
     Null values come after `last`.
     """
@@ -180,8 +180,8 @@ def _in_order(rows: "DataFrame") -> "DataFrame":
 def _spread(measure: str, condition: "Column") -> "list[Column]":
     """Return exact percentiles of sorted values, linearly interpolated, and the maximum.
 
-    Null if there are no values. Spark's own `percentile` counts each group's values in a table of
-    its own, which takes four times as long.
+    Null if there are no values. Spark's own `percentile` counts each group's values in a separate
+    table, which takes four times as long.
     """
     from pyspark.sql import functions as sql
 

@@ -1,8 +1,8 @@
 """How long lanes were stopped, by hour and subscription, according to the journal: pure transforms.
 
-A lane is stopped from an entry BLOCKED or SUSPENDED to its next entry RESUMED. Another BLOCKED or
-SUSPENDED continues the stop, from then on for the delivery that it names. A stop without an end in
-the journal lasts until the watermark.
+A lane is stopped from an entry BLOCKED or SUSPENDED to the lane's next entry RESUMED. Another
+BLOCKED or SUSPENDED continues the stop, from then on for the delivery in it. A stop without an end
+in the journal lasts until the watermark.
 """
 
 from datetime import datetime

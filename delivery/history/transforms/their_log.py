@@ -1,6 +1,6 @@
 """The log of another broker as rows to compare: pure transforms.
 
-A log has a row for each delivery or for each attempt. Its columns are text.
+A log has a row for each delivery or for each attempt. The columns are text.
 """
 
 from collections.abc import Mapping
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 PENDING, SHADOW = "PENDING", "SHADOW"
-# The statuses that a log may have; others need a translation. Other brokers have no SHADOW.
+# The possible statuses of a log; others need a translation. Other brokers have no SHADOW.
 KNOWN_STATUSES = (PENDING, *(status for status in STATUSES.values() if status != SHADOW))
-# Of an HTTP status, by its first digit. A 5xx row of a log is a failed delivery.
+# Of an HTTP status, by the first digit. A 5xx row of a log is a failed delivery.
 _OF_CODES = {"2": "DELIVERED", "3": "3xxNOTSUPPORTED", "4": "REJECTED", "5": "FAILED"}
 
 
 def their_rows(
     log: "DataFrame", *, statuses: Mapping[str, str], time_format: str = ""
 ) -> "DataFrame":
-    """Return `subscription`, `key`, `status`, `at`, and the texts of unreadable ones.
+    """Return `subscription`, `key`, `status`, `at`, and the texts of unreadable values.
 
     `log` has the columns `subscription`, `key`, `status_text` and `time_text`. `statuses`
-    translates its words in upper case. `unknown_status` and `unknown_time` are null unless the text
-    is unreadable. Blank texts are null.
+    translates the log's words in upper case. `unknown_status` and `unknown_time` are null unless
+    the text is unreadable. Blank texts are null.
     """
     from pyspark.sql import functions as sql
 
@@ -53,7 +53,7 @@ def their_rows(
 
 
 def _status(statuses: Mapping[str, str]) -> "Column":
-    """Return the status of `status_text`: by translation, by its name, or of an HTTP status."""
+    """Return the status of `status_text`: by translation, by name, or of an HTTP status."""
     from pyspark.sql import functions as sql
 
     text = sql.upper("status_text")

@@ -1,8 +1,8 @@
--- Locks the incidents to be opened, closed or announced again, oldest first.
--- One opens when its cause has existed for the rule's time, and FAILURES are as many as the rule's
--- bound. It closes when the cause has been absent for the rule's quiet time; FAILURES, if they are
--- among `ended`. It becomes CRITICAL when it has been open for ten times the rule's time, at least
--- an hour. Other changes are announced if the last announcement was before `announced_before`.
+-- Locks the incidents to be opened, closed or announced again, oldest first. An incident opens when
+-- the cause has existed for the rule's time, and FAILURES are as many as the rule's bound. It
+-- closes when the cause has been absent for the rule's quiet time; FAILURES, if they are among
+-- `ended`. It becomes CRITICAL when it has been open for ten times the rule's time, at least an
+-- hour. Other changes are announced if the last announcement was before `announced_before`.
 WITH due AS (
     SELECT
         incident.id,

@@ -1,7 +1,6 @@
--- The open incidents of failures that are over: quiet for the rule's time, and one of the newest
--- deliveries of the subscription was delivered after the last failure, or none of the incident's
--- deliveries is a failure any more. Reads at most `searched` entries of delivery_of_subscription
--- for each.
+-- The open incidents of ended failures: quiet for the rule's time, and any of the newest deliveries
+-- of the subscription was delivered after the last failure, or none of the incident's deliveries is
+-- a failure any more. Reads at most `searched` entries of delivery_of_subscription for each.
 SELECT incident.id
 FROM delivery_incident incident
 JOIN delivery_incidentrule rule ON rule.kind = incident.kind

@@ -1,7 +1,7 @@
--- The causes that take longer to find than stopped lanes: deliveries in doubt, retried or waiting
--- for long, a large backlog, and the history's runs. At most `limit` of a kind.
--- The oldest deliveries are found by jumps on delivery_pending, as in `overview_backlog.sql`: the
--- cost grows with the number of subscriptions that have pending deliveries.
+-- The causes found more slowly than stopped lanes: deliveries in doubt, retried or waiting for
+-- long, a large backlog, and the history's runs. At most `limit` of a kind. The oldest deliveries
+-- are found by jumps on delivery_pending, as in `overview_backlog.sql`: the cost grows with the
+-- number of subscriptions with pending deliveries.
 WITH RECURSIVE rule AS MATERIALIZED (
     SELECT kind, bound
     FROM delivery_incidentrule

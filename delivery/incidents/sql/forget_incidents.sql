@@ -1,4 +1,4 @@
--- Deletes some incidents that were closed before a moment, with their deliveries and alerts.
+-- Deletes some incidents closed before a moment, with their deliveries and alerts.
 WITH old AS (
     SELECT id
     FROM delivery_incident

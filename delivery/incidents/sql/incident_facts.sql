@@ -1,5 +1,5 @@
 -- The facts about the objects of some incidents now: names, the head or last failure, and the
--- deliveries that wait, counted up to a limit on delivery_pending.
+-- waiting deliveries, counted up to a limit on delivery_pending.
 SELECT
     incident.id,
     CASE WHEN lane.id IS NULL THEN NULL ELSE coalesce(

@@ -1,5 +1,5 @@
--- The outcomes of an incident's deliveries, up to a limit: how many have which status.
--- Deliveries that retention removed have none.
+-- The outcomes of an incident's deliveries, up to a limit: how many have which status. Deliveries
+-- removed by retention have none.
 SELECT coalesce(delivery.status, 'removed') AS status, count(*) AS count
 FROM (
     SELECT delivery_id

@@ -1,8 +1,8 @@
--- Compares the causes that exist with the incidents that are not CLOSED: adds new ones as WATCHED,
--- notes which causes are absent and since when, and forgets WATCHED ones that are absent for long.
--- Only the given kinds are compared. `found` has the causes of `find_causes.sql`; those of stopped
--- lanes, endpoints and URLs are read here, for there may be thousands. Sets are compared by NOT IN,
--- which hashes even where joins may not. FAILURES are in `add_failures.sql`.
+-- Compares the existing causes with the incidents not CLOSED: adds new causes as WATCHED, records
+-- which causes are absent and since when, and forgets long absent WATCHED causes. Only the given
+-- kinds are compared. `found` has the causes of `find_causes.sql`; those of stopped lanes,
+-- endpoints and URLs are read here, for there may be thousands. Sets are compared by NOT IN, which
+-- hashes even where joins may not. FAILURES are in `add_failures.sql`.
 WITH rule AS MATERIALIZED (
     SELECT kind
     FROM delivery_incidentrule
@@ -96,7 +96,7 @@ WITH rule AS MATERIALIZED (
         AND key NOT IN (SELECT key FROM present)
     RETURNING 1
 ), forgotten AS (
-    -- Failures that are many enough open in this turn, however short the quiet time.
+    -- Failures open in this turn if they are many enough, however short the quiet time.
     DELETE FROM delivery_incident incident
     USING delivery_incidentrule rule
     WHERE incident.state = 'WATCHED' AND rule.kind = incident.kind

@@ -1,12 +1,11 @@
 -- Ends fetches by their receipts: acknowledged, released or declined. Returns the state of each
--- requested delivery as locked, before the change, and how its last fetch ended, if it has ended.
--- A later fetch has changed the token, so a receipt is valid as long as its token is the row's:
--- also after its visibility and after the delivery's `expires_at`. All rows are locked in the order
--- of their ids, so requests with common rows never deadlock, and every decision uses the locked
--- state.
--- Each ended fetch is an attempt. A released delivery that may not be fetched again (max_receives,
--- VOLATILE) becomes FAILED.
--- Leans on the primary key. The array of ids in each condition is for the planner: see `fetch.sql`.
+-- requested delivery as locked, before the change, and how the last fetch ended, if it has ended. A
+-- later fetch has changed the token, so a receipt is valid as long as the token is the row's: also
+-- after the visibility and after the delivery's `expires_at`. All rows are locked in the order of
+-- their ids, so requests with common rows never deadlock, and every decision uses the locked state.
+-- Each ended fetch is an attempt. A released delivery without further fetches (max_receives,
+-- VOLATILE) becomes FAILED. Leans on the primary key. The array of ids in each condition is for the
+-- planner: see `fetch.sql`.
 WITH held AS MATERIALIZED (
     SELECT
         delivery.id, delivery.message_id, delivery.status, delivery.receive_count,

@@ -1,7 +1,6 @@
 -- Extends leases by their receipts, counted from now. Returns the state of each requested delivery
--- as locked, before the change.
--- A receipt is valid as long as nobody has fetched the delivery again, also after its visibility.
--- Locks as `end_fetches.sql` does. Leans on the primary key.
+-- as locked, before the change. A receipt is valid as long as nobody has fetched the delivery
+-- again, also after the visibility. Locks as `end_fetches.sql` does. Leans on the primary key.
 WITH held AS MATERIALIZED (
     SELECT delivery.id, delivery.status, delivery.receive_count, delivery.lease_token
     FROM delivery_delivery delivery

@@ -1,20 +1,19 @@
 -- Leases the available deliveries of a subscriber's mailbox, the oldest first; no delivery goes to
--- two clients.
--- Available deliveries belong to subscriptions that are not held, and are: waiting (index
--- delivery_in_mailbox), released with a delay that has ended (delivery_delayed), or leased with a
--- visibility that has ended (delivery_leased); the attempt of the latter ends here. Deliveries that
--- are expired, VOLATILE from an earlier server start, or used up are left to the expiry duty.
--- Concurrent fetches skip the rows locked here, so the statement locks only rows that it takes:
--- `oldest` counts, without locks, how many of the oldest wait in each subscription, and `locked`
--- locks that many, moving on to the next rows where another fetch was first. `locked` may be empty
--- although `oldest` is not; then the caller tries again with a longer `reach`.
--- `BETWEEN` one subscription's id and itself is for the planner: only delivery_in_mailbox gives the
--- order (subscription_id, id), whatever the statistics say, so the planner cannot choose an index
--- whose walk starts with every delivery ever made. The reads ordered by time have only one index
--- anyway; there the equality of subscription_id lets the walk end where future times begin.
--- Returned deliveries are locked one by one, by id: with a join, the planner may search for them
--- among all due deliveries of the installation. The update names its rows by an array, too: a plan
--- made while the table was empty would read all of it for the join alone.
+-- two clients. Available deliveries belong to subscriptions not held, and are: waiting (index
+-- delivery_in_mailbox), released with an ended delay (delivery_delayed), or leased with an ended
+-- visibility (delivery_leased); the attempt of the latter ends here. Expired, used up, and VOLATILE
+-- deliveries from an earlier server start are left to the expiry duty. Concurrent fetches skip the
+-- rows locked here, so the statement locks only taken rows: `oldest` counts, without locks, how
+-- many of the oldest wait in each subscription, and `locked` locks that many, moving on to the next
+-- rows where another fetch was first. `locked` may be empty although `oldest` is not; then the
+-- caller tries again with a longer `reach`. `BETWEEN` a subscription's id and itself is for the
+-- planner: only delivery_in_mailbox gives the order (subscription_id, id), whatever the statistics
+-- say, so the planner cannot choose an index whose walk starts with every delivery ever made. The
+-- reads ordered by time have a single index anyway; there the equality of subscription_id lets the
+-- walk end where future times begin. Returned deliveries are locked singly, by id: with a join, the
+-- planner may search for them among all due deliveries of the installation. The update names the
+-- rows by an array, too: a plan made while the table was empty would read all of it for the join
+-- alone.
 WITH mailbox AS MATERIALIZED (
     SELECT id, max_receives
     FROM subscriptions_subscription

@@ -1,8 +1,8 @@
 -- Counts the deliveries in the mailbox of each of these PULL subscriptions, each count up to a
 -- limit: available to the next fetch, released with a delay, leased, held; and returns the
--- publication time of the oldest that is not held.
--- Every count reads one range of delivery_in_mailbox, delivery_delayed or delivery_leased, so a
--- deep mailbox costs no more than the limit. `fetch.sql` explains the ranges.
+-- publication time of the oldest message not held. Every count reads a single range of
+-- delivery_in_mailbox, delivery_delayed or delivery_leased, so a deep mailbox costs no more than
+-- the limit. `fetch.sql` explains the ranges.
 SELECT
     subscription.subscriber_id,
     CASE WHEN mailbox.is_open THEN fresh.n + due.n + lapsed.n ELSE 0 END AS available,

@@ -1,7 +1,7 @@
--- Returns those of these subscribers whose mailbox has a message that `fetch` would hand out now.
--- One probe per subscription into each of delivery_in_mailbox, delivery_delayed and
--- delivery_leased, however deep they are. The range of one subscription and the orders are for the
--- planner, see `fetch`.
+-- Returns those of these subscribers with a message in the mailbox for `fetch` to hand out now. A
+-- probe per subscription into each of delivery_in_mailbox, delivery_delayed and delivery_leased,
+-- however deep they are. The range of a subscription and the orders are for the planner, see
+-- `fetch`.
 WITH mailbox AS MATERIALIZED (
     SELECT id, subscriber_id, max_receives
     FROM subscriptions_subscription

@@ -1,5 +1,5 @@
--- Deletes items of replays that ended long ago, up to a limit; returns their number.
--- Their deliveries still name the replay that created them.
+-- Deletes items of replays ended long ago, up to a limit; returns their number. Their deliveries
+-- still name the creating replay.
 WITH forgotten AS (
     DELETE FROM delivery_replayitem
     WHERE (replay_id, message_id) IN (

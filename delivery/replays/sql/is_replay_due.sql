@@ -1,4 +1,4 @@
--- Whether a replay has its next batch due, or one that ended before `until` still has items.
+-- Whether a replay has its next batch due, or a replay ended before `until` still has items.
 SELECT EXISTS (
     SELECT FROM delivery_replay
     WHERE state = 'RUNNING' AND due_at <= %(now)s::timestamptz

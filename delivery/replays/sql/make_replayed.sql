@@ -1,14 +1,13 @@
 -- Creates a delivery of each of these messages for a replay's subscription, in the order of their
--- ids, and writes it into its item. Returns the messages with a new delivery, and the lanes.
+-- ids, and writes it into the item. Returns the messages with a new delivery, and the lanes.
 -- Execute it after `lock_replay.sql` or an equivalent lock, with the messages locked. It creates
--- only deliveries that do not exist yet and whose message exists: a delivery's id follows from its
--- message and replay, so each is created once.
--- A delivery goes where a new delivery of the subscription would go: to its subscriber's lane, to
--- the mailbox, or to the queue lane that the message's id selects. There it is a group of its own
--- with this one endpoint, and with a number that no other group of the message has: no group in
--- PostgreSQL nor, below 1000, an archived one.
--- Replayed deliveries were requested by a person: they have no time to live except a mailbox's, and
--- survive a restart of the server.
+-- only missing deliveries of existing messages: a delivery's id follows from message and replay, so
+-- each is created once. A delivery goes where a new delivery of the subscription would go: to the
+-- subscriber's lane, to the mailbox, or to the queue lane selected by the message's id. There it is
+-- a separate group with this single endpoint, and with a number unused by other groups of the
+-- message: by no group in PostgreSQL nor, below 1000, by an archived group. Replayed deliveries
+-- were requested by a person: they have no time to live except a mailbox's, and survive a restart
+-- of the server.
 -- Without partition pruning: see `delivery.database`.
 WITH wanted AS MATERIALIZED (
     SELECT

@@ -1,6 +1,6 @@
 -- Restores archived messages unchanged, id and order of publication included; returns their number.
 -- Existing messages stay as they are. A message whose event type no longer exists is not restored;
--- one whose publisher no longer exists is restored without publisher.
+-- a message whose publisher no longer exists is restored without publisher.
 WITH restored AS (
     INSERT INTO delivery_message (
         id, event_type_id, publisher_id, headers, content_type, body, destination, published_at,
